@@ -1,0 +1,92 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Set by continuous integration: every warning in this package becomes an error.
+let strict = Context.environment["VITRINE_STRICT"] == "1"
+let swift: [SwiftSetting] = strict ? [.treatAllWarnings(as: .error)] : []
+let c: [CSetting] = [.define("_GNU_SOURCE", .when(platforms: [.linux]))]
+
+let package = Package(
+    name: "Vitrine",
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .visionOS(.v2), .watchOS(.v11)],
+    products: [
+        .library(name: "Vitrine", targets: ["Vitrine"]),
+        .library(name: "VitrineCore", targets: ["VitrineCore"]),
+        .library(name: "VitrineImaging", targets: ["VitrineImaging"]),
+        .executable(name: "vitrine", targets: ["VitrineCommand"]),
+        .executable(name: "vitrine-worker", targets: ["VitrineWorker"]),
+    ],
+    // Each trait links one codec library into VitrineImaging. Without any of them the module is pure Swift.
+    traits: [
+        .trait(name: "LibJPEG", description: "Full-size and scaled JPEG decoding and JPEG encoding by libjpeg-turbo."),
+        .trait(name: "LibPNG", description: "PNG encoding by libpng."),
+        .trait(name: "LibWebP", description: "WebP decoding and encoding by libwebp."),
+        .trait(name: "LibAVIF", description: "AVIF decoding and encoding by libavif."),
+        .default(enabledTraits: ["LibJPEG", "LibPNG", "LibWebP", "LibAVIF"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+    ],
+    targets: [
+        .target(name: "Vitrine", dependencies: ["VitrineCore", "VitrineImaging"], swiftSettings: swift),
+        .target(
+            name: "VitrineCore",
+            dependencies: [
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: swift
+        ),
+        .target(
+            name: "VitrineImaging",
+            dependencies: [
+                "VitrineCore",
+                .target(name: "CJPEG", condition: .when(traits: ["LibJPEG"])),
+                .target(name: "CPNG", condition: .when(traits: ["LibPNG"])),
+                .target(name: "CWebP", condition: .when(traits: ["LibWebP"])),
+                .target(name: "CAVIF", condition: .when(traits: ["LibAVIF"])),
+            ],
+            swiftSettings: swift
+        ),
+        .executableTarget(
+            name: "VitrineCommand",
+            dependencies: ["VitrineImaging", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            swiftSettings: swift
+        ),
+        .executableTarget(
+            name: "VitrineWorker", dependencies: ["VitrineImaging", "CVips"], swiftSettings: swift),
+
+        // Thin C shims: plain types in their headers, all varargs and longjmp inside.
+        .target(name: "CJPEG", dependencies: ["SystemJPEG"], cSettings: c),
+        .target(name: "CPNG", dependencies: ["SystemPNG"], cSettings: c),
+        .target(name: "CWebP", dependencies: ["SystemWebP"], cSettings: c),
+        .target(name: "CAVIF", dependencies: ["SystemAVIF"], cSettings: c),
+        .target(name: "CVips", dependencies: ["SystemVips"], cSettings: c),
+        .systemLibrary(
+            name: "SystemJPEG", path: "Sources/SystemLibraries/JPEG", pkgConfig: "libjpeg",
+            providers: [.apt(["libjpeg62-turbo-dev"]), .brew(["jpeg-turbo"])]),
+        .systemLibrary(
+            name: "SystemPNG", path: "Sources/SystemLibraries/PNG", pkgConfig: "libpng",
+            providers: [.apt(["libpng-dev"]), .brew(["libpng"])]),
+        .systemLibrary(
+            name: "SystemWebP", path: "Sources/SystemLibraries/WebP", pkgConfig: "libwebpmux",
+            providers: [.apt(["libwebp-dev"]), .brew(["webp"])]),
+        .systemLibrary(
+            name: "SystemAVIF", path: "Sources/SystemLibraries/AVIF", pkgConfig: "libavif",
+            providers: [.apt(["libavif-dev"]), .brew(["libavif"])]),
+        .systemLibrary(
+            name: "SystemVips", path: "Sources/SystemLibraries/Vips", pkgConfig: "vips",
+            providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
+
+        .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore"], swiftSettings: swift),
+        .testTarget(
+            name: "VitrineImagingTests", dependencies: ["VitrineImaging"], resources: [.copy("Fixtures")],
+            swiftSettings: swift),
+        .testTarget(
+            name: "VitrineCommandTests", dependencies: ["VitrineImaging", "VitrineCommand", "VitrineWorker"],
+            swiftSettings: swift),
+    ],
+    swiftLanguageModes: [.v6]
+)

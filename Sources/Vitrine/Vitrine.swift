@@ -1,0 +1,2 @@
+@_exported import VitrineCore
+@_exported import VitrineImaging

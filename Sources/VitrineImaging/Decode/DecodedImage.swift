@@ -1,0 +1,76 @@
+/// One rectangle of 8-bit samples, one or more channels interleaved.
+public struct PixelPlane: Sendable {
+    /// Samples a row and rows.
+    public var width: Int
+    public var height: Int
+    /// Interleaved channels a sample.
+    public var channels: Int
+    /// Bytes from one row to the next; at least `width * channels`.
+    public var bytesPerRow: Int
+    /// How many samples the picture really spans, which can be a fraction less than `width` and `height`: an eighth of
+    /// 1,001 pixels is 125.125 samples in a plane of 126. Scaling maps this extent, not the plane, onto the result.
+    public var extentWidth: Double
+    public var extentHeight: Double
+    public var storage: PixelStorage
+
+    public init(
+        width: Int, height: Int, channels: Int, bytesPerRow: Int? = nil,
+        extentWidth: Double? = nil, extentHeight: Double? = nil, storage: PixelStorage
+    ) {
+        self.width = width
+        self.height = height
+        self.channels = channels
+        self.bytesPerRow = bytesPerRow ?? width * channels
+        self.extentWidth = extentWidth ?? Double(width)
+        self.extentHeight = extentHeight ?? Double(height)
+        self.storage = storage
+        precondition(width > 0 && height > 0 && self.bytesPerRow >= width * channels, "a plane's rows must not overlap")
+        precondition(storage.count >= self.bytesPerRow * (height - 1) + width * channels, "a plane must fit its memory")
+    }
+}
+
+/// What a decoder hands over: samples in the file's own colour model, as stored (not turned upright), not smaller than
+/// the request asked for unless the picture itself is.
+///
+/// Scaling, conversion to sRGB and orientation happen afterwards and once, for all decoders alike.
+public struct DecodedImage: Sendable {
+    /// How the planes are to be read.
+    public enum Model: Sendable, Hashable {
+        /// One plane, 1 channel (2 with alpha).
+        case gray
+        /// One plane, 3 channels (4 with alpha).
+        case rgb
+        /// Three planes of one channel, chroma at any resolution (a fourth plane is alpha).
+        case yCbCr(Matrix, fullRange: Bool)
+        /// One plane, 4 channels. `inverted`: 255 means no ink, as Adobe stores it.
+        case cmyk(inverted: Bool)
+    }
+
+    /// Coefficients from Y′CbCr to R′G′B′ (ITU-T H.273 §8.3).
+    public enum Matrix: Sendable, Hashable {
+        case bt601, bt709, bt2020
+    }
+
+    /// Whether and how alpha is there.
+    public enum Alpha: Sendable, Hashable {
+        case none, straight, premultiplied
+    }
+
+    public var planes: [PixelPlane]
+    public var model: Model
+    public var alpha: Alpha
+    /// ICC profile the samples are in; nil means sRGB (or plain device CMYK, or grey with the sRGB curve).
+    public var colorProfile: [UInt8]?
+    /// Whether the input ended early and the rest was filled in.
+    public var isPartial: Bool
+
+    public init(
+        planes: [PixelPlane], model: Model, alpha: Alpha = .none, colorProfile: [UInt8]? = nil, isPartial: Bool = false
+    ) {
+        self.planes = planes
+        self.model = model
+        self.alpha = alpha
+        self.colorProfile = colorProfile
+        self.isPartial = isPartial
+    }
+}

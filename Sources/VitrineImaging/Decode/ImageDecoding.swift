@@ -1,0 +1,54 @@
+import VitrineCore
+
+/// What a decoder is asked for.
+public struct DecodeRequest: Sendable {
+    /// The header, already read and found within the limits.
+    public var info: ImageInfo
+    /// The size the result will be scaled to, in the orientation the file stores; nil for every pixel.
+    ///
+    /// The decoder chooses the cheapest representation that is at least as good, usually 1.5 to 2 times this.
+    public var target: PixelSize?
+    /// Frame or page, from 0.
+    public var page: Int
+    /// Whether a truncated input may give the part that is there.
+    public var allowPartial: Bool
+    public var limits: ImageLimits
+    /// Polled at least every few milliseconds by decoders that can stop.
+    public var cancellation: CancellationToken
+
+    public init(
+        info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,
+        limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
+    ) {
+        self.info = info
+        self.target = target
+        self.page = page
+        self.allowPartial = allowPartial
+        self.limits = limits
+        self.cancellation = cancellation
+    }
+
+    /// How many stored pixels fall on one pixel of the result, along the side where it is fewer; at least 1.
+    ///
+    /// A request for every pixel has a reduction of 1.
+    public var reduction: Double {
+        guard let target, !target.isEmpty else { return 1 }
+        let horizontal = Double(info.storedSize.width) / Double(target.width)
+        let vertical = Double(info.storedSize.height) / Double(target.height)
+        return max(1, min(horizontal, vertical))
+    }
+}
+
+/// Turns bytes into samples. Synchronous and blocking: the library calls it off the cooperative pool.
+public protocol ImageDecoding: Sendable {
+    /// The formats it reads.
+    var formats: Set<ImageFormat> { get }
+    /// Whether it belongs into a worker process: it cannot be cancelled, or its library is known to abort.
+    var needsIsolation: Bool { get }
+
+    /// Decodes one frame at, or above, the size asked for.
+    ///
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` for a variety it does not read, whereupon the next decoder
+    ///   of the format is asked; any other ``ImageError`` ends the decode.
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage
+}
