@@ -1,0 +1,118 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Writes one file piece by piece; it appears at its path, whole, with ``commit()``.
+///
+/// A writer that goes without a commit removes what it wrote. Not for use from several threads at once. All calls
+/// block.
+public final class AtomicFileWriter {
+    /// Where the file will be, symbolic links resolved.
+    public let path: String
+    /// How many bytes have been written.
+    public private(set) var count = 0
+
+    private let options: AtomicFile.Options
+    private let temporary: String
+    private let file: FileDescriptor
+    private var isOpen = true
+
+    /// Makes the temporary file.
+    ///
+    /// - Parameters: As of ``AtomicFile/write(_:to:options:permissions:cancellation:)``.
+    public init(path: String, options: AtomicFile.Options = [], permissions: UInt32? = nil) throws(FileError) {
+        let target = options.contains(.doNotReplace) ? path : try SymbolicLink.target(of: path)
+        var replaced = stat()
+        let replaces = !options.contains(.doNotReplace) && stat(target, &replaced) == 0
+        if replaces, replaced.st_mode & S_IFMT == S_IFDIR {
+            throw .system(operation: "rename", path: target, code: EISDIR)
+        }
+        self.path = target
+        self.options = options
+        // 64 random bits; should they meet an existing file nevertheless, that is an error, not a loss.
+        let name = AtomicFile.temporaryPrefix + String(UInt64.random(in: .min ... .max), radix: 36)
+        temporary = FilePath.join(FilePath.parent(of: target), name)
+        do throws(FileError) {
+            file = try FileDescriptor(opening: temporary, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW)
+        } catch {
+            // The caller knows the target, not the temporary name: most often its directory is missing.
+            if case .notFound = error { throw .notFound(path: target) }
+            throw error
+        }
+        // Held until the descriptor closes; see removeStaleTemporaries.
+        flock(file.number, LOCK_EX | LOCK_NB)
+        if replaces { try takeOver(replaced) }
+        if let permissions, fchmod(file.number, mode_t(truncatingIfNeeded: permissions & 0o7777)) != 0 {
+            throw FileError(operation: "fchmod", path: target, code: errno)
+        }
+    }
+
+    deinit {
+        discard()
+    }
+
+    /// Appends bytes.
+    public func write(_ bytes: UnsafeRawBufferPointer) throws(FileError) {
+        precondition(isOpen, "An AtomicFileWriter cannot write after commit() or discard().")
+        do throws(FileError) {
+            try file.write(bytes)
+        } catch {
+            discard()
+            // Named after the target: the temporary file is gone.
+            if case .noSpace = error { throw .noSpace(path: path) }
+            throw error
+        }
+        count += bytes.count
+    }
+
+    /// Appends bytes.
+    public func write(_ bytes: [UInt8]) throws(FileError) {
+        let result = bytes.withUnsafeBytes { bytes -> Result<Void, FileError> in
+            do throws(FileError) { return .success(try write(bytes)) } catch { return .failure(error) }
+        }
+        try result.get()
+    }
+
+    /// Makes the file appear at its path. On any failure the path is as it was and the temporary file is removed.
+    public func commit() throws(FileError) {
+        precondition(isOpen, "An AtomicFileWriter commits once.")
+        defer { discard() }
+        if options.contains(.durable) { try file.synchronize() }
+        if options.contains(.doNotReplace) {
+            // Fails if there is anything at the path, in one step. The temporary name goes with discard().
+            guard link(temporary, path) == 0 else { throw FileError(operation: "link", path: path, code: errno) }
+        } else {
+            guard rename(temporary, path) == 0 else {
+                throw FileError(operation: "rename", path: path, code: errno)
+            }
+            isOpen = false
+        }
+        if options.contains(.durable) {
+            try FileDescriptor(opening: FilePath.parent(of: path), flags: O_RDONLY | O_DIRECTORY).synchronize()
+        }
+    }
+
+    /// Gives the file up. Does nothing after a commit.
+    public func discard() {
+        guard isOpen else { return }
+        isOpen = false
+        unlink(temporary)
+    }
+
+    private func takeOver(_ replaced: stat) throws(FileError) {
+        let own = try file.status()
+        if own.st_uid != replaced.st_uid || own.st_gid != replaced.st_gid {
+            // Only root may give files away. Where it is refused the file is the writer's, as with any editor.
+            if fchown(file.number, replaced.st_uid, replaced.st_gid) != 0 { _ = errno }
+        }
+        let mode = replaced.st_mode & 0o7777
+        guard own.st_mode & 0o7777 != mode || own.st_uid != replaced.st_uid else { return }
+        guard fchmod(file.number, mode) == 0 else {
+            throw FileError(operation: "fchmod", path: path, code: errno)
+        }
+    }
+}

@@ -1,0 +1,27 @@
+/// A value that caches and stores can keep: made from bytes, turned into bytes, with a cost in memory.
+///
+/// Conform a type where it is defined; every cache, format and fetcher then takes it (R1).
+///
+/// ```swift
+/// extension Palette: CacheableValue {
+///     init(cacheBytes: [UInt8]) throws { self = try Palette(parsing: cacheBytes) }
+///     func cacheBytes() throws -> [UInt8] { serialized() }
+///     var cacheCost: Int { colors.count * 4 }
+/// }
+/// ```
+public protocol CacheableValue: Sendable {
+    /// Makes the value from what ``cacheBytes()`` gave, possibly in an earlier release or another process.
+    ///
+    /// The bytes' integrity has been checked, their meaning has not.
+    ///
+    /// - Throws: Any error if the bytes are no such value. The entry then counts as missing and is removed.
+    init(cacheBytes: [UInt8]) throws
+
+    /// The value as bytes. May block and run on any thread.
+    ///
+    /// - Throws: Any error if the value cannot be represented. It is then kept in memory only.
+    func cacheBytes() throws -> [UInt8]
+
+    /// What the value occupies in memory, in bytes: decoded, not as stored. Never negative.
+    var cacheCost: Int { get }
+}

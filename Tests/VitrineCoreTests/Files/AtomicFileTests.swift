@@ -1,0 +1,182 @@
+import Foundation
+import Testing
+import VitrineCore
+
+struct AtomicFileTests {
+    private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+    private func mode(_ path: String) -> UInt32 {
+        var status = stat()
+        return stat(path, &status) == 0 ? UInt32(status.st_mode & 0o7777) : 0
+    }
+
+    @Test func writesAndReplacesWithoutLitter() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("a")
+        try AtomicFile.write(bytes("one"), to: path)
+        try AtomicFile.write(bytes("two"), to: path, options: .durable)
+        try AtomicFile.write([], to: directory.file("empty"))
+        #expect(directory.read("a") == "two")
+        #expect(directory.read("empty") == "")
+        #expect(directory.names == ["a", "empty"])
+    }
+
+    @Test func keepsThePermissionsOfAReplacedFile() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("a")
+        try directory.write("one", to: "a")
+        chmod(path, 0o640)
+        try AtomicFile.write(bytes("two"), to: path)
+        #expect(mode(path) == 0o640)
+        try AtomicFile.write(bytes("three"), to: path, permissions: 0o600)
+        #expect(mode(path) == 0o600)
+    }
+
+    @Test func doesNotReplaceWhenAskedNotTo() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("a")
+        try AtomicFile.write(bytes("one"), to: path, options: [.doNotReplace, .durable])
+        #expect(throws: FileError.alreadyExists(path: path)) {
+            try AtomicFile.write(bytes("two"), to: path, options: .doNotReplace)
+        }
+        symlink("nowhere", directory.file("link"))
+        #expect(throws: FileError.alreadyExists(path: directory.file("link"))) {
+            try AtomicFile.write(bytes("two"), to: directory.file("link"), options: .doNotReplace)
+        }
+        #expect(directory.read("a") == "one")
+        #expect(directory.names == ["a", "link"])
+    }
+
+    @Test func onlyOneOfManyCreatorsSucceeds() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("a")
+        let wins = Recorder<Int>()
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<16 {
+                group.addTask {
+                    let contents = Array("\(index)".utf8)
+                    let result = await BlockingExecutor.shared.run {
+                        Result { try AtomicFile.write(contents, to: path, options: .doNotReplace) }
+                    }
+                    if case .success = result { wins.add(index) }
+                }
+            }
+        }
+        #expect(wins.all.count == 1)
+        #expect(directory.read("a") == wins.all.first.map(String.init))
+        #expect(directory.names == ["a"])
+    }
+
+    @Test func symbolicLinksStayAndTheirTargetsAreReplaced() throws {
+        let directory = try TemporaryDirectory()
+        try directory.write("old", to: "target")
+        symlink("target", directory.file("link"))
+        symlink("link", directory.file("link to link"))
+        symlink("absent", directory.file("dangling"))
+        try AtomicFile.write(bytes("new"), to: directory.file("link to link"))
+        try AtomicFile.write(bytes("made"), to: directory.file("dangling"))
+        #expect(directory.read("target") == "new")
+        #expect(directory.read("absent") == "made")
+        let destination = try FileManager.default.destinationOfSymbolicLink(atPath: directory.file("link"))
+        #expect(destination == "target")
+        symlink("loop", directory.file("loop"))
+        #expect(throws: FileError.self) { try AtomicFile.write(bytes("x"), to: directory.file("loop")) }
+    }
+
+    @Test func failuresNameThePathAndLeaveNothing() throws {
+        let directory = try TemporaryDirectory()
+        let missing = directory.file("no/such")
+        #expect(throws: FileError.notFound(path: missing)) { try AtomicFile.write([1], to: missing) }
+        try FileManager.default.createDirectory(atPath: directory.file("folder"), withIntermediateDirectories: true)
+        let error = #expect(throws: FileError.self) { try AtomicFile.write([1], to: directory.file("folder")) }
+        #expect(error?.description.contains("folder") == true)
+        #expect(error?.description.contains("Is a directory") == true)
+        #expect(directory.names == ["folder"])
+    }
+
+    @Test func errorNumbersBecomeTheCasesCallersActOn() {
+        #expect(FileError(operation: "write", path: "p", code: ENOSPC) == .noSpace(path: "p"))
+        #expect(FileError(operation: "write", path: "p", code: EDQUOT) == .noSpace(path: "p"))
+        #expect(FileError(operation: "open", path: "p", code: EROFS) == .notPermitted(path: "p", code: EROFS))
+    }
+
+    @Test func cancelledWritesLeaveNothing() async throws {
+        let directory = try TemporaryDirectory()
+        let token = CancellationToken()
+        token.cancel()
+        #expect(throws: FileError.cancelled(path: directory.file("a"))) {
+            try AtomicFile.write([1], to: directory.file("a"), cancellation: token)
+        }
+        let path = directory.file("b")
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await AtomicFile.write([1], to: path, on: .shared)
+        }
+        await #expect(throws: FileError.cancelled(path: path)) { try await task.value }
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test func writerShowsNothingBeforeItsCommit() throws {
+        let directory = try TemporaryDirectory()
+        let writer = try AtomicFileWriter(path: directory.file("a"))
+        try writer.write(bytes("one "))
+        try writer.write(bytes("two"))
+        #expect(writer.count == 7)
+        #expect(directory.read("a") == nil)
+        #expect(directory.names.count == 1)
+        try writer.commit()
+        #expect(directory.read("a") == "one two")
+        #expect(directory.names == ["a"])
+        do { _ = try AtomicFileWriter(path: directory.file("b")) }
+        #expect(directory.names == ["a"])
+    }
+
+    @Test func staleTemporariesGoAndLivingOnesStay() throws {
+        let directory = try TemporaryDirectory()
+        let writer = try AtomicFileWriter(path: directory.file("a"))
+        try directory.write("left by a crash", to: ".%tmp-crashed")
+        try directory.write("a key's", to: "%25tmp-crashed")
+        #expect(try AtomicFile.removeStaleTemporaries(in: directory.path) == 0)
+        #expect(try AtomicFile.removeStaleTemporaries(in: directory.path, olderThan: .zero) == 1)
+        try writer.commit()
+        #expect(directory.names == ["%25tmp-crashed", "a"])
+    }
+
+    @Test func readersNeverSeeAPart() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("a")
+        try AtomicFile.write([UInt8](repeating: 0, count: 100_000), to: path)
+        await withTaskGroup(of: Void.self) { group in
+            for value in UInt8(1)...3 {
+                group.addTask {
+                    await BlockingExecutor.shared.run {
+                        for _ in 0..<30 {
+                            let contents = [UInt8](repeating: value, count: 100_000)
+                            #expect(throws: Never.self) { try AtomicFile.write(contents, to: path) }
+                            let found = try? FileContents.read(path)
+                            #expect(found?.count == 100_000)
+                            #expect(found.map { Set($0).count } == 1)
+                        }
+                    }
+                }
+            }
+        }
+        #expect(directory.names == ["a"])
+    }
+
+    @Test func readingHonoursItsLimit() throws {
+        let directory = try TemporaryDirectory()
+        try directory.write("12345", to: "a")
+        #expect(try FileContents.read(directory.file("a"), limit: 5) == bytes("12345"))
+        #expect(throws: FileError.tooLarge(path: directory.file("a"), limit: 4)) {
+            try FileContents.read(directory.file("a"), limit: 4)
+        }
+        #expect(throws: FileError.notFound(path: directory.file("b"))) { try FileContents.read(directory.file("b")) }
+    }
+
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/maps"), "needs /proc"))
+    func readsFilesThatClaimToBeEmpty() throws {
+        #expect(try FileContents.read("/proc/self/maps").count > 1000)
+        #expect(throws: FileError.self) { try FileContents.read("/proc/self/maps", limit: 100) }
+    }
+}

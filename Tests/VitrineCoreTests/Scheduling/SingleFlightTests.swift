@@ -1,0 +1,224 @@
+import Synchronization
+import Testing
+import VitrineCore
+
+struct SingleFlightTests {
+    private typealias Flights = SingleFlight<CacheKey, Int>
+    private struct Failure: Error {}
+
+    /// A run that the test ends itself, and what its subscribers got.
+    private final class Runs: Sendable {
+        let flights = Flights()
+        let started = Recorder<Flight<CacheKey, Int>>()
+        let results = Recorder<String>()
+
+        @discardableResult
+        func join(
+            _ name: String, _ key: CacheKey = "key", _ priority: Priority = .normal
+        ) -> FlightSubscription<CacheKey, Int> {
+            flights.join(key, priority: priority) { [started] in started.add($0) } deliver: { [results] result in
+                switch result {
+                case .success(let value): results.add("\(name): \(value)")
+                case .failure(let error): results.add("\(name): \(error is CancellationError ? "cancelled" : "failed")")
+                }
+            }
+        }
+    }
+
+    @Test func oneRunServesAllSubscribersInOrderOnce() {
+        let runs = Runs()
+        for name in ["a", "b", "c"] { runs.join(name) }
+        #expect(runs.started.all.count == 1)
+        #expect(runs.flights.subscriberCount(for: "key") == 3)
+        runs.started.all[0].finish(.success(1))
+        runs.started.all[0].finish(.success(2))
+        #expect(runs.results.all == ["a: 1", "b: 1", "c: 1"])
+        #expect(runs.flights.count == 0)
+        runs.join("d")
+        #expect(runs.started.all.count == 2)
+    }
+
+    @Test func differentKeysRunSeparately() {
+        let runs = Runs()
+        runs.join("a", "one")
+        runs.join("b", "two")
+        #expect(runs.started.all.map(\.key) == ["one", "two"])
+        runs.started.all[1].finish(.failure(Failure()))
+        #expect(runs.results.all == ["b: failed"])
+    }
+
+    @Test func priorityIsTheHighestOnJoinChangeAndLeave() {
+        let runs = Runs()
+        let seen = Recorder<Priority>()
+        let low = runs.join("low", "key", .low)
+        runs.started.all[0].priority.observe { seen.add($0) }
+        let high = runs.join("high", "key", .high)
+        #expect(runs.flights.priority(for: "key") == .high)
+        low.setPriority(.veryHigh)
+        high.setPriority(.veryLow)
+        low.setPriority(.normal)
+        low.leave()
+        #expect(seen.all == [.low, .high, .veryHigh, .normal, .veryLow])
+        #expect(runs.results.all == ["low: cancelled"])
+    }
+
+    @Test func leavingDisturbsNobodyAndTheLastOneCancels() {
+        let runs = Runs()
+        let a = runs.join("a"), b = runs.join("b")
+        a.leave()
+        a.leave()
+        #expect(runs.results.all == ["a: cancelled"])
+        #expect(!runs.started.all[0].cancellation.isCancelled)
+        b.leave()
+        #expect(runs.started.all[0].cancellation.isCancelled)
+        #expect(runs.results.all == ["a: cancelled", "b: cancelled"])
+        runs.started.all[0].finish(.success(1))
+        #expect(runs.results.all.count == 2)
+    }
+
+    @Test func joiningACancelledKeyStartsAFreshRun() {
+        let runs = Runs()
+        runs.join("a").leave()
+        let again = runs.join("b")
+        #expect(runs.started.all.count == 2)
+        // The old run ends late: it is not the new one's result.
+        runs.started.all[0].finish(.success(1))
+        #expect(runs.results.all == ["a: cancelled"])
+        runs.started.all[1].finish(.success(2))
+        #expect(runs.results.all == ["a: cancelled", "b: 2"])
+        again.leave()
+        #expect(runs.results.all.count == 2)
+    }
+
+    @Test func joiningFromTheCancellationHandlerStartsAFreshRun() {
+        let runs = Runs()
+        let a = runs.join("a")
+        runs.started.all[0].cancellation.onCancel { runs.join("b") }
+        a.leave()
+        #expect(runs.started.all.count == 2)
+        runs.started.all[1].finish(.success(2))
+        #expect(runs.results.all == ["a: cancelled", "b: 2"])
+    }
+
+    @Test func awaitingCallersShareOneOperation() async throws {
+        let flights = Flights()
+        let gate = Gate()
+        let runs = Counter()
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<10 {
+                group.addTask {
+                    try await flights.value(for: "key") { _ in
+                        await gate.wait()
+                        return runs.add(1)
+                    }
+                }
+            }
+            while flights.subscriberCount(for: "key") < 10 { await Task.yield() }
+            gate.open()
+            for try await value in group { #expect(value == 1) }
+        }
+        #expect(flights.count == 0)
+    }
+
+    @Test func cancelledCallerGetsOutAtOnceAndTheWorkGoesOnForTheOther() async throws {
+        let flights = Flights()
+        let gate = Gate()
+        let operation: @Sendable (Flight<CacheKey, Int>) async throws -> Int = { _ in
+            await gate.wait()
+            return 5
+        }
+        let first = Task { try await flights.value(for: "key", operation: operation) }
+        let second = Task { try await flights.value(for: "key", operation: operation) }
+        while flights.subscriberCount(for: "key") < 2 { await Task.yield() }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        gate.open()
+        #expect(try await second.value == 5)
+    }
+
+    @Test func lastCallerCancelsTheOperationsTask() async {
+        let flights = Flights()
+        let started = Gate(), stopped = Gate()
+        let task = Task {
+            try await flights.value(for: "key") { _ in
+                await withTaskCancellationHandler {
+                    started.open()
+                    await stopped.wait()
+                } onCancel: {
+                    stopped.open()
+                }
+                return 0
+            }
+        }
+        await started.wait()
+        task.cancel()
+        await stopped.wait()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func waitingWorkFollowsItsMostUrgentCaller() async throws {
+        let flights = Flights()
+        let queue = WorkQueue(isSuspended: true)
+        let source = PrioritySource(.low)
+        let task = Task {
+            try await flights.value(for: "key", following: source) { flight in
+                try await queue.run(following: flight.priority) { 3 }
+            }
+        }
+        while queue.queuedCount(at: .low) == 0 { await Task.yield() }
+        let urgent = flights.join("key", priority: .veryHigh) { _ in } deliver: { _ in }
+        #expect(queue.queuedCount(at: .veryHigh) == 1)
+        urgent.leave()
+        #expect(queue.queuedCount(at: .low) == 1)
+        source.value = .normal
+        #expect(queue.queuedCount(at: .normal) == 1)
+        queue.resume()
+        #expect(try await task.value == 3)
+    }
+
+    @Test func everyCallerGetsExactlyOneResultUnderRaces() async {
+        let flights = Flights()
+        let delivered = Counter(), values = Counter()
+        await withTaskGroup(of: Void.self) { group in
+            for lane in 0..<4 {
+                group.addTask {
+                    for index in 0..<1000 {
+                        let key = CacheKey("\(index % 3)")
+                        let subscription = flights.join(key, priority: Priority.allCases[index % 5]) { flight in
+                            BlockingExecutor.shared.submit { flight.finish(.success(lane)) }
+                        } deliver: { result in
+                            delivered.add(1)
+                            if case .success = result { values.add(1) }
+                        }
+                        subscription.setPriority(Priority.allCases[(index + lane) % 5])
+                        if (index + lane) % 2 == 0 { subscription.leave() }
+                    }
+                }
+            }
+        }
+        while flights.count > 0 { await Task.yield() }
+        await BlockingExecutor.shared.run {}
+        while delivered.value < 4000 { await Task.yield() }
+        #expect(delivered.value == 4000)
+        #expect(values.value >= 2000)
+    }
+
+    @Test func awaitingAndCancellingAtOnceNeverHangs() async {
+        let flights = Flights()
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<400 {
+                group.addTask {
+                    let task = Task {
+                        try await flights.value(for: CacheKey("\(index % 2)")) { _ in
+                            await Task.yield()
+                            return index
+                        }
+                    }
+                    if index % 2 == 0 { task.cancel() }
+                    _ = await task.result
+                }
+            }
+        }
+        #expect(flights.count == 0)
+    }
+}
