@@ -14,7 +14,8 @@ public enum ImageError: Error, Sendable, Hashable {
     case truncated(input: String)
     /// The input asks for more than ``ImageLimits`` allows; nothing was decoded.
     case limitExceeded(input: String, limit: ImageLimits.Kind, actual: Int, allowed: Int)
-    /// The request cannot be met for any input: a size of zero, a page that does not exist. `reason` says what is wrong.
+    /// The request cannot be met for any input: a size of zero, a page that does not exist. `reason` says what is
+    /// wrong.
     case invalidRequest(reason: String)
     /// Decoding took longer than ``ImageLimits/deadline``.
     case timedOut(input: String)

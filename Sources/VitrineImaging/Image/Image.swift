@@ -67,7 +67,8 @@ public struct Image: Sendable {
     ) throws(E) {
         let storage = PixelStorage(uninitializedByteCount: width * height * Image.bytesPerPixel)
         try body(storage.bytes)
-        self.init(width: width, height: height, bytesPerRow: width * Image.bytesPerPixel, alpha: alpha, storage: storage)
+        self.init(
+            width: width, height: height, bytesPerRow: width * Image.bytesPerPixel, alpha: alpha, storage: storage)
     }
 
     /// Read access to all rows; row `y` starts at byte `y * bytesPerRow`.
@@ -94,8 +95,10 @@ public struct Image: Sendable {
         case .opaque: return Color(red: r, green: g, blue: b)
         case .straight: return Color(red: r, green: g, blue: b, alpha: a)
         case .premultiplied:
-            func divide(_ v: UInt8) -> UInt8 { a == 0 ? 0 : UInt8(min(255, (Int(v) * 255 + Int(a) / 2) / Int(a))) }
-            return Color(red: divide(r), green: divide(g), blue: divide(b), alpha: a)
+            let c = PixelMath.unpremultiply(PixelMath.load(p))
+            return Color(
+                red: UInt8(truncatingIfNeeded: c), green: UInt8(truncatingIfNeeded: c >> 8),
+                blue: UInt8(truncatingIfNeeded: c >> 16), alpha: a)
         }
     }
 }

@@ -83,7 +83,9 @@ public final class ByteSource: Sendable {
         case .bytes(let bytes):
             let n = min(buffer.count, max(0, bytes.count - offset))
             if n > 0 {
-                bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<(offset + n)])) }
+                bytes.withUnsafeBytes {
+                    buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<(offset + n)]))
+                }
             }
             return n
         case .descriptor(let descriptor, _):

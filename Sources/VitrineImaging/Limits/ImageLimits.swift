@@ -10,11 +10,13 @@ public struct ImageLimits: Sendable, Hashable {
 
     /// Bytes of the input. Default 100 MB.
     public var maximumInputBytes = 100 << 20
-    /// Pixels of a picture whose decoder streams or scales (JPEG, non-interlaced PNG, TIFF, BMP). Default 100 million.
-    public var maximumPixels = 100_000_000
+    /// Pixels of a picture whose decoder streams or scales (JPEG, non-interlaced PNG, TIFF, BMP). Default 110 million,
+    /// which admits the largest sensors of cameras (102 million) and of most phones (108 million).
+    public var maximumPixels = 110_000_000
     /// Pixels of an interlaced PNG, which needs all of them at once. Default 40 million.
     public var maximumInterlacedPixels = 40_000_000
-    /// Pixels of a format whose decoder needs the whole picture (HEIC, AVIF, JPEG XL, WebP, JPEG 2000, GIF). Default 64 million.
+    /// Pixels of a format whose decoder needs the whole picture (HEIC, AVIF, JPEG XL, WebP, JPEG 2000, GIF). Default 64
+    /// million.
     public var maximumWholeImagePixels = 64_000_000
     /// Bytes of coefficients a progressive JPEG decoded beyond its first scan may need. Default 256 MB.
     public var maximumCoefficientBytes = 256 << 20
@@ -32,8 +34,6 @@ public struct ImageLimits: Sendable, Hashable {
     public var deadline = 15.0
     /// Address space of a worker process, in bytes. Default 1.5 GB.
     public var maximumWorkerMemory = 1_500 << 20
-    /// Whether loaders that their own library calls untrusted (SVG, JPEG XL, JPEG 2000 apart) may run in the worker. Default false.
-    public var allowsUntrustedLoaders = false
 
     public init() {}
 

@@ -1,0 +1,201 @@
+/// The items of a HEIF file (HEIC, AVIF) and their properties: the `meta` box.
+///
+/// Source: ISO/IEC 14496-12 §8.11 (meta, iloc, iinf, iref), ISO/IEC 23008-12 §6, §9.3 (item properties).
+package struct HEIFContainer {
+    /// One item.
+    struct Item {
+        var type: FourCC = "    "
+        var isHidden = false
+        /// Of `mime` items: whether it is XMP.
+        var isXMP = false
+        /// Numbers of its properties in their order of application, from 1.
+        var properties: [Int] = []
+        /// Where its bytes stand in the file; nil when they are in several pieces or inside `idat`.
+        var extent: Range<Int>?
+    }
+
+    /// A reference between items: a thumbnail to its picture, alpha to its picture, a grid to its tiles.
+    struct Reference {
+        var type: FourCC
+        var from: Int
+        var to: [Int]
+    }
+
+    /// Items, and references in all, read at most. A 100 MP HEIC in 512 pixel tiles has about 400.
+    static let maximumItems = 16_384
+
+    let reader: ByteReader
+    private(set) var items: [Int: Item] = [:]
+    private(set) var references: [Reference] = []
+    private(set) var properties: [ISOBox] = []
+    private(set) var primary: Int?
+    /// The movie box of an image sequence.
+    let movie: ISOBox?
+
+    /// - Throws: ``ImageError/truncated(input:)`` without a `meta` or `moov` box.
+    package init(_ reader: ByteReader) throws(ImageError) {
+        self.reader = reader
+        let top = ISOBox.children(reader, in: 0..<reader.count)
+        movie = top["moov"]
+        guard let meta = top["meta"]?.fullPayload else {
+            guard movie != nil else { throw .truncated(input: reader.name) }
+            return
+        }
+        let boxes = ISOBox.children(reader, in: meta)
+        if let pitm = boxes["pitm"], let version = try? reader.u8(at: pitm.payload.lowerBound) {
+            primary = try? number(at: pitm.payload.lowerBound + 4, wide: version > 0)
+        }
+        if let iinf = boxes["iinf"] { try? readItems(iinf) }
+        if let iloc = boxes["iloc"] { try? readLocations(iloc) }
+        if let iref = boxes["iref"] { try? readReferences(iref) }
+        if let iprp = boxes["iprp"] { try? readProperties(iprp) }
+    }
+
+    /// The item type that says which codec the picture needs: `hvc1`, `av01`; that of the first tile for a grid.
+    package var codec: FourCC? {
+        if let primary, let item = items[primary] {
+            if item.type == "hvc1" || item.type == "av01" { return item.type }
+            for reference in references where reference.from == primary && reference.type == "dimg" {
+                if let tile = reference.to.first.flatMap({ items[$0] }) { return tile.type }
+            }
+        }
+        return items.values.contains { $0.type == "av01" } ? "av01" : nil
+    }
+
+    /// The properties of an item, in order.
+    func boxes(of item: Item) -> [ISOBox] {
+        item.properties.compactMap { $0 >= 1 && $0 <= properties.count ? properties[$0 - 1] : nil }
+    }
+
+    /// What `ispe` says of an item's size, before any turning.
+    func size(of item: Item) -> PixelSize? {
+        guard let payload = boxes(of: item)["ispe"]?.fullPayload,
+            let width = try? reader.u32(at: payload.lowerBound),
+            let height = try? reader.u32(at: payload.lowerBound + 4)
+        else { return nil }
+        return PixelSize(width: width, height: height)
+    }
+
+    private func number(at offset: Int, wide: Bool) throws(ImageError) -> Int {
+        try wide ? reader.u32(at: offset) : reader.u16(at: offset)
+    }
+
+    private mutating func readItems(_ iinf: ISOBox) throws(ImageError) {
+        let at = iinf.payload.lowerBound
+        let entries = try reader.u8(at: at) == 0 ? at + 6 : at + 8
+        guard entries <= iinf.payload.upperBound else { return }
+        var offset = entries
+        // Children are walked in runs: a list of items may be longer than other lists of boxes.
+        while items.count < HEIFContainer.maximumItems {
+            let run = ISOBox.children(reader, in: offset..<iinf.payload.upperBound)
+            for box in run.prefix(HEIFContainer.maximumItems) where box.type == "infe" { try readItem(box.payload) }
+            guard run.count == ISOBox.maximumSiblings, let last = run.last else { return }
+            offset = last.payload.upperBound
+        }
+    }
+
+    private mutating func readItem(_ payload: Range<Int>) throws(ImageError) {
+        let at = payload.lowerBound
+        let version = try reader.u8(at: at)
+        guard version == 2 || version == 3 else { return }
+        let wide = version == 3
+        let id = try number(at: at + 4, wide: wide)
+        let typeAt = at + (wide ? 10 : 8)
+        var item = items[id] ?? Item()
+        item.type = try reader.fourCC(at: typeAt)
+        item.isHidden = try reader.u8(at: at + 3) & 1 != 0
+        if item.type == "mime", payload.upperBound - typeAt <= 512, typeAt + 4 <= payload.upperBound {
+            let rest = try reader.bytes((typeAt + 4)..<payload.upperBound)
+            // Two texts with a zero each: the item's name, its media type.
+            let mediaType = rest.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false).dropFirst().first
+            item.isXMP = mediaType?.elementsEqual("application/rdf+xml".utf8) ?? false
+        }
+        items[id] = item
+    }
+
+    private mutating func readLocations(_ iloc: ISOBox) throws(ImageError) {
+        var at = iloc.payload.lowerBound
+        let version = try reader.u8(at: at)
+        let sizes = try reader.u16(at: at + 4)
+        let (offsetSize, lengthSize, baseSize) = (sizes >> 12, sizes >> 8 & 15, sizes >> 4 & 15)
+        let indexSize = version == 0 ? 0 : sizes & 15
+        let count = try number(at: at + 6, wide: version >= 2)
+        at += version >= 2 ? 10 : 8
+        var extents = 0
+        for _ in 0..<min(count, HEIFContainer.maximumItems) {
+            guard at < iloc.payload.upperBound else { return }
+            let id = try number(at: at, wide: version >= 2)
+            at += version >= 2 ? 4 : 2
+            let method = try version == 0 ? 0 : reader.u16(at: at) & 15
+            at += version == 0 ? 2 : 4
+            let base = try sized(at: at, baseSize)
+            at += baseSize
+            let pieces = try reader.u16(at: at)
+            at += 2
+            extents += pieces
+            guard extents <= 8 * HEIFContainer.maximumItems else { return }
+            if pieces == 1, method == 0 {
+                let offset = try sized(at: at + indexSize, offsetSize)
+                let length = try sized(at: at + indexSize + offsetSize, lengthSize)
+                let (start, overflow) = base.addingReportingOverflow(offset)
+                if !overflow, let range = try? reader.range(at: start, count: length) { items[id]?.extent = range }
+            }
+            at += pieces * (indexSize + offsetSize + lengthSize)
+        }
+    }
+
+    /// A number of 0, 4 or 8 bytes.
+    private func sized(at offset: Int, _ size: Int) throws(ImageError) -> Int {
+        switch size {
+        case 4: try reader.u32(at: offset)
+        case 8: try reader.u64(at: offset)
+        default: 0
+        }
+    }
+
+    private mutating func readReferences(_ iref: ISOBox) throws(ImageError) {
+        guard let payload = iref.fullPayload else { return }
+        let wide = try reader.u8(at: iref.payload.lowerBound) > 0
+        let step = wide ? 4 : 2
+        var total = 0
+        for box in ISOBox.children(reader, in: payload) {
+            let at = box.payload.lowerBound
+            let count = try reader.u16(at: at + step)
+            total += count
+            guard total <= HEIFContainer.maximumItems, at + 2 + step * (count + 1) <= box.payload.upperBound else {
+                return
+            }
+            var reference = Reference(type: box.type, from: try number(at: at, wide: wide), to: [])
+            for i in 0..<count { reference.to.append(try number(at: at + 2 + step * (i + 1), wide: wide)) }
+            references.append(reference)
+        }
+    }
+
+    private mutating func readProperties(_ iprp: ISOBox) throws(ImageError) {
+        let boxes = ISOBox.children(reader, in: iprp.payload)
+        if let ipco = boxes["ipco"] { properties = ISOBox.children(reader, in: ipco.payload) }
+        var total = 0
+        for ipma in boxes where ipma.type == "ipma" {
+            var at = ipma.payload.lowerBound
+            let version = try reader.u8(at: at)
+            let wide = try reader.u8(at: at + 3) & 1 != 0
+            let count = try reader.u32(at: at + 4)
+            at += 8
+            for _ in 0..<min(count, HEIFContainer.maximumItems) {
+                guard at < ipma.payload.upperBound else { break }
+                let id = try number(at: at, wide: version > 0)
+                at += version > 0 ? 4 : 2
+                let associations = try reader.u8(at: at)
+                at += 1
+                total += associations
+                guard total <= 8 * HEIFContainer.maximumItems else { return }
+                for _ in 0..<associations {
+                    // The highest bit says whether the property is essential.
+                    let index = try wide ? reader.u16(at: at) & 0x7FFF : reader.u8(at: at) & 0x7F
+                    items[id]?.properties.append(index)
+                    at += wide ? 2 : 1
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+/// Reads the primary item of HEIC and AVIF: size, turning, depth, alpha, profile, thumbnails; or an image sequence.
+///
+/// Source: ISO/IEC 23008-12 §6.5 (ispe, pixi, colr, auxC, irot, imir), §7 (sequences); AV1-ISOBMFF and AVIF 1.1.
+/// Orientation comes from irot and imir alone: §6.5.10 and MIAF have readers ignore the one in Exif.
+package enum HEIFHeaderReader: HeaderReading {
+    package static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
+        let container = try HEIFContainer(reader)
+        let sequence = container.movie.flatMap { HEIFSequence(reader, $0) }
+        let major = try reader.fourCC(at: 8)
+        let isSequence = sequence != nil && ["avis", "hevc", "hevx", "msf1"].contains(major)
+        let format: ImageFormat = try ImageFormat.detect(reader) == .avif ? .avif : .heic
+        guard let primary = container.primary, let item = container.items[primary],
+            let size = container.size(of: item)
+        else {
+            guard let sequence else { throw reader.corrupt("no primary item with a size") }
+            var header = ImageHeader(info: ImageInfo(format: format, storedSize: sequence.size))
+            sequence.apply(to: &header.info)
+            return header
+        }
+        var header = ImageHeader(info: ImageInfo(format: format, storedSize: size))
+        header.info.colorModel = .yCbCr
+        for box in container.boxes(of: item) { take(reader, box, limits, &header) }
+        if header.info.colorProfile == nil { takeTileProfile(container, primary, limits, &header) }
+        header.info.hasAlpha = alpha(container, primary)
+        header.info.embeddedPreviews = thumbnails(container, primary)
+        if isSequence, let sequence {
+            sequence.apply(to: &header.info)
+        } else {
+            header.info.frameCount = pictures(container)
+        }
+        takeMetadata(container, primary, &header)
+        return header
+    }
+
+    private static func take(_ reader: ByteReader, _ box: ISOBox, _ limits: ImageLimits, _ header: inout ImageHeader) {
+        let at = box.payload.lowerBound
+        switch box.type {
+        case "irot":
+            guard box.payload.count >= 1, let angle = try? reader.u8(at: at) else { return }
+            header.info.orientation = header.info.orientation.turned(clockwiseQuarters: 4 - (angle & 3))
+        case "imir":
+            guard box.payload.count >= 1, let axis = try? reader.u8(at: at) else { return }
+            // Amendment 2: 0 exchanges top and bottom, 1 left and right.
+            header.info.orientation =
+                axis & 1 == 0
+                ? header.info.orientation.mirroredTopBottom() : header.info.orientation.mirroredLeftRight()
+        case "pixi":
+            guard box.payload.count >= 6, let channels = try? reader.u8(at: at + 4),
+                let depth = try? reader.u8(at: at + 5)
+            else { return }
+            header.info.bitDepth = depth
+            if channels == 1 { header.info.colorModel = .gray }
+        case "hvcC":
+            if box.payload.count >= 18, let depth = try? reader.u8(at: at + 17) {
+                header.info.bitDepth = 8 + (depth & 7)
+            }
+        case "av1C":
+            guard box.payload.count >= 4, let flags = try? reader.u8(at: at + 2) else { return }
+            header.info.bitDepth = flags & 0x40 == 0 ? 8 : flags & 0x20 == 0 ? 10 : 12
+            if flags & 0x10 != 0 { header.info.colorModel = .gray }
+        case "colr": takeColor(reader, box, limits, &header)
+        default: break
+        }
+    }
+
+    private static func takeColor(
+        _ reader: ByteReader, _ box: ISOBox, _ limits: ImageLimits, _ header: inout ImageHeader
+    ) {
+        guard box.payload.count > 4, let kind = try? reader.fourCC(at: box.payload.lowerBound) else { return }
+        if kind == "prof" || kind == "rICC" {
+            header.setProfile(at: (box.payload.lowerBound + 4)..<box.payload.upperBound, reader, limits)
+        } else if kind == "nclx", box.payload.count >= 10, (try? reader.u16(at: box.payload.lowerBound + 8)) == 0 {
+            header.info.colorModel = .rgb  // the identity matrix of ITU-T H.273
+        }
+    }
+
+    /// Some writers give the profile and the depth to the tiles of a grid only.
+    private static func takeTileProfile(
+        _ container: HEIFContainer, _ primary: Int, _ limits: ImageLimits, _ header: inout ImageHeader
+    ) {
+        let tiles = container.references.first { $0.from == primary && $0.type == "dimg" }
+        guard let tile = tiles?.to.first.flatMap({ container.items[$0] }) else { return }
+        for box in container.boxes(of: tile) where ["colr", "pixi", "hvcC", "av1C"].contains(box.type) {
+            take(container.reader, box, limits, &header)
+        }
+    }
+
+    private static func alpha(_ container: HEIFContainer, _ primary: Int) -> Bool {
+        container.references.contains { reference in
+            guard reference.type == "auxl", reference.to.contains(primary), let item = container.items[reference.from],
+                let type = container.boxes(of: item)["auxC"]?.fullPayload
+            else { return false }
+            return ["urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"].contains {
+                container.reader.matches($0, at: type.lowerBound)
+            }
+        }
+    }
+
+    private static func thumbnails(_ container: HEIFContainer, _ primary: Int) -> [ImageInfo.EmbeddedPreview] {
+        container.references.filter { $0.type == "thmb" && $0.to.contains(primary) }.prefix(16).compactMap {
+            guard let item = container.items[$0.from], let extent = item.extent else { return nil }
+            return .init(offset: extent.lowerBound, count: extent.count, size: container.size(of: item))
+        }
+    }
+
+    /// Pictures to be shown on their own: not hidden, no thumbnail, no alpha or depth, no tile of another.
+    private static func pictures(_ container: HEIFContainer) -> Int {
+        var parts: Set<Int> = []
+        for reference in container.references {
+            switch reference.type {
+            case "thmb", "auxl": parts.insert(reference.from)
+            case "dimg": parts.formUnion(reference.to)
+            default: break
+            }
+        }
+        let kinds: Set<FourCC> = ["hvc1", "av01", "grid", "iovl", "iden"]
+        return max(
+            1, container.items.count { !$0.value.isHidden && kinds.contains($0.value.type) && !parts.contains($0.key) })
+    }
+
+    private static func takeMetadata(_ container: HEIFContainer, _ primary: Int, _ header: inout ImageHeader) {
+        for reference in container.references where reference.type == "cdsc" && reference.to.contains(primary) {
+            guard let item = container.items[reference.from], let extent = item.extent else { continue }
+            if item.type == "Exif", header.exif == nil, extent.count > 8,
+                let skip = try? container.reader.u32(at: extent.lowerBound), skip < extent.count - 4
+            {
+                header.exif = (extent.lowerBound + 4 + skip)..<extent.upperBound
+            } else if item.isXMP, header.xmp == nil {
+                header.xmp = extent
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+/// Reads JPEG up to the first scan: frame header, Exif, ICC profile, XMP, Adobe marker, multi-picture index.
+///
+/// Source: ITU-T T.81 annex B; JFIF 1.02; Adobe TN 5116 (APP14); ICC.1:2022 annex B.4 (APP2); CIPA DC-007 (MPF).
+package enum JPEGHeaderReader: HeaderReading {
+    /// What SOF says.
+    private struct Frame {
+        var marker: Int
+        var precision: Int
+        var size: PixelSize
+        var components: [Int]
+
+        init(_ reader: ByteReader, _ segment: JPEGSegmentWalker.Segment) throws(ImageError) {
+            let at = segment.payload.lowerBound
+            guard segment.payload.count >= 6 else { throw reader.corrupt("a JPEG frame header that is too short") }
+            marker = segment.marker
+            precision = try reader.u8(at: at)
+            size = PixelSize(width: try reader.u16(at: at + 3), height: try reader.u16(at: at + 1))
+            let count = try reader.u8(at: at + 5)
+            guard (1...4).contains(count), segment.payload.count >= 6 + 3 * count else {
+                throw reader.corrupt("\(count) JPEG components")
+            }
+            components = []
+            for i in 0..<count { components.append(try reader.u8(at: at + 6 + 3 * i)) }
+            guard !size.isEmpty else { throw reader.corrupt("a JPEG frame with a side of zero pixels") }
+        }
+
+        static func matches(_ marker: Int) -> Bool {
+            (0xC0...0xCF).contains(marker) && marker != 0xC4 && marker != 0xC8 && marker != 0xCC
+        }
+    }
+
+    /// What the application segments say.
+    private struct Application {
+        var isJFIF = false
+        var adobeTransform: Int?
+        var exif: Range<Int>?
+        var xmp: Range<Int>?
+        var multiPicture: Range<Int>?
+        var profile = JPEGProfileSegments()
+
+        mutating func take(_ reader: ByteReader, _ segment: JPEGSegmentWalker.Segment) throws(ImageError) {
+            let (at, payload) = (segment.payload.lowerBound, segment.payload)
+            switch segment.marker {
+            case 0xE0:
+                if payload.count >= 5 && reader.matches("JFIF\0", at: at) { isJFIF = true }
+            case 0xE1:
+                if exif == nil && payload.count > 6 && reader.matches("Exif\0", at: at) {
+                    exif = (at + 6)..<payload.upperBound
+                } else if xmp == nil && payload.count > 29 && reader.matches("http://ns.adobe.com/xap/1.0/\0", at: at) {
+                    xmp = (at + 29)..<payload.upperBound
+                }
+            case 0xE2:
+                if payload.count > 14 && reader.matches("ICC_PROFILE\0", at: at) {
+                    profile.add(
+                        number: try reader.u8(at: at + 12), of: try reader.u8(at: at + 13),
+                        (at + 14)..<payload.upperBound)
+                } else if multiPicture == nil && payload.count > 4 && reader.matches("MPF\0", at: at) {
+                    multiPicture = (at + 4)..<payload.upperBound
+                }
+            case 0xEE:
+                if payload.count >= 12 && reader.matches("Adobe", at: at) {
+                    adobeTransform = try reader.u8(at: at + 11)
+                }
+            default: break
+            }
+        }
+    }
+
+    package static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
+        var walker = JPEGSegmentWalker(reader, 0..<reader.count)
+        var frame: Frame?
+        var application = Application()
+        do {
+            while let segment = try walker.next(), segment.marker != 0xDA {
+                if Frame.matches(segment.marker) {
+                    if frame == nil { frame = try Frame(reader, segment) }
+                } else {
+                    try application.take(reader, segment)
+                }
+            }
+        } catch {
+            // Damage behind the frame header is the decoder's to judge; the size is known.
+            guard frame != nil else { throw error }
+        }
+        guard let frame else { throw reader.corrupt("a JPEG scan or end without a frame header") }
+        return header(reader, frame, application, limits)
+    }
+
+    private static func header(
+        _ reader: ByteReader, _ frame: Frame, _ application: Application, _ limits: ImageLimits
+    ) -> ImageHeader {
+        var header = ImageHeader(info: ImageInfo(format: .jpeg, storedSize: frame.size))
+        header.info.bitDepth = frame.precision
+        header.info.isProgressive = [0xC2, 0xC6, 0xCA, 0xCE].contains(frame.marker)
+        header.info.colorModel = colorModel(frame, application)
+        header.exif = application.exif
+        header.xmp = application.xmp
+        header.setProfile(application.profile.assembled(reader, limits), limits)
+        header.applyExif(reader, orientation: true)
+        if let index = application.multiPicture {
+            header.info.embeddedPreviews += MultiPictureIndex.previews(reader, index)
+        }
+        return header
+    }
+
+    /// The rules of libjpeg, which every other reader follows (its jdapimin.c documents them).
+    private static func colorModel(_ frame: Frame, _ application: Application) -> ImageInfo.ColorModel {
+        switch frame.components.count {
+        case 1: return .gray
+        case 3:
+            if application.isJFIF { return .yCbCr }
+            if let transform = application.adobeTransform { return transform == 0 ? .rgb : .yCbCr }
+            return frame.components == [0x52, 0x47, 0x42] ? .rgb : .yCbCr
+        case 4: return application.adobeTransform == 2 ? .ycck : .cmyk
+        default: return .other
+        }
+    }
+
+    /// A JPEG file inside the input as a preview; nil when it does not begin like one.
+    static func preview(_ reader: ByteReader, _ range: Range<Int>) -> ImageInfo.EmbeddedPreview? {
+        guard range.count > 4, (try? reader.u16(at: range.lowerBound)) == 0xFFD8 else { return nil }
+        var walker = JPEGSegmentWalker(reader, range)
+        var size: PixelSize?
+        while let segment = try? walker.next(), segment.marker != 0xDA {
+            guard Frame.matches(segment.marker) else { continue }
+            size = (try? Frame(reader, segment))?.size
+            break
+        }
+        return ImageInfo.EmbeddedPreview(offset: range.lowerBound, count: range.count, size: size)
+    }
+}
