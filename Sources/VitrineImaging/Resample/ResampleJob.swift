@@ -1,0 +1,231 @@
+import VitrineCore
+
+/// One run of the resampler: the tables, and the loops over them.
+struct ResampleJob {
+    typealias Vector = ResampleRows.Vector
+
+    let rows: ResampleRows
+    let across: ResampleWeights
+    let down: ResampleWeights
+    let size: PixelSize
+
+    /// Scratch memory, allocated once a run.
+    private struct Scratch {
+        /// Source rows, `ringRows` of them.
+        let ring: UnsafeMutablePointer<Vector>
+        /// Eight lines of source width, one after the other.
+        let lines: UnsafeMutablePointer<Vector>
+        /// The same with eight lines interleaved sample by sample.
+        let columns: UnsafeMutablePointer<Vector>
+        /// Eight result lines, interleaved likewise.
+        let result: UnsafeMutablePointer<SIMD8<UInt8>>
+        let sums: UnsafeMutablePointer<UInt32>
+        let weights: UnsafeMutablePointer<Vector>
+        let taps: UnsafeMutablePointer<UnsafePointer<Vector>>
+
+        func deallocate() {
+            ring.deallocate()
+            lines.deallocate()
+            columns.deallocate()
+            result.deallocate()
+            sums.deallocate()
+            weights.deallocate()
+            taps.deallocate()
+        }
+    }
+
+    /// The scaled plane, or nil when cancelled.
+    func run(_ cancellation: CancellationToken?) -> PixelPlane? {
+        let channels = rows.plane.channels
+        let storage = PixelStorage(uninitializedByteCount: size.width * size.height * channels)
+        let ringRows = ringSize()
+        let hasBox = rows.boxWidth > 1 || rows.boxHeight > 1
+        let scratch = Scratch(
+            ring: .allocate(capacity: rows.stride * ringRows), lines: .allocate(capacity: rows.stride * 8),
+            columns: .allocate(capacity: rows.stride * 8), result: .allocate(capacity: size.width * channels),
+            sums: .allocate(capacity: hasBox ? rows.plane.width * channels : 1),
+            weights: .allocate(capacity: down.maximumCount), taps: .allocate(capacity: down.maximumCount))
+        defer { scratch.deallocate() }
+        let isDone = rows.plane.storage.withUnsafeBytes { source in
+            guard let source = source.bindMemory(to: UInt8.self).baseAddress,
+                let target = storage.bytes.bindMemory(to: UInt8.self).baseAddress
+            else { return false }
+            return run(from: source, into: target, scratch, ringRows: ringRows, cancellation)
+        }
+        guard isDone else { return nil }
+        return PixelPlane(width: size.width, height: size.height, channels: channels, storage: storage)
+    }
+
+    private func run(
+        from source: UnsafePointer<UInt8>, into target: UnsafeMutablePointer<UInt8>, _ scratch: Scratch,
+        ringRows: Int, _ cancellation: CancellationToken?
+    ) -> Bool {
+        let channels = rows.plane.channels
+        var loaded = 0
+        for y in stride(from: 0, to: size.height, by: 8) {
+            if let cancellation, cancellation.isCancelled { return false }
+            let count = min(8, size.height - y)
+            let end = down.starts[y + count - 1] + down.counts[y + count - 1]
+            loaded = max(loaded, down.starts[y])
+            while loaded < end {
+                UnsafeMutableRawPointer(scratch.ring + (loaded % ringRows) * rows.stride).withMemoryRebound(
+                    to: Int16.self, capacity: rows.stride * 8
+                ) { rows.load(loaded, from: source, into: $0, sums: scratch.sums) }
+                loaded += 1
+            }
+            for r in 0..<8 {
+                filterDown(y + min(r, count - 1), into: scratch.lines + r * rows.stride, scratch, ringRows)
+            }
+            Self.interleave(scratch.lines, stride: rows.stride, count: rows.width * channels, into: scratch.columns)
+            filterAcross(scratch.columns, into: scratch.result)
+            let row = size.width * channels
+            UnsafeRawPointer(scratch.result).withMemoryRebound(to: UInt8.self, capacity: row * 8) { result in
+                for r in 0..<count {
+                    let line = target + (y + r) * row
+                    for i in 0..<row { line[i] = result[i &* 8 &+ r] }
+                }
+            }
+        }
+        return true
+    }
+
+    /// How many source rows the most demanding eight result rows need.
+    private func ringSize() -> Int {
+        var most = 1
+        for y in stride(from: 0, to: size.height, by: 8) {
+            let last = min(y + 7, size.height - 1)
+            most = max(most, down.starts[last] + down.counts[last] - down.starts[y])
+        }
+        return most
+    }
+
+    /// One result row at source width.
+    private func filterDown(
+        _ y: Int, into line: UnsafeMutablePointer<Vector>, _ scratch: Scratch, _ ringRows: Int
+    ) {
+        let start = down.starts[y]
+        var count = 0
+        for k in 0..<down.counts[y] {
+            let weight = down.weights[y * down.maximumCount + k]
+            guard weight != 0 else { continue }
+            scratch.weights[count] = Vector(repeating: weight)
+            scratch.taps[count] = UnsafePointer(scratch.ring + ((start + k) % ringRows) * rows.stride)
+            count += 1
+        }
+        let bias = Vector(repeating: down.biases[y])
+        let weights = scratch.weights
+        let taps = scratch.taps
+        var x = 0
+        while x < rows.stride {
+            var a = bias, b = bias, c = bias, d = bias
+            var k = 0
+            while k < count {
+                let row = taps[k] + x
+                let weight = weights[k]
+                a &+= Lanes.multiplyHigh(row[0], weight)
+                b &+= Lanes.multiplyHigh(row[1], weight)
+                c &+= Lanes.multiplyHigh(row[2], weight)
+                d &+= Lanes.multiplyHigh(row[3], weight)
+                k &+= 1
+            }
+            line[x] = a
+            line[x &+ 1] = b
+            line[x &+ 2] = c
+            line[x &+ 3] = d
+            x &+= 4
+        }
+    }
+
+    /// Gathers sample `i` of eight lines into one vector, for every `i`.
+    private static func interleave(
+        _ lines: UnsafeMutablePointer<Vector>, stride: Int, count: Int, into columns: UnsafeMutablePointer<Vector>
+    ) {
+        let pitch = stride * 8
+        UnsafeRawPointer(lines).withMemoryRebound(to: Int16.self, capacity: pitch * 8) { p in
+            for i in 0..<count {
+                let a = p + i
+                let b = a + 4 &* pitch
+                columns[i] = Vector(
+                    a[0], a[pitch], a[2 &* pitch], a[3 &* pitch], b[0], b[pitch], b[2 &* pitch], b[3 &* pitch])
+            }
+        }
+    }
+
+    private func filterAcross(_ columns: UnsafePointer<Vector>, into result: UnsafeMutablePointer<SIMD8<UInt8>>) {
+        let stride = across.maximumCount
+        let shift = Int16(truncatingIfNeeded: across.bits + down.bits - 24)
+        let channels = rows.plane.channels
+        across.starts.withUnsafeBufferPointer { starts in
+            across.counts.withUnsafeBufferPointer { counts in
+                across.biases.withUnsafeBufferPointer { biases in
+                    across.weights.withUnsafeBufferPointer { weights in
+                        guard let weights = weights.baseAddress else { return }
+                        for x in 0..<size.width {
+                            Self.filterAcross(
+                                columns + starts[x] &* channels, weights + x &* stride, counts[x], bias: biases[x],
+                                channels: channels, shift: shift, into: result + x &* channels)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// One result sample of eight lines, all channels.
+    @inline(__always)
+    private static func filterAcross(
+        _ columns: UnsafePointer<Vector>, _ weights: UnsafePointer<Int16>, _ count: Int, bias: Int16,
+        channels: Int, shift: Int16, into result: UnsafeMutablePointer<SIMD8<UInt8>>
+    ) {
+        let bias = Vector(repeating: bias)
+        var a = bias, b = bias, c = bias, d = bias
+        var k = 0
+        switch channels {
+        case 1:
+            while k < count {
+                a &+= Lanes.multiplyHigh(columns[k], Vector(repeating: weights[k]))
+                k &+= 1
+            }
+        case 3:
+            while k < count {
+                let weight = Vector(repeating: weights[k])
+                let p = columns + k &* 3
+                a &+= Lanes.multiplyHigh(p[0], weight)
+                b &+= Lanes.multiplyHigh(p[1], weight)
+                c &+= Lanes.multiplyHigh(p[2], weight)
+                k &+= 1
+            }
+            result[1] = narrow(b, shift)
+            result[2] = narrow(c, shift)
+        case 2:
+            while k < count {
+                let weight = Vector(repeating: weights[k])
+                a &+= Lanes.multiplyHigh(columns[k &* 2], weight)
+                b &+= Lanes.multiplyHigh(columns[k &* 2 &+ 1], weight)
+                k &+= 1
+            }
+            result[1] = narrow(b, shift)
+        default:
+            while k < count {
+                let weight = Vector(repeating: weights[k])
+                let p = columns + k &* 4
+                a &+= Lanes.multiplyHigh(p[0], weight)
+                b &+= Lanes.multiplyHigh(p[1], weight)
+                c &+= Lanes.multiplyHigh(p[2], weight)
+                d &+= Lanes.multiplyHigh(p[3], weight)
+                k &+= 1
+            }
+            result[1] = narrow(b, shift)
+            result[2] = narrow(c, shift)
+            result[3] = narrow(d, shift)
+        }
+        result[0] = narrow(a, shift)
+    }
+
+    /// Rounds to whole levels and undoes the centring.
+    @inline(__always)
+    private static func narrow(_ value: Vector, _ shift: Int16) -> SIMD8<UInt8> {
+        let half = Vector(repeating: 1 &<< (shift &- 1))
+        return Lanes.level(((value &+ half) &>> Vector(repeating: shift)) &+ Vector(repeating: 128))
+    }
+}
