@@ -1,0 +1,53 @@
+import VitrineCore
+
+/// Decodes JPEG at 1/8 or 1/4 of its size without a library and without most of the work.
+///
+/// A thumbnail needs little more than the mean of each 8×8 block, which is the block's DC coefficient. This decoder
+/// passes over the AC coefficients several codes a look-up and transforms nothing, which takes about a third of the
+/// time of a library that decodes at 1/8. Of a progressive file it reads only the first scans: for 1/8 about a
+/// twentieth of the bytes.
+///
+/// Memory is the planes of the result and 250 KiB, whatever the size of the file.
+///
+/// It refuses with ``ImageError/unsupported(input:reason:)``, so that the next decoder is asked: reductions below 6,
+/// CMYK, arithmetic coding, lossless and hierarchical processes, and samples of more than 8 bits.
+package struct BlockMeanDecoder: ImageDecoding {
+    /// From this reduction on the 1/8 picture is at least 1.5 times the size asked for, and equal in quality to better
+    /// paths (study: PSNR 50 dB at 200 px against a Lanczos3 reduction of every pixel).
+    package static let minimumEighthReduction = 12.0
+    /// The same for the 1/4 picture.
+    package static let minimumQuarterReduction = 6.0
+
+    package init() {}
+
+    package var formats: Set<ImageFormat> { [.jpeg] }
+    package var needsIsolation: Bool { false }
+
+    /// Decodes at the coarsest scale that is good enough for the request.
+    ///
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` for what it leaves to others,
+    ///   ``ImageError/truncated(input:)`` and ``ImageError/corrupt(input:reason:)`` unless the request allows a partial
+    ///   picture and a row of blocks is there, ``ImageError/limitExceeded(input:limit:actual:allowed:)`` and
+    ///   ``ImageError/cancelled(input:)``.
+    package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        guard request.reduction >= BlockMeanDecoder.minimumQuarterReduction else {
+            throw .unsupported(input: source.name, reason: "block means are too coarse for this size")
+        }
+        let isEighth = request.reduction >= BlockMeanDecoder.minimumEighthReduction
+        var image = try decode(
+            source, at: isEighth ? .eighth : .quarter, limits: request.limits, allowPartial: request.allowPartial,
+            cancellation: request.cancellation)
+        image.colorProfile = request.info.colorProfile
+        return image
+    }
+
+    /// Decodes at a given scale, whatever size is wanted; for previews.
+    package func decode(
+        _ source: ByteSource, at scale: BlockMeanScale, limits: ImageLimits = .standard, allowPartial: Bool = false,
+        cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) -> DecodedImage {
+        var reader = BlockMeanReader(
+            source, scale: scale, limits: limits, allowPartial: allowPartial, cancellation: cancellation)
+        return try reader.decode().image
+    }
+}

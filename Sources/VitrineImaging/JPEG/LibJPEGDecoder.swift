@@ -1,0 +1,121 @@
+#if LibJPEG
+import CJPEG
+import VitrineCore
+
+/// Decodes JPEG by libjpeg-turbo, scaled down in the transform where the request allows it.
+///
+/// Reduced pictures come as Y′CbCr planes, neither upsampled nor converted: that happens after scaling, to far fewer
+/// samples. A request for every pixel gives red, green and blue exactly as the library makes them.
+package struct LibJPEGDecoder: ImageDecoding {
+    /// Scans decoded of one file. Real encoders write about ten; thousands of them are an attack on the clock.
+    package static let maximumScans = 200
+    /// How many times the size asked for the scaled picture is at least.
+    package static let oversampling = 1.6
+
+    package init() {}
+
+    package var formats: Set<ImageFormat> { [.jpeg] }
+    package var needsIsolation: Bool { false }
+
+    /// Decodes at the smallest of 1/8, 1/4, 1/2 and 1/1 that is at least ``oversampling`` times the size asked for.
+    ///
+    /// - Throws: ``ImageError/truncated(input:)`` and ``ImageError/corrupt(input:reason:)`` unless the request allows a
+    ///   partial picture, ``ImageError/limitExceeded(input:limit:actual:allowed:)`` with
+    ///   ``ImageLimits/Kind/memory`` when a progressive file needs too many coefficients,
+    ///   ``ImageError/unsupported(input:reason:)`` for processes the library has not, and
+    ///   ``ImageError/cancelled(input:)`` within a row of blocks.
+    package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        var image = try decode(
+            source, eighths: LibJPEGDecoder.eighths(for: request.reduction), isPlanar: request.reduction >= 1.25,
+            limits: request.limits, allowPartial: request.allowPartial, cancellation: request.cancellation)
+        image.colorProfile = request.info.colorProfile
+        return image
+    }
+
+    /// The scale for a reduction, in eighths.
+    static func eighths(for reduction: Double) -> Int {
+        for eighths in [1, 2, 4] where reduction * Double(eighths) / 8 >= oversampling { return eighths }
+        return 8
+    }
+
+    /// Decodes at a given scale.
+    ///
+    /// - Parameters:
+    ///   - eighths: 1, 2, 4 or 8.
+    ///   - isPlanar: Whether Y′CbCr comes as it is stored; otherwise it is upsampled and converted.
+    package func decode(
+        _ source: ByteSource, eighths: Int, isPlanar: Bool, limits: ImageLimits = .standard,
+        allowPartial: Bool = false, cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) -> DecodedImage {
+        guard source.count > 0 else { throw .empty(input: source.name) }
+        let input = LibJPEGInput(source, cancellation)
+        guard let decoder = input.makeDecoder() else {
+            throw .limitExceeded(input: source.name, limit: .memory, actual: 0, allowed: 0)
+        }
+        defer {
+            cjpeg_decoder_destroy(decoder)
+            withExtendedLifetime(input) {}
+        }
+        var header = cjpeg_header()
+        func check(_ status: cjpeg_status) throws(ImageError) {
+            guard status != CJPEG_OK else { return }
+            let message = String(cString: cjpeg_decoder_message(decoder))
+            throw input.error(status, message, limits, needed: header.coefficient_bytes)
+        }
+        try check(cjpeg_decoder_read_header(decoder, &header))
+        let size = PixelSize(width: Int(header.width), height: Int(header.height))
+        guard size.pixelCount <= limits.maximumPixels else {
+            throw .limitExceeded(
+                input: source.name, limit: .pixels, actual: size.pixelCount, allowed: limits.maximumPixels)
+        }
+        var options = cjpeg_decode_options()
+        options.eighths = Int32(eighths)
+        options.planar = isPlanar ? 1 : 0
+        options.maximum_coefficient_bytes = UInt64(clamping: limits.maximumCoefficientBytes)
+        options.maximum_scans = Int32(LibJPEGDecoder.maximumScans)
+        var layout = cjpeg_layout()
+        try check(cjpeg_decoder_start(decoder, &options, &layout))
+        let planes = makePlanes(layout)
+        try check(finish(decoder, planes))
+        let isTruncated = cjpeg_decoder_is_truncated(decoder) != 0
+        let isDamaged = cjpeg_decoder_is_damaged(decoder) != 0
+        if !allowPartial {
+            if isTruncated { throw .truncated(input: source.name) }
+            if isDamaged { throw .corrupt(input: source.name, reason: String(cString: cjpeg_decoder_message(decoder))) }
+        }
+        return DecodedImage(
+            planes: planes, model: model(layout, header), isPartial: isTruncated || isDamaged)
+    }
+
+    private func finish(_ decoder: OpaquePointer, _ planes: [PixelPlane]) -> cjpeg_status {
+        let bases = planes.map { $0.storage.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) }
+        return bases.withUnsafeBufferPointer { bases in
+            planes.map(\.bytesPerRow).withUnsafeBufferPointer { rows in
+                cjpeg_decoder_finish(decoder, bases.baseAddress, rows.baseAddress)
+            }
+        }
+    }
+
+    private func model(_ layout: cjpeg_layout, _ header: cjpeg_header) -> DecodedImage.Model {
+        switch layout.model {
+        case CJPEG_GRAY: .gray
+        case CJPEG_YCBCR: .yCbCr(.bt601, fullRange: true)
+        case CJPEG_CMYK: .cmyk(inverted: header.has_adobe_marker != 0)
+        default: .rgb
+        }
+    }
+
+    /// Memory for the planes, with the rows and columns that the library writes beyond the picture.
+    private func makePlanes(_ layout: cjpeg_layout) -> [PixelPlane] {
+        let described = [layout.planes.0, layout.planes.1, layout.planes.2]
+        return described.prefix(Int(layout.plane_count)).map { plane in
+            let channels = Int(layout.channels)
+            let bytesPerRow = Int(plane.padded_width) * channels
+            return PixelPlane(
+                width: Int(plane.width), height: Int(plane.height), channels: channels, bytesPerRow: bytesPerRow,
+                extentWidth: plane.extent_width, extentHeight: plane.extent_height,
+                storage: PixelStorage(uninitializedByteCount: bytesPerRow * Int(plane.padded_height)))
+        }
+    }
+}
+#endif

@@ -1,0 +1,90 @@
+import Foundation
+import VitrineCore
+import VitrineImaging
+
+/// What the tests of JPEG share.
+enum JPEG {
+    /// Every small file that block means must read, and whose DC is exact.
+    static let baselineFixtures = [
+        "sampling-1x1", "sampling-2x1", "sampling-1x2", "sampling-2x2", "sampling-4x1", "sampling-1x4", "sampling-4x2",
+        "sampling-2x4", "sampling-4x2-2x1-1x2", "sampling-4x4",
+        "sampling-2x2-1x2-2x1", "sampling-1x1-2x2-2x2", "restart-row",
+        "restart-3-mcus", "restart-gray", "gray", "optimized", "coarse", "red-green-blue", "one-scan-a-component",
+        "two-scans",
+    ]
+    static let progressiveFixtures = [
+        "gray-progressive", "progressive", "progressive-restart", "progressive-separate-dc",
+    ]
+
+    static func fixture(_ name: String) throws -> ByteSource {
+        ByteSource(bytes: try Fixture.bytes("JPEG/\(name).jpg"), name: name)
+    }
+
+    static func request(
+        _ size: PixelSize, target: PixelSize?, allowPartial: Bool = false, limits: ImageLimits = .standard,
+        cancellation: CancellationToken = CancellationToken()
+    ) -> DecodeRequest {
+        DecodeRequest(
+            info: ImageInfo(format: .jpeg, storedSize: size), target: target, allowPartial: allowPartial,
+            limits: limits, cancellation: cancellation)
+    }
+
+    /// The samples of a plane row by row, without padding.
+    static func samples(_ plane: PixelPlane) -> [UInt8] {
+        plane.storage.withUnsafeBytes { bytes in
+            (0..<plane.height).flatMap { y in
+                bytes[(y * plane.bytesPerRow)..<(y * plane.bytesPerRow + plane.width * plane.channels)]
+            }
+        }
+    }
+
+    /// The largest difference between two planes; 256 when their sizes differ.
+    static func difference(_ a: PixelPlane, _ b: PixelPlane) -> Int {
+        guard a.width == b.width, a.height == b.height, a.channels == b.channels else { return 256 }
+        return zip(samples(a), samples(b)).reduce(0) { max($0, abs(Int($1.0) - Int($1.1))) }
+    }
+
+    /// What `body` throws; nil when it does not.
+    static func error(_ body: () throws -> Void) -> ImageError? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return error as? ImageError
+        }
+    }
+
+    static func isUnsupported(_ error: ImageError?) -> Bool {
+        if case .unsupported = error { true } else { false }
+    }
+
+    /// A fixed sequence of numbers that look random (Steele, Lea and Flood 2014, SplitMix64).
+    struct Numbers: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var z = state
+            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+            return z ^ (z >> 31)
+        }
+    }
+
+    /// `bytes` with up to eight of them changed, and now and then cut short.
+    static func mutate(_ bytes: [UInt8], with numbers: inout Numbers) -> [UInt8] {
+        var result = bytes
+        for _ in 0..<Int.random(in: 1...8, using: &numbers) {
+            let i = Int.random(in: 2..<result.count, using: &numbers)
+            switch Int.random(in: 0..<4, using: &numbers) {
+            case 0: result[i] = 0xFF
+            case 1: result[i] ^= 1 << UInt8.random(in: 0...7, using: &numbers)
+            default: result[i] = UInt8.random(in: 0...255, using: &numbers)
+            }
+        }
+        if Int.random(in: 0..<6, using: &numbers) == 0 {
+            result.removeLast(Int.random(in: 0..<(result.count - 2), using: &numbers))
+        }
+        return result
+    }
+}

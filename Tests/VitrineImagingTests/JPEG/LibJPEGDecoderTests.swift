@@ -1,0 +1,171 @@
+import Testing
+import VitrineCore
+import VitrineImaging
+
+#if LibJPEG
+@Suite struct LibJPEGDecoderTests {
+    private let decoder = LibJPEGDecoder()
+
+    @Test(arguments: JPEG.baselineFixtures)
+    func blockMeansEqualItsEighthOnSmallFiles(name: String) throws {
+        let own = try BlockMeanDecoder().decode(JPEG.fixture(name), at: .eighth)
+        let reference = try decoder.decode(JPEG.fixture(name), eighths: 1, isPlanar: true)
+        #expect(own.model == reference.model)
+        // Components with fewer samples than the largest are transformed finer by the library.
+        var compared = 0
+        for (a, b) in zip(own.planes, reference.planes) {
+            guard a.extentWidth == b.extentWidth, a.extentHeight == b.extentHeight else { continue }
+            #expect(JPEG.difference(a, b) == 0)
+            compared += 1
+        }
+        #expect(compared >= 1)
+    }
+
+    @Test(arguments: JPEG.progressiveFixtures)
+    func blockMeansOfAFirstScanAreNearItsEighth(name: String) throws {
+        let own = try BlockMeanDecoder().decode(JPEG.fixture(name), at: .eighth)
+        let reference = try decoder.decode(JPEG.fixture(name), eighths: 1, isPlanar: true)
+        #expect(JPEG.difference(own.planes[0], reference.planes[0]) <= 2)
+    }
+
+    @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"))
+    func blockMeansEqualItsEighthOnPhotos() throws {
+        var compared = 0
+        for path in Corpus.files(in: "corpus/jpeg") + Corpus.files(in: "corpus/exif-orientation") {
+            guard path.hasSuffix(".jpg"), !path.contains("progressive") else { continue }
+            guard let own = try? BlockMeanDecoder().decode(ByteSource(.file(path)), at: .eighth) else { continue }
+            let reference = try decoder.decode(ByteSource(.file(path)), eighths: 1, isPlanar: true)
+            #expect(JPEG.difference(own.planes[0], reference.planes[0]) == 0, "\(path)")
+            compared += 1
+        }
+        #expect(compared > 5)
+    }
+
+    @Test func cmykIsInvertedWhenAdobeWroteIt() throws {
+        let image = try decoder.decode(JPEG.fixture("cmyk"), eighths: 8, isPlanar: true)
+        #expect(image.model == .cmyk(inverted: true))
+        #expect(image.planes[0].channels == 4 && image.planes[0].width == 107)
+    }
+
+    @Test func scaleFollowsTheRequest() throws {
+        let size = PixelSize(width: 107, height: 77)
+        let source = try JPEG.fixture("sampling-2x2")
+        let full = try decoder.decode(source, JPEG.request(size, target: nil))
+        #expect(full.model == .rgb && full.planes[0].width == 107)
+        let half = try decoder.decode(source, JPEG.request(size, target: PixelSize(width: 30, height: 22)))
+        #expect(half.model == .yCbCr(.bt601, fullRange: true) && half.planes[0].width == 54)
+        #expect(half.planes[0].extentWidth == 53.5)
+        let quarter = try decoder.decode(source, JPEG.request(size, target: PixelSize(width: 15, height: 11)))
+        #expect(quarter.planes[0].width == 27)
+    }
+
+    @Test func readsWhatBlockMeansLeave() throws {
+        for name in ["arithmetic", "progressive", "sampling-4x2-2x1-1x2"] {
+            let image = try decoder.decode(JPEG.fixture(name), eighths: 8, isPlanar: false)
+            #expect(image.planes[0].width == 107 && !image.isPartial)
+        }
+    }
+
+    @Test(arguments: ["sampling-2x2", "progressive", "one-scan-a-component"])
+    func truncatedFileThrowsOrGivesThePart(name: String) throws {
+        let bytes = try Fixture.bytes("JPEG/\(name).jpg")
+        let source = ByteSource(bytes: Array(bytes[..<(bytes.count * 3 / 4)]), name: name)
+        #expect(throws: ImageError.truncated(input: name)) { try decoder.decode(source, eighths: 8, isPlanar: true) }
+        let part = try decoder.decode(source, eighths: 8, isPlanar: true, allowPartial: true)
+        #expect(part.isPartial)
+        let all = try decoder.decode(JPEG.fixture(name), eighths: 8, isPlanar: true)
+        if name == "sampling-2x2" {
+            #expect(JPEG.samples(part.planes[0]).prefix(1000) == JPEG.samples(all.planes[0]).prefix(1000))
+        }
+    }
+
+    @Test func missingEndMarkerIsNoTruncation() throws {
+        for name in ["sampling-2x2", "progressive"] {
+            let bytes = try Fixture.bytes("JPEG/\(name).jpg")
+            let source = ByteSource(bytes: Array(bytes.dropLast(2)), name: name)
+            #expect(try !decoder.decode(source, eighths: 8, isPlanar: true).isPartial)
+        }
+    }
+
+    @Test func progressiveFileBeyondTheCoefficientLimitIsRefused() throws {
+        var limits = ImageLimits.standard
+        limits.maximumCoefficientBytes = 10_000
+        let source = try JPEG.fixture("progressive")
+        let error = JPEG.error { _ = try decoder.decode(source, eighths: 8, isPlanar: true, limits: limits) }
+        guard case .limitExceeded(_, .memory, let actual, 10_000) = error, actual > 10_000 else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        // A file in one scan needs none.
+        _ = try decoder.decode(JPEG.fixture("sampling-2x2"), eighths: 8, isPlanar: true, limits: limits)
+    }
+
+    @Test func scansWithoutEndAreRefused() throws {
+        let bytes = try Fixture.bytes("JPEG/gray-progressive.jpg")
+        let last = try #require((0..<bytes.count).last { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA })
+        let scan = bytes[last..<(bytes.count - 2)]
+        let many = bytes.dropLast(2) + [[UInt8]](repeating: Array(scan), count: 300).joined() + [0xFF, 0xD9]
+        let source = ByteSource(bytes: Array(many), name: "many")
+        #expect(throws: ImageError.corrupt(input: "many", reason: "more than 200 scans")) {
+            try decoder.decode(source, eighths: 8, isPlanar: true, allowPartial: true)
+        }
+    }
+
+    @Test(arguments: ["sampling-2x2", "progressive"])
+    func cancelledTokenStopsTheDecode(name: String) throws {
+        let token = CancellationToken()
+        token.cancel()
+        let source = try JPEG.fixture(name)
+        #expect(throws: ImageError.cancelled(input: name)) {
+            try decoder.decode(source, eighths: 8, isPlanar: true, cancellation: token)
+        }
+    }
+
+    @Test func mutatedFilesNeverTrap() throws {
+        var numbers = JPEG.Numbers(state: 12)
+        for name in JPEG.baselineFixtures + JPEG.progressiveFixtures + ["cmyk", "arithmetic"] {
+            let bytes = try Fixture.bytes("JPEG/\(name).jpg")
+            for round in 0..<80 {
+                let source = ByteSource(bytes: JPEG.mutate(bytes, with: &numbers), name: name)
+                let eighths = [1, 2, 4, 8][round % 4]
+                var limits = ImageLimits.standard
+                limits.maximumPixels = 4_000_000
+                _ = try? decoder.decode(
+                    source, eighths: eighths, isPlanar: round % 3 != 0, limits: limits, allowPartial: true)
+            }
+        }
+    }
+
+    @Test(
+        .enabled(if: Corpus.isAvailable, "needs the shared corpus"),
+        arguments: ["libjpeg-turbo-bugs", "libjpeg-turbo-afl", "imagetestsuite-jpg", "truncated"])
+    func hostileFilesGiveAPictureOrAnError(folder: String) throws {
+        var limits = ImageLimits.standard
+        limits.maximumPixels = 20_000_000
+        limits.maximumCoefficientBytes = 64 << 20
+        for path in Corpus.files(in: "hostile/\(folder)") {
+            for eighths in [1, 8] {
+                _ = try? decoder.decode(
+                    ByteSource(.file(path)), eighths: eighths, isPlanar: true, limits: limits, allowPartial: true)
+            }
+        }
+    }
+
+    /// A file the library reads without a complaint must not be called corrupt by the block means.
+    @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"))
+    func blockMeansRefuseNothingTheLibraryAccepts() throws {
+        for folder in ["imagetestsuite-jpg", "drewnoakes-fuzzing", "libjpeg-turbo-afl"] {
+            for path in Corpus.files(in: "hostile/\(folder)") {
+                let source = try ByteSource(.file(path))
+                guard (try? decoder.decode(source, eighths: 1, isPlanar: true)) != nil else { continue }
+                do {
+                    _ = try BlockMeanDecoder().decode(source, at: .eighth)
+                } catch {
+                    if case .unsupported = error { continue }
+                    Issue.record("\(path): \(error)")
+                }
+            }
+        }
+    }
+}
+#endif
