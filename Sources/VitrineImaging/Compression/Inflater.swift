@@ -1,0 +1,191 @@
+/// A streaming decoder of zlib and raw deflate streams (RFC 1950, RFC 1951) in bounded memory.
+///
+/// Each call of ``next()`` decodes some more into a window, which keeps the 32 KiB that later matches may refer to:
+///
+/// ```swift
+/// var inflater = Inflater(InflaterBytes(compressed))
+/// while true {
+///     let piece = try inflater.next()
+///     if piece.isEmpty { break }
+///     …
+/// }
+/// ```
+///
+/// Memory is 32 KiB of window, one chunk of output, one of input and 40 KiB of tables, whatever the stream says.
+package struct Inflater<Source: InflaterSource>: ~Copyable {
+    /// What surrounds the deflate data.
+    package enum Wrapper: Sendable {
+        case zlib, raw
+    }
+
+    enum State {
+        case start, blockHeader, stored, codes, trailer, finished
+    }
+
+    /// Index bits of the primary tables: 2,048 literal entries of 4 bytes fit half of a 16 KiB first-level cache.
+    static var literalBits: Int { 11 }
+    static var distanceBits: Int { 9 }
+    /// Bytes the inner loop may read behind the end of the input, or write behind its limit (three refills; four
+    /// entries of four bytes, a match of 258 and the rest of a 16-byte copy).
+    static var slack: Int { 320 }
+    static var history: Int { 32_768 }
+
+    /// The source of compressed bytes.
+    package var source: Source
+    let wrapper: Wrapper
+    private let memory: UnsafeMutableRawPointer
+    let input: UnsafeMutablePointer<UInt8>
+    let inputCapacity: Int
+    let window: UnsafeMutablePointer<UInt8>
+    let chunk: Int
+    let literals: HuffmanTable
+    let distances: HuffmanTable
+    let codeLengths: HuffmanTable
+    let lengths: UnsafeMutablePointer<UInt8>
+
+    var state = State.start
+    var isFinalBlock = false
+    var storedLeft = 0
+    /// Bits not yet consumed, the next one lowest. Above ``bitCount`` it may hold a copy of input bits still to come.
+    var bits: UInt64 = 0
+    var bitCount = 0
+    var inputNext: UnsafeMutablePointer<UInt8>
+    var inputEnd: UnsafeMutablePointer<UInt8>
+    var inputHasEnded = false
+    var out: UnsafeMutablePointer<UInt8>
+    private var adler = Adler32()
+    private var pending: InflateError?
+
+    /// Makes a decoder; nothing is read yet.
+    ///
+    /// - Parameters:
+    ///   - chunk: About how many bytes ``next()`` gives at once; at least 1.
+    ///   - inputCapacity: Bytes asked of the source at once; at least 64.
+    package init(
+        _ source: consuming Source, wrapper: Wrapper = .zlib, chunk: Int = 128 << 10, inputCapacity: Int = 128 << 10
+    ) {
+        precondition(chunk >= 1 && inputCapacity >= 64, "an inflater needs room")
+        let symbols = 288 + 32
+        let templateCount = 288 + 32 + 19
+        let literalCapacity = HuffmanTable.capacity(bits: Self.literalBits, symbols: 288)
+        let distanceCapacity = HuffmanTable.capacity(bits: Self.distanceBits, symbols: 32)
+        let tableBytes = (literalCapacity + distanceCapacity + 128 + templateCount) * 4
+        let windowBytes = Self.history + chunk + Self.slack
+        memory = .allocate(
+            byteCount: tableBytes + symbols * 2 + 512 + windowBytes + inputCapacity + Self.slack, alignment: 16)
+
+        let entries = memory.bindMemory(to: UInt32.self, capacity: tableBytes / 4)
+        let templates = entries + literalCapacity + distanceCapacity + 128
+        let words = HuffmanEntry.templates(.literals) + HuffmanEntry.templates(.distances)
+            + HuffmanEntry.templates(.codeLengths)
+        for (i, word) in words.enumerated() { templates[i] = word }
+        let sorted = (memory + tableBytes).bindMemory(to: UInt16.self, capacity: symbols)
+        literals = HuffmanTable(entries: entries, bits: Self.literalBits, templates: templates, sorted: sorted)
+        distances = HuffmanTable(
+            entries: entries + literalCapacity, bits: Self.distanceBits, templates: templates + 288, sorted: sorted)
+        codeLengths = HuffmanTable(
+            entries: entries + literalCapacity + distanceCapacity, bits: 7, templates: templates + 320, sorted: sorted)
+        let bytes = (memory + tableBytes + symbols * 2).bindMemory(
+            to: UInt8.self, capacity: 512 + windowBytes + inputCapacity + Self.slack)
+        lengths = bytes
+        window = bytes + 512
+        // Wide loads may touch bytes nothing has been written to; they never reach the output, but must be defined.
+        window.initialize(repeating: 0, count: windowBytes)
+        input = window + windowBytes
+        input.initialize(repeating: 0, count: inputCapacity + Self.slack)
+        inputNext = input
+        inputEnd = input
+        out = window
+        self.source = source
+        self.wrapper = wrapper
+        self.chunk = chunk
+        self.inputCapacity = inputCapacity
+    }
+
+    deinit {
+        memory.deallocate()
+    }
+
+    /// Whether the whole stream has been decoded and its checksum was right.
+    package var isFinished: Bool { state == .finished }
+
+    /// Decodes the next bytes.
+    ///
+    /// - Returns: Bytes that stay valid until the next call; none at the end of the stream. 64 bytes behind them may be
+    ///   read, with any content.
+    /// - Throws: ``InflateError``, after everything before the fault has been returned. Calling again throws again.
+    package mutating func next() throws(InflateError) -> UnsafeRawBufferPointer {
+        if let pending { throw pending }
+        if out - window > Self.history {
+            // The window slides only when the last chunk has been used: its end becomes the history.
+            window.update(from: out - Self.history, count: Self.history)
+            out = window + Self.history
+        }
+        let start = out
+        let limit = window + (Self.history + chunk)
+        do throws(InflateError) {
+            while out < limit && state != .finished { try step(limit, start) }
+        } catch {
+            pending = error
+        }
+        let piece = UnsafeRawBufferPointer(start: start, count: out - start)
+        if piece.isEmpty, let pending { throw pending }
+        if state != .finished && wrapper == .zlib { adler.update(piece) }
+        return piece
+    }
+
+    private mutating func step(_ limit: UnsafeMutablePointer<UInt8>, _ start: UnsafeMutablePointer<UInt8>)
+        throws(InflateError)
+    {
+        switch state {
+        case .start:
+            if wrapper == .zlib { try readZlibHeader() }
+            state = .blockHeader
+        case .blockHeader: try readBlockHeader()
+        case .stored: try copyStored(limit)
+        case .codes: try decodeCodes(limit)
+        case .trailer:
+            if wrapper == .zlib {
+                adler.update(UnsafeRawBufferPointer(start: start, count: out - start))
+                try checkTrailer()
+            }
+            state = .finished
+        case .finished: break
+        }
+    }
+
+    private mutating func readZlibHeader() throws(InflateError) {
+        let header = try take(16)
+        let method = header & 0xFF
+        let flags = header >> 8
+        guard method & 15 == 8, method >> 4 <= 7 else { throw .invalid("not a zlib stream") }
+        guard (method << 8 | flags) % 31 == 0 else { throw .invalid("zlib header check is wrong") }
+        guard flags & 32 == 0 else { throw .invalid("zlib stream needs a preset dictionary") }
+    }
+
+    private mutating func checkTrailer() throws(InflateError) {
+        bits >>= UInt64(bitCount & 7)
+        bitCount &= ~7
+        let stored = UInt32(try take(16)) | UInt32(try take(16)) << 16
+        guard stored.byteSwapped == adler.value else { throw .invalid("checksum is wrong") }
+    }
+}
+
+extension Inflater where Source == InflaterBytes {
+    /// Everything a stream in memory decodes to.
+    ///
+    /// - Parameter maximum: The most bytes to give; what lies behind is cut off.
+    package static func inflate(
+        _ bytes: [UInt8], wrapper: Wrapper = .zlib, maximum: Int
+    ) throws(InflateError) -> [UInt8] {
+        let chunk = min(max(maximum, 1), 64 << 10)
+        var inflater = Inflater(InflaterBytes(bytes), wrapper: wrapper, chunk: chunk, inputCapacity: 8 << 10)
+        var result: [UInt8] = []
+        while result.count < maximum {
+            let piece = try inflater.next()
+            if piece.isEmpty { break }
+            result.append(contentsOf: piece.prefix(maximum - result.count))
+        }
+        return result
+    }
+}
