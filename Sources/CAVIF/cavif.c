@@ -1,1 +1,192 @@
 #include "cavif.h"
+
+#include <avif/avif.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cavif_decoder {
+    avifDecoder *decoder;
+    const char *reason;
+};
+
+static int status_of(cavif_decoder *decoder, avifResult result)
+{
+    decoder->reason = decoder->decoder->diag.error[0] ? decoder->decoder->diag.error : avifResultToString(result);
+    switch (result) {
+    case AVIF_RESULT_OK: return CAVIF_OK;
+    case AVIF_RESULT_TRUNCATED_DATA:
+    case AVIF_RESULT_WAITING_ON_IO:
+    case AVIF_RESULT_IO_ERROR: return CAVIF_TRUNCATED;
+    case AVIF_RESULT_OUT_OF_MEMORY: return CAVIF_MEMORY;
+    case AVIF_RESULT_NO_CODEC_AVAILABLE:
+    case AVIF_RESULT_UNSUPPORTED_DEPTH:
+    case AVIF_RESULT_NO_AV1_ITEMS_FOUND:
+    case AVIF_RESULT_INVALID_FTYP:
+    case AVIF_RESULT_REFORMAT_FAILED:
+    case AVIF_RESULT_NOT_IMPLEMENTED: return CAVIF_REFUSED;
+    default: return CAVIF_CORRUPT;
+    }
+}
+
+cavif_decoder *cavif_decoder_create(const uint8_t *data, size_t count, uint32_t maximum_pixels, uint32_t maximum_side)
+{
+    cavif_decoder *result = calloc(1, sizeof *result);
+    if (!result) return NULL;
+    avifDecoder *decoder = result->decoder = avifDecoderCreate();
+    if (!decoder) {
+        free(result);
+        return NULL;
+    }
+    if (avifCodecName(AVIF_CODEC_CHOICE_DAV1D, AVIF_CODEC_FLAG_CAN_DECODE))
+        decoder->codecChoice = AVIF_CODEC_CHOICE_DAV1D;
+    decoder->maxThreads = 1;
+    decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
+    // The library reads 0 as no limit or refuses it, and treats its default as the most it can.
+    if (maximum_pixels > 0 && maximum_pixels < AVIF_DEFAULT_IMAGE_SIZE_LIMIT) decoder->imageSizeLimit = maximum_pixels;
+    if (maximum_side > 0) decoder->imageDimensionLimit = maximum_side;
+    // Pictures of older encoders lack properties that only strictness asks for; every viewer shows them.
+    decoder->strictFlags = AVIF_STRICT_DISABLED;
+    if (avifDecoderSetIOMemory(decoder, data, count) != AVIF_RESULT_OK) {
+        cavif_decoder_destroy(result);
+        return NULL;
+    }
+    return result;
+}
+
+void cavif_decoder_destroy(cavif_decoder *decoder)
+{
+    if (!decoder) return;
+    avifDecoderDestroy(decoder->decoder);
+    free(decoder);
+}
+
+int cavif_decoder_open(cavif_decoder *decoder) { return status_of(decoder, avifDecoderParse(decoder->decoder)); }
+
+void cavif_decoder_describe(const cavif_decoder *decoder, uint32_t *width, uint32_t *height, uint32_t *frames)
+{
+    *width = decoder->decoder->image->width;
+    *height = decoder->decoder->image->height;
+    *frames = decoder->decoder->imageCount > 0 ? (uint32_t)decoder->decoder->imageCount : 0;
+}
+
+int cavif_decoder_read(cavif_decoder *decoder, uint32_t index, cavif_frame *frame)
+{
+    int status = status_of(decoder, avifDecoderNthImage(decoder->decoder, index));
+    if (status != CAVIF_OK) return status;
+    const avifImage *image = decoder->decoder->image;
+    memset(frame, 0, sizeof *frame);
+    switch (image->yuvFormat) {
+    case AVIF_PIXEL_FORMAT_YUV400: frame->layout = CAVIF_GRAY; break;
+    case AVIF_PIXEL_FORMAT_YUV420: frame->layout = CAVIF_420; break;
+    case AVIF_PIXEL_FORMAT_YUV422: frame->layout = CAVIF_422; break;
+    case AVIF_PIXEL_FORMAT_YUV444: frame->layout = CAVIF_444; break;
+    default: decoder->reason = "the picture has no colour planes"; return CAVIF_CORRUPT;
+    }
+    frame->width = (int)image->width;
+    frame->height = (int)image->height;
+    frame->depth = (int)image->depth;
+    frame->full_range = image->yuvRange == AVIF_RANGE_FULL;
+    frame->primaries = image->colorPrimaries;
+    frame->transfer = image->transferCharacteristics;
+    frame->matrix = image->matrixCoefficients;
+    frame->premultiplied = image->alphaPremultiplied;
+    frame->y = image->yuvPlanes[AVIF_CHAN_Y];
+    frame->u = image->yuvPlanes[AVIF_CHAN_U];
+    frame->v = image->yuvPlanes[AVIF_CHAN_V];
+    frame->alpha = image->alphaPlane;
+    frame->y_stride = image->yuvRowBytes[AVIF_CHAN_Y];
+    frame->u_stride = image->yuvRowBytes[AVIF_CHAN_U];
+    frame->v_stride = image->yuvRowBytes[AVIF_CHAN_V];
+    frame->alpha_stride = image->alphaRowBytes;
+    if (!frame->y || (frame->layout != CAVIF_GRAY && (!frame->u || !frame->v))) {
+        decoder->reason = "a colour plane is missing";
+        return CAVIF_CORRUPT;
+    }
+    return CAVIF_OK;
+}
+
+int cavif_decoder_convert(cavif_decoder *decoder, uint8_t *pixels, size_t stride, int channels, int premultiplied)
+{
+    avifRGBImage rgb;
+    avifRGBImageSetDefaults(&rgb, decoder->decoder->image);
+    rgb.format = channels == 4 ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
+    rgb.depth = 8;
+    rgb.alphaPremultiplied = premultiplied;
+    rgb.pixels = pixels;
+    rgb.rowBytes = (uint32_t)stride;
+    avifResult result = avifImageYUVToRGB(decoder->decoder->image, &rgb);
+    return status_of(decoder, result);
+}
+
+const char *cavif_decoder_reason(const cavif_decoder *decoder) { return decoder->reason ? decoder->reason : ""; }
+
+// From version 1.0 on, setting metadata can fail; before, the functions return nothing.
+#if AVIF_VERSION >= 1000000
+#define SUCCEEDS(call) ((call) == AVIF_RESULT_OK)
+#else
+#define SUCCEEDS(call) ((call), 1)
+#endif
+
+static avifImage *image_from(const cavif_encoding *encoding, const char **reason)
+{
+    avifImage *image = avifImageCreate(
+        encoding->width, encoding->height, 8,
+        encoding->full_chroma ? AVIF_PIXEL_FORMAT_YUV444 : AVIF_PIXEL_FORMAT_YUV420);
+    *reason = "out of memory";
+    if (!image) return NULL;
+    image->colorPrimaries = AVIF_COLOR_PRIMARIES_BT709;
+    image->transferCharacteristics = AVIF_TRANSFER_CHARACTERISTICS_SRGB;
+    image->matrixCoefficients = AVIF_MATRIX_COEFFICIENTS_BT601;
+    image->yuvRange = AVIF_RANGE_FULL;
+    avifRGBImage rgb;
+    avifRGBImageSetDefaults(&rgb, image);
+    rgb.format = AVIF_RGB_FORMAT_RGBA;
+    rgb.ignoreAlpha = !encoding->has_alpha;
+    rgb.pixels = (uint8_t *)encoding->rgba;
+    rgb.rowBytes = encoding->stride;
+    avifResult result = avifImageRGBToYUV(image, &rgb);
+    *reason = avifResultToString(result);
+    int ok = result == AVIF_RESULT_OK;
+    if (ok && encoding->exif && !SUCCEEDS(avifImageSetMetadataExif(image, encoding->exif, encoding->exif_count))) {
+        *reason = "libavif refused the Exif metadata";
+        ok = 0;
+    }
+    if (ok && encoding->xmp && !SUCCEEDS(avifImageSetMetadataXMP(image, encoding->xmp, encoding->xmp_count))) {
+        *reason = "libavif refused the XMP metadata";
+        ok = 0;
+    }
+    if (ok) return image;
+    avifImageDestroy(image);
+    return NULL;
+}
+
+uint8_t *cavif_encode(const cavif_encoding *encoding, size_t *count, const char **reason)
+{
+    avifImage *image = image_from(encoding, reason);
+    if (!image) return NULL;
+    avifEncoder *encoder = avifEncoderCreate();
+    avifRWData output = AVIF_DATA_EMPTY;
+    avifResult result = AVIF_RESULT_OUT_OF_MEMORY;
+    if (encoder) {
+        encoder->maxThreads = 1;
+        encoder->speed = encoding->speed;
+        if (avifCodecName(AVIF_CODEC_CHOICE_AOM, AVIF_CODEC_FLAG_CAN_ENCODE))
+        encoder->codecChoice = AVIF_CODEC_CHOICE_AOM;
+        // The same lower and upper bound means constant quality in every version of the library.
+        encoder->minQuantizer = encoder->maxQuantizer = encoding->quantizer;
+        encoder->minQuantizerAlpha = encoder->maxQuantizerAlpha = encoding->quantizer / 2;
+        result = avifEncoderAddImage(encoder, image, 1, AVIF_ADD_IMAGE_FLAG_SINGLE);
+        if (result == AVIF_RESULT_OK) result = avifEncoderFinish(encoder, &output);
+        avifEncoderDestroy(encoder);
+    }
+    avifImageDestroy(image);
+    if (result != AVIF_RESULT_OK) {
+        avifRWDataFree(&output);
+        *reason = avifResultToString(result);
+        return NULL;
+    }
+    *count = output.size;
+    return output.data;
+}
+
+void cavif_free(uint8_t *bytes) { avifFree(bytes); }

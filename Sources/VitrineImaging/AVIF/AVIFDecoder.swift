@@ -1,0 +1,75 @@
+#if LibAVIF
+import CAVIF
+import VitrineCore
+
+/// Decodes AVIF through libavif, with dav1d where the library has it.
+///
+/// Planes are averaged as the AV1 decoder left them and reduced to 8 bits in the same step; colours are converted
+/// afterwards, at the small size. Pixels are returned as stored: `irot` and `imir` are ``ImageInfo/orientation``, and
+/// `clap`, `pasp` and gain maps are ignored. Grids and sequences are the library's.
+///
+/// A frame is one call that cannot be stopped, so the decoder belongs into a worker. A file that ends early gives no
+/// partial picture.
+///
+/// Without an ICC profile the colour primaries and transfer function of the file (`nclx`, or the AV1 sequence header)
+/// are turned into one, except for those no ICC curve describes (PQ, HLG): these are taken as sRGB.
+package struct AVIFDecoder: ImageDecoding {
+    package let formats: Set<ImageFormat> = [.avif]
+    package let needsIsolation = true
+
+    package init() {}
+
+    package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        let limits = request.limits
+        guard source.count <= limits.maximumInputBytes else {
+            throw .limitExceeded(
+                input: source.name, limit: .inputBytes, actual: source.count, allowed: limits.maximumInputBytes)
+        }
+        guard request.page >= 0 else { throw .invalidRequest(reason: "page \(request.page) is negative") }
+        guard request.page < limits.maximumFrames else {
+            throw .limitExceeded(
+                input: source.name, limit: .frames, actual: request.page + 1, allowed: limits.maximumFrames)
+        }
+        let bytes = try source.allBytes()
+        let result: Result<DecodedImage, ImageError> = bytes.withUnsafeBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { return .failure(.empty(input: source.name)) }
+            do throws(ImageError) {
+                return .success(try decode(base, count: buffer.count, name: source.name, request))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func decode(
+        _ data: UnsafePointer<UInt8>, count: Int, name: String, _ request: DecodeRequest
+    ) throws(ImageError) -> DecodedImage {
+        let session = try AVIFSession.open(data, count: count, name: name, limits: request.limits)
+        guard request.page < session.frameCount else {
+            throw .invalidRequest(reason: "frame \(request.page) of a picture of \(session.frameCount)")
+        }
+        if request.cancellation.isCancelled { throw .cancelled(input: name) }
+        let frame = try session.read(request.page)
+        if request.cancellation.isCancelled { throw .cancelled(input: name) }
+        let reader = AVIFFrameReader(frame: frame, factor: AVIFDecoder.factor(for: frame, request))
+        var image: DecodedImage
+        switch reader.colors {
+        case .planes(let matrix): image = reader.yCbCr(matrix)
+        case .gray: image = reader.gray()
+        case .identity: image = reader.identity()
+        case .foreign: image = try session.converted(reader, name: name)
+        }
+        image.colorProfile = request.info.colorProfile
+            ?? CodePointProfile(primaries: Int(frame.primaries), transfer: Int(frame.transfer))?.bytes
+        return image
+    }
+
+    /// The side of the blocks to average, which leaves at least twice the target.
+    private static func factor(for frame: cavif_frame, _ request: DecodeRequest) -> Int {
+        guard let target = request.target, !target.isEmpty else { return 1 }
+        let reduction = min(Double(frame.width) / Double(target.width), Double(frame.height) / Double(target.height))
+        return max(1, Int(reduction / 2))
+    }
+}
+#endif

@@ -1,0 +1,110 @@
+/// An ICC profile made from the code points (ITU-T H.273 tables 2 and 3) by which video formats name a colour space.
+///
+/// It is a version 4 matrix profile (ICC.1:2022 §8.3) of about half a kilobyte.
+struct CodePointProfile {
+    let bytes: [UInt8]
+
+    /// nil for what is sRGB as far as eight bits show (BT.709 and BT.601 primaries with the usual curves, or nothing
+    /// specified), and for transfer functions that no ICC curve describes (PQ, HLG, logarithmic ones).
+    init?(primaries: Int, transfer: Int) {
+        guard let curve = Curve(transfer: transfer) else { return nil }
+        let space: Primaries
+        switch primaries {
+        case 9: space = .bt2020
+        case 12: space = .displayP3
+        case 0, 1, 2, 5, 6:
+            if curve.isVideo { return nil }
+            space = .bt709
+        default: return nil
+        }
+        bytes = CodePointProfile.profile(space, curve)
+    }
+
+    /// A transfer function as the parameters g, a, b, c, d of an ICC parametric curve of type 3 (§10.18), or of type 0
+    /// with only g.
+    private struct Curve {
+        let parameters: [Double]
+        /// Whether it is sRGB's, or so near that pictures made for screens mean sRGB by it.
+        let isVideo: Bool
+
+        init?(transfer: Int) {
+            switch transfer {
+            case 0, 2, 13:
+                parameters = [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045]
+                isVideo = true
+            case 1, 6, 14, 15:
+                parameters = [1 / 0.45, 1 / 1.099, 0.099 / 1.099, 1 / 4.5, 0.081]
+                isVideo = true
+            case 4: (parameters, isVideo) = ([2.2], false)
+            case 5: (parameters, isVideo) = ([2.8], false)
+            case 8: (parameters, isVideo) = ([1], false)
+            default: return nil
+            }
+        }
+    }
+
+    /// XYZ of red, green and blue, adapted to D50 by the Bradford transform: the columns of the matrix, computed from
+    /// the chromaticities of ITU-R BT.709-6, BT.2020-2 and SMPTE EG 432-1 with white D65 (0.3127, 0.3290).
+    private struct Primaries {
+        let red, green, blue: [Double]
+
+        static let bt709 = Primaries(
+            red: [0.436028, 0.222479, 0.013926], green: [0.385101, 0.716897, 0.097092],
+            blue: [0.143091, 0.060624, 0.714191])
+        static let displayP3 = Primaries(
+            red: [0.515102, 0.241182, -0.001049], green: [0.291965, 0.692236, 0.041882],
+            blue: [0.157153, 0.066582, 0.784378])
+        static let bt2020 = Primaries(
+            red: [0.673459, 0.279033, -0.001931], green: [0.165661, 0.675338, 0.029979],
+            blue: [0.125100, 0.045629, 0.797162])
+    }
+
+    private static func profile(_ primaries: Primaries, _ curve: Curve) -> [UInt8] {
+        let trc = parametric(curve.parameters)
+        let name = localized("Coded colour space")
+        let tags: [(String, [UInt8])] = [
+            ("desc", name), ("cprt", localized("No rights reserved")), ("wtpt", xyz([0.964203, 1, 0.824905])),
+            ("rXYZ", xyz(primaries.red)), ("gXYZ", xyz(primaries.green)), ("bXYZ", xyz(primaries.blue)),
+            ("rTRC", trc), ("gTRC", trc), ("bTRC", trc),
+        ]
+        var table = big(UInt32(tags.count))
+        var data: [UInt8] = []
+        let start = 128 + 4 + 12 * tags.count
+        for (signature, content) in tags {
+            table += Array(signature.utf8) + big(UInt32(start + data.count)) + big(UInt32(content.count))
+            data += content + [UInt8](repeating: 0, count: (4 - content.count % 4) % 4)
+        }
+        var header = [UInt8](repeating: 0, count: 128)
+        func put(_ bytes: [UInt8], at offset: Int) {
+            header.replaceSubrange(offset..<(offset + bytes.count), with: bytes)
+        }
+        put(big(UInt32(start + data.count)), at: 0)
+        put([4, 0x40, 0, 0], at: 8)
+        put(Array("mntrRGB XYZ ".utf8), at: 12)
+        put(big(0x07E8_0001), at: 24)
+        put(big(0x0001_0000), at: 28)
+        put(Array("acsp".utf8), at: 36)
+        put(Array(xyz([0.964203, 1, 0.824905])[8...]), at: 68)
+        return header + table + data
+    }
+
+    private static func big(_ value: UInt32) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * UInt32($0))) }
+    }
+
+    private static func fixed(_ value: Double) -> [UInt8] {
+        big(UInt32(bitPattern: Int32((value * 65_536).rounded())))
+    }
+
+    private static func xyz(_ values: [Double]) -> [UInt8] { Array("XYZ ".utf8) + big(0) + values.flatMap(fixed) }
+
+    private static func parametric(_ values: [Double]) -> [UInt8] {
+        Array("para".utf8) + big(0) + [0, values.count == 1 ? 0 : 3, 0, 0] + values.flatMap(fixed)
+    }
+
+    private static func localized(_ text: String) -> [UInt8] {
+        let characters = text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0)] }
+        return Array("mluc".utf8) + big(0) + big(1) + big(12) + Array("enUS".utf8)
+            + big(UInt32(characters.count)) + big(28) + characters
+    }
+}

@@ -1,0 +1,88 @@
+/// Decodes Windows icons and cursors, in Swift alone but for PNG entries.
+///
+/// Pages are the pictures inside, the largest first; of equal ones the deepest, then as stored. Page 0 is thus what a
+/// viewer shows. A picture's own header decides its size, not the directory.
+///
+/// Source: Microsoft, "Icons" (Windows Dev Center, 1995) and "The evolution of the ICO file format".
+package struct ICODecoder: ImageDecoding {
+    package let formats: Set<ImageFormat> = [.ico]
+    package let needsIsolation = false
+    private let png: any ImageDecoding
+
+    /// - Parameter png: Decodes the entries that are PNG files.
+    package init(png: any ImageDecoding) {
+        self.png = png
+    }
+
+    package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        guard source.count > 0 else { throw .empty(input: source.name) }
+        guard request.page >= 0 else { throw .invalidRequest(reason: "page \(request.page) is negative") }
+        let entries = try ICODirectory.entries(of: source)
+        guard request.page < entries.count else {
+            throw .invalidRequest(reason: "page \(request.page) of an icon of \(entries.count)")
+        }
+        let entry = entries[request.page]
+        guard entry.count <= request.limits.maximumInputBytes else {
+            throw .limitExceeded(
+                input: source.name, limit: .inputBytes, actual: entry.count,
+                allowed: request.limits.maximumInputBytes)
+        }
+        let bytes = try source.bytes(at: entry.offset, count: entry.count)
+        guard !bytes.isEmpty else { throw .truncated(input: source.name) }
+        let inner = ByteSource(bytes: bytes, name: source.name)
+        if let info = ICODecoder.pngInfo(bytes) {
+            try BMPBitmap.check(info.storedSize, request.limits, name: source.name)
+            var request = request
+            request.info = info
+            request.page = 0
+            return try png.decode(inner, request)
+        }
+        return try bitmap(inner, request)
+    }
+
+    /// A bitmap without a file header, its transparency mask behind the colours.
+    private func bitmap(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        var header = try BMPHeader(source, at: 0, pixels: nil, isIcon: true)
+        try BMPBitmap.check(header.size, request.limits, name: source.name)
+        if case .runLength = header.packing {
+            throw .unsupported(input: source.name, reason: "run-length coded icons have no decoder here")
+        }
+        let offset = header.end
+        let mask = offset + header.bytesPerRow * header.size.height
+        if header.bits == 32, case .masked(let masks) = header.packing, masks[3] == 0 {
+            // The fourth byte is alpha, unless none is set: then the icon is older than alpha and the mask rules.
+            if try hasAlpha(source, offset..<mask) {
+                header.packing = .masked(masks[0..<3] + [0xFF00_0000])
+            }
+        }
+        let maskBytes = (header.size.width + 31) / 32 * 4 * header.size.height
+        let hasMask = !header.hasAlpha && source.count >= mask + maskBytes
+        return try BMPBitmap(
+            source: source, header: header, offset: offset, mask: hasMask ? mask : nil, request: request
+        ).decode()
+    }
+
+    private func hasAlpha(_ source: ByteSource, _ range: Range<Int>) throws(ImageError) -> Bool {
+        let bytes = try source.bytes(at: range.lowerBound, count: range.count)
+        var i = 3
+        while i < bytes.count {
+            if bytes[i] != 0 { return true }
+            i += 4
+        }
+        return false
+    }
+
+    /// What the header of a PNG says; nil for anything else. Source: PNG specification, third edition, §11.2.1.
+    private static func pngInfo(_ bytes: [UInt8]) -> ImageInfo? {
+        guard bytes.count >= 29, bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) else {
+            return nil
+        }
+        func number(_ at: Int) -> Int { bytes[at..<(at + 4)].reduce(0) { $0 << 8 | Int($1) } }
+        var info = ImageInfo(format: .png, storedSize: PixelSize(width: number(16), height: number(20)))
+        info.bitDepth = Int(bytes[24])
+        info.hasAlpha = bytes[25] & 4 != 0
+        info.colorModel = bytes[25] & 1 != 0 ? .palette : bytes[25] & 2 != 0 ? .rgb : .gray
+        info.isProgressive = bytes[28] != 0
+        return info
+    }
+}
