@@ -1,0 +1,135 @@
+import VitrineCore
+
+/// Decodes any frame of a GIF, composed with those before it. Pure Swift, in process.
+///
+/// Memory is four bytes a pixel of the canvas, twice where a frame restores what was below it, and one byte a pixel of
+/// the largest frame; ``ImageLimits/maximumWholeImagePixels`` bounds both canvas and frames.
+package struct GIFDecoder: ImageDecoding {
+    package let formats: Set<ImageFormat> = [.gif]
+    package let needsIsolation = false
+
+    package init() {}
+
+    /// See ``ImageDecoding/decode(_:_:)``. Frames that a later one covers altogether are not decoded. A frame whose
+    /// data ends early by its own end code is delivered as partial; one cut by the end of the input only with
+    /// `allowPartial`.
+    package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        try request.limits.check(request.info, source: source, frames: request.page &+ 1)
+        let reader = ByteReader(source)
+        var walker = try GIFWalker(reader)
+        let frames = try GIFDecoder.needed(&walker, request)
+        guard walker.canvas.pixelCount <= request.limits.maximumWholeImagePixels, !walker.canvas.isEmpty else {
+            throw reader.corrupt("the canvas is not the one of the header")
+        }
+        let canvas = GIFCanvas(walker.canvas)
+        var saved: PixelStorage?
+        var isPartial = false
+        for (i, frame) in frames.enumerated() {
+            if request.cancellation.isCancelled { throw .cancelled(input: source.name) }
+            let isLast = i == frames.count - 1
+            if frame.disposal == .restore, !isLast {
+                saved = PixelStorage(copying: UnsafeRawBufferPointer(canvas.storage.bytes))
+            }
+            if try !GIFDecoder.paint(frame, on: canvas, reader, request) { isPartial = true }
+            guard !isLast else { break }
+            switch frame.disposal {
+            case .keep: break
+            case .clear: canvas.clear(frame)
+            case .restore: if let saved { canvas.restore(frame, from: saved) }
+            }
+        }
+        return GIFDecoder.image(canvas, request, isPartial: isPartial)
+    }
+
+    /// The frames that show in the one asked for, which is the last.
+    private static func needed(_ walker: inout GIFWalker, _ request: DecodeRequest) throws(ImageError) -> [GIFFrame] {
+        guard request.page >= 0 else { throw .invalidRequest(reason: "there is no frame \(request.page)") }
+        var frames: [GIFFrame] = []
+        for i in 0...request.page {
+            guard let frame = try walker.next() else {
+                if walker.isTruncated { throw .truncated(input: walker.reader.name) }
+                throw .invalidRequest(reason: "there is no frame \(request.page), the last is \(i - 1)")
+            }
+            let covers =
+                frame.x == 0 && frame.y == 0 && frame.width >= walker.canvas.width
+                && frame.height >= walker.canvas.height
+            let isLast = i == request.page
+            if covers, frame.transparentIndex == nil, isLast || frame.disposal != .restore { frames = [] }
+            if covers, frame.disposal == .clear, !isLast {
+                frames = []  // leaves an empty canvas
+            } else {
+                frames.append(frame)
+            }
+        }
+        return frames
+    }
+
+    /// - Returns: Whether the frame was all there.
+    private static func paint(
+        _ frame: GIFFrame, on canvas: GIFCanvas, _ reader: ByteReader, _ request: DecodeRequest
+    ) throws(ImageError) -> Bool {
+        let pixels = frame.width * frame.height
+        guard pixels > 0 else { return true }
+        guard pixels <= request.limits.maximumWholeImagePixels else {
+            throw .limitExceeded(
+                input: reader.name, limit: .pixels, actual: pixels, allowed: request.limits.maximumWholeImagePixels)
+        }
+        let palette = try palette(reader, frame.palette)
+        let minimumCodeSize = try reader.u8(at: frame.data)
+        let (data, isCut) = try GIFDecoder.data(reader, at: frame.data + 1)
+        if isCut, !request.allowPartial { throw .truncated(input: reader.name) }
+        let indices = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: pixels)
+        defer { indices.deallocate() }
+        let result = data.withUnsafeBufferPointer {
+            LZWDecoder.decode($0, minimumCodeSize: minimumCodeSize, into: indices)
+        }
+        if case .invalid = result.end, !request.allowPartial { throw reader.corrupt("an LZW code that cannot be") }
+        canvas.paint(
+            UnsafeBufferPointer(rebasing: UnsafeBufferPointer(indices)[..<result.written]), frame, palette: palette)
+        return result.written == pixels
+    }
+
+    /// The sub-blocks of a frame in one piece, and whether the input ended within.
+    private static func data(_ reader: ByteReader, at start: Int) throws(ImageError) -> (bytes: [UInt8], isCut: Bool) {
+        var bytes: [UInt8] = []
+        var at = start
+        while at < reader.count {
+            let size = try reader.u8(at: at)
+            if size == 0 { return (bytes, false) }
+            let end = min(reader.count, at + 1 + size)
+            try reader.append((at + 1)..<end, to: &bytes)
+            at += 1 + size
+        }
+        return (bytes, true)
+    }
+
+    /// 256 colours as they stand in memory. A GIF without a table gets greys, an index behind its table black.
+    private static func palette(_ reader: ByteReader, _ range: Range<Int>) throws(ImageError) -> [UInt32] {
+        var colors = [UInt32](repeating: UInt32(littleEndian: 0xFF00_0000), count: 256)
+        if range.isEmpty {
+            for i in 0..<256 { colors[i] = UInt32(littleEndian: 0xFF00_0000 | UInt32(i) * 0x01_0101) }
+            return colors
+        }
+        let table = try reader.bytes(range)
+        for i in 0..<(table.count / 3) {
+            let color = UInt32(table[3 * i]) | UInt32(table[3 * i + 1]) << 8 | UInt32(table[3 * i + 2]) << 16
+            colors[i] = UInt32(littleEndian: color | 0xFF00_0000)
+        }
+        return colors
+    }
+
+    /// The canvas as samples: reduced by whole numbers to at least twice the target, without alpha if the file has
+    /// none.
+    private static func image(_ canvas: GIFCanvas, _ request: DecodeRequest, isPartial: Bool) -> DecodedImage {
+        let factor = max(1, Int(min(request.reduction / 2, 4_096)))
+        let hasAlpha = request.info.hasAlpha || isPartial
+        if hasAlpha, factor == 1 {
+            let plane = PixelPlane(width: canvas.width, height: canvas.height, channels: 4, storage: canvas.storage)
+            return DecodedImage(planes: [plane], model: .rgb, alpha: .straight, isPartial: isPartial)
+        }
+        let plane = GIFReduction.plane(canvas, factor: factor, keepingAlpha: hasAlpha)
+        return DecodedImage(
+            planes: [plane], model: .rgb, alpha: hasAlpha ? .premultiplied : .none, isPartial: isPartial,
+            samplesAreMeans: factor > 1)
+    }
+}
