@@ -36,6 +36,7 @@ public protocol ImageEncoding: Sendable {
     /// - Parameters:
     ///   - image: Any size and alpha. A format without alpha gets it composed over white.
     ///   - quality: From 0 (smallest) to 1 (best), already clamped. Lossless formats ignore it.
+    ///   - options: Scans and metadata.
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``.
     func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8]
 }

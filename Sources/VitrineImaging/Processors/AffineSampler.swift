@@ -1,0 +1,71 @@
+/// Draws a picture through an affine map with bilinear interpolation.
+struct AffineSampler {
+    /// Source column and row of the target's origin, and how they change with target column and row. Coordinates are
+    /// of pixel corners: the centre of the first pixel is (0.5, 0.5).
+    var origin: (x: Double, y: Double)
+    var alongRow: (x: Double, y: Double)
+    var alongColumn: (x: Double, y: Double)
+    /// Whether the outermost pixels continue outside the picture; otherwise everything there is transparent.
+    var extendsEdges = false
+
+    /// Draws `source`, which must not have straight alpha.
+    func draw(_ source: Image, size: PixelSize) -> Image {
+        Image(width: size.width, height: size.height, alpha: .premultiplied) { target in
+            source.withUnsafeBytes { bytes in
+                let reader = Reader(
+                    base: bytes.baseAddress!, width: source.width, height: source.height, stride: source.bytesPerRow,
+                    extendsEdges: extendsEdges)
+                for y in 0..<size.height {
+                    let row = target.baseAddress! + y &* size.width &* 4
+                    let centre = Double(y) + 0.5
+                    let startX = origin.x + alongColumn.x * centre - 0.5
+                    let startY = origin.y + alongColumn.y * centre - 0.5
+                    for x in 0..<size.width {
+                        let step = Double(x) + 0.5
+                        let pixel = reader.pixel(startX + alongRow.x * step, startY + alongRow.y * step)
+                        PixelMath.store(pixel, row + x &* 4)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Interpolates between pixels.
+    private struct Reader {
+        let base: UnsafeRawPointer
+        let width: Int
+        let height: Int
+        let stride: Int
+        let extendsEdges: Bool
+
+        @inline(__always)
+        func pixel(_ x: Double, _ y: Double) -> UInt32 {
+            var x = x, y = y
+            if extendsEdges {
+                x = max(0, min(Double(width &- 1), x))
+                y = max(0, min(Double(height &- 1), y))
+            }
+            guard x > -1, y > -1, x < Double(width), y < Double(height) else { return 0 }
+            let left = x.rounded(.down), top = y.rounded(.down)
+            let column = Int(left), row = Int(top)
+            let fx = UInt32((x - left) * 256 + 0.5), fy = UInt32((y - top) * 256 + 0.5)
+            let upper = Self.mix(at(column, row), at(column &+ 1, row), fx)
+            let lower = Self.mix(at(column, row &+ 1), at(column &+ 1, row &+ 1), fx)
+            return Self.mix(upper, lower, fy)
+        }
+
+        @inline(__always)
+        private func at(_ x: Int, _ y: Int) -> UInt32 {
+            x >= 0 && y >= 0 && x < width && y < height ? PixelMath.load(base + (y &* stride &+ x &* 4)) : 0
+        }
+
+        /// `share` / 256 of `b` and the rest of `a`, two channels in one word.
+        @inline(__always)
+        private static func mix(_ a: UInt32, _ b: UInt32, _ share: UInt32) -> UInt32 {
+            let rest = 256 &- share
+            let even = ((a & 0x00ff_00ff) &* rest &+ (b & 0x00ff_00ff) &* share &+ 0x0080_0080) >> 8 & 0x00ff_00ff
+            let odd = ((a >> 8 & 0x00ff_00ff) &* rest &+ (b >> 8 & 0x00ff_00ff) &* share &+ 0x0080_0080) & 0xff00_ff00
+            return even | odd
+        }
+    }
+}
