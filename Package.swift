@@ -43,6 +43,7 @@ let package = Package(
             name: "VitrineImaging",
             dependencies: [
                 "VitrineCore",
+                "CSandbox",
                 .target(name: "CJPEG", condition: .when(traits: ["LibJPEG"])),
                 .target(name: "CPNG", condition: .when(traits: ["LibPNG"])),
                 .target(name: "CWebP", condition: .when(traits: ["LibWebP"])),
@@ -56,14 +57,17 @@ let package = Package(
             swiftSettings: swift
         ),
         .executableTarget(
-            name: "VitrineWorker", dependencies: ["VitrineImaging", "CVips"], swiftSettings: swift),
+            name: "VitrineWorker", dependencies: ["VitrineImaging", "CVips", "CSandbox"], swiftSettings: swift),
 
         // Thin C shims: plain types in their headers, all varargs and longjmp inside.
         .target(name: "CJPEG", dependencies: ["SystemJPEG"], cSettings: c),
         .target(name: "CPNG", dependencies: ["SystemPNG"], cSettings: c),
-        .target(name: "CWebP", dependencies: ["SystemWebP"], cSettings: c),
+        .target(
+            name: "CWebP", dependencies: ["SystemWebP"], cSettings: c,
+            linkerSettings: [.linkedLibrary("webpdemux"), .linkedLibrary("webpmux")]),
         .target(name: "CAVIF", dependencies: ["SystemAVIF"], cSettings: c),
         .target(name: "CVips", dependencies: ["SystemVips"], cSettings: c),
+        .target(name: "CSandbox", cSettings: c),
         .systemLibrary(
             name: "SystemJPEG", path: "Sources/SystemLibraries/JPEG", pkgConfig: "libjpeg",
             providers: [.apt(["libjpeg62-turbo-dev"]), .brew(["jpeg-turbo"])]),
@@ -82,7 +86,7 @@ let package = Package(
 
         .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore"], swiftSettings: swift),
         .testTarget(
-            name: "VitrineImagingTests", dependencies: ["VitrineImaging"], resources: [.copy("Fixtures")],
+            name: "VitrineImagingTests", dependencies: ["VitrineImaging", "VitrineWorker"], resources: [.copy("Fixtures")],
             swiftSettings: swift),
         .testTarget(
             name: "VitrineCommandTests", dependencies: ["VitrineImaging", "VitrineCommand", "VitrineWorker"],

@@ -1,1 +1,12 @@
-print("worker")
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+import VitrineImaging
+
+let server = WorkerServer(
+    decoders: DecoderRegistry.standard.decoders + [VipsDecoder()], encoders: [VipsJXLEncoder()], warmUp: WarmUp.run)
+exit(server.run().rawValue)

@@ -1,1 +1,58 @@
+// libvips behind plain types: decoding at a size, and JPEG XL encoding. All variadic calls and GLib types stay inside.
+// Not thread-safe as to error texts, which libvips keeps per process: meant for a process that does one thing at a time.
 #pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+    CVIPS_OK = 0,
+    CVIPS_UNSUPPORTED, // no loader for it here, or a variety that the loader does not read
+    CVIPS_CORRUPT,
+    CVIPS_TRUNCATED,
+    CVIPS_PIXELS, // more pixels than allowed: `actual`
+    CVIPS_SIDE,   // a longer side than allowed: `actual`
+    CVIPS_MEMORY,
+    CVIPS_NO_PAGE,
+    CVIPS_FAILED // anything else
+} cvips_status;
+
+typedef enum {
+    CVIPS_JPEG, CVIPS_PNG, CVIPS_WEBP, CVIPS_GIF, CVIPS_TIFF, CVIPS_HEIF, CVIPS_JXL, CVIPS_JP2, CVIPS_SVG
+} cvips_format;
+
+typedef struct {
+    cvips_format format;
+    int64_t width, height; // size the picture will be scaled to, as stored; 0 for every pixel
+    int32_t page;
+    int32_t orientation; // Exif value that the loader applies by itself and that is to be taken back; 1 for none
+    bool allow_partial;
+    bool allow_thumbnail; // HEIF: the thumbnail will do, if it is as large as `width` by `height` and of the same shape
+    int64_t max_pixels, max_side;
+} cvips_request;
+
+typedef enum { CVIPS_GRAY, CVIPS_RGB, CVIPS_CMYK } cvips_model;
+typedef enum { CVIPS_OPAQUE, CVIPS_STRAIGHT, CVIPS_PREMULTIPLIED } cvips_alpha;
+
+typedef struct {
+    void *pixels; // rows without gaps; give back with cvips_free
+    size_t count;
+    int32_t width, height, channels;
+    double extent_width, extent_height; // samples that the picture spans, within width and height
+    cvips_model model;
+    cvips_alpha alpha;
+    bool is_srgb;    // samples have been converted: the file's profile no longer applies
+    bool is_partial;
+    int64_t actual; // the number behind CVIPS_PIXELS and CVIPS_SIDE
+} cvips_picture;
+
+// Initialises the library: one thread an operation, no operation cache, no warnings on stderr, untrusted loaders blocked
+// but those of the formats above.
+cvips_status cvips_start(void);
+// Decodes the bytes, which must stay as they are until the call returns. `error` gets a text for logs.
+cvips_status cvips_decode(const void *bytes, size_t count, const cvips_request *, cvips_picture *, char *error,
+                          size_t error_size);
+// Writes RGBA samples, rows without gaps, as JPEG XL. `quality` from 0 to 100, which is lossless.
+cvips_status cvips_encode_jxl(const void *pixels, int32_t width, int32_t height, bool has_alpha, int32_t quality,
+                              void **file, size_t *count, char *error, size_t error_size);
+void cvips_free(void *);

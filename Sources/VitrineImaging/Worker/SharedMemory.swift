@@ -1,0 +1,69 @@
+import CSandbox
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Memory mapped by a client and its worker alike.
+///
+/// Unchecked because it holds a raw pointer: one request at a time owns the whole memory on this side, and the other
+/// side, which may write at any time, is not trusted: bytes are copied out before they are looked at.
+package final class SharedMemory: @unchecked Sendable {
+    package let descriptor: Int32
+    private let base: UnsafeMutableRawPointer
+    private let size: Int
+
+    /// New memory of ``WorkerProtocol/memorySize`` bytes. Throws the system's error number.
+    package convenience init() throws(SystemCallError) {
+        var descriptor: Int32 = -1
+        let code = csandbox_shared_memory(WorkerProtocol.memorySize, &descriptor)
+        guard code == 0 else { throw SystemCallError(call: "memfd_create", code: code) }
+        try self.init(adopting: descriptor, size: WorkerProtocol.memorySize)
+    }
+
+    /// Memory behind a descriptor, which it owns from then on.
+    package init(adopting descriptor: Int32, size: Int) throws(SystemCallError) {
+        var address: UnsafeMutableRawPointer?
+        let code = csandbox_map(descriptor, size, &address)
+        guard code == 0, let address else {
+            close(descriptor)
+            throw SystemCallError(call: "mmap", code: code)
+        }
+        self.descriptor = descriptor
+        self.size = size
+        base = address
+    }
+
+    deinit {
+        csandbox_unmap(base, size)
+        close(descriptor)
+    }
+
+    /// Bytes behind the header.
+    package var payload: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(start: base + WorkerProtocol.headerSize, count: size - WorkerProtocol.headerSize)
+    }
+
+    /// The number of the request that the worker took up last.
+    package var takenRequest: UInt64 {
+        get { csandbox_load(base) }
+        set { csandbox_store(base, newValue) }
+    }
+
+    /// A copy of `count` payload bytes at `offset`; nil when they are not within it.
+    package func copy(at offset: Int, count: Int) -> PixelStorage? {
+        guard offset >= 0, count >= 0, count <= payload.count, offset <= payload.count - count else { return nil }
+        return PixelStorage(copying: UnsafeRawBufferPointer(rebasing: payload[offset..<(offset + count)]))
+    }
+
+    /// Gives memory a large request used back to the system.
+    package func trim(used: Int) {
+        guard used > WorkerProtocol.keptPayload else { return }
+        let start = WorkerProtocol.headerSize + WorkerProtocol.keptPayload
+        _ = csandbox_release_pages(descriptor, start, size - start)
+    }
+}

@@ -1,0 +1,181 @@
+import CSandbox
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// One running helper process, as its client sees it. Ended and reaped when it is released.
+package final class WorkerProcess: Sendable {
+    /// Why an exchange gave no reply.
+    package enum Failure: Error {
+        /// It ended. `hadTaken`: after it had begun with the request.
+        case ended(Exit, hadTaken: Bool)
+        /// It was ended by ``interrupt(_:)``.
+        case interrupted
+        /// No reply within the time allowed.
+        case timedOut
+        /// Its reply is not one, or belongs to another request.
+        case misbehaved
+        /// It answered, with an error.
+        case refused(WorkerFailure)
+        /// A call of the system failed.
+        case system(SystemCallError)
+    }
+
+    /// How a process ended.
+    package struct Exit: Sendable, Hashable {
+        /// The signal that ended it, or 0.
+        package var signal: Int32
+        /// Its exit status.
+        package var code: Int32
+    }
+
+    private struct State {
+        var serving: UInt64?
+        var isInterrupted = false
+        var isGreeted = false
+        var served = 0
+        var exit: Exit?
+    }
+
+    /// Seconds a helper may take to load its codecs.
+    private static let startDeadline: Int32 = 30_000
+
+    package let memory: SharedMemory
+    private let socket: Int32
+    private let process: csandbox_process
+    private let owner = getpid()
+    private let state = Mutex(State())
+
+    /// Its process number.
+    package var identifier: Int32 { process.pid }
+    /// Requests answered.
+    package var served: Int { state.withLock { $0.served } }
+    /// Whether it can be given another request: not ended, not being ended.
+    package var isUsable: Bool {
+        // Between requests the socket has something to say only when the other side is gone.
+        !state.withLock(\.isInterrupted) && csandbox_wait_readable(socket, 0) == ETIMEDOUT
+    }
+
+    /// Starts `command`. Its greeting is awaited with the first request.
+    package init(_ command: WorkerCommand) throws(SystemCallError) {
+        let memory = try SharedMemory()
+        var ends: [Int32] = [-1, -1]
+        var code = csandbox_socket_pair(&ends)
+        guard code == 0 else { throw SystemCallError(call: "socketpair", code: code) }
+        var process = csandbox_process(pid: -1, pidfd: -1)
+        code = withCStrings(command.arguments) { arguments in
+            withCStrings(WorkerCommand.environment()) { environment in
+                csandbox_spawn(command.path, arguments, environment, ends[1], memory.descriptor, &process)
+            }
+        }
+        close(ends[1])
+        guard code == 0 else {
+            close(ends[0])
+            throw SystemCallError(call: "starting \(command.path)", code: code)
+        }
+        self.memory = memory
+        self.process = process
+        socket = ends[0]
+    }
+
+    deinit {
+        close(socket)
+        // A copy of this object in a forked child closes its descriptors and leaves the parent's worker alone.
+        if owner == getpid() { _ = end() }
+        csandbox_forget(process)
+    }
+
+    /// Kills the process if it works on request `id`. Callable from any thread.
+    package func interrupt(_ id: UInt64) {
+        state.withLock { state in
+            guard state.serving == id, state.exit == nil else { return }
+            state.isInterrupted = true
+            csandbox_kill(process)
+        }
+    }
+
+    /// Sends a request and waits for its reply, at most `milliseconds` long, then kills the process.
+    ///
+    /// Shared memory that the request refers to must have been filled.
+    package func exchange(
+        _ request: WorkerRequest, input: Int32, milliseconds: Int32
+    ) throws(Failure) -> WorkerReply {
+        try greet()
+        // A worker that dies before it takes the request leaves the previous number here.
+        let code = request.encoded().withUnsafeBytes { csandbox_send(socket, $0.baseAddress, $0.count, input) }
+        guard code == 0 else {
+            if code == EPIPE || code == ECONNRESET { throw ended(request.id) }
+            throw .system(SystemCallError(call: "sendmsg", code: code))
+        }
+        let packet = try receive(request.id, milliseconds: milliseconds)
+        guard let reply = WorkerReply(packet), reply.id == request.id else { throw .misbehaved }
+        state.withLock { $0.served += 1 }
+        return reply
+    }
+
+    /// Marks the process as working on request `id`, so that ``interrupt(_:)`` may end it.
+    package func begin(_ id: UInt64) { state.withLock { $0.serving = id } }
+
+    /// Marks it as idle. After the call no interruption of an earlier request can reach it.
+    package func finish() { state.withLock { $0.serving = nil } }
+
+    private func greet() throws(Failure) {
+        guard !state.withLock(\.isGreeted) else { return }
+        let packet = try receive(0, milliseconds: Self.startDeadline)
+        guard let greeting = WorkerReply(packet), case .pong = greeting.outcome else { throw .misbehaved }
+        state.withLock { $0.isGreeted = true }
+    }
+
+    private func receive(_ id: UInt64, milliseconds: Int32) throws(Failure) -> [UInt8] {
+        let code = csandbox_wait_readable(socket, milliseconds)
+        if code == ETIMEDOUT {
+            csandbox_kill(process)
+            throw .timedOut
+        }
+        guard code == 0 else { throw .system(SystemCallError(call: "poll", code: code)) }
+        var descriptor: Int32 = -1
+        var result: Int32 = 0
+        let packet = [UInt8](unsafeUninitializedCapacity: WorkerProtocol.maximumPacket) { buffer, count in
+            count = 0
+            result = csandbox_receive(socket, buffer.baseAddress, buffer.count, &count, &descriptor)
+        }
+        // Clients never take descriptors.
+        if descriptor >= 0 { close(descriptor) }
+        guard result == 0, descriptor < 0 else { throw .misbehaved }
+        guard !packet.isEmpty else { throw ended(id) }
+        return packet
+    }
+
+    private func ended(_ id: UInt64) -> Failure {
+        if state.withLock(\.isInterrupted) { return .interrupted }
+        return .ended(end(), hadTaken: id != 0 && memory.takenRequest == id)
+    }
+
+    /// Kills and reaps the process, once. One that is ending already keeps its own reason.
+    private func end() -> Exit {
+        state.withLock { state in
+            if let exit = state.exit { return exit }
+            csandbox_kill(process)
+            var exit = Exit(signal: 0, code: 0)
+            _ = csandbox_reap(process, true, &exit.signal, &exit.code)
+            state.exit = exit
+            return exit
+        }
+    }
+}
+
+/// Calls `body` with a null-terminated array of C strings.
+private func withCStrings<R>(
+    _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> R
+) -> R {
+    var pointers: [UnsafeMutablePointer<CChar>?] = strings.map { strdup($0) }
+    pointers.append(nil)
+    defer { for pointer in pointers { free(pointer) } }
+    return pointers.withUnsafeBufferPointer { body($0.baseAddress!) }
+}

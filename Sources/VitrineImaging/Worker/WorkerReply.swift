@@ -1,0 +1,196 @@
+/// One answer as it crosses from the worker.
+package struct WorkerReply: Sendable {
+    /// Where a plane stands in the payload.
+    package struct Plane: Sendable {
+        package var width: Int
+        package var height: Int
+        package var channels: Int
+        package var bytesPerRow: Int
+        package var extentWidth: Double
+        package var extentHeight: Double
+        package var offset: Int
+
+        package init(_ plane: PixelPlane, offset: Int) {
+            width = plane.width
+            height = plane.height
+            channels = plane.channels
+            bytesPerRow = plane.width * plane.channels
+            extentWidth = plane.extentWidth
+            extentHeight = plane.extentHeight
+            self.offset = offset
+        }
+
+        fileprivate init(from wire: inout WireReader) {
+            width = wire.int()
+            height = wire.int()
+            channels = wire.int()
+            bytesPerRow = wire.int()
+            extentWidth = wire.double()
+            extentHeight = wire.double()
+            offset = wire.int()
+        }
+
+        fileprivate func write(to wire: inout WireWriter) {
+            for value in [width, height, channels, bytesPerRow] { wire.write(value) }
+            wire.write(extentWidth)
+            wire.write(extentHeight)
+            wire.write(offset)
+        }
+    }
+
+    /// The profile of decoded samples.
+    package enum Profile: Sendable, Hashable {
+        case none
+        /// The one that came with the request.
+        case requested
+        /// In the payload.
+        case payload(offset: Int, count: Int)
+    }
+
+    /// What came out.
+    package enum Outcome: Sendable {
+        case pong
+        case decoded(DecodedShape)
+        /// A file's bytes in the payload.
+        case encoded(offset: Int, count: Int)
+        case failed(WorkerFailure)
+    }
+
+    /// A ``DecodedImage`` without its samples.
+    package struct DecodedShape: Sendable {
+        package var planes: [Plane]
+        package var model: DecodedImage.Model
+        package var alpha: DecodedImage.Alpha
+        package var profile: Profile
+        package var isPartial: Bool
+        package var samplesAreMeans: Bool
+
+        package init(
+            planes: [Plane], model: DecodedImage.Model, alpha: DecodedImage.Alpha, profile: Profile, isPartial: Bool,
+            samplesAreMeans: Bool = false
+        ) {
+            self.planes = planes
+            self.model = model
+            self.alpha = alpha
+            self.profile = profile
+            self.isPartial = isPartial
+            self.samplesAreMeans = samplesAreMeans
+        }
+
+        /// The first payload byte behind the planes, as far as the worker can be believed.
+        package var end: Int {
+            planes.reduce(0) { end, plane in
+                let bytes = plane.bytesPerRow.multipliedReportingOverflow(by: plane.height)
+                let behind = plane.offset.addingReportingOverflow(bytes.partialValue)
+                return bytes.overflow || behind.overflow ? .max : max(end, behind.partialValue)
+            }
+        }
+    }
+
+    package var id: UInt64
+    package var outcome: Outcome
+    /// Private memory of the worker after the request, in bytes.
+    package var memory: Int
+
+    package init(id: UInt64, outcome: Outcome, memory: Int) {
+        self.id = id
+        self.outcome = outcome
+        self.memory = memory
+    }
+
+    /// The packet.
+    package func encoded() -> [UInt8] {
+        var wire = WireWriter()
+        wire.write(WorkerProtocol.magic)
+        wire.write(WorkerProtocol.version)
+        wire.write(id)
+        wire.write(memory)
+        switch outcome {
+        case .pong:
+            wire.write(UInt8(0))
+        case .decoded(let shape):
+            wire.write(UInt8(1))
+            Self.write(shape, to: &wire)
+        case .encoded(let offset, let count):
+            wire.write(UInt8(2))
+            wire.write(offset)
+            wire.write(count)
+        case .failed(let failure):
+            wire.write(UInt8(3))
+            failure.write(to: &wire)
+        }
+        return wire.bytes
+    }
+
+    /// Reads a packet; nil when it is not a well-formed one of this version.
+    package init?(_ packet: [UInt8]) {
+        var wire = WireReader(packet)
+        guard wire.integer(UInt32.self) == WorkerProtocol.magic, wire.integer(UInt16.self) == WorkerProtocol.version
+        else { return nil }
+        id = wire.integer()
+        memory = wire.int()
+        switch wire.integer(UInt8.self) {
+        case 0: outcome = .pong
+        case 1: outcome = .decoded(Self.readShape(from: &wire))
+        case 2: outcome = .encoded(offset: wire.int(), count: wire.int())
+        case 3: outcome = .failed(WorkerFailure(from: &wire))
+        default: return nil
+        }
+        guard wire.isComplete else { return nil }
+    }
+
+    private static func write(_ shape: DecodedShape, to wire: inout WireWriter) {
+        switch shape.model {
+        case .gray: wire.write(UInt8(0))
+        case .rgb: wire.write(UInt8(1))
+        case .cmyk(let inverted): wire.write(UInt8(inverted ? 3 : 2))
+        case .yCbCr(let matrix, let fullRange):
+            let code: UInt8 = matrix == .bt601 ? 4 : matrix == .bt709 ? 6 : 8
+            wire.write(code + (fullRange ? 1 : 0))
+        }
+        wire.write(UInt8(shape.alpha == .none ? 0 : shape.alpha == .straight ? 1 : 2))
+        wire.write(shape.isPartial)
+        wire.write(shape.samplesAreMeans)
+        switch shape.profile {
+        case .none: for value in [0, 0, 0] { wire.write(value) }
+        case .requested: for value in [1, 0, 0] { wire.write(value) }
+        case .payload(let offset, let count): for value in [2, offset, count] { wire.write(value) }
+        }
+        wire.write(UInt8(shape.planes.count))
+        for plane in shape.planes { plane.write(to: &wire) }
+    }
+
+    private static func readShape(from wire: inout WireReader) -> DecodedShape {
+        var shape = DecodedShape(planes: [], model: .gray, alpha: .none, profile: .none, isPartial: false)
+        let model = wire.integer(UInt8.self)
+        switch model {
+        case 0: shape.model = .gray
+        case 1: shape.model = .rgb
+        case 2, 3: shape.model = .cmyk(inverted: model == 3)
+        case 4...9:
+            let matrix: DecodedImage.Matrix = model < 6 ? .bt601 : model < 8 ? .bt709 : .bt2020
+            shape.model = .yCbCr(matrix, fullRange: model % 2 == 1)
+        default: wire.invalidate()
+        }
+        switch wire.integer(UInt8.self) {
+        case 0: shape.alpha = .none
+        case 1: shape.alpha = .straight
+        case 2: shape.alpha = .premultiplied
+        default: wire.invalidate()
+        }
+        shape.isPartial = wire.bool()
+        shape.samplesAreMeans = wire.bool()
+        let kind = wire.int()
+        let (offset, count) = (wire.int(), wire.int())
+        switch kind {
+        case 0: shape.profile = .none
+        case 1: shape.profile = .requested
+        case 2: shape.profile = .payload(offset: offset, count: count)
+        default: wire.invalidate()
+        }
+        let planes = wire.integer(UInt8.self)
+        if planes == 0 || planes > 4 { wire.invalidate() }
+        for _ in 0..<min(planes, 4) { shape.planes.append(Plane(from: &wire)) }
+        return shape
+    }
+}

@@ -1,0 +1,139 @@
+import VitrineCore
+
+/// One request as it crosses to the worker. The input's name stays behind: errors get it back on the client's side.
+package struct WorkerRequest: Sendable {
+    package var id: UInt64
+    package var operation: WorkerProtocol.Operation
+    /// Decode: the header that the client has read, without previews and name.
+    package var info: ImageInfo
+    package var target: PixelSize?
+    package var page = 0
+    package var allowPartial = false
+    package var allowsEmbeddedPreview = false
+    package var limits: ImageLimits
+    /// The type name of the decoder to use; empty for the first that reads the format.
+    package var decoder = ""
+    /// Decode: bytes of ICC profile at the start of the payload, or -1 for none.
+    package var profileCount = -1
+    /// Encode: bytes from row to row of the pixels at the start of the payload; `info.storedSize` is their size.
+    package var bytesPerRow = 0
+    package var alpha = Image.Alpha.opaque
+    package var quality = 0.0
+    package var isProgressive = false
+
+    package init(id: UInt64, operation: WorkerProtocol.Operation, info: ImageInfo, limits: ImageLimits) {
+        self.id = id
+        self.operation = operation
+        self.info = info
+        self.limits = limits
+    }
+
+    /// A decode.
+    package init(id: UInt64, _ request: DecodeRequest) {
+        self.init(id: id, operation: .decode, info: request.info, limits: request.limits)
+        target = request.target
+        page = request.page
+        allowPartial = request.allowPartial
+        allowsEmbeddedPreview = request.allowsEmbeddedPreview
+        profileCount = request.info.colorProfile?.count ?? -1
+    }
+
+    /// The packet.
+    package func encoded() -> [UInt8] {
+        var wire = WireWriter()
+        wire.write(WorkerProtocol.magic)
+        wire.write(WorkerProtocol.version)
+        wire.write(id)
+        wire.write(operation.rawValue)
+        Self.write(info, to: &wire)
+        wire.write(target?.width ?? 0)
+        wire.write(target?.height ?? 0)
+        wire.write(page)
+        wire.write(allowPartial)
+        wire.write(allowsEmbeddedPreview)
+        Self.write(limits, to: &wire)
+        wire.write(decoder)
+        wire.write(profileCount)
+        wire.write(bytesPerRow)
+        wire.write(alpha.rawValue)
+        wire.write(quality)
+        wire.write(isProgressive)
+        return wire.bytes
+    }
+
+    /// Reads a packet; nil when it is not one of this version.
+    package init?(_ packet: [UInt8]) {
+        var wire = WireReader(packet)
+        guard wire.integer(UInt32.self) == WorkerProtocol.magic, wire.integer(UInt16.self) == WorkerProtocol.version
+        else { return nil }
+        id = wire.integer()
+        operation = wire.enumeration(WorkerProtocol.Operation.self, or: .ping)
+        info = Self.readInfo(from: &wire)
+        let size = PixelSize(width: wire.int(), height: wire.int())
+        target = size.isEmpty ? nil : size
+        page = wire.int()
+        allowPartial = wire.bool()
+        allowsEmbeddedPreview = wire.bool()
+        limits = Self.readLimits(from: &wire)
+        decoder = wire.text()
+        profileCount = wire.int()
+        bytesPerRow = wire.int()
+        alpha = wire.enumeration(Image.Alpha.self, or: .opaque)
+        quality = wire.double()
+        isProgressive = wire.bool()
+        guard wire.isComplete else { return nil }
+    }
+
+    private static func write(_ info: ImageInfo, to wire: inout WireWriter) {
+        wire.write(info.format.rawValue)
+        wire.write(info.storedSize.width)
+        wire.write(info.storedSize.height)
+        wire.write(UInt8(info.orientation.rawValue))
+        wire.write(info.hasAlpha)
+        wire.write(info.colorModel.rawValue)
+        wire.write(info.bitDepth)
+        wire.write(info.frameCount)
+        wire.write(info.duration ?? -1)
+        wire.write(info.loopCount ?? -1)
+        wire.write(info.isProgressive)
+    }
+
+    private static func readInfo(from wire: inout WireReader) -> ImageInfo {
+        let format = ImageFormat(rawValue: wire.text())
+        if format == nil { wire.invalidate() }
+        var info = ImageInfo(
+            format: format ?? .jpeg, storedSize: PixelSize(width: wire.int(), height: wire.int()))
+        info.orientation = Orientation(rawValue: Int(wire.integer(UInt8.self))) ?? .up
+        info.hasAlpha = wire.bool()
+        info.colorModel = ImageInfo.ColorModel(rawValue: wire.text()) ?? .other
+        info.bitDepth = wire.int()
+        info.frameCount = wire.int()
+        let duration = wire.double()
+        info.duration = duration >= 0 ? duration : nil
+        let loops = wire.int()
+        info.loopCount = loops >= 0 ? loops : nil
+        info.isProgressive = wire.bool()
+        return info
+    }
+
+    private static func write(_ limits: ImageLimits, to wire: inout WireWriter) {
+        for path in integerLimits { wire.write(limits[keyPath: path]) }
+        wire.write(limits.deadline)
+    }
+
+    private static func readLimits(from wire: inout WireReader) -> ImageLimits {
+        var limits = ImageLimits()
+        for path in integerLimits { limits[keyPath: path] = wire.int() }
+        limits.deadline = wire.double()
+        return limits
+    }
+
+    /// Every limit that is a whole number, in wire order.
+    private static var integerLimits: [WritableKeyPath<ImageLimits, Int>] {
+        [
+            \.maximumInputBytes, \.maximumPixels, \.maximumInterlacedPixels, \.maximumWholeImagePixels,
+            \.maximumCoefficientBytes, \.maximumSide, \.maximumFrames, \.maximumProfileBytes, \.maximumDocumentBytes,
+            \.maximumOutputSide, \.maximumWorkerMemory,
+        ]
+    }
+}

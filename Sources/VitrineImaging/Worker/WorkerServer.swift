@@ -1,0 +1,195 @@
+import CSandbox
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The other side of ``WorkerPool``: warms up, locks itself in, and answers requests until the client is gone.
+package struct WorkerServer {
+    /// Seconds without a request after which the worker ends.
+    package static let idleTimeout: Int32 = 30
+
+    /// Requests from one look at the worker's memory to the next.
+    private static let memoryInterval = 4
+
+    private let decoders: [any ImageDecoding]
+    private let encoders: [any ImageEncoding]
+    private let warmUp: () -> Void
+
+    /// - Parameter warmUp: Loads everything that decoding will need from the file system: it cannot be reached later.
+    package init(
+        decoders: [any ImageDecoding], encoders: [any ImageEncoding] = [], warmUp: @escaping () -> Void = {}
+    ) {
+        self.decoders = decoders
+        self.encoders = encoders
+        self.warmUp = warmUp
+    }
+
+    /// Serves on descriptors 3 and 4 and returns the exit status.
+    package func run() -> WorkerExit {
+        var status = stat()
+        guard fstat(CSANDBOX_SOCKET, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK,
+            fstat(CSANDBOX_MEMORY, &status) == 0, status.st_size == WorkerProtocol.memorySize
+        else { return .misused }
+        csandbox_tune_allocator()
+        csandbox_close_from(CSANDBOX_MEMORY + 1)
+        let memory: SharedMemory
+        do {
+            memory = try SharedMemory(adopting: CSANDBOX_MEMORY, size: WorkerProtocol.memorySize)
+        } catch {
+            return .noMemory
+        }
+        let usage = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+        // Without it decoding works as well, but for fonts that the warm-up has not met.
+        _ = csandbox_restrict_files()
+        warmUp()
+        guard csandbox_exit_on_hangup(CSANDBOX_SOCKET) == 0 else { return .noMemory }
+        guard csandbox_enter() == 0 || Self.mayRunFree else { return .notSandboxed }
+        var held = Int(csandbox_private_memory(usage))
+        send(WorkerReply(id: 0, outcome: .pong, memory: held))
+        var served = 0
+        while let (request, input) = receive() {
+            memory.takenRequest = request.id
+            let outcome = answer(request, input: input, memory: memory)
+            served += 1
+            // Looked at now and then: it costs as much as a fifth of the whole exchange.
+            if served % Self.memoryInterval == 0 { held = Int(csandbox_private_memory(usage)) }
+            send(WorkerReply(id: request.id, outcome: outcome, memory: held))
+        }
+        return .idle
+    }
+
+    /// For systems whose container already filters system calls and forbids nesting.
+    private static var mayRunFree: Bool { getenv("VITRINE_WORKER_SANDBOX").map { String(cString: $0) } == "off" }
+
+    private func send(_ reply: WorkerReply) {
+        let packet = reply.encoded()
+        _ = packet.withUnsafeBytes { csandbox_send(CSANDBOX_SOCKET, $0.baseAddress, $0.count, -1) }
+    }
+
+    /// The next request and its input; nil when there will be none.
+    private func receive() -> (WorkerRequest, Int32)? {
+        guard csandbox_wait_readable(CSANDBOX_SOCKET, Self.idleTimeout * 1_000) == 0 else { return nil }
+        var input: Int32 = -1
+        var code: Int32 = 0
+        let packet = [UInt8](unsafeUninitializedCapacity: WorkerProtocol.maximumPacket) { buffer, count in
+            count = 0
+            code = csandbox_receive(CSANDBOX_SOCKET, buffer.baseAddress, buffer.count, &count, &input)
+        }
+        guard code == 0, !packet.isEmpty, let request = WorkerRequest(packet) else { return nil }
+        return (request, input)
+    }
+
+    private func answer(_ request: WorkerRequest, input: Int32, memory: SharedMemory) -> WorkerReply.Outcome {
+        // The mapping of the shared memory is not the codec's doing.
+        _ = csandbox_limit_work(
+            max(0, request.limits.maximumWorkerMemory) &+ WorkerProtocol.memorySize,
+            Int32(max(1, min(request.limits.deadline * 2, 86_400))))
+        do throws(ImageError) {
+            switch request.operation {
+            case .ping:
+                if input >= 0 { close(input) }
+                return .pong
+            case .decode:
+                return try decode(request, input: input, memory: memory)
+            case .encode:
+                if input >= 0 { close(input) }
+                return try encode(request, memory: memory)
+            }
+        } catch {
+            return .failed(WorkerFailure(error))
+        }
+    }
+
+    private func decode(
+        _ request: WorkerRequest, input: Int32, memory: SharedMemory
+    ) throws(ImageError) -> WorkerReply.Outcome {
+        let source: ByteSource
+        do throws(ImageError) {
+            source = try ByteSource(descriptor: input, name: "input", owned: true)
+        } catch {
+            if input >= 0 { close(input) }
+            throw error
+        }
+        var info = request.info
+        if request.profileCount >= 0, let profile = memory.copy(at: 0, count: request.profileCount) {
+            info.colorProfile = profile.withUnsafeBytes { [UInt8]($0) }
+        }
+        let job = DecodeRequest(
+            info: info, target: request.target, page: request.page, allowPartial: request.allowPartial,
+            allowsEmbeddedPreview: request.allowsEmbeddedPreview, limits: request.limits)
+        let candidates = decoders.filter { decoder in
+            decoder.formats.contains(info.format)
+                && (request.decoder.isEmpty || request.decoder == String(describing: type(of: decoder)))
+        }
+        let image = try DecoderRegistry.decode(source, job, with: candidates)
+        return try share(image, info: info, memory: memory)
+    }
+
+    /// Copies a picture into the shared memory, rows without gaps.
+    private func share(
+        _ image: DecodedImage, info: ImageInfo, memory: SharedMemory
+    ) throws(ImageError) -> WorkerReply.Outcome {
+        var shape = WorkerReply.DecodedShape(
+            planes: [], model: image.model, alpha: image.alpha, profile: .none, isPartial: image.isPartial,
+            samplesAreMeans: image.samplesAreMeans)
+        var end = 0
+        func place(_ count: Int) throws(ImageError) -> Int {
+            let offset = end
+            guard count <= memory.payload.count - offset else {
+                throw .limitExceeded(input: "input", limit: .memory, actual: count, allowed: memory.payload.count)
+            }
+            end = min((offset + count + 63) & ~63, memory.payload.count)
+            return offset
+        }
+        for plane in image.planes {
+            let rowBytes = plane.width * plane.channels
+            let offset = try place(rowBytes * plane.height)
+            plane.storage.withUnsafeBytes { bytes in
+                for y in 0..<plane.height {
+                    let row = UnsafeRawBufferPointer(rebasing: bytes[(y * plane.bytesPerRow)...].prefix(rowBytes))
+                    let target = memory.payload[(offset + y * rowBytes)...]
+                    UnsafeMutableRawBufferPointer(rebasing: target).copyMemory(from: row)
+                }
+            }
+            shape.planes.append(WorkerReply.Plane(plane, offset: offset))
+        }
+        if let profile = image.colorProfile {
+            if profile == info.colorProfile {
+                shape.profile = .requested
+            } else {
+                let offset = try place(profile.count)
+                UnsafeMutableRawBufferPointer(rebasing: memory.payload[offset...]).copyBytes(from: profile)
+                shape.profile = .payload(offset: offset, count: profile.count)
+            }
+        }
+        return .decoded(shape)
+    }
+
+    private func encode(_ request: WorkerRequest, memory: SharedMemory) throws(ImageError) -> WorkerReply.Outcome {
+        let format = request.info.format
+        let size = request.info.storedSize
+        guard let encoder = encoders.first(where: { $0.format == format }) else {
+            throw .encodingFailed(format: format, reason: "the worker has no encoder for it")
+        }
+        guard !size.isEmpty, size.width <= 1 << 24, size.height <= 1 << 24,
+            request.bytesPerRow == size.width * Image.bytesPerPixel,
+            let pixels = memory.copy(at: 0, count: request.bytesPerRow * size.height)
+        else { throw .encodingFailed(format: format, reason: "the request is malformed") }
+        let image = Image(
+            width: size.width, height: size.height, bytesPerRow: request.bytesPerRow, alpha: request.alpha,
+            storage: pixels)
+        var options = EncodeOptions()
+        options.isProgressive = request.isProgressive
+        let file = try encoder.encode(image, quality: request.quality, options: options)
+        guard file.count <= memory.payload.count else {
+            throw .encodingFailed(format: format, reason: "the file is larger than the shared memory")
+        }
+        memory.payload.copyBytes(from: file)
+        return .encoded(offset: 0, count: file.count)
+    }
+}

@@ -1,0 +1,146 @@
+import CSandbox
+import CVips
+import VitrineImaging
+
+/// Decodes by libvips what this library has no decoder of its own for, and the varieties that its own refuse.
+///
+/// It reduces while it loads where the codec can (scales, pages, pyramid levels, resolutions) and averages whole blocks
+/// after that. Only for the worker: libvips' error texts are per process, and libheif may abort.
+struct VipsDecoder: ImageDecoding {
+    let formats: Set<ImageFormat> = [.tiff, .heic, .jxl, .jp2, .svg, .jpeg, .png, .webp, .gif, .avif]
+    let needsIsolation = true
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        guard source.count > 0 else { throw .empty(input: source.name) }
+        guard let format = Self.format(request.info.format) else {
+            throw .unsupported(input: source.name, reason: "libvips does not read \(request.info.format)")
+        }
+        if request.info.format == .svg, source.count > request.limits.maximumDocumentBytes {
+            throw .limitExceeded(
+                input: source.name, limit: .documentBytes, actual: source.count,
+                allowed: request.limits.maximumDocumentBytes)
+        }
+        guard source.count <= request.limits.maximumInputBytes else {
+            throw .limitExceeded(
+                input: source.name, limit: .inputBytes, actual: source.count, allowed: request.limits.maximumInputBytes)
+        }
+        guard let page = Int32(exactly: request.page), page >= 0, page < 100_000 else {
+            throw .invalidRequest(reason: "there is no page \(request.page)")
+        }
+        var job = cvips_request()
+        job.format = format
+        job.width = Int64(request.target?.width ?? 0)
+        job.height = Int64(request.target?.height ?? 0)
+        job.page = page
+        job.orientation = Self.turnsByItself(request.info.format) ? Int32(request.info.orientation.rawValue) : 1
+        job.allow_partial = request.allowPartial
+        job.allow_thumbnail = Self.mayUseThumbnail(source, request)
+        job.max_pixels = Int64(Self.maximumPixels(request))
+        job.max_side = Int64(
+            request.info.format == .svg ? request.limits.maximumOutputSide : request.limits.maximumSide)
+        return try withWholeInput(source) { bytes throws(ImageError) in
+            try decode(bytes, job, request, name: source.name)
+        }
+    }
+
+    private func decode(
+        _ bytes: UnsafeRawBufferPointer, _ job: cvips_request, _ request: DecodeRequest, name: String
+    ) throws(ImageError) -> DecodedImage {
+        var picture = cvips_picture()
+        var text = [CChar](repeating: 0, count: 400)
+        let status = withUnsafePointer(to: job) {
+            cvips_decode(bytes.baseAddress, bytes.count, $0, &picture, &text, text.count)
+        }
+        guard status == CVIPS_OK, let pixels = picture.pixels else {
+            let reason = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            throw Self.error(status, reason: reason, picture: picture, job: job, name: name)
+        }
+        let storage = PixelStorage(
+            adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
+        ) { cvips_free($0.baseAddress) }
+        let (width, height, channels) = (Int(picture.width), Int(picture.height), Int(picture.channels))
+        guard width > 0, height > 0, (1...4).contains(channels), picture.count >= width * height * channels else {
+            throw .corrupt(
+                input: name, reason: "libvips gave \(picture.count) bytes for \(width)×\(height)×\(channels)")
+        }
+        let plane = PixelPlane(
+            width: width, height: height, channels: channels, extentWidth: picture.extent_width,
+            extentHeight: picture.extent_height, storage: storage)
+        let model: DecodedImage.Model =
+            picture.model == CVIPS_CMYK ? .cmyk(inverted: false) : picture.model == CVIPS_GRAY ? .gray : .rgb
+        let alpha: DecodedImage.Alpha =
+            picture.alpha == CVIPS_OPAQUE ? .none : picture.alpha == CVIPS_STRAIGHT ? .straight : .premultiplied
+        return DecodedImage(
+            planes: [plane], model: model, alpha: alpha,
+            colorProfile: picture.is_srgb ? nil : request.info.colorProfile, isPartial: picture.is_partial)
+    }
+
+    /// The whole input in one piece of memory: a read that fails half-way makes libheif abort.
+    private func withWholeInput<R>(
+        _ source: ByteSource, _ body: (UnsafeRawBufferPointer) throws(ImageError) -> R
+    ) throws(ImageError) -> R {
+        var address: UnsafeMutableRawPointer?
+        if let descriptor = source.descriptor, csandbox_map_readonly(descriptor, source.count, &address) == 0 {
+            defer { csandbox_unmap(address, source.count) }
+            return try body(UnsafeRawBufferPointer(start: address, count: source.count))
+        }
+        let bytes = try source.allBytes()
+        return try bytes.withUnsafeBytes { buffer in
+            Result { () throws(ImageError) in try body(buffer) }
+        }.get()
+    }
+
+    private static func format(_ format: ImageFormat) -> cvips_format? {
+        switch format {
+        case .jpeg: CVIPS_JPEG
+        case .png: CVIPS_PNG
+        case .webp: CVIPS_WEBP
+        case .gif: CVIPS_GIF
+        case .tiff: CVIPS_TIFF
+        case .heic, .avif: CVIPS_HEIF
+        case .jxl: CVIPS_JXL
+        case .jp2: CVIPS_JP2
+        case .svg: CVIPS_SVG
+        case .bmp, .ico: nil
+        }
+    }
+
+    /// Formats whose codec delivers upright pixels, whatever is asked.
+    private static func turnsByItself(_ format: ImageFormat) -> Bool {
+        format == .heic || format == .avif || format == .jxl
+    }
+
+    /// Whether the thumbnail of a HEIF file may stand in for the picture, if it turns out large enough and of its shape.
+    private static func mayUseThumbnail(_ source: ByteSource, _ request: DecodeRequest) -> Bool {
+        guard request.allowsEmbeddedPreview, request.page == 0, request.target != nil,
+            request.info.format == .heic || request.info.format == .avif,
+            let container = try? HEIFContainer(ByteReader(source))
+        else { return false }
+        return container.hasThumbnailTurnedAlike
+    }
+
+    private static func maximumPixels(_ request: DecodeRequest) -> Int {
+        let limits = request.limits
+        switch request.info.format {
+        case .jpeg, .tiff: return limits.maximumPixels
+        case .png: return request.info.isProgressive ? limits.maximumInterlacedPixels : limits.maximumPixels
+        default: return limits.maximumWholeImagePixels
+        }
+    }
+
+    private static func error(
+        _ status: cvips_status, reason: String, picture: cvips_picture, job: cvips_request, name: String
+    ) -> ImageError {
+        switch status {
+        case CVIPS_UNSUPPORTED: .unsupported(input: name, reason: reason)
+        case CVIPS_TRUNCATED: .truncated(input: name)
+        case CVIPS_PIXELS:
+            .limitExceeded(input: name, limit: .pixels, actual: Int(picture.actual), allowed: Int(job.max_pixels))
+        case CVIPS_SIDE:
+            .limitExceeded(input: name, limit: .side, actual: Int(picture.actual), allowed: Int(job.max_side))
+        case CVIPS_MEMORY: .limitExceeded(input: name, limit: .memory, actual: 0, allowed: 0)
+        case CVIPS_NO_PAGE: .invalidRequest(reason: "there is no page \(job.page): \(reason)")
+        default: .corrupt(input: name, reason: reason)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Testing
+import VitrineImaging
+
+@Suite struct WorkerWireTests {
+    @Test func requestsSurviveTheJourney() throws {
+        var info = ImageInfo(format: .heic, storedSize: PixelSize(width: 4_032, height: 3_024))
+        info.orientation = .right
+        info.frameCount = 3
+        info.duration = 1.5
+        info.loopCount = 0
+        var limits = ImageLimits()
+        limits.maximumFrames = 77
+        limits.deadline = 2.25
+        var request = WorkerRequest(id: 9, operation: .decode, info: info, limits: limits)
+        request.target = PixelSize(width: 200, height: 150)
+        request.page = 2
+        request.decoder = "VipsDecoder"
+        request.allowsEmbeddedPreview = true
+        let back = try #require(WorkerRequest(request.encoded()))
+        #expect(back.info == info)
+        #expect(back.limits == limits)
+        #expect(back.target == request.target && back.page == 2 && back.id == 9 && back.decoder == "VipsDecoder")
+        #expect(back.allowsEmbeddedPreview && !back.allowPartial)
+    }
+
+    @Test func decodeRequestsKeepWhetherAPreviewWillDo() throws {
+        let info = ImageInfo(format: .heic, storedSize: PixelSize(width: 4_032, height: 3_024))
+        for allowed in [false, true] {
+            let request = WorkerRequest(id: 1, DecodeRequest(info: info, target: nil, allowsEmbeddedPreview: allowed))
+            #expect(try #require(WorkerRequest(request.encoded())).allowsEmbeddedPreview == allowed)
+        }
+    }
+
+    @Test(arguments: [(false, false), (false, true), (true, false), (true, true)])
+    func repliesKeepWhatTheSamplesAre(isPartial: Bool, samplesAreMeans: Bool) throws {
+        let plane = PixelPlane(width: 10, height: 10, channels: 3, storage: PixelStorage(zeroedByteCount: 300))
+        let shape = WorkerReply.DecodedShape(
+            planes: [WorkerReply.Plane(plane, offset: 0)], model: .rgb, alpha: .none, profile: .none,
+            isPartial: isPartial, samplesAreMeans: samplesAreMeans)
+        let reply = try #require(WorkerReply(WorkerReply(id: 1, outcome: .decoded(shape), memory: 0).encoded()))
+        guard case .decoded(let back) = reply.outcome else {
+            Issue.record("not a picture")
+            return
+        }
+        #expect(back.isPartial == isPartial && back.samplesAreMeans == samplesAreMeans)
+        let image = DecodedImage(back, memory: try SharedMemory(), requestedProfile: nil, limits: .standard)
+        #expect(image?.samplesAreMeans == samplesAreMeans)
+    }
+
+    @Test func brokenPacketsAreRefusedAtEveryLength() {
+        var failure = WorkerFailure(kind: .limitExceeded, reason: "größer")
+        failure.limit = .pixels
+        let packet = WorkerReply(id: 1, outcome: .failed(failure), memory: 5).encoded()
+        for length in 0..<packet.count { #expect(WorkerReply(Array(packet.prefix(length))) == nil) }
+        #expect(WorkerReply(packet + [0]) == nil)
+        let request = WorkerRequest(
+            id: 1, operation: .ping, info: ImageInfo(format: .png, storedSize: .zero), limits: .standard).encoded()
+        for length in 0..<request.count { #expect(WorkerRequest(Array(request.prefix(length))) == nil) }
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<20_000 {
+            var bytes = packet
+            bytes[Int.random(in: 0..<bytes.count, using: &generator)] = .random(in: 0...255, using: &generator)
+            _ = WorkerReply(bytes)
+        }
+    }
+
+    @Test func planesOutsideTheSharedMemoryAreRefused() throws {
+        let memory = try SharedMemory()
+        let plane = PixelPlane(width: 10, height: 10, channels: 3, storage: PixelStorage(zeroedByteCount: 300))
+        func image(_ change: (inout WorkerReply.DecodedShape) -> Void) -> DecodedImage? {
+            var shape = WorkerReply.DecodedShape(
+                planes: [WorkerReply.Plane(plane, offset: 0)], model: .rgb, alpha: .none, profile: .none,
+                isPartial: false)
+            change(&shape)
+            return DecodedImage(shape, memory: memory, requestedProfile: nil, limits: .standard)
+        }
+        #expect(image { _ in } != nil)
+        let end = memory.payload.count
+        #expect(image { $0.planes[0].offset = end - 300 } != nil)
+        for offset in [end - 299, -1, .max, .min] { #expect(image { $0.planes[0].offset = offset } == nil) }
+        for height in [0, -1, 1 << 30, .max] { #expect(image { $0.planes[0].height = height } == nil) }
+        for width in [0, 11, .max] { #expect(image { $0.planes[0].width = width } == nil) }
+        for extent in [0, -1, 10.5, .nan, .infinity] { #expect(image { $0.planes[0].extentWidth = extent } == nil) }
+        #expect(image { $0.model = .gray } == nil)
+        #expect(image { $0.alpha = .straight } == nil)
+        #expect(image { $0.profile = .payload(offset: end, count: 1) } == nil)
+        #expect(image { $0.profile = .payload(offset: 0, count: -1) } == nil)
+        #expect(image { $0.profile = .payload(offset: 0, count: 5 << 20) } == nil)
+    }
+
+    @Test func longTextsAreCutBetweenCharacters() {
+        var wire = WireWriter()
+        wire.write("ab€", limit: 4)
+        var reader = WireReader(wire.bytes)
+        #expect(reader.text() == "ab")
+        #expect(reader.isComplete)
+    }
+}
