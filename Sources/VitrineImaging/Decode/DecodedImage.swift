@@ -63,14 +63,19 @@ public struct DecodedImage: Sendable {
     public var colorProfile: [UInt8]?
     /// Whether the input ended early and the rest was filled in.
     public var isPartial: Bool
+    /// Whether each sample is the mean of the square it stands for (block means, box-reduced rows) rather than a pixel
+    /// of the file; scaling then restores the contrast that averaging took.
+    public var samplesAreMeans: Bool
 
     public init(
-        planes: [PixelPlane], model: Model, alpha: Alpha = .none, colorProfile: [UInt8]? = nil, isPartial: Bool = false
+        planes: [PixelPlane], model: Model, alpha: Alpha = .none, colorProfile: [UInt8]? = nil, isPartial: Bool = false,
+        samplesAreMeans: Bool = false
     ) {
         self.planes = planes
         self.model = model
         self.alpha = alpha
         self.colorProfile = colorProfile
         self.isPartial = isPartial
+        self.samplesAreMeans = samplesAreMeans
     }
 }

@@ -12,18 +12,23 @@ public struct DecodeRequest: Sendable {
     public var page: Int
     /// Whether a truncated input may give the part that is there.
     public var allowPartial: Bool
+    /// Whether a decoder may give the smaller picture stored in the file, if it is large enough and has the shape of
+    /// the picture. JPEG previews in JPEG files are tried before any decoder is asked.
+    public var allowsEmbeddedPreview: Bool
     public var limits: ImageLimits
     /// Polled at least every few milliseconds by decoders that can stop.
     public var cancellation: CancellationToken
 
     public init(
         info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,
-        limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
+        allowsEmbeddedPreview: Bool = false, limits: ImageLimits = .standard,
+        cancellation: CancellationToken = CancellationToken()
     ) {
         self.info = info
         self.target = target
         self.page = page
         self.allowPartial = allowPartial
+        self.allowsEmbeddedPreview = allowsEmbeddedPreview
         self.limits = limits
         self.cancellation = cancellation
     }

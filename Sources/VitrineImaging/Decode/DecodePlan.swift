@@ -1,0 +1,65 @@
+/// What a resizer means for one picture: what to ask the decoder for, and what to make of its samples.
+///
+/// All sizes and regions are in the orientation the file stores.
+struct DecodePlan {
+    /// The size the whole picture would be scaled to; nil for every pixel. What a decoder is asked for.
+    var target: PixelSize?
+    /// The part of the picture that is shown; nil for all of it.
+    var region: UnitRect?
+    /// The size that part is scaled to.
+    var rendered: PixelSize
+    /// Whether the resizer still has to look at the pixels, to find what deserves attention.
+    var needsPixels = false
+
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` or ``ImageError/limitExceeded(input:limit:actual:allowed:)``
+    ///   when there is no such picture.
+    init(
+        _ resizer: ImageResizer, for info: ImageInfo, limits: ImageLimits, input: String
+    ) throws(ImageError) {
+        var resizer = resizer
+        resizer.maximumSide = limits.maximumOutputSide
+        let scaled: PixelSize
+        let output: PixelSize
+        let region: UnitRect?
+        do {
+            scaled = try resizer.targetSize(for: info.size)
+            output = try resizer.outputSize(for: info.size)
+            region = try resizer.cropRegion(for: info.size)
+        } catch .limitExceeded(_, let limit, let actual, let allowed) {
+            // The resizer knows no input; the caller does.
+            throw .limitExceeded(input: input, limit: limit, actual: actual, allowed: allowed)
+        }
+        let orientation = info.orientation
+        target = scaled == info.size ? nil : orientation.upright(scaled)
+        if let region {
+            self.region = orientation.stored(region)
+            rendered = orientation.upright(output)
+        } else if case .crop = resizer.mode, output != info.size {
+            // Reduced as far as the crop allows, but not enlarged before most of it is cut off.
+            let isReduced = scaled.width <= info.size.width && scaled.height <= info.size.height
+            rendered = orientation.upright(isReduced ? scaled : info.size)
+            needsPixels = true
+        } else {
+            rendered = orientation.upright(output)
+        }
+        if info.format == .svg, let target, target.longestSide > limits.maximumOutputSide {
+            // A drawing is drawn at the size, all of it.
+            throw .limitExceeded(
+                input: input, limit: .outputSide, actual: target.longestSide, allowed: limits.maximumOutputSide)
+        }
+    }
+}
+
+extension ImageInfo {
+    /// The header with the size of a page that has another shape than the first, as far as its samples tell; nil when
+    /// the shape is the same.
+    func ofPage(_ decoded: DecodedImage) -> ImageInfo? {
+        guard let plane = decoded.planes.first else { return nil }
+        let shape = Double(storedSize.width) / Double(storedSize.height)
+        guard abs(plane.extentWidth / plane.extentHeight / shape - 1) > 0.02 else { return nil }
+        var page = self
+        page.storedSize = PixelSize(
+            width: max(1, Int(plane.extentWidth.rounded())), height: max(1, Int(plane.extentHeight.rounded())))
+        return page
+    }
+}

@@ -1,0 +1,138 @@
+import VitrineCore
+
+/// Reads pictures of any supported format at the size they are wanted.
+///
+/// ```swift
+/// let decoder = ImageDecoder()
+/// let thumbnail = try await decoder.image(from: .file("photo.jpg"), at: .fit(200))
+/// ```
+///
+/// The result is upright, in sRGB, and made from the cheapest representation in the file that is at least as good: the
+/// block means of a large JPEG, the first scan of a progressive one, a scaled decode, or every pixel. Asking for the
+/// size here is therefore far cheaper than decoding and resizing afterwards.
+///
+/// The header is checked against ``limits`` before any pixel is decoded. Formats whose libraries cannot be stopped or
+/// trusted are decoded in a worker process; see ``Isolation``.
+public struct ImageDecoder: Sendable {
+    /// Bounds on the input and on the work; see ``ImageLimits``.
+    public var limits: ImageLimits
+    /// Which decoders run in worker processes. Default ``Isolation/automatic``.
+    public var isolation: Isolation
+    package var registry: DecoderRegistry
+    package var pool: WorkerPool
+
+    /// - Parameters:
+    ///   - limits: Bounds on the input and on the work.
+    ///   - isolation: Which decoders run in worker processes.
+    public init(limits: ImageLimits = .standard, isolation: Isolation = .automatic) {
+        self.init(limits: limits, isolation: isolation, registry: .standard, pool: .shared)
+    }
+
+    package init(limits: ImageLimits, isolation: Isolation, registry: DecoderRegistry, pool: WorkerPool) {
+        self.limits = limits
+        self.isolation = isolation
+        self.registry = registry
+        self.pool = pool
+    }
+
+    /// Reads the header: format, size, orientation, frames and more, without decoding pixels.
+    ///
+    /// - Throws: ``ImageError`` when the input cannot be read or is no picture.
+    public func info(of input: ImageInput) async throws -> ImageInfo {
+        let limits = limits
+        return try await BlockingExecutor.shared.run { () throws(ImageError) in
+            try ImageInfo(of: input, limits: limits)
+        }
+    }
+
+    /// Decodes one picture on a thread for blocking work.
+    ///
+    /// - Parameters:
+    ///   - input: A file or bytes.
+    ///   - resizer: The size and mode of the result, upright. Default ``ImageResizer/none``: every pixel.
+    ///   - options: Page, previews and partial files.
+    /// - Throws: ``ImageError``, or `CancellationError` when the task is cancelled; the decode stops within
+    ///   milliseconds.
+    public func image(
+        from input: ImageInput, at resizer: ImageResizer = .none, options: DecodeOptions = DecodeOptions()
+    ) async throws -> Image {
+        let token = CancellationToken()
+        do {
+            return try await withTaskCancellationHandler {
+                try await BlockingExecutor.shared.run { () throws(ImageError) in
+                    try decode(input, at: resizer, options: options, cancellation: token)
+                }
+            } onCancel: {
+                token.cancel()
+            }
+        } catch ImageError.cancelled {
+            throw CancellationError()
+        }
+    }
+
+    /// Decodes one picture on the calling thread, which it blocks. Prefer ``image(from:at:options:)`` in asynchronous
+    /// code.
+    ///
+    /// - Throws: ``ImageError``; ``ImageError/cancelled(input:)`` soon after `cancellation` is cancelled and
+    ///   ``ImageError/timedOut(input:)`` after ``ImageLimits/deadline`` seconds.
+    public func decode(
+        _ input: ImageInput, at resizer: ImageResizer = .none, options: DecodeOptions = DecodeOptions(),
+        cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) -> Image {
+        let source = try ByteSource(input)
+        let info = try ImageInfo(reading: source, limits: limits)
+        try limits.check(info, source: source, frames: options.page + 1)
+        if info.format == .svg, let reason = SVGPolicy.containsExternalReference(try source.allBytes()) {
+            throw .unsupported(input: source.name, reason: reason)
+        }
+        return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
+            token throws(ImageError) in
+            try decode(source, info, at: resizer, options: options, cancellation: token)
+        }
+    }
+
+    private func decode(
+        _ source: ByteSource, _ info: ImageInfo, at resizer: ImageResizer, options: DecodeOptions,
+        cancellation: CancellationToken
+    ) throws(ImageError) -> Image {
+        guard options.page >= 0 && options.page < max(1, info.frameCount) else {
+            throw .invalidRequest(
+                reason: "page \(options.page) of \(source.name), which has \(info.frameCount), counted from 0")
+        }
+        var plan = try DecodePlan(resizer, for: info, limits: limits, input: source.name)
+        let request = DecodeRequest(
+            info: info, target: plan.target, page: options.page, allowPartial: options.allowPartial,
+            allowsEmbeddedPreview: options.embeddedPreview == .whenLargeEnough, limits: limits,
+            cancellation: cancellation)
+        let decoded: DecodedImage
+        if let preview = embeddedPreview(in: source, request) {
+            decoded = preview
+        } else {
+            decoded = try DecoderRegistry.decode(source, request, with: decoders(for: info.format))
+        }
+        if options.page > 0, let page = info.ofPage(decoded) {
+            plan = try DecodePlan(resizer, for: page, limits: limits, input: source.name)
+        }
+        let image = try DecodedImageRenderer.image(
+            from: decoded, size: plan.rendered, region: plan.region, orientation: info.orientation,
+            cancellation: cancellation, inputName: source.name)
+        return plan.needsPixels ? try resizer.resize(image) : image
+    }
+
+    /// The decoders for one format, with those that need it moved into the worker.
+    package func decoders(for format: ImageFormat) -> [any ImageDecoding] {
+        let local = registry.decoders(for: format)
+        switch isolation {
+        case .inProcess:
+            return local
+        case .always:
+            return [IsolatedDecoder(pool: pool)]
+        case .automatic:
+            let trusted = local.filter { !$0.needsIsolation }
+            let remaining = local.filter(\.needsIsolation)
+            // Without a worker, decoding in process is still better than not at all; foreign-only formats then say
+            // what is missing.
+            return trusted + (pool.isAvailable || remaining.isEmpty ? [IsolatedDecoder(pool: pool)] : remaining)
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import VitrineCore
+
+/// The state of one file that is arriving: its bytes, its header once it is there, and what has been shown of it.
+struct ImageArrival: Sendable {
+    /// What is known once the header has arrived.
+    private struct Header: Sendable {
+        var info: ImageInfo
+        var plan: DecodePlan
+        var isPreviewPending = true
+        var scanner: ProgressiveJPEGScanner?
+        /// Bytes the scanner has been given.
+        var scanned = 0
+    }
+
+    private let decoder: ImageDecoder
+    private let name: String
+    private let resizer: ImageResizer
+    private let options: DecodeOptions
+    private let cancellation: CancellationToken
+    private var bytes: [UInt8] = []
+    private var header: Header?
+    /// Bytes at which reading the header is tried next; doubled each time, so that trying stays cheap.
+    private var nextTry = 512
+
+    init(
+        decoder: ImageDecoder, name: String, resizer: ImageResizer, options: DecodeOptions,
+        cancellation: CancellationToken
+    ) {
+        self.decoder = decoder
+        self.name = name
+        self.resizer = resizer
+        self.options = options
+        self.cancellation = cancellation
+    }
+
+    mutating func append(_ chunk: [UInt8]) throws(ImageError) {
+        let allowed = decoder.limits.maximumInputBytes
+        guard chunk.count <= allowed - bytes.count else {
+            throw .limitExceeded(
+                input: name, limit: .inputBytes, actual: bytes.count + chunk.count, allowed: allowed)
+        }
+        bytes += chunk
+        guard header == nil, bytes.count >= nextTry else { return }
+        nextTry = bytes.count * 2
+        let source = ByteSource(bytes: bytes, name: name)
+        // A header that is not whole yet is tried again; one that is wrong is reported by the final decode.
+        guard let info = try? ImageInfo(reading: source, limits: decoder.limits) else { return }
+        try decoder.limits.check(info, source: source)
+        let plan = try DecodePlan(resizer, for: info, limits: decoder.limits, input: name)
+        header = Header(info: info, plan: plan)
+        if info.format == .jpeg && options.page == 0 {
+            header?.scanner = ProgressiveJPEGScanner(
+                name: name, target: plan.target, limits: decoder.limits, cancellation: cancellation)
+        }
+    }
+
+    /// The next picture that the bytes so far give; nil when there is none.
+    mutating func next() async throws -> ArrivingImage? {
+        guard var header else { return nil }
+        defer { self.header = header }
+        if header.isPreviewPending,
+            let preview = header.info.embeddedPreviews.last(where: { $0.hasShape(of: header.info.storedSize) }),
+            preview.offset + preview.count <= bytes.count
+        {
+            header.isPreviewPending = false
+            let part = Array(bytes[preview.offset..<(preview.offset + preview.count)])
+            if let image = try? await decoder.image(from: .bytes(part, name: name), options: DecodeOptions()) {
+                // Its own header may say nothing of orientation, or the wrong thing: it is turned like the picture.
+                let upright = image.size == preview.size ? image.oriented(header.info.orientation) : image
+                let sized = header.plan.target == nil ? upright : try resizer.resize(upright)
+                return ArrivingImage(image: sized, stage: .embeddedPreview, byteCount: bytes.count)
+            }
+        }
+        guard var scanner = header.scanner else { return nil }
+        let new = Array(bytes[header.scanned...])
+        header.scanned = bytes.count
+        let (decoded, advanced) = try await BlockingExecutor.shared.run { [scanner] () throws(ImageError) in
+            var scanner = scanner
+            try scanner.append(new)
+            return (try scanner.nextImage(), scanner)
+        }
+        scanner = advanced
+        header.scanner = scanner
+        // A preview that comes after a picture is of no use.
+        guard let decoded else { return nil }
+        header.isPreviewPending = false
+        let image = try await render(decoded, header)
+        return ArrivingImage(image: image, stage: .partial, byteCount: bytes.count)
+    }
+
+    /// The picture of the whole file.
+    func complete() async throws -> ArrivingImage {
+        let image = try await decoder.image(from: .bytes(bytes, name: name), at: resizer, options: options)
+        return ArrivingImage(image: image, stage: .complete, byteCount: bytes.count)
+    }
+
+    private func render(_ decoded: DecodedImage, _ header: Header) async throws -> Image {
+        let plane = decoded.planes[0]
+        let plan = header.plan
+        let size = plan.target == nil ? PixelSize(width: plane.width, height: plane.height) : plan.rendered
+        let (resizer, name, cancellation, orientation) = (resizer, name, cancellation, header.info.orientation)
+        var decoded = decoded
+        decoded.colorProfile = header.info.colorProfile
+        return try await BlockingExecutor.shared.run { [decoded] () throws(ImageError) in
+            let image = try DecodedImageRenderer.image(
+                from: decoded, size: size, region: plan.region, orientation: orientation, cancellation: cancellation,
+                inputName: name)
+            return plan.needsPixels ? try resizer.resize(image) : image
+        }
+    }
+}
