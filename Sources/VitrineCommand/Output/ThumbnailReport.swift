@@ -1,0 +1,73 @@
+import Foundation
+import VitrineImaging
+
+/// What became of one input; a line of text or of JSON.
+struct ThumbnailReport: Sendable, Encodable {
+    var input: String
+    var output: String?
+    var format: String?
+    var size: PixelSize?
+    var bytes: Int?
+    var milliseconds = 0.0
+    var error: String?
+    var inputSize: PixelSize?
+    var inputBytes: Int?
+
+    init(input: String) {
+        self.input = input
+        let attributes = try? FileManager.default.attributesOfItem(atPath: input)
+        inputBytes = (attributes?[.size] as? NSNumber)?.intValue
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case input, output, format, width, height, bytes, milliseconds, error
+    }
+
+    /// Every key is always there; what does not apply is null.
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(input, forKey: .input)
+        try container.encode(output, forKey: .output)
+        try container.encode(format, forKey: .format)
+        try container.encode(size?.width, forKey: .width)
+        try container.encode(size?.height, forKey: .height)
+        try container.encode(bytes, forKey: .bytes)
+        try container.encode((milliseconds * 1000).rounded() / 1000, forKey: .milliseconds)
+        try container.encode(error, forKey: .error)
+    }
+
+    func print(asJSON: Bool, toStandardError: Bool) {
+        if asJSON {
+            emit(JSONLine.text(self), toStandardError: toStandardError)
+        }
+        if let error {
+            if !asJSON { Diagnostics.write("\(input): \(error)") }
+        } else if !asJSON {
+            let from = [inputSize.map(\.description), inputBytes.map(Self.bytes)].compactMap(\.self)
+            let to = [size.map(\.description), format, bytes.map(Self.bytes)].compactMap(\.self)
+            emit(
+                "\(input)  \(from.joined(separator: " "))  →  \(output ?? "")  \(to.joined(separator: " "))  "
+                    + String(format: "%.1f ms", milliseconds),
+                toStandardError: toStandardError)
+        }
+    }
+
+    private func emit(_ line: String, toStandardError: Bool) {
+        if toStandardError { Diagnostics.write(line) } else { Swift.print(line) }
+    }
+
+    private static func bytes(_ count: Int) -> String {
+        count < 1000 ? "\(count) B" : count < 1_000_000
+            ? String(format: "%.1f kB", Double(count) / 1e3) : String(format: "%.1f MB", Double(count) / 1e6)
+    }
+}
+
+/// One JSON object on one line, keys in alphabetical order.
+enum JSONLine {
+    static func text(_ value: some Encodable) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard let data = try? encoder.encode(value) else { return "{}" }
+        return String(decoding: data, as: UTF8.self)
+    }
+}

@@ -1,0 +1,83 @@
+import ArgumentParser
+import Foundation
+import VitrineImaging
+
+/// `vitrine show`: a picture in the terminal.
+struct ShowCommand: AsyncParsableCommand {
+    enum Method: String, ExpressibleByArgument, CaseIterable {
+        case auto, kitty, sixel, blocks
+    }
+
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Shows a picture in the terminal.",
+        discussion: "auto uses the kitty protocol where the terminal is known to have it, else half blocks.")
+
+    @Argument(help: "A picture; - is standard input.")
+    var input: String
+
+    @Option(help: "Size in pixels: WxH, Wx, xH, or one number. Default: what fits the terminal.")
+    var size: SizeArgument?
+
+    @Option(help: "How to draw.")
+    var method = Method.auto
+
+    @Option(help: "CSS colour to put behind transparent pixels.")
+    var background: ColorArgument?
+
+    @Option(help: "Page of a document or frame of an animation, from 0.")
+    var page = 0
+
+    func validate() throws {
+        guard page >= 0 else { throw ValidationError("--page counts from 0") }
+    }
+
+    func run() async throws {
+        do {
+            let environment = ProcessInfo.processInfo.environment
+            let method: TerminalPicture.Mode =
+                switch method {
+                case .auto: TerminalPicture.Mode.detected(environment: environment) ?? .halfBlocks
+                case .kitty: .kitty
+                case .sixel: .sixel
+                case .blocks: .halfBlocks
+                }
+            let box = size ?? TerminalSize.pixels(for: method)
+            let unbounded = 1 << 30
+            let image = try await ImageDecoder().image(
+                from: try InputArgument.read(input),
+                at: ImageResizer(
+                    size: PixelSize(width: box.width ?? unbounded, height: box.height ?? unbounded), mode: .aspectFit,
+                    allowsUpscaling: size != nil),
+                options: DecodeOptions(page: page))
+            let bytes = TerminalPicture(mode: method, background: background?.color).render(image)
+            try FileHandle.standardOutput.write(contentsOf: Data(bytes))
+        } catch {
+            let (_, reason) = Diagnostics.describe(error)
+            Diagnostics.write("\(input): \(reason)")
+            throw ExitCode(1)
+        }
+    }
+}
+
+/// How much room the terminal has.
+enum TerminalSize {
+    /// The box a picture may fill, in pixels of the given method; assumes 80 columns and 24 rows when standard output
+    /// is no terminal.
+    static func pixels(for method: TerminalPicture.Mode) -> SizeArgument {
+        var window = winsize()
+        let isKnown = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &window) == 0 && window.ws_col > 0 && window.ws_row > 1
+        let columns = isKnown ? Int(window.ws_col) : 80
+        let rows = (isKnown ? Int(window.ws_row) : 24) - 1
+        var box = SizeArgument(1)
+        switch method {
+        case .halfBlocks, .halfBlocks256:
+            (box.width, box.height) = (columns, rows * 2)
+        case .kitty, .sixel:
+            let cellWidth = isKnown && window.ws_xpixel > 0 ? Int(window.ws_xpixel) / columns : 8
+            let cellHeight = isKnown && window.ws_ypixel > 0 ? Int(window.ws_ypixel) / (rows + 1) : 16
+            (box.width, box.height) = (columns * max(1, cellWidth), rows * max(1, cellHeight))
+        }
+        return box
+    }
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+import Foundation
+
+/// `vitrine`: thumbnails, headers and pictures in the terminal.
+///
+/// Exit status: 0 everything done, 1 some inputs failed, 2 the command line is wrong.
+@main
+struct VitrineTool: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "vitrine",
+        abstract: "Makes thumbnails, reads headers and shows pictures.",
+        discussion: "Exit status: 0 all done, 1 some inputs failed, 2 bad usage.",
+        version: "0.1.0",
+        subcommands: [ThumbnailCommand.self, InspectCommand.self, ShowCommand.self, SheetCommand.self]
+    )
+
+    static func main() async {
+        do {
+            var command = try parseAsRoot()
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch let code as ExitCode {
+            exit(withStatus: code.rawValue)
+        } catch {
+            let text = fullMessage(for: error)
+            guard exitCode(for: error) != .success else {
+                print(text)
+                exit(withStatus: 0)
+            }
+            Diagnostics.write(text)
+            exit(withStatus: exitCode(for: error) == .validationFailure ? 2 : 1)
+        }
+    }
+
+    private static func exit(withStatus status: Int32) -> Never {
+        fflush(nil)
+        Foundation.exit(status)
+    }
+}

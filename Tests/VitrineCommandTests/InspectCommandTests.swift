@@ -1,0 +1,43 @@
+import Foundation
+import Testing
+
+@Suite struct InspectCommandTests {
+    @Test func everySampleIsDescribed() throws {
+        let outcome = try Tool.run(["inspect", "--json"] + Samples.pictures.map(Samples.path))
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let byName = Dictionary(
+            uniqueKeysWithValues: outcome.objects.compactMap { object in
+                (object["input"] as? String).map { (URL(filePath: $0).lastPathComponent, object) }
+            })
+        #expect(byName.count == Samples.pictures.count)
+        for (name, format, width, height) in [
+            ("lake.jpg", "jpeg", 1800, 1200), ("leaf.png", "png", 320, 320), ("lake.webp", "webp", 600, 400),
+            ("moon.gif", "gif", 128, 128), ("lake.tif", "tiff", 300, 200), ("lake.heic", "heic", 600, 400),
+            ("lake.avif", "avif", 600, 400), ("lake.jxl", "jxl", 600, 400), ("lake.jp2", "jp2", 600, 400),
+            ("vitrine.svg", "svg", 240, 240), ("lake.bmp", "bmp", 150, 100), ("leaf.ico", "ico", 64, 64),
+        ] {
+            #expect(byName[name]?["format"] as? String == format)
+            #expect(byName[name]?["width"] as? Int == width, "\(name)")
+            #expect(byName[name]?["height"] as? Int == height, "\(name)")
+        }
+        for value in 1...8 {
+            let object = byName["orientation-\(value).jpg"]
+            #expect(object?["orientation"] as? Int == value)
+            #expect(object?["width"] as? Int == 300)
+        }
+        for animation in ["moon.gif", "moon.webp", "moon-animated.png"] {
+            #expect(byName[animation]?["frames"] as? Int == 16, "\(animation)")
+            #expect(abs((byName[animation]?["duration"] as? Double ?? 0) - 1.28) < 0.001, "\(animation)")
+        }
+        #expect(byName["lake-progressive.jpg"]?["progressive"] as? Bool == true)
+        #expect(byName["leaf.png"]?["alpha"] as? Bool == true)
+    }
+
+    @Test func textNamesWhatMattersAndFailuresGiveStatusOne() throws {
+        let outcome = try Tool.run(["inspect", Samples.path("moon.gif"), "/nowhere/at/all.png"])
+        #expect(outcome.status == 1)
+        #expect(outcome.output.contains("gif, 128×128"))
+        #expect(outcome.output.contains("16 frames in 1.28 s"))
+        #expect(outcome.errors == "/nowhere/at/all.png: No such file or directory\n")
+    }
+}
