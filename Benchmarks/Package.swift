@@ -1,0 +1,30 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "Benchmarks",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "Vitrine", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "VitrineBenchmarks",
+            dependencies: [
+                "CPeers",
+                .product(name: "VitrineCore", package: "Vitrine"),
+                .product(name: "VitrineImaging", package: "Vitrine"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        .executableTarget(
+            name: "CoreBenchmark", dependencies: [.product(name: "VitrineCore", package: "Vitrine")]),
+        .target(name: "CPeers", dependencies: ["PeerVips", "PeerJPEG"]),
+        .systemLibrary(
+            name: "PeerVips", path: "Sources/PeerVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
+        .systemLibrary(
+            name: "PeerJPEG", path: "Sources/PeerJPEG", pkgConfig: "libjpeg",
+            providers: [.apt(["libjpeg62-turbo-dev"])]),
+    ],
+    swiftLanguageModes: [.v6]
+)
