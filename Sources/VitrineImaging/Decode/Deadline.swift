@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 import VitrineCore
 
@@ -13,40 +12,30 @@ enum Deadline {
     ) throws(ImageError) -> R {
         if cancellation.isCancelled { throw .cancelled(input: input) }
         guard seconds.isFinite && seconds < Double(Int32.max) else { return try body(cancellation) }
-        let token = CancellationToken()
-        let registration = cancellation.onCancel { token.cancel() }
-        let expiry = Expiry(token)
-        DispatchQueue.global().asyncAfter(deadline: .now() + max(0, seconds), execute: expiry.item)
+        let expiry = Expiry()
+        let registration = cancellation.onCancel { expiry.token.cancel() }
+        let watch = DeadlineWatch.shared.add(expiry, after: seconds)
         defer {
-            expiry.item.cancel()
+            DeadlineWatch.shared.remove(watch)
             cancellation.remove(registration)
         }
         do {
-            return try body(token)
+            return try body(expiry.token)
         } catch .cancelled where expiry.hasPassed {
             throw .timedOut(input: input)
         }
     }
+}
 
-    private final class Expiry: Sendable {
-        private let passed: Flag
-        // Unchecked for lack of an annotation: a work item may be cancelled from any thread.
-        nonisolated(unsafe) let item: DispatchWorkItem
+/// The token of one piece of work, and whether the clock was what cancelled it.
+final class Expiry: Sendable {
+    let token = CancellationToken()
+    private let passed = Atomic<Bool>(false)
 
-        /// Shared by the owner and the work item, so that the item does not keep its owner alive.
-        private final class Flag: Sendable {
-            let value = Atomic<Bool>(false)
-        }
+    var hasPassed: Bool { passed.load(ordering: .acquiring) }
 
-        var hasPassed: Bool { passed.value.load(ordering: .acquiring) }
-
-        init(_ token: CancellationToken) {
-            let flag = Flag()
-            passed = flag
-            item = DispatchWorkItem {
-                flag.value.store(true, ordering: .releasing)
-                token.cancel()
-            }
-        }
+    func pass() {
+        passed.store(true, ordering: .releasing)
+        token.cancel()
     }
 }
