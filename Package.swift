@@ -84,12 +84,15 @@ let package = Package(
             name: "SystemVips", path: "Sources/SystemLibraries/Vips", pkgConfig: "vips",
             providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
 
+        // For tests only: what several of them need.
+        .target(name: "TestSupport", path: "Tests/Support", swiftSettings: swift),
         .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore"], swiftSettings: swift),
         .testTarget(
-            name: "VitrineImagingTests", dependencies: ["VitrineImaging", "VitrineWorker"], resources: [.copy("Fixtures")],
-            swiftSettings: swift),
+            name: "VitrineImagingTests", dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport"],
+            resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
-            name: "VitrineCommandTests", dependencies: ["VitrineImaging", "VitrineCommand", "VitrineWorker"],
+            name: "VitrineCommandTests",
+            dependencies: ["VitrineImaging", "VitrineCommand", "VitrineWorker", "TestSupport"],
             swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]

@@ -1,15 +1,16 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct InspectCommandTests {
     @Test func everySampleIsDescribed() throws {
-        let outcome = try Tool.run(["inspect", "--json"] + Samples.pictures.map(Samples.path))
+        let outcome = try Tool.run(["inspect", "--json"] + Samples.names.map(Samples.path))
         #expect(outcome.status == 0, "\(outcome.errors)")
         let byName = Dictionary(
             uniqueKeysWithValues: outcome.objects.compactMap { object in
                 (object["input"] as? String).map { (URL(filePath: $0).lastPathComponent, object) }
             })
-        #expect(byName.count == Samples.pictures.count)
+        #expect(byName.count == Samples.names.count)
         for (name, format, width, height) in [
             ("lake.jpg", "jpeg", 1800, 1200), ("leaf.png", "png", 320, 320), ("lake.webp", "webp", 600, 400),
             ("moon.gif", "gif", 128, 128), ("lake.tif", "tiff", 300, 200), ("lake.heic", "heic", 600, 400),

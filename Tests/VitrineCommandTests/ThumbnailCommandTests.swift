@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import VitrineImaging
 
@@ -9,7 +10,7 @@ import VitrineImaging
 
     @Test func everySampleBecomesAThumbnail() throws {
         let scratch = try Scratch()
-        let inputs = Samples.pictures.map(Samples.path)
+        let inputs = Samples.names.map(Samples.path)
         #expect(inputs.count >= 20)
         let outcome = try Tool.run(["thumbnail"] + inputs + ["--size", "96", "-o", scratch.url.path, "--json"])
         #expect(outcome.status == 0, "\(outcome.errors)")

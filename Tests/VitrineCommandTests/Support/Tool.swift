@@ -59,14 +59,3 @@ final class Scratch {
         ((try? FileManager.default.subpathsOfDirectory(atPath: url.path)) ?? []).sorted()
     }
 }
-
-/// The sample pictures of the repository.
-enum Samples {
-    static let directory = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Samples")
-
-    static func path(_ name: String) -> String { directory.appending(path: name).path }
-
-    static let pictures: [String] = ((try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? [])
-        .filter { $0 != "make-samples" && !$0.hasPrefix(".") }.sorted()
-}
