@@ -84,11 +84,14 @@ let package = Package(
             name: "SystemVips", path: "Sources/SystemLibraries/Vips", pkgConfig: "vips",
             providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
 
-        // For tests only: what several of them need.
+        // For tests only: what several of them need, and a program that is its own worker.
         .target(name: "TestSupport", path: "Tests/Support", swiftSettings: swift),
+        .executableTarget(
+            name: "WorkerTestHost", dependencies: ["VitrineImaging"], path: "Tests/WorkerTestHost",
+            swiftSettings: swift),
         .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore"], swiftSettings: swift),
         .testTarget(
-            name: "VitrineImagingTests", dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport"],
+            name: "VitrineImagingTests", dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
             name: "VitrineCommandTests",

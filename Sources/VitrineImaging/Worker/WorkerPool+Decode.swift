@@ -120,10 +120,10 @@ extension WorkerPool {
             if case .failed(let failure) = reply.outcome { throw failure }
             result = try finish(reply, worker.memory)
         } catch {
-            isReusable = error != .misbehaviour && reply.memory <= WorkerPool.maximumMemory
+            isReusable = error != .misbehaviour && reply.memory <= recycling.maximumMemory
             throw .refused(error)
         }
-        isReusable = reply.memory <= WorkerPool.maximumMemory
+        isReusable = reply.memory <= recycling.maximumMemory
         return result
     }
 

@@ -29,14 +29,10 @@ public final class WorkerPool: Sendable {
         var nextRequest: UInt64 = 0
     }
 
-    /// Requests after which a worker is replaced, against slow leaks.
-    static let maximumServed = 500
-    /// Bytes of private memory above which a worker is replaced.
-    static let maximumMemory = 300 << 20
-
     private let location: WorkerLocation
     private let program: String
     private let maximumWorkers: Int
+    let recycling: WorkerRecycling
     private let isFound = Atomic<Bool>(false)
     private let state = Mutex(State())
 
@@ -53,9 +49,13 @@ public final class WorkerPool: Sendable {
     }
 
     /// A pool of another helper that speaks the same protocol.
-    package init(program: String, location: WorkerLocation = .automatic, maximumWorkers: Int? = nil) {
+    package init(
+        program: String, location: WorkerLocation = .automatic, maximumWorkers: Int? = nil,
+        recycling: WorkerRecycling = WorkerRecycling()
+    ) {
         self.program = program
         self.location = location
+        self.recycling = recycling
         self.maximumWorkers = max(1, maximumWorkers ?? Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
     }
 
@@ -114,7 +114,7 @@ public final class WorkerPool: Sendable {
 
     /// Gives a worker back.
     func release(_ worker: WorkerProcess, isReusable: Bool) {
-        guard isReusable, worker.served < WorkerPool.maximumServed, worker.isUsable else { return passOn() }
+        guard isReusable, worker.served < recycling.maximumServed, worker.isUsable else { return passOn() }
         while true {
             let next: WorkerTicket? = state.withLock { state in
                 if state.waiting.isEmpty {

@@ -19,14 +19,19 @@ package struct WorkerServer {
     private let decoders: [any ImageDecoding]
     private let encoders: [any ImageEncoding]
     private let warmUp: () -> Void
+    private let patience: () -> Int32
 
-    /// - Parameter warmUp: Loads everything that decoding will need from the file system: it cannot be reached later.
+    /// - Parameters:
+    ///   - warmUp: Loads everything that decoding will need from the file system: it cannot be reached later.
+    ///   - patience: Milliseconds to wait for the next request, asked before every wait. Default ``idleTimeout``.
     package init(
-        decoders: [any ImageDecoding], encoders: [any ImageEncoding] = [], warmUp: @escaping () -> Void = {}
+        decoders: [any ImageDecoding], encoders: [any ImageEncoding] = [], warmUp: @escaping () -> Void = {},
+        patience: @escaping () -> Int32 = { WorkerServer.idleTimeout * 1_000 }
     ) {
         self.decoders = decoders
         self.encoders = encoders
         self.warmUp = warmUp
+        self.patience = patience
     }
 
     /// Serves on descriptors 3 and 4 and returns the exit status.
@@ -73,7 +78,7 @@ package struct WorkerServer {
 
     /// The next request and its input; nil when there will be none.
     private func receive() -> (WorkerRequest, Int32)? {
-        guard csandbox_wait_readable(CSANDBOX_SOCKET, Self.idleTimeout * 1_000) == 0 else { return nil }
+        guard csandbox_wait_readable(CSANDBOX_SOCKET, patience()) == 0 else { return nil }
         var input: Int32 = -1
         var code: Int32 = 0
         let packet = [UInt8](unsafeUninitializedCapacity: WorkerProtocol.maximumPacket) { buffer, count in

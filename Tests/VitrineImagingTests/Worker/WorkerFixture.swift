@@ -5,7 +5,15 @@ import VitrineImaging
 
 /// The worker built beside the tests, and requests for pictures whose headers no parser has to read.
 enum WorkerFixture {
-    static let executable = Bundle.module.bundleURL.deletingLastPathComponent().appending(path: "vitrine-worker").path
+    /// Where it and its like stand: in the folder of `$VITRINE_WORKER`, which names workers without instrumentation when
+    /// the tests have some, else beside the tests.
+    private static let directory =
+        ProcessInfo.processInfo.environment["VITRINE_WORKER"].map { URL(filePath: $0).deletingLastPathComponent() }
+        ?? Bundle.module.bundleURL.deletingLastPathComponent()
+
+    static let executable = directory.appending(path: "vitrine-worker").path
+    /// A program that is its own worker; see its main.
+    static let host = directory.appending(path: "WorkerTestHost").path
 
     static func pool(_ maximumWorkers: Int? = nil) -> WorkerPool {
         WorkerPool(location: .executable(executable), maximumWorkers: maximumWorkers)

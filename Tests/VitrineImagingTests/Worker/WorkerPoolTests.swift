@@ -25,20 +25,6 @@ import VitrineImaging
         #expect(first.count == 1)
     }
 
-    @Test func replacesAWorkerAfterFiveHundredRequests() throws {
-        let pool = WorkerFixture.pool(1)
-        let source = try WorkerFixture.source("quadrants.tif")
-        let request = WorkerFixture.request(.tiff, 96, 64)
-        _ = try pool.decode(source, request)
-        let first = pool.idleIdentifiers
-        for _ in 1..<499 { _ = try pool.decode(source, request) }
-        #expect(pool.idleIdentifiers == first)
-        _ = try pool.decode(source, request)
-        #expect(pool.idleIdentifiers.isEmpty)
-        _ = try pool.decode(source, request)
-        #expect(pool.idleIdentifiers != first)
-    }
-
     @Test func returnsTheProfileOfTheRequest() throws {
         var request = WorkerFixture.request(.tiff, 96, 64)
         request.info.colorProfile = (0..<3_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
