@@ -53,7 +53,9 @@ let package = Package(
         ),
         .executableTarget(
             name: "VitrineCommand",
-            dependencies: ["VitrineImaging", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: [
+                "VitrineCore", "VitrineImaging", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             swiftSettings: swift
         ),
         .executableTarget(
@@ -91,7 +93,8 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore"], swiftSettings: swift),
         .testTarget(
-            name: "VitrineImagingTests", dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],
+            name: "VitrineImagingTests",
+            dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
             name: "VitrineCommandTests",

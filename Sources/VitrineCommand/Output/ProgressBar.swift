@@ -1,11 +1,11 @@
 import Foundation
-import Synchronization
+import VitrineCore
 
 /// One line on standard error that says how far a batch is; silent unless standard error is a terminal.
 final class ProgressBar: Sendable {
     private let total: Int
     private let isVisible: Bool
-    private let done = Mutex(0)
+    private let done = Locked(0)
 
     init(total: Int) {
         self.total = total

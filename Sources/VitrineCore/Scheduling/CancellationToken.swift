@@ -12,7 +12,7 @@ public final class CancellationToken: Sendable {
     }
 
     private let flag = Atomic<Bool>(false)
-    private let state = Mutex(Handlers())
+    private let state = Locked(Handlers())
 
     public init() {}
 

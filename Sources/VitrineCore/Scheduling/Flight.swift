@@ -1,5 +1,3 @@
-import Synchronization
-
 /// One run of the work for a key, as the work sees it.
 ///
 /// Everyone who asked for the key waits for this run. The work reads ``priority`` (and follows it), stops when
@@ -71,7 +69,7 @@ public final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     @usableFromInline let owner: SingleFlight<Key, Value>
     /// Joining and emptying happen under the owner's lock as well, so that nobody joins a run that is over.
-    @usableFromInline let subscribers = Mutex(Subscribers())
+    @usableFromInline let subscribers = Locked(Subscribers())
 
     @inlinable
     init(key: Key, priority: Priority, owner: SingleFlight<Key, Value>) {

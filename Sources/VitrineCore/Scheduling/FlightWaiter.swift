@@ -1,3 +1,4 @@
+// Code that others inline names Locked as what it stands for.
 import Synchronization
 
 /// Brings an awaiting task's cancellation, which may come at any moment, to its subscription.
@@ -13,7 +14,7 @@ final class FlightWaiter<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         init() {}
     }
 
-    @usableFromInline let state = Mutex(State())
+    @usableFromInline let state = Locked(State())
 
     @inlinable
     init() {}

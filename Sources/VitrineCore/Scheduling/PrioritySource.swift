@@ -1,5 +1,3 @@
-import Synchronization
-
 /// A priority that can change, and those who follow it.
 ///
 /// Work that has many subscribers is as urgent as the most urgent of them, which changes while the work waits (R92).
@@ -19,11 +17,11 @@ public final class PrioritySource: Sendable {
         fileprivate let id: Int
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// A source with a first value.
     public init(_ value: Priority = .normal) {
-        state = Mutex(State(value: value))
+        state = Locked(State(value: value))
     }
 
     /// The priority now. Setting it calls the observers before the call returns, unless another thread is calling

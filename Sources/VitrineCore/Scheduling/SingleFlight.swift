@@ -1,3 +1,4 @@
+// Code that others inline names Locked as what it stands for.
 import Synchronization
 
 /// One piece of work per identity, any number of subscribers: whoever asks while it runs shares its result.
@@ -18,7 +19,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// What a subscriber is called with, once.
     public typealias Delivery = @Sendable (Result<Value, any Error>) -> Void
 
-    @usableFromInline let flights = Mutex<[Key: Flight<Key, Value>]>([:])
+    @usableFromInline let flights = Locked<[Key: Flight<Key, Value>]>([:])
 
     @inlinable
     public init() {}

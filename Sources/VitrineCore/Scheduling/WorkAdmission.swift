@@ -1,5 +1,3 @@
-import Synchronization
-
 /// One wait for a slot: settled once, by admission or cancellation, before or after someone waits.
 final class WorkAdmission: Sendable {
     enum Outcome: Sendable {
@@ -13,7 +11,7 @@ final class WorkAdmission: Sendable {
         var continuation: CheckedContinuation<Bool, Never>?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// The first call decides; later ones do nothing.
     func settle(_ outcome: Outcome) {

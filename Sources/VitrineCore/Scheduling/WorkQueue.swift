@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Decides what runs next: at most so many at once, the most urgent first, first come first served within a priority.
 ///
 /// The queue hands out *slots*; it has no threads of its own. Work may be asynchronous, blocking on a
@@ -29,7 +27,7 @@ public final class WorkQueue: Sendable {
         }
     }
 
-    private let state: Mutex<WorkQueueState>
+    private let state: Locked<WorkQueueState>
 
     /// A queue.
     ///
@@ -38,7 +36,7 @@ public final class WorkQueue: Sendable {
     ///   - reserved: Slots that only a priority and those above it may use.
     ///   - isSuspended: Whether to wait for ``resume()`` before anything starts.
     public init(limit: Int = 1, reserved: [Priority: Int] = [:], isSuspended: Bool = false) {
-        state = Mutex(WorkQueueState(limit: limit, reserved: reserved, isSuspended: isSuspended))
+        state = Locked(WorkQueueState(limit: limit, reserved: reserved, isSuspended: isSuspended))
     }
 
     // MARK: Limits

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Tells those who hold memory to let it go (R17).
 ///
 /// ```swift
@@ -49,7 +47,7 @@ public final class MemoryPressure: Sendable {
     public static let shared = MemoryPressure(source: SystemMemoryPressure())
 
     private let source: (any MemoryPressureSource)?
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// One that reports what a source reports, besides what is sent.
     ///

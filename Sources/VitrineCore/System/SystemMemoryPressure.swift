@@ -1,5 +1,3 @@
-import Synchronization
-
 #if canImport(Darwin)
 import Darwin
 import Dispatch
@@ -37,7 +35,7 @@ import Musl
 /// the ones that processes without privileges may ask for. There is at most one report per window and trigger.
 public final class SystemMemoryPressure: MemoryPressureSource {
     private let files: [PressureFile]
-    private let pipe = Mutex<(read: Int32, write: Int32)?>(nil)
+    private let pipe = Locked<(read: Int32, write: Int32)?>(nil)
 
     /// The machine's and the process's own.
     public convenience init() {

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// A clock that stands still until it is told to move: for tests of anything that waits or expires.
 ///
 /// ```swift
@@ -34,7 +32,7 @@ public final class ManualClock: Clock, Sendable {
         var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     public init() {}
 

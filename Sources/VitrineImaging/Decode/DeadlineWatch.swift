@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import VitrineCore
 
 /// One timer for all deadlines of the process.
 ///
@@ -15,7 +15,7 @@ final class DeadlineWatch: Sendable {
         var wakeUp: DispatchTime?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// Calls ``Expiry/pass()`` after `seconds` (at once if not positive), unless removed before.
     func add(_ expiry: Expiry, after seconds: Double) -> UInt64 {

@@ -81,7 +81,7 @@ struct PNGBlockMeans: PNGRowSink, ~Copyable {
     }
 
     /// Adds pixels of row `y` at `x`, `x + step` and so on.
-    mutating func add(_ source: UnsafeRawPointer, y: Int, x: Int, step: Int, count: Int) {
+    func add(_ source: UnsafeRawPointer, y: Int, x: Int, step: Int, count: Int) {
         guard let counts else { return }
         let from = source.assumingMemoryBound(to: UInt8.self)
         var block = y / factor &* columns &+ x / factor

@@ -34,7 +34,7 @@ public final class WorkerPool: Sendable {
     private let maximumWorkers: Int
     let recycling: WorkerRecycling
     private let isFound = Atomic<Bool>(false)
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// A pool with one worker for each processor.
     public static let shared = WorkerPool()

@@ -1,5 +1,5 @@
 import CSandbox
-import Synchronization
+import VitrineCore
 
 #if canImport(Glibc)
 import Glibc
@@ -50,7 +50,7 @@ package final class WorkerProcess: Sendable {
     private let socket: Int32
     private let process: csandbox_process
     private let owner = getpid()
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// Its process number.
     package var identifier: Int32 { process.pid }

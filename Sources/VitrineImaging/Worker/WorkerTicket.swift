@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import VitrineCore
 
 /// A place in the queue for a worker: waits for its turn, or until it is cancelled.
 final class WorkerTicket: Sendable {
@@ -12,7 +12,7 @@ final class WorkerTicket: Sendable {
         case cancelled
     }
 
-    private let turn = Mutex<Turn?>(nil)
+    private let turn = Locked<Turn?>(nil)
     private let semaphore = DispatchSemaphore(value: 0)
 
     /// Ends the wait. False when it has ended already: the offer must go to somebody else.

@@ -1,4 +1,4 @@
-import Synchronization
+import VitrineCore
 
 /// A door that asynchronous and blocking test code waits at until it is opened.
 final class Gate: Sendable {
@@ -7,7 +7,7 @@ final class Gate: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     func open() {
         let waiters = state.withLock { state in

@@ -1,4 +1,3 @@
-import Synchronization
 import Testing
 import VitrineCore
 
@@ -6,7 +5,7 @@ struct MemoryPressureTests {
     /// Reports when the test says so.
     private final class Source: MemoryPressureSource {
         let isAvailable = true
-        let report = Mutex<(@Sendable (MemoryPressure.Level) -> Void)?>(nil)
+        let report = Locked<(@Sendable (MemoryPressure.Level) -> Void)?>(nil)
         let starts = Counter(), stops = Counter()
 
         func start(_ report: @escaping @Sendable (MemoryPressure.Level) -> Void) {

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import Testing
 import VitrineCore
 import VitrineImaging
@@ -13,7 +12,7 @@ import VitrineImaging
         ])
     func survivesEveryFile(folder: String) throws {
         let pool = WorkerFixture.pool(2)
-        let outcomes = Mutex<[String: Int]>([:])
+        let outcomes = Locked<[String: Int]>([:])
         let files = Corpus.files(in: "hostile/\(folder)")
         #expect(!files.isEmpty)
         DispatchQueue.concurrentPerform(iterations: files.count) { index in

@@ -49,7 +49,7 @@ import VitrineImaging
         let pool = WorkerFixture.pool(1)
         _ = try pool.decode(WorkerFixture.source("quadrants.tif"), WorkerFixture.request(.tiff, 96, 64))
         let token = CancellationToken()
-        let cancelled = Mutex(ContinuousClock.now)
+        let cancelled = Locked(ContinuousClock.now)
         let thread = Thread {
             // The worker is busy as soon as it is no longer idle; some milliseconds of work lie behind it then.
             while !pool.idleIdentifiers.isEmpty { usleep(1_000) }
@@ -74,7 +74,7 @@ import VitrineImaging
         let running = CancellationToken(), waiting = CancellationToken()
         let slow = try WorkerFixture.source("slow.svg")
         let done = DispatchSemaphore(value: 0)
-        let outcome = Mutex<ImageError?>(nil)
+        let outcome = Locked<ImageError?>(nil)
         Thread {
             do throws(ImageError) {
                 _ = try pool.decode(slow, WorkerFixture.slowRequest(cancellation: running))
