@@ -105,7 +105,7 @@ public struct ImageDecoder: Sendable {
             allowsEmbeddedPreview: options.embeddedPreview == .whenLargeEnough, limits: limits,
             cancellation: cancellation)
         let decoded: DecodedImage
-        if let preview = embeddedPreview(in: source, request) {
+        if let preview = try embeddedPreview(in: source, request) {
             decoded = preview
         } else {
             decoded = try DecoderRegistry.decode(source, request, with: decoders(for: info.format))

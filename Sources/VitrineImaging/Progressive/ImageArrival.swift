@@ -58,18 +58,8 @@ struct ImageArrival: Sendable {
     mutating func next() async throws -> ArrivingImage? {
         guard var header else { return nil }
         defer { self.header = header }
-        if header.isPreviewPending,
-            let preview = header.info.embeddedPreviews.last(where: { $0.hasShape(of: header.info.storedSize) }),
-            preview.offset + preview.count <= bytes.count
-        {
-            header.isPreviewPending = false
-            let part = Array(bytes[preview.offset..<(preview.offset + preview.count)])
-            if let image = try? await decoder.image(from: .bytes(part, name: name), options: DecodeOptions()) {
-                // Its own header may say nothing of orientation, or the wrong thing: it is turned like the picture.
-                let upright = image.size == preview.size ? image.oriented(header.info.orientation) : image
-                let sized = header.plan.target == nil ? upright : try resizer.resize(upright)
-                return ArrivingImage(image: sized, stage: .embeddedPreview, byteCount: bytes.count)
-            }
+        if let image = try await preview(&header) {
+            return ArrivingImage(image: image, stage: .embeddedPreview, byteCount: bytes.count)
         }
         guard var scanner = header.scanner else { return nil }
         let new = Array(bytes[header.scanned...])
@@ -82,8 +72,9 @@ struct ImageArrival: Sendable {
         scanner = advanced
         header.scanner = scanner
         // A preview that comes after a picture is of no use.
-        guard let decoded else { return nil }
+        guard var decoded else { return nil }
         header.isPreviewPending = false
+        decoded.colorProfile = header.info.colorProfile
         let image = try await render(decoded, header)
         return ArrivingImage(image: image, stage: .partial, byteCount: bytes.count)
     }
@@ -94,14 +85,39 @@ struct ImageArrival: Sendable {
         return ArrivingImage(image: image, stage: .complete, byteCount: bytes.count)
     }
 
+    /// The camera's preview, as soon as its bytes are there, and once.
+    private func preview(_ header: inout Header) async throws -> Image? {
+        let storedSize = header.info.storedSize
+        guard header.isPreviewPending,
+            let preview = header.info.embeddedPreviews.last(where: { $0.hasShape(of: storedSize) }),
+            preview.offset + preview.count <= bytes.count
+        else { return nil }
+        header.isPreviewPending = false
+        let source = ByteSource(bytes: bytes, name: name)
+        let request = DecodeRequest(
+            info: header.info, target: header.plan.target, page: options.page, limits: decoder.limits,
+            cancellation: cancellation)
+        let decoded = try await BlockingExecutor.shared.run { [decoder] () throws(ImageError) in
+            try Deadline.run(
+                seconds: request.limits.deadline, input: source.name, cancellation: request.cancellation
+            ) { token throws(ImageError) in
+                var request = request
+                request.cancellation = token
+                return try decoder.decodePreview(preview, in: source, request)
+            }
+        }
+        guard let decoded else { return nil }
+        return try await render(decoded, header)
+    }
+
     private func render(_ decoded: DecodedImage, _ header: Header) async throws -> Image {
         let plane = decoded.planes[0]
         let plan = header.plan
-        let size = plan.target == nil ? PixelSize(width: plane.width, height: plane.height) : plan.rendered
+        // Whoever wants every pixel is given those that are there.
+        let isUnscaled = resizer.mode == .none
+        let size = isUnscaled ? PixelSize(width: plane.width, height: plane.height) : plan.rendered
         let (resizer, name, cancellation, orientation) = (resizer, name, cancellation, header.info.orientation)
-        var decoded = decoded
-        decoded.colorProfile = header.info.colorProfile
-        return try await BlockingExecutor.shared.run { [decoded] () throws(ImageError) in
+        return try await BlockingExecutor.shared.run { () throws(ImageError) in
             let image = try DecodedImageRenderer.image(
                 from: decoded, size: size, region: plan.region, orientation: orientation, cancellation: cancellation,
                 inputName: name)
