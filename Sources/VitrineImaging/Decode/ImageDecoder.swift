@@ -79,16 +79,32 @@ public struct ImageDecoder: Sendable {
         _ input: ImageInput, at resizer: ImageResizer = .none, options: DecodeOptions = DecodeOptions(),
         cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> Image {
-        let source = try ByteSource(input)
-        let info = try ImageInfo(reading: source, limits: limits)
-        try limits.check(info, source: source, frames: options.page + 1)
-        if info.format == .svg, let reason = SVGPolicy.containsExternalReference(try source.allBytes()) {
-            throw .unsupported(input: source.name, reason: reason)
+        var source = try ByteSource(input)
+        var info = try ImageInfo(reading: source, limits: limits)
+        try limits.check(info, source: source, frames: options.page &+ 1)
+        if info.format == .svg {
+            (source, info) = try checkedDrawing(source, frames: options.page &+ 1)
         }
         return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
             token throws(ImageError) in
             try decode(source, info, at: resizer, options: options, cancellation: token)
         }
+    }
+
+    /// A document that keeps to itself, in memory: a file might become another one between the check and the drawing.
+    ///
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` when it refers to anything else.
+    private func checkedDrawing(
+        _ source: ByteSource, frames: Int
+    ) throws(ImageError) -> (ByteSource, ImageInfo) {
+        let copy = ByteSource(bytes: try source.allBytes(), name: source.name)
+        // Read anew, as the file may have changed already.
+        let info = try ImageInfo(reading: copy, limits: limits)
+        try limits.check(info, source: copy, frames: frames)
+        if info.format == .svg, let reason = SVGPolicy.containsExternalReference(try copy.allBytes()) {
+            throw .unsupported(input: copy.name, reason: reason)
+        }
+        return (copy, info)
     }
 
     private func decode(

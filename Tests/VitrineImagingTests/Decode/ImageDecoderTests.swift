@@ -136,6 +136,46 @@ import VitrineImaging
         #expect(try ImageDecoder().decode(.bytes(Array(plain.utf8)))[10, 10] == .black)
     }
 
+    /// Rewrites a file when it is asked to draw it, and notes what it could read then.
+    private struct ChangingDecoder: ImageDecoding {
+        let formats: Set<ImageFormat> = [.svg]
+        let needsIsolation = false
+        let path: String
+        let replacement: [UInt8]
+        let seen: @Sendable ([UInt8]) -> Void
+
+        func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+            if let file = FileHandle(forWritingAtPath: path) {
+                try? file.truncate(atOffset: 0)
+                file.write(Data(replacement))
+            }
+            seen(try source.allBytes())
+            throw .corrupt(input: source.name, reason: "seen")
+        }
+    }
+
+    @Test func aDrawingThatChangesAfterTheCheckIsDrawnAsItWasChecked() throws {
+        let frame = "<svg xmlns='http://www.w3.org/2000/svg' width='20' height='20'>"
+        let innocent = Array((frame + "<rect width='20' height='20' fill='#123456' stroke='#123456'/></svg>").utf8)
+        let evil = Array((frame + "<image href='file:///etc/hostname'/></svg>").utf8)
+        // Rewritten in place: an open descriptor sees the new bytes.
+        let path = FileManager.default.temporaryDirectory.appending(path: "vitrine-\(UUID().uuidString).svg").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try Data(innocent).write(to: URL(filePath: path))
+        let drawn = Locked<[UInt8]>([])
+        let probe = ChangingDecoder(path: path, replacement: evil) { bytes in drawn.withLock { $0 = bytes } }
+        let decoder = ImageDecoder(
+            limits: .standard, isolation: .inProcess, registry: DecoderRegistry(decoders: [probe]), pool: .shared)
+        #expect(throws: ImageError.corrupt(input: path, reason: "seen")) { try decoder.decode(.file(path)) }
+        #expect(drawn.withLock { $0 } == innocent)
+        #expect(FileManager.default.contents(atPath: path).map { [UInt8]($0) } == evil)
+        #expect {
+            try decoder.decode(.file(path))
+        } throws: { error in
+            if case ImageError.unsupported(input: path, _) = error { true } else { false }
+        }
+    }
+
     @Test func aCancelledTaskThrowsCancellationError() async throws {
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
