@@ -20,16 +20,8 @@ package struct AVIFDecoder: ImageDecoding {
     package init() {}
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        let limits = request.limits
-        guard source.count <= limits.maximumInputBytes else {
-            throw .limitExceeded(
-                input: source.name, limit: .inputBytes, actual: source.count, allowed: limits.maximumInputBytes)
-        }
-        guard request.page >= 0 else { throw .invalidRequest(reason: "page \(request.page) is negative") }
-        guard request.page < limits.maximumFrames else {
-            throw .limitExceeded(
-                input: source.name, limit: .frames, actual: request.page + 1, allowed: limits.maximumFrames)
-        }
+        try request.limits.checkFile(source, page: request.page)
+        try request.limits.checkFrame(request.page, input: source.name)
         let bytes = try source.allBytes()
         let result: Result<DecodedImage, ImageError> = bytes.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return .failure(.empty(input: source.name)) }
@@ -52,7 +44,8 @@ package struct AVIFDecoder: ImageDecoding {
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
         let frame = try session.read(request.page)
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
-        let reader = AVIFFrameReader(frame: frame, factor: AVIFDecoder.factor(for: frame, request))
+        let size = PixelSize(width: Int(frame.width), height: Int(frame.height))
+        let reader = AVIFFrameReader(frame: frame, factor: request.blockSide(for: size))
         var image: DecodedImage
         switch reader.colors {
         case .planes(let matrix): image = reader.yCbCr(matrix)
@@ -63,13 +56,6 @@ package struct AVIFDecoder: ImageDecoding {
         image.colorProfile = request.info.colorProfile
             ?? CodePointProfile(primaries: Int(frame.primaries), transfer: Int(frame.transfer))?.bytes
         return image
-    }
-
-    /// The side of the blocks to average, which leaves at least twice the target.
-    private static func factor(for frame: cavif_frame, _ request: DecodeRequest) -> Int {
-        guard let target = request.target, !target.isEmpty else { return 1 }
-        let reduction = min(Double(frame.width) / Double(target.width), Double(frame.height) / Double(target.height))
-        return max(1, Int(reduction / 2))
     }
 }
 #endif

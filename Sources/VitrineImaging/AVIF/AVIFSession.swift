@@ -21,14 +21,7 @@ struct AVIFSession: ~Copyable {
         }
         let session = AVIFSession(decoder, name: name)
         try session.check(session.status)
-        let size = session.size
-        guard size.longestSide <= limits.maximumSide else {
-            throw .limitExceeded(input: name, limit: .side, actual: size.longestSide, allowed: limits.maximumSide)
-        }
-        guard size.pixelCount <= limits.maximumWholeImagePixels else {
-            throw .limitExceeded(
-                input: name, limit: .pixels, actual: size.pixelCount, allowed: limits.maximumWholeImagePixels)
-        }
+        try limits.checkWholeImage(session.size, input: name)
         return session
     }
 

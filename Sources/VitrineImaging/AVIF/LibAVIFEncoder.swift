@@ -28,39 +28,23 @@ package struct LibAVIFEncoder: ImageEncoding {
 
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``.
     package func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
-        guard image.size.longestSide <= 65_535 else {
-            throw .encodingFailed(format: .avif, reason: "a side is longer than 65535 pixels")
+        let input = try EncoderInput(image, as: .avif, maximumSide: 65_535, options: options)
+        return try input.file(release: { cavif_free($0) }) { addresses, count, reason in
+            var encoding = cavif_encoding()
+            encoding.rgba = addresses.rgba
+            encoding.width = UInt32(image.width)
+            encoding.height = UInt32(image.height)
+            encoding.stride = UInt32(addresses.bytesPerRow)
+            encoding.has_alpha = image.hasAlpha ? 1 : 0
+            encoding.quantizer = Int32(LibAVIFEncoder.quantizer(for: quality))
+            encoding.speed = Int32(speed)
+            encoding.full_chroma = quality >= 0.9 ? 1 : 0
+            encoding.exif = addresses.exif
+            encoding.exif_count = addresses.exifCount
+            encoding.xmp = addresses.xmp
+            encoding.xmp_count = addresses.xmpCount
+            return cavif_encode(&encoding, &count, &reason)
         }
-        let pixels = image.alpha == .premultiplied ? image.converted(to: .straight) : image
-        let exif = options.metadata?.exif ?? []
-        let xmp = options.metadata?.xmp ?? []
-        var count = 0
-        var reason: UnsafePointer<CChar>?
-        let bytes = pixels.withUnsafeBytes { base in
-            exif.withUnsafeBufferPointer { exif in
-                xmp.withUnsafeBufferPointer { xmp in
-                    var encoding = cavif_encoding()
-                    encoding.rgba = base.bindMemory(to: UInt8.self).baseAddress
-                    encoding.width = UInt32(image.width)
-                    encoding.height = UInt32(image.height)
-                    encoding.stride = UInt32(pixels.bytesPerRow)
-                    encoding.has_alpha = image.hasAlpha ? 1 : 0
-                    encoding.quantizer = Int32(LibAVIFEncoder.quantizer(for: quality))
-                    encoding.speed = Int32(speed)
-                    encoding.full_chroma = quality >= 0.9 ? 1 : 0
-                    encoding.exif = exif.isEmpty ? nil : exif.baseAddress
-                    encoding.exif_count = exif.count
-                    encoding.xmp = xmp.isEmpty ? nil : xmp.baseAddress
-                    encoding.xmp_count = xmp.count
-                    return cavif_encode(&encoding, &count, &reason)
-                }
-            }
-        }
-        guard let bytes else {
-            throw .encodingFailed(format: .avif, reason: reason.map { String(cString: $0) } ?? "libavif refused")
-        }
-        defer { cavif_free(bytes) }
-        return [UInt8](UnsafeBufferPointer(start: bytes, count: count))
     }
 }
 #endif

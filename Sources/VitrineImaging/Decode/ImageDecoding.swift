@@ -36,12 +36,7 @@ public struct DecodeRequest: Sendable {
     /// How many stored pixels fall on one pixel of the result, along the side where it is fewer; at least 1.
     ///
     /// A request for every pixel has a reduction of 1.
-    public var reduction: Double {
-        guard let target, !target.isEmpty else { return 1 }
-        let horizontal = Double(info.storedSize.width) / Double(target.width)
-        let vertical = Double(info.storedSize.height) / Double(target.height)
-        return max(1, min(horizontal, vertical))
-    }
+    public var reduction: Double { reduction(of: info.storedSize) }
 }
 
 /// Turns bytes into samples. Synchronous and blocking: the library calls it off the cooperative pool.

@@ -39,7 +39,8 @@ extension ImageLimits {
         }
     }
 
-    private func require(_ actual: Int, _ kind: Kind, _ allowed: Int, _ input: String) throws(ImageError) {
+    /// Throws ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for more than is allowed.
+    func require(_ actual: Int, _ kind: Kind, _ allowed: Int, _ input: String) throws(ImageError) {
         if actual > allowed { throw .limitExceeded(input: input, limit: kind, actual: actual, allowed: allowed) }
     }
 }

@@ -21,40 +21,24 @@ package struct LibWebPEncoder: ImageEncoding {
 
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``, for one when a side is longer than 16,383 pixels.
     package func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
-        guard image.size.longestSide <= 16_383 else {
-            throw .encodingFailed(format: .webp, reason: "a side is longer than 16383 pixels")
+        let input = try EncoderInput(image, as: .webp, maximumSide: 16_383, options: options)
+        return try input.file(release: { cwebp_free($0) }) { addresses, count, reason in
+            var encoding = cwebp_encoding()
+            encoding.rgba = addresses.rgba
+            encoding.width = Int32(image.width)
+            encoding.height = Int32(image.height)
+            encoding.stride = Int32(addresses.bytesPerRow)
+            encoding.has_alpha = image.hasAlpha ? 1 : 0
+            // For lossless, the quality says how hard to try.
+            encoding.quality = lossless ? 75 : Float(quality * 100)
+            encoding.method = Int32(effort)
+            encoding.lossless = lossless ? 1 : 0
+            encoding.exif = addresses.exif
+            encoding.exif_count = addresses.exifCount
+            encoding.xmp = addresses.xmp
+            encoding.xmp_count = addresses.xmpCount
+            return cwebp_encode(&encoding, &count, &reason)
         }
-        let pixels = image.alpha == .premultiplied ? image.converted(to: .straight) : image
-        let exif = options.metadata?.exif ?? []
-        let xmp = options.metadata?.xmp ?? []
-        var count = 0
-        var reason: UnsafePointer<CChar>?
-        let bytes = pixels.withUnsafeBytes { base in
-            exif.withUnsafeBufferPointer { exif in
-                xmp.withUnsafeBufferPointer { xmp in
-                    var encoding = cwebp_encoding()
-                    encoding.rgba = base.bindMemory(to: UInt8.self).baseAddress
-                    encoding.width = Int32(image.width)
-                    encoding.height = Int32(image.height)
-                    encoding.stride = Int32(pixels.bytesPerRow)
-                    encoding.has_alpha = image.hasAlpha ? 1 : 0
-                    // For lossless, the quality says how hard to try.
-                    encoding.quality = lossless ? 75 : Float(quality * 100)
-                    encoding.method = Int32(effort)
-                    encoding.lossless = lossless ? 1 : 0
-                    encoding.exif = exif.isEmpty ? nil : exif.baseAddress
-                    encoding.exif_count = exif.count
-                    encoding.xmp = xmp.isEmpty ? nil : xmp.baseAddress
-                    encoding.xmp_count = xmp.count
-                    return cwebp_encode(&encoding, &count, &reason)
-                }
-            }
-        }
-        guard let bytes else {
-            throw .encodingFailed(format: .webp, reason: reason.map { String(cString: $0) } ?? "libwebp refused")
-        }
-        defer { cwebp_free(bytes) }
-        return [UInt8](UnsafeBufferPointer(start: bytes, count: count))
     }
 }
 #endif

@@ -54,14 +54,11 @@ extension WebPDecoder.Context {
     /// Frame `request.page` as a viewer shows it.
     func animationFrame(of file: WebPChunk) throws(ImageError) -> DecodedImage {
         let page = request.page
-        guard page < request.limits.maximumFrames else {
-            throw .limitExceeded(
-                input: name, limit: .frames, actual: page + 1, allowed: request.limits.maximumFrames)
-        }
+        try request.limits.checkFrame(page, input: name)
         guard let table = WebPFrameTable(file, allowPartial: request.allowPartial) else {
             throw .corrupt(input: name, reason: "the animation's frames are broken or missing")
         }
-        try check(table.canvas)
+        try request.limits.checkWholeImage(table.canvas, input: name)
         guard page < table.count else {
             if request.allowPartial, table.count == 0 { throw .truncated(input: name) }
             throw .invalidRequest(reason: "frame \(page) of an animation of \(table.count)")
@@ -93,7 +90,7 @@ extension WebPDecoder.Context {
                 }
             }
         }
-        let factor = factor(for: table.canvas)
+        let factor = request.blockSide(for: table.canvas)
         var plane = PixelPlane(
             width: table.canvas.width, height: table.canvas.height, channels: 4, storage: canvas)
         if factor > 1 {

@@ -20,7 +20,7 @@ extension WebPDecoder.Context {
     /// An opaque lossy picture: luma and chroma, averaged separately.
     private func planes(_ chunk: WebPChunk, _ size: PixelSize) throws(ImageError) -> DecodedImage {
         let chroma = PixelSize(width: (size.width + 1) / 2, height: (size.height + 1) / 2)
-        let factor = factor(for: size)
+        let factor = request.blockSide(for: size)
         // Chroma has half the resolution already; halving the factor keeps both planes alike in size.
         var luma = BoxReducer(width: size.width, height: size.height, factor: factor)
         var u = BoxReducer(width: chroma.width, height: chroma.height, factor: max(1, factor / 2))
@@ -64,7 +64,7 @@ extension WebPDecoder.Context {
     private func interleaved(
         _ chunk: WebPChunk, _ size: PixelSize, hasAlpha: Bool
     ) throws(ImageError) -> DecodedImage {
-        let factor = factor(for: size)
+        let factor = request.blockSide(for: size)
         let channels = hasAlpha ? 4 : 3
         let stride = size.width * channels
         let layout = !hasAlpha ? CWEBP_RGB : factor == 1 ? CWEBP_RGBA : CWEBP_RGBA_PREMULTIPLIED

@@ -22,12 +22,7 @@ package struct WebPDecoder: ImageDecoding {
     package init() {}
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        let limits = request.limits
-        guard source.count <= limits.maximumInputBytes else {
-            throw .limitExceeded(
-                input: source.name, limit: .inputBytes, actual: source.count, allowed: limits.maximumInputBytes)
-        }
-        guard request.page >= 0 else { throw .invalidRequest(reason: "page \(request.page) is negative") }
+        try request.limits.checkFile(source, page: request.page)
         let bytes = try source.allBytes()
         let context = Context(name: source.name, request: request)
         let result: Result<DecodedImage, ImageError> = bytes.withUnsafeBufferPointer { buffer in
@@ -68,44 +63,19 @@ extension WebPDecoder {
             case CWEBP_MORE: throw .truncated(input: name)
             default: throw .corrupt(input: name, reason: "the WebP header is broken")
             }
-            try check(PixelSize(width: Int(features.width), height: Int(features.height)))
+            try request.limits.checkWholeImage(
+                PixelSize(width: Int(features.width), height: Int(features.height)), input: name)
             return features
-        }
-
-        /// Throws unless a picture of this size may be decoded.
-        func check(_ size: PixelSize) throws(ImageError) {
-            let limits = request.limits
-            guard !size.isEmpty else { throw .corrupt(input: name, reason: "the picture has no pixels") }
-            guard size.longestSide <= limits.maximumSide else {
-                throw .limitExceeded(
-                    input: name, limit: .side, actual: size.longestSide, allowed: limits.maximumSide)
-            }
-            guard size.pixelCount <= limits.maximumWholeImagePixels else {
-                throw .limitExceeded(
-                    input: name, limit: .pixels, actual: size.pixelCount, allowed: limits.maximumWholeImagePixels)
-            }
         }
 
         func checkCancellation() throws(ImageError) {
             if request.cancellation.isCancelled { throw .cancelled(input: name) }
         }
 
-        /// Stored pixels on one pixel of the result, for a picture of `size`; not from the header the request carries,
-        /// which another parser has read.
-        func reduction(of size: PixelSize) -> Double {
-            guard let target = request.target, !target.isEmpty else { return 1 }
-            return max(
-                1,
-                min(Double(size.width) / Double(target.width), Double(size.height) / Double(target.height)))
-        }
-
-        /// The side of the blocks to average, which leaves at least twice the target.
-        func factor(for size: PixelSize) -> Int { max(1, Int(reduction(of: size) / 2)) }
-
         /// Whether the deblocking filter can be left out: averages of at least 2 × 2 that are then scaled by another
         /// two hide what it would have changed. On a 12-megapixel photo the result stays above 50 dB against Lanczos3
         /// of the full decode (200, 400 and 900 pixels), for 0.8 of the time.
-        func isDraft(_ size: PixelSize) -> Bool { reduction(of: size) >= Self.draftReduction }
+        func isDraft(_ size: PixelSize) -> Bool { request.reduction(of: size) >= Self.draftReduction }
 
         static let draftReduction = 4.0
     }
