@@ -47,6 +47,16 @@ package struct WireReader {
         return String(decoding: bytes[position..<(position + length)], as: UTF8.self)
     }
 
+    package mutating func byteArray() -> [UInt8] {
+        let length = Int(integer(UInt32.self))
+        guard isValid, bytes.count - position >= length else {
+            isValid = false
+            return []
+        }
+        defer { position += length }
+        return Array(bytes[position..<(position + length)])
+    }
+
     /// One of an enumeration's cases by its raw value.
     package mutating func enumeration<T: RawRepresentable>(_ type: T.Type, or fallback: T) -> T
     where T.RawValue == UInt8 {

@@ -16,6 +16,12 @@ package struct WireWriter {
 
     package mutating func write(_ value: Double) { write(value.bitPattern) }
 
+    /// Bytes, of which there may be as many as a packet holds.
+    package mutating func write(_ data: [UInt8]) {
+        write(UInt32(truncatingIfNeeded: data.count))
+        bytes.append(contentsOf: data)
+    }
+
     /// A text of at most `limit` bytes of UTF-8; a longer one is cut between characters.
     package mutating func write(_ text: String, limit: Int = 1_000) {
         var utf8 = Array(text.utf8)

@@ -55,7 +55,7 @@ package struct WorkerFailure: Error, Sendable, Hashable {
     }
 
     /// The error about `input`, as if it had been decoded here.
-    package func error(input: String, format: ImageFormat) -> ImageError {
+    package func error(input: String, format: ImageFormat?) -> ImageError {
         switch kind {
         case .unreadable: .unreadable(input: input, reason: reason)
         case .empty: .empty(input: input)
@@ -68,7 +68,12 @@ package struct WorkerFailure: Error, Sendable, Hashable {
         case .timedOut: .timedOut(input: input)
         case .cancelled: .cancelled(input: input)
         case .workerFailed: .workerFailed(input: input, reason: reason)
-        case .encodingFailed: .encodingFailed(format: format, reason: reason)
+        case .encodingFailed:
+            if let format {
+                .encodingFailed(format: format, reason: reason)
+            } else {
+                .workerFailed(input: input, reason: reason)
+            }
         }
     }
 }

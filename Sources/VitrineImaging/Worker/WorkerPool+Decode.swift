@@ -1,14 +1,6 @@
 import CSandbox
 import VitrineCore
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
 extension WorkerPool {
     /// Decodes in a worker. Blocks; never call it from an asynchronous context.
     ///
@@ -28,7 +20,7 @@ extension WorkerPool {
             wire.profileCount = -1
         }
         let input = try WorkerInput(source)
-        return try run(wire, input: input, name: source.name, cancellation: request.cancellation) { memory in
+        return try run(wire, input: input, name: source.name, format: request.info.format, cancellation: request.cancellation) { memory in
             if let profile, wire.profileCount >= 0 { memory.payload.copyBytes(from: profile) }
         } finish: { (reply, memory) throws(WorkerFailure) in
             guard case .decoded(let shape) = reply.outcome else { throw .misbehaviour }
@@ -60,7 +52,7 @@ extension WorkerPool {
         guard image.height <= (WorkerProtocol.memorySize - WorkerProtocol.headerSize) / rowBytes else {
             throw .encodingFailed(format: format, reason: "\(image.size) is too large for the worker")
         }
-        return try run(wire, input: nil, name: "image", cancellation: cancellation) { memory in
+        return try run(wire, input: nil, name: "image", format: format, cancellation: cancellation) { memory in
             image.withUnsafeBytes { pixels in
                 for y in 0..<image.height {
                     let row = UnsafeRawBufferPointer(rebasing: pixels[(y * image.bytesPerRow)...].prefix(rowBytes))
@@ -73,63 +65,5 @@ extension WorkerPool {
             memory.trim(used: max(offset + count, rowBytes * image.height))
             return file.withUnsafeBytes { [UInt8]($0) }
         }
-    }
-
-    /// One request, once more on a fresh worker if the first died before it took it.
-    private func run<R>(
-        _ request: WorkerRequest, input: WorkerInput?, name: String, cancellation: CancellationToken,
-        prepare: (SharedMemory) -> Void, finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
-    ) throws(ImageError) -> R {
-        var isRetry = false
-        while true {
-            if cancellation.isCancelled { throw .cancelled(input: name) }
-            let worker = try acquire(input: name, cancellation: cancellation)
-            do throws(WorkerProcess.Failure) {
-                return try attempt(
-                    request, input: input?.descriptor ?? -1, on: worker, cancellation: cancellation, prepare: prepare,
-                    finish: finish)
-            } catch {
-                if case .ended(_, hadTaken: false) = error, !isRetry {
-                    isRetry = true
-                    continue
-                }
-                throw error.imageError(input: name, format: request.info.format, isCancelled: cancellation.isCancelled)
-            }
-        }
-    }
-
-    /// One request on one worker, which goes back to the pool.
-    private func attempt<R>(
-        _ request: WorkerRequest, input: Int32, on worker: WorkerProcess, cancellation: CancellationToken,
-        prepare: (SharedMemory) -> Void, finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
-    ) throws(WorkerProcess.Failure) -> R {
-        var isReusable = false
-        worker.begin(request.id)
-        let registration = cancellation.onCancel { worker.interrupt(request.id) }
-        defer {
-            // From here on no late cancellation reaches the worker.
-            worker.finish()
-            cancellation.remove(registration)
-            release(worker, isReusable: isReusable)
-        }
-        prepare(worker.memory)
-        let reply = try worker.exchange(
-            request, input: input, milliseconds: Self.milliseconds(request.limits.deadline))
-        let result: R
-        do throws(WorkerFailure) {
-            if case .failed(let failure) = reply.outcome { throw failure }
-            result = try finish(reply, worker.memory)
-        } catch {
-            isReusable = error != .misbehaviour && reply.memory <= recycling.maximumMemory
-            throw .refused(error)
-        }
-        isReusable = reply.memory <= recycling.maximumMemory
-        return result
-    }
-
-    /// A deadline as `poll` takes it; at least 1 ms, at most a day.
-    private static func milliseconds(_ seconds: Double) -> Int32 {
-        guard seconds > 0 else { return 1 }
-        return Int32(max(1, min(seconds * 1_000, 86_400_000)))
     }
 }

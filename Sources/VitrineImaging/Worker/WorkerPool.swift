@@ -92,10 +92,12 @@ public final class WorkerPool: Sendable {
     }
 
     /// A worker for one request, marked as busy with it; give it back with ``release(_:isReusable:)``.
-    func acquire(input: String, cancellation: CancellationToken) throws(ImageError) -> WorkerProcess {
+    func acquire(
+        input: String, document: UInt64? = nil, cancellation: CancellationToken
+    ) throws(ImageError) -> WorkerProcess {
         forgetAfterFork()
         while true {
-            switch turn(cancellation) {
+            switch turn(document, cancellation) {
             case .worker(let worker):
                 if worker.isUsable { return worker }
                 release(worker, isReusable: false)
@@ -144,11 +146,11 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    private func turn(_ cancellation: CancellationToken) -> WorkerTicket.Turn {
-        if let now = state.withLock({ Self.turn(at: &$0, most: maximumWorkers) }) { return now }
+    private func turn(_ document: UInt64?, _ cancellation: CancellationToken) -> WorkerTicket.Turn {
+        if let now = state.withLock({ Self.turn(at: &$0, document, most: maximumWorkers) }) { return now }
         let ticket = WorkerTicket()
         let now: WorkerTicket.Turn? = state.withLock { state in
-            if let now = Self.turn(at: &state, most: maximumWorkers) { return now }
+            if let now = Self.turn(at: &state, document, most: maximumWorkers) { return now }
             state.waiting.append(ticket)
             return nil
         }
@@ -162,7 +164,11 @@ public final class WorkerPool: Sendable {
     }
 
     /// What can be had without waiting.
-    private static func turn(at state: inout State, most: Int) -> WorkerTicket.Turn? {
+    private static func turn(at state: inout State, _ document: UInt64?, most: Int) -> WorkerTicket.Turn? {
+        if let document, let index = state.idle.lastIndex(where: { $0.document == document }) {
+            state.busy += 1
+            return .worker(state.idle.remove(at: index))
+        }
         if let worker = state.idle.popLast() {
             state.busy += 1
             return .worker(worker)

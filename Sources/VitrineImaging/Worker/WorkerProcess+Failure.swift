@@ -5,7 +5,7 @@ extension WorkerFailure {
 
 extension WorkerProcess.Failure {
     /// What the caller is told.
-    func imageError(input: String, format: ImageFormat, isCancelled: Bool) -> ImageError {
+    func imageError(input: String, format: ImageFormat?, isCancelled: Bool) -> ImageError {
         switch self {
         case .refused(let failure): return failure.error(input: input, format: format)
         case .timedOut: return .timedOut(input: input)

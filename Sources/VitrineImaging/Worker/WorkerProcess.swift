@@ -39,6 +39,7 @@ package final class WorkerProcess: Sendable {
         var serving: UInt64?
         var isInterrupted = false
         var isGreeted = false
+        var document: UInt64?
         var served = 0
         var exit: Exit?
     }
@@ -54,6 +55,11 @@ package final class WorkerProcess: Sendable {
 
     /// Its process number.
     package var identifier: Int32 { process.pid }
+    /// The document it worked on last, which it may still have open.
+    package var document: UInt64? {
+        get { state.withLock { $0.document } }
+        set { state.withLock { $0.document = newValue } }
+    }
     /// Requests answered.
     package var served: Int { state.withLock { $0.served } }
     /// Whether it can be given another request: not ended, not being ended.
@@ -104,7 +110,7 @@ package final class WorkerProcess: Sendable {
     ///
     /// Shared memory that the request refers to must have been filled.
     package func exchange(
-        _ request: WorkerRequest, input: Int32, milliseconds: Int32
+        _ request: some WorkerMessage, input: Int32, milliseconds: Int32
     ) throws(Failure) -> WorkerReply {
         try greet()
         // A worker that dies before it takes the request leaves the previous number here.

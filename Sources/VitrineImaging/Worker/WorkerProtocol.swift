@@ -12,7 +12,7 @@
 package enum WorkerProtocol {
     /// `VWKR`.
     package static let magic: UInt32 = 0x524B_5756
-    package static let version: UInt16 = 2
+    package static let version: UInt16 = 3
     /// Bytes a packet may have.
     package static let maximumPacket = 16 << 10
     /// Bytes in front of the payload.
@@ -29,5 +29,9 @@ package enum WorkerProtocol {
         case ping = 0
         case decode = 1
         case encode = 2
+        /// What a document holds: its pages, its duration.
+        case describe = 3
+        /// A page or a frame of a document.
+        case render = 4
     }
 }

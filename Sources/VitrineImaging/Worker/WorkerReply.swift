@@ -53,6 +53,8 @@ package struct WorkerReply: Sendable {
         case decoded(DecodedShape)
         /// A file's bytes in the payload.
         case encoded(offset: Int, count: Int)
+        /// What a document holds.
+        case described([UInt8])
         case failed(WorkerFailure)
     }
 
@@ -115,6 +117,9 @@ package struct WorkerReply: Sendable {
             wire.write(UInt8(2))
             wire.write(offset)
             wire.write(count)
+        case .described(let description):
+            wire.write(UInt8(4))
+            wire.write(description)
         case .failed(let failure):
             wire.write(UInt8(3))
             failure.write(to: &wire)
@@ -133,6 +138,7 @@ package struct WorkerReply: Sendable {
         case 0: outcome = .pong
         case 1: outcome = .decoded(Self.readShape(from: &wire))
         case 2: outcome = .encoded(offset: wire.int(), count: wire.int())
+        case 4: outcome = .described(wire.byteArray())
         case 3: outcome = .failed(WorkerFailure(from: &wire))
         default: return nil
         }

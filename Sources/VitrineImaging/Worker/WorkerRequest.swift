@@ -1,7 +1,7 @@
 import VitrineCore
 
 /// One request as it crosses to the worker. The input's name stays behind: errors get it back on the client's side.
-package struct WorkerRequest: Sendable {
+package struct WorkerRequest: WorkerMessage {
     package var id: UInt64
     package var operation: WorkerProtocol.Operation
     /// Decode: the header that the client has read, without previews and name.
@@ -116,12 +116,12 @@ package struct WorkerRequest: Sendable {
         return info
     }
 
-    private static func write(_ limits: ImageLimits, to wire: inout WireWriter) {
+    static func write(_ limits: ImageLimits, to wire: inout WireWriter) {
         for path in integerLimits { wire.write(limits[keyPath: path]) }
         wire.write(limits.deadline)
     }
 
-    private static func readLimits(from wire: inout WireReader) -> ImageLimits {
+    static func readLimits(from wire: inout WireReader) -> ImageLimits {
         var limits = ImageLimits()
         for path in integerLimits { limits[keyPath: path] = wire.int() }
         limits.deadline = wire.double()

@@ -18,18 +18,22 @@ package struct WorkerServer {
 
     private let decoders: [any ImageDecoding]
     private let encoders: [any ImageEncoding]
+    private let documents: (any DocumentRendering)?
     private let warmUp: () -> Void
     private let patience: () -> Int32
 
     /// - Parameters:
+    ///   - documents: Describes and draws what is no picture itself.
     ///   - warmUp: Loads everything that decoding will need from the file system: it cannot be reached later.
     ///   - patience: Milliseconds to wait for the next request, asked before every wait. Default ``idleTimeout``.
     package init(
-        decoders: [any ImageDecoding], encoders: [any ImageEncoding] = [], warmUp: @escaping () -> Void = {},
+        decoders: [any ImageDecoding] = [], encoders: [any ImageEncoding] = [],
+        documents: (any DocumentRendering)? = nil, warmUp: @escaping () -> Void = {},
         patience: @escaping () -> Int32 = { WorkerServer.idleTimeout * 1_000 }
     ) {
         self.decoders = decoders
         self.encoders = encoders
+        self.documents = documents
         self.warmUp = warmUp
         self.patience = patience
     }
@@ -77,7 +81,7 @@ package struct WorkerServer {
     }
 
     /// The next request and its input; nil when there will be none.
-    private func receive() -> (WorkerRequest, Int32)? {
+    private func receive() -> (any WorkerMessage, Int32)? {
         guard csandbox_wait_readable(CSANDBOX_SOCKET, patience()) == 0 else { return nil }
         var input: Int32 = -1
         var code: Int32 = 0
@@ -85,25 +89,32 @@ package struct WorkerServer {
             count = 0
             code = csandbox_receive(CSANDBOX_SOCKET, buffer.baseAddress, buffer.count, &count, &input)
         }
-        guard code == 0, !packet.isEmpty, let request = WorkerRequest(packet) else { return nil }
-        return (request, input)
+        guard code == 0, !packet.isEmpty, let operation = WorkerRequest.operation(of: packet) else { return nil }
+        switch operation {
+        case .ping, .decode, .encode: return WorkerRequest(packet).map { ($0, input) }
+        case .describe, .render: return DocumentRequest(packet).map { ($0, input) }
+        }
     }
 
-    private func answer(_ request: WorkerRequest, input: Int32, memory: SharedMemory) -> WorkerReply.Outcome {
+    private func answer(_ request: any WorkerMessage, input: Int32, memory: SharedMemory) -> WorkerReply.Outcome {
         // The mapping of the shared memory is not the codec's doing.
         _ = csandbox_limit_work(
             max(0, request.limits.maximumWorkerMemory) &+ WorkerProtocol.memorySize,
             Int32(max(1, min(request.limits.deadline * 2, 86_400))))
         do throws(ImageError) {
+            if let request = request as? DocumentRequest {
+                return try answer(request, input: input, memory: memory)
+            }
+            guard let request = request as? WorkerRequest else { throw .invalidRequest(reason: "an unknown request") }
             switch request.operation {
-            case .ping:
-                if input >= 0 { close(input) }
-                return .pong
             case .decode:
                 return try decode(request, input: input, memory: memory)
             case .encode:
                 if input >= 0 { close(input) }
                 return try encode(request, memory: memory)
+            case .ping, .describe, .render:
+                if input >= 0 { close(input) }
+                return .pong
             }
         } catch {
             return .failed(WorkerFailure(error))
@@ -113,13 +124,7 @@ package struct WorkerServer {
     private func decode(
         _ request: WorkerRequest, input: Int32, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
-        let source: ByteSource
-        do throws(ImageError) {
-            source = try ByteSource(descriptor: input, name: "input", owned: true)
-        } catch {
-            if input >= 0 { close(input) }
-            throw error
-        }
+        let source = try Self.source(input)
         var info = request.info
         if request.profileCount >= 0, let profile = memory.copy(at: 0, count: request.profileCount) {
             info.colorProfile = profile.withUnsafeBytes { [UInt8]($0) }
@@ -132,12 +137,31 @@ package struct WorkerServer {
                 && (request.decoder.isEmpty || request.decoder == String(describing: type(of: decoder)))
         }
         let image = try DecoderRegistry.decode(source, job, with: candidates)
-        return try share(image, info: info, memory: memory)
+        return try share(image, requestedProfile: info.colorProfile, memory: memory)
+    }
+
+    private func answer(
+        _ request: DocumentRequest, input: Int32, memory: SharedMemory
+    ) throws(ImageError) -> WorkerReply.Outcome {
+        let source = try Self.source(input)
+        guard let documents else { throw .unsupported(input: "input", reason: "this worker reads no documents") }
+        guard request.operation == .render else { return .described(try documents.describe(source, request)) }
+        return try share(try documents.render(source, request), requestedProfile: nil, memory: memory)
+    }
+
+    /// What came along, whose owner it is now.
+    private static func source(_ input: Int32) throws(ImageError) -> ByteSource {
+        do throws(ImageError) {
+            return try ByteSource(descriptor: input, name: "input", owned: true)
+        } catch {
+            if input >= 0 { close(input) }
+            throw error
+        }
     }
 
     /// Copies a picture into the shared memory, rows without gaps.
     private func share(
-        _ image: DecodedImage, info: ImageInfo, memory: SharedMemory
+        _ image: DecodedImage, requestedProfile: [UInt8]?, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
         var shape = WorkerReply.DecodedShape(
             planes: [], model: image.model, alpha: image.alpha, profile: .none, isPartial: image.isPartial,
@@ -164,7 +188,7 @@ package struct WorkerServer {
             shape.planes.append(WorkerReply.Plane(plane, offset: offset))
         }
         if let profile = image.colorProfile {
-            if profile == info.colorProfile {
+            if profile == requestedProfile {
                 shape.profile = .requested
             } else {
                 let offset = try place(profile.count)
