@@ -81,9 +81,7 @@ struct HuffmanTable {
     /// - Returns: False if the code is over-subscribed, or incomplete other than by being a single word of one bit or
     ///   no word at all, which encoders write for a block with one distance or none.
     func build(lengths: UnsafePointer<UInt8>, count: Int) -> Bool {
-        var counts = SIMD16<UInt16>.zero
-        for i in 0..<count { counts[Int(lengths[i] & 15)] &+= 1 }
-        counts[0] = 0
+        let counts = Self.count(lengths, count)
         var offsets = SIMD16<UInt16>.zero
         var left = 1
         var longest = 0
@@ -93,11 +91,15 @@ struct HuffmanTable {
             if counts[length] > 0 { longest = length }
             if length < Self.maximumLength { offsets[length &+ 1] = offsets[length] &+ counts[length] }
         }
-        for symbol in 0..<count {
-            let length = Int(lengths[symbol] & 15)
-            if length > 0 {
-                sorted[Int(offsets[length])] = UInt16(truncatingIfNeeded: symbol)
-                offsets[length] &+= 1
+        withUnsafeTemporaryAllocation(of: UInt16.self, capacity: 16) { places in
+            guard let places = places.baseAddress else { return }
+            for length in 0..<16 { places[length] = offsets[length] }
+            for symbol in 0..<count {
+                let length = Int(lengths[symbol] & 15)
+                if length > 0 {
+                    sorted[Int(places[length])] = UInt16(truncatingIfNeeded: symbol)
+                    places[length] &+= 1
+                }
             }
         }
         if left > 0 {
@@ -108,6 +110,25 @@ struct HuffmanTable {
         }
         fill(counts, longest)
         return true
+    }
+
+    /// How many words there are of each length. Four counters a length in one number, for the same length comes often,
+    /// and a counter that was just written is slow to read.
+    private static func count(_ lengths: UnsafePointer<UInt8>, _ count: Int) -> SIMD16<UInt16> {
+        withUnsafeTemporaryAllocation(of: UInt16.self, capacity: 64) { counters in
+            guard let base = counters.baseAddress else { return .zero }
+            base.initialize(repeating: 0, count: 64)
+            var i = 0
+            while i < count {
+                base[(i & 3) &* 16 &+ Int(lengths[i] & 15)] &+= 1
+                i &+= 1
+            }
+            let rows = UnsafeRawPointer(base)
+            var sum = SIMD16<UInt16>.zero
+            for r in 0..<4 { sum &+= (rows + r &* 32).loadUnaligned(as: SIMD16<UInt16>.self) }
+            sum[0] = 0
+            return sum
+        }
     }
 
     @inline(__always)
@@ -187,25 +208,23 @@ struct HuffmanTable {
     ///
     /// Goes from the highest index down: what follows a first word is found at a smaller index, not joined yet.
     func joinLiterals() {
+        // Without branches but for the loop's: what follows a word is as good as random.
+        let limit = UInt32(truncatingIfNeeded: bits)
         var i = (1 << bits) &- 1
         while i >= 0 {
             let first = entries[i]
-            let n1 = Int(first & 63)
-            if first & HuffmanEntry.literalMask != 0 && n1 < bits {
-                let second = entries[i >> n1]
-                let n2 = n1 &+ Int(second & 63)
-                if second & HuffmanEntry.literalMask != 0 && n2 <= bits {
-                    var joined = first & 0xFF00 | (second & 0xFF00) << 8
-                    let third = entries[i >> n2]
-                    let n3 = n2 &+ Int(third & 63)
-                    if n2 < bits && third & HuffmanEntry.literalMask != 0 && n3 <= bits {
-                        joined |= (third & 0xFF00) << 16 | 3 << 6 | UInt32(truncatingIfNeeded: n3)
-                    } else {
-                        joined |= 2 << 6 | UInt32(truncatingIfNeeded: n2)
-                    }
-                    entries[i] = joined
-                }
-            }
+            let n1 = first & 63
+            let second = entries[i &>> Int(n1)]
+            let n2 = n1 &+ (second & 63)
+            let third = entries[i &>> Int(n2 & 63)]
+            let n3 = n2 &+ (third & 63)
+            // Lengths of those that are no literals are beyond the limit, joined or not.
+            let isPair = first & second & HuffmanEntry.literalMask != 0 && n2 <= limit
+            let pair = first & 0xFF00 | (second & 0xFF00) &<< 8 | 2 << 6 | n2
+            let triple = first & 0xFF00 | (second & 0xFF00) &<< 8 | (third & 0xFF00) &<< 16 | 3 << 6 | n3
+            let isTriple = third & HuffmanEntry.literalMask != 0 && n3 <= limit
+            let joined = isTriple ? triple : pair
+            entries[i] = isPair ? joined : first
             i &-= 1
         }
     }

@@ -59,39 +59,39 @@ extension Inflater {
         while write < end {
             if careful {
                 undo = (reservoir, available, next, write)
-                if next >= inputStop && available == 0 { stop = .needsInput; break }
+                if next >= inputStop && available & 63 == 0 { stop = .needsInput; break }
             } else if next >= inputStop {
                 stop = .needsInput
                 break
             }
             reservoir |= UInt64(littleEndian: next.loadUnaligned(as: UInt64.self)) &<< available
-            next += Int((63 &- available) &>> 3)
+            next += Int(((63 &- available) &>> 3) & 7)
             available |= 56
             var entry = literalEntries[Int(reservoir & literalIndex)]
             if entry & HuffmanEntry.literalMask != 0 {
                 write.storeBytes(of: entry &>> 8, as: UInt32.self)
                 write += Int(entry &>> 6 & 3)
                 reservoir &>>= UInt64(entry)
-                available &-= UInt64(entry & 63)
+                available &-= UInt64(entry)
                 entry = literalEntries[Int(reservoir & literalIndex)]
                 if entry & HuffmanEntry.literalMask != 0 {
                     write.storeBytes(of: entry &>> 8, as: UInt32.self)
                     write += Int(entry &>> 6 & 3)
                     reservoir &>>= UInt64(entry)
-                    available &-= UInt64(entry & 63)
+                    available &-= UInt64(entry)
                     entry = literalEntries[Int(reservoir & literalIndex)]
                     if entry & HuffmanEntry.literalMask != 0 {
                         write.storeBytes(of: entry &>> 8, as: UInt32.self)
                         write += Int(entry &>> 6 & 3)
                         reservoir &>>= UInt64(entry)
-                        available &-= UInt64(entry & 63)
+                        available &-= UInt64(entry)
                         entry = literalEntries[Int(reservoir & literalIndex)]
                         if entry & HuffmanEntry.literalMask != 0 {
                             write.storeBytes(of: entry &>> 8, as: UInt32.self)
                             write += Int(entry &>> 6 & 3)
                             reservoir &>>= UInt64(entry)
-                            available &-= UInt64(entry & 63)
-                            if careful && next - Int(available &>> 3) > UnsafeRawPointer(inputEnd) {
+                            available &-= UInt64(entry)
+                            if careful && next - Int(available &>> 3 & 7) > UnsafeRawPointer(inputEnd) {
                                 (reservoir, available, next, write) = undo
                                 stop = .needsInput
                                 break
@@ -103,12 +103,12 @@ extension Inflater {
             }
             // 56 bits again: a length takes at most 20 of them, a distance 28.
             reservoir |= UInt64(littleEndian: next.loadUnaligned(as: UInt64.self)) &<< available
-            next += Int((63 &- available) &>> 3)
+            next += Int(((63 &- available) &>> 3) & 7)
             available |= 56
             if entry & HuffmanEntry.exceptional != 0 {
                 if entry & HuffmanEntry.subtable != 0 {
                     reservoir &>>= UInt64(entry)
-                    available &-= UInt64(entry & 63)
+                    available &-= UInt64(entry)
                     let index = Int(entry &>> 16) &+ Int(reservoir & (1 &<< UInt64(entry &>> 8 & 15) &- 1))
                     entry = literalEntries[index]
                 }
@@ -116,8 +116,8 @@ extension Inflater {
                     write.storeBytes(of: UInt8(truncatingIfNeeded: entry &>> 8), as: UInt8.self)
                     write += 1
                     reservoir &>>= UInt64(entry)
-                    available &-= UInt64(entry & 63)
-                    if careful && next - Int(available &>> 3) > UnsafeRawPointer(inputEnd) {
+                    available &-= UInt64(entry)
+                    if careful && next - Int(available &>> 3 & 7) > UnsafeRawPointer(inputEnd) {
                         (reservoir, available, next, write) = undo
                         stop = .needsInput
                         break
@@ -126,9 +126,9 @@ extension Inflater {
                 }
                 if entry & HuffmanEntry.exceptional != 0 {
                     reservoir &>>= UInt64(entry)
-                    available &-= UInt64(entry & 63)
+                    available &-= UInt64(entry)
                     stop = entry & HuffmanEntry.endOfBlock != 0 ? .endOfBlock : .badCode
-                    if careful && next - Int(available &>> 3) > UnsafeRawPointer(inputEnd) {
+                    if careful && next - Int(available &>> 3 & 7) > UnsafeRawPointer(inputEnd) {
                         (reservoir, available, next, write) = undo
                         stop = .needsInput
                     }
@@ -145,7 +145,7 @@ extension Inflater {
             if entry & HuffmanEntry.exceptional != 0 {
                 if entry & HuffmanEntry.subtable != 0 {
                     reservoir &>>= UInt64(entry)
-                    available &-= UInt64(entry & 63)
+                    available &-= UInt64(entry)
                     let index = Int(entry &>> 16) &+ Int(reservoir & (1 &<< UInt64(entry &>> 8 & 15) &- 1))
                     entry = distanceEntries[index]
                 }
@@ -159,7 +159,7 @@ extension Inflater {
             let distance = Int(entry &>> 16) &+ Int(truncatingIfNeeded: distanceExtra)
             reservoir &>>= distanceBits
             available &-= distanceBits
-            if careful && next - Int(available &>> 3) > UnsafeRawPointer(inputEnd) {
+            if careful && next - Int(available &>> 3 & 7) > UnsafeRawPointer(inputEnd) {
                 (reservoir, available, next, write) = undo
                 stop = .needsInput
                 break
@@ -173,6 +173,7 @@ extension Inflater {
         }
         // Whole bytes read ahead go back, which takes padding out of the reservoir; what came from an earlier filling
         // of the buffer cannot go back and need not.
+        available &= 63
         let unused = min(Int(available &>> 3), next - UnsafeRawPointer(input))
         next -= unused
         available &-= UInt64(unused) &* 8

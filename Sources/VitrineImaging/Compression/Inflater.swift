@@ -33,7 +33,7 @@ package struct Inflater<Source: InflaterSource>: ~Copyable {
     /// The source of compressed bytes.
     package var source: Source
     let wrapper: Wrapper
-    private let memory: UnsafeMutableRawPointer
+    private let scratch: ScratchMemory
     let input: UnsafeMutablePointer<UInt8>
     let inputCapacity: Int
     let window: UnsafeMutablePointer<UInt8>
@@ -71,8 +71,9 @@ package struct Inflater<Source: InflaterSource>: ~Copyable {
         let distanceCapacity = HuffmanTable.capacity(bits: Self.distanceBits, symbols: 32)
         let tableBytes = (literalCapacity + distanceCapacity + 128 + templateCount) * 4
         let windowBytes = Self.history + chunk + Self.slack
-        memory = .allocate(
-            byteCount: tableBytes + symbols * 2 + 512 + windowBytes + inputCapacity + Self.slack, alignment: 16)
+        scratch = ScratchMemory(
+            byteCount: tableBytes + symbols * 2 + 512 + windowBytes + inputCapacity + Self.slack)
+        let memory = scratch.bytes.baseAddress!
 
         let entries = memory.bindMemory(to: UInt32.self, capacity: tableBytes / 4)
         let templates = entries + literalCapacity + distanceCapacity + 128
@@ -100,10 +101,6 @@ package struct Inflater<Source: InflaterSource>: ~Copyable {
         self.wrapper = wrapper
         self.chunk = chunk
         self.inputCapacity = inputCapacity
-    }
-
-    deinit {
-        memory.deallocate()
     }
 
     /// Whether the whole stream has been decoded and its checksum was right.

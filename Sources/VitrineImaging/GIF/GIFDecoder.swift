@@ -78,8 +78,8 @@ package struct GIFDecoder: ImageDecoding {
         let minimumCodeSize = try reader.u8(at: frame.data)
         let (data, isCut) = try GIFDecoder.data(reader, at: frame.data + 1)
         if isCut, !request.allowPartial { throw .truncated(input: reader.name) }
-        let indices = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: pixels)
-        defer { indices.deallocate() }
+        let memory = ScratchMemory(byteCount: pixels)
+        let indices = memory.bytes.bindMemory(to: UInt8.self)
         let result = data.withUnsafeBufferPointer {
             LZWDecoder.decode($0, minimumCodeSize: minimumCodeSize, into: indices)
         }

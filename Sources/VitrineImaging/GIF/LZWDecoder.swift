@@ -1,8 +1,9 @@
 /// Expands the LZW data of one GIF frame into palette indices.
 ///
 /// Source: GIF89a specification appendix F; T. Welch, "A Technique for High-Performance Data Compression" (1984).
-/// A code's string is kept as the place in the output where it first came out, so expanding is one forward copy. All
-/// reads stay inside `data`, all writes inside `output`, whatever the codes say.
+/// A code's string is kept as its first eight indices in one word, which is all there is of most strings and one store,
+/// and as the place in the output where it first came out, from where the rest is copied. All reads stay inside `data`
+/// and `output`, all writes inside `output`, whatever the codes say.
 struct LZWDecoder {
     /// How the data ended.
     enum End {
@@ -21,23 +22,34 @@ struct LZWDecoder {
         _ data: UnsafeBufferPointer<UInt8>, minimumCodeSize: Int, into output: UnsafeMutableBufferPointer<UInt8>
     ) -> (end: End, written: Int) {
         guard (1...11).contains(minimumCodeSize) else { return (.invalid, 0) }
-        return withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 4097) { table in
+        return withUnsafeTemporaryAllocation(of: Entry.self, capacity: 4097) { table in
             guard let out = output.baseAddress, let input = data.baseAddress, let entries = table.baseAddress else {
                 return (.exhausted, 0)
             }
+            for code in 0..<(1 << minimumCodeSize) { entries[code] = Entry(head: UInt64(code & 255)) }
             return expand(input, data.count, minimumCodeSize, out, output.count, entries)
         }
     }
 
-    /// `entries[code]`: where the string came out first (high 32 bits) and its length (low 32 bits).
+    /// The string of a code.
+    private struct Entry {
+        /// The first eight indices, the first lowest; zeros behind a shorter string.
+        var head: UInt64
+        var length: UInt32 = 1
+        /// Where it came out first.
+        var place: UInt32 = 0
+    }
+
     private static func expand(
         _ input: UnsafePointer<UInt8>, _ inputCount: Int, _ minimum: Int,
-        _ out: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ entries: UnsafeMutablePointer<UInt64>
+        _ out: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ entries: UnsafeMutablePointer<Entry>
     ) -> (end: End, written: Int) {
         let clear = 1 << minimum
         var (bits, available, at) = (UInt64(0), 0, 0)
         var (size, next) = (minimum + 1, clear + 2)
-        var (written, previous, previousLength) = (0, -1, 0)
+        var written = 0
+        // The string before, and where it came out; none after a clear code.
+        var previous = Entry(head: 0, length: 0)
         while written < capacity {
             if available < size {
                 guard refill(input, inputCount, &at, &bits, &available, size) else { return (.exhausted, written) }
@@ -45,43 +57,58 @@ struct LZWDecoder {
             let code = Int(truncatingIfNeeded: bits & ((1 &<< UInt64(size)) &- 1))
             bits &>>= UInt64(size)
             available &-= size
-            if code == clear {
-                (size, next, previous) = (minimum + 1, clear + 2, -1)
+            if code &>> 1 == clear &>> 1, code >= clear {
+                if code > clear { return (.complete, written) }
+                (size, next, previous.length) = (minimum + 1, clear + 2, 0)
                 continue
             }
-            if code == clear &+ 1 { return (.complete, written) }
-            // The new entry is the previous string and the first index of this one, which stand side by side.
-            if previous >= 0, next < 4096 {
-                entries[next] = UInt64(previous) << 32 | UInt64(previousLength &+ 1)
+            let entry: Entry
+            if previous.length > 0, next < 4096 {
+                // The new string is the previous one and the first index of this one, which may be the new one: then
+                // its first index is the previous one's. They stand side by side in the output.
+                let shift = UInt64(previous.length) &* 8
+                let fits = previous.length < 8
+                entries[next] = Entry(
+                    head: previous.head | (fits ? (previous.head & 255) &<< shift : 0), length: previous.length &+ 1,
+                    place: previous.place)
+                guard code <= next else { return (.invalid, written) }
+                entry = entries[code]
+                if fits { entries[next].head = previous.head | (entry.head & 255) &<< shift }
                 next &+= 1
-                if next == 1 << size, size < 12 { size &+= 1 }
-            }
-            previous = written
-            if code < clear {
-                out[written] = UInt8(truncatingIfNeeded: code)
-                written &+= 1
-                previousLength = 1
+                if next == 1 &<< size, size < 12 { size &+= 1 }
             } else {
-                guard code < next, code != clear else { return (.invalid, written) }
-                let entry = entries[code]
-                let source = Int(entry >> 32)
-                previousLength = Int(entry & 0xFFFF_FFFF)
-                let length = min(previousLength, capacity &- written)
-                copy(out, from: source, to: written, length)
-                written &+= length
+                guard code < next else { return (.invalid, written) }
+                entry = entries[code]
             }
+            copy(entry, to: written, out, capacity)
+            previous = entry
+            previous.place = UInt32(truncatingIfNeeded: written)
+            written = min(written &+ Int(entry.length), capacity)
         }
         return (.complete, written)
     }
 
-    /// Forward, index by index: a string may run into the place it is written to.
+    /// Writes a string, as far as there is room, and up to seven indices behind it where there is.
     @inline(__always)
-    private static func copy(_ out: UnsafeMutablePointer<UInt8>, from source: Int, to target: Int, _ length: Int) {
-        if target &- source >= length, length >= 16 {
-            (out + target).update(from: out + source, count: length)
+    private static func copy(_ entry: Entry, to target: Int, _ out: UnsafeMutablePointer<UInt8>, _ capacity: Int) {
+        let to = UnsafeMutableRawPointer(out) + target
+        let length = Int(entry.length)
+        guard target &+ length &+ 8 <= capacity else {
+            let from = Int(entry.place)
+            for i in 0..<min(length, capacity &- target) {
+                out[target &+ i] = i < 8 ? UInt8(truncatingIfNeeded: entry.head &>> UInt64(i &* 8)) : out[from &+ i]
+            }
             return
         }
-        for i in 0..<length { out[target &+ i] = out[source &+ i] }
+        to.storeBytes(of: entry.head.littleEndian, as: UInt64.self)
+        guard length > 8 else { return }
+        // A string of more than eight began at least eight indices ago, so words do not overlap.
+        let from = UnsafeRawPointer(out) + Int(entry.place)
+        var i = 8
+        while i < length {
+            (to + i).storeBytes(of: (from + i).loadUnaligned(as: UInt64.self), as: UInt64.self)
+            i &+= 8
+        }
     }
 
     @inline(__always)

@@ -4,30 +4,26 @@
 /// (during initialisation, or after `isKnownUniquelyReferenced` said so) and are read-only from then on.
 public final class PixelStorage: @unchecked Sendable {
     package let bytes: UnsafeMutableRawBufferPointer
+    /// Owns the bytes, unless somebody else allocated them.
+    private let memory: ScratchMemory?
     private let release: (@Sendable (UnsafeMutableRawBufferPointer) -> Void)?
 
-    /// Alignment that `malloc` gives by itself. Asking for more would take the aligned allocator, whose freed blocks
-    /// glibc before 2.38 hardly ever uses again: memory then grows with every picture.
-    private static let alignment = 16
-
     /// Memory for `count` bytes, 16-byte aligned, not initialised.
-    package init(uninitializedByteCount count: Int) {
-        precondition(count >= 0, "a pixel buffer cannot have a negative size")
-        #if os(Linux)
-        if count >= HugePages.minimumByteCount, let mapping = HugePages.map(count) {
-            bytes = mapping
-            release = HugePages.unmap
-            return
-        }
-        #endif
-        release = nil
-        bytes = .allocate(byteCount: count, alignment: Self.alignment)
+    package convenience init(uninitializedByteCount count: Int) {
+        self.init(byteCount: count, isZeroed: false)
     }
 
     /// Memory for `count` bytes, 16-byte aligned, all zero.
     package convenience init(zeroedByteCount count: Int) {
-        self.init(uninitializedByteCount: count)
-        bytes.initializeMemory(as: UInt8.self, repeating: 0)
+        self.init(byteCount: count, isZeroed: true)
+    }
+
+    private init(byteCount count: Int, isZeroed: Bool) {
+        let memory = ScratchMemory(byteCount: count)
+        bytes = memory.bytes
+        if isZeroed, !memory.isZeroed { bytes.initializeMemory(as: UInt8.self, repeating: 0) }
+        self.memory = consume memory
+        release = nil
     }
 
     /// A copy of `source`.
@@ -42,6 +38,7 @@ public final class PixelStorage: @unchecked Sendable {
         release: @escaping @Sendable (UnsafeMutableRawBufferPointer) -> Void
     ) {
         self.bytes = bytes
+        memory = nil
         self.release = release
     }
 
@@ -53,7 +50,5 @@ public final class PixelStorage: @unchecked Sendable {
         try body(UnsafeRawBufferPointer(bytes))
     }
 
-    deinit {
-        if let release { release(bytes) } else { bytes.deallocate() }
-    }
+    deinit { release?(bytes) }
 }

@@ -12,6 +12,7 @@ struct JPEGInputWindow: ~Copyable {
     private static let capacity = 128 << 10
 
     let source: ByteSource
+    private let memory: ScratchMemory
     private let buffer: UnsafeMutablePointer<UInt8>
     private let capacity: Int
     /// Where in the input the byte behind the window's last one stands.
@@ -22,10 +23,10 @@ struct JPEGInputWindow: ~Copyable {
     init(_ source: ByteSource) {
         self.source = source
         capacity = max(16, min(JPEGInputWindow.capacity, source.count))
-        buffer = .allocate(capacity: capacity)
+        memory = ScratchMemory(byteCount: capacity)
+        // At least 16 bytes are never at address zero.
+        buffer = memory.bytes.baseAddress!.bindMemory(to: UInt8.self, capacity: capacity)
     }
-
-    deinit { buffer.deallocate() }
 
     /// The first byte not yet consumed.
     var bytes: UnsafePointer<UInt8> { UnsafePointer(buffer) + start }

@@ -104,9 +104,12 @@ enum PNGFilter {
         }
     }
 
-    /// Paeth's predictor without absolute values. With `t = 3c − a − b`, the estimate a + b − c is nearest to the
-    /// greater of a and b when t ≤ min(a, b), to the smaller when t ≥ max(a, b), and to c in between; where it is as
-    /// near to two of them the specification's order (a, b, c) picks the same value.
+    /// Paeth's predictor without absolute values, with next to nothing to wait for.
+    ///
+    /// The estimate a + b − c is nearest to the smaller of a and b when t = 3c − a − b is at least both, to the greater
+    /// when it is at most both, and to c in between; where it is as near to two of them the specification's order
+    /// (a, b, c) picks the same value. With u = 3c − b, which does not depend on a, the first is a ≤ u / 2 and
+    /// a ≤ u − b, the second a ≥ u / 2 and a ≥ u − b: two comparisons with what is known before a is.
     @inline(__always)
     private static func paeth(
         _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ above: UnsafeRawPointer, _ count: Int,
@@ -118,14 +121,31 @@ enum PNGFilter {
         while i < count {
             let b = SIMD8<Int16>(truncatingIfNeeded: (above + i).loadUnaligned(as: SIMD8<UInt8>.self))
             let x = SIMD8<Int16>(truncatingIfNeeded: (source + i).loadUnaligned(as: SIMD8<UInt8>.self))
-            let t = (c &+ c &+ c &- b) &- a
-            let low = pointwiseMin(a, b)
-            let high = pointwiseMax(a, b)
-            let predicted = c.replacing(with: low, where: high .<= t).replacing(with: high, where: t .<= low)
-            a = (x &+ predicted) & 255
+            let u = c &+ c &+ c &- b
+            let most = pointwiseMin(u &>> 1, u &- b)
+            let least = pointwiseMax((u &+ 1) &>> 1, u &- b)
+            let isSmaller = mask(a .<= most), isGreater = mask(a .>= least)
+            // Where both hold, a and b are the same.
+            let predicted = (isSmaller & pointwiseMin(a, b)) | (isGreater & pointwiseMax(a, b))
+                | (c & ~(isSmaller | isGreater))
+            a = addBytes(x, predicted)
             c = b
             store(SIMD8<UInt8>(truncatingIfNeeded: a), target + i, distance)
             i &+= distance
         }
+    }
+
+    /// All bits of the lanes where it is so.
+    @inline(__always)
+    private static func mask(_ isSo: SIMDMask<SIMD8<Int16>>) -> SIMD8<Int16> {
+        SIMD8<Int16>.zero.replacing(with: -1, where: isSo)
+    }
+
+    /// Sums of lanes that hold a byte each, modulo 256.
+    @inline(__always)
+    private static func addBytes(_ a: SIMD8<Int16>, _ b: SIMD8<Int16>) -> SIMD8<Int16> {
+        unsafeBitCast(
+            unsafeBitCast(a, to: SIMD16<UInt8>.self) &+ unsafeBitCast(b, to: SIMD16<UInt8>.self),
+            to: SIMD8<Int16>.self)
     }
 }

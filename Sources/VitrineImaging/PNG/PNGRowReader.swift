@@ -2,7 +2,7 @@
 struct PNGRowReader: ~Copyable {
     private var inflater: Inflater<PNGDataSource>
     private let header: PNGHeader
-    private let memory: UnsafeMutableRawPointer
+    private let scratch: ScratchMemory
     private let capacity: Int
     private var above: UnsafeMutableRawPointer
     private var row: UnsafeMutableRawPointer
@@ -16,15 +16,12 @@ struct PNGRowReader: ~Copyable {
         inflater = Inflater(source)
         self.header = header
         capacity = header.rowBytes(width: width) + 1 + 2 * PNGFilter.padding
-        memory = .allocate(byteCount: 3 * capacity, alignment: 16)
+        scratch = ScratchMemory(byteCount: 3 * capacity)
+        let memory = scratch.bytes.baseAddress!
         memory.initializeMemory(as: UInt8.self, repeating: 0, count: 3 * capacity)
         above = memory
         row = memory + capacity
         stash = memory + 2 * capacity
-    }
-
-    deinit {
-        memory.deallocate()
     }
 
     /// Whether the data ended because the file did.

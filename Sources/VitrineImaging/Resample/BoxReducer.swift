@@ -109,6 +109,7 @@ package struct BoxReducer: ~Copyable {
     package mutating func add(rows: UnsafePointer<UInt16>, count: Int, bytesPerRow: Int) {
         var next = UnsafeRawPointer(rows)
         let n = width * channels
+        hasWords = true
         let sums = columns.assumingMemoryBound(to: UInt32.self)
         for _ in 0..<max(0, min(count, height - row)) {
             let samples = next.assumingMemoryBound(to: UInt16.self)
@@ -151,6 +152,9 @@ package struct BoxReducer: ~Copyable {
         pendingIsWide = isWide
         if isComplete { emit() }
     }
+
+    /// Whether any row was one of words, whose totals can be larger than those of bytes.
+    private var hasWords = false
 
     /// Whether `columns` holds words, for finishing a picture that ends within a block.
     private var pendingIsWide = false
@@ -210,7 +214,11 @@ package struct BoxReducer: ~Copyable {
             .assumingMemoryBound(to: UInt8.self)
         let whole = width / factor
         let inner = Quotient(count: factor * rowsInBlock, scale: scale)
-        for i in 0..<(whole * channels) { target[i] = inner(blocks[i]) }
+        if inner.isPlainMean, !hasWords {
+            for i in 0..<(whole * channels) { target[i] = inner.mean(blocks[i]) }
+        } else {
+            for i in 0..<(whole * channels) { target[i] = inner(blocks[i]) }
+        }
         if whole < outputWidth {
             let edge = Quotient(count: (width - whole * factor) * rowsInBlock, scale: scale)
             for i in (whole * channels)..<(outputWidth * channels) { target[i] = edge(blocks[i]) }
@@ -260,6 +268,18 @@ extension BoxReducer {
             let bits = UInt64(Int.bitWidth - (divisor &- 1).leadingZeroBitCount)
             shift = 31 + bits
             reciprocal = shift < 63 ? (1 << shift) / UInt64(divisor) + 1 : 0
+        }
+
+        /// Whether ``mean(_:)`` does: totals of bytes are not scaled, and fit 31 bits.
+        var isPlainMean: Bool {
+            multiplier == 1 && addend == divisor / 2 && divisor <= 1 << 22 && reciprocal != 0
+        }
+
+        /// The mean of `count` bytes, without the cases that it cannot be.
+        @inline(__always)
+        func mean(_ total: UInt64) -> UInt8 {
+            let dividend = UInt64(UInt32(truncatingIfNeeded: total) &+ UInt32(truncatingIfNeeded: addend))
+            return UInt8(truncatingIfNeeded: (dividend &* reciprocal) &>> shift)
         }
 
         @inline(__always)

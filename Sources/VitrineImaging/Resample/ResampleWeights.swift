@@ -23,70 +23,104 @@ extension Resampler {
 }
 
 /// For every sample of one axis of the result: which source samples it is made of, and how much of each.
-struct ResampleWeights {
+struct ResampleWeights: Sendable {
+    /// What weights depend on: the mapping of the stretch of source that starts at `origin` and is `length` long onto
+    /// `count` samples.
+    struct Axis: Hashable, Sendable {
+        /// Source samples that exist; taps beyond either end are left out and the rest renormalised.
+        var samples: Int
+        /// What they span. If it is less than `samples`, the last sample stands for the fraction that is left: it
+        /// counts for that much and lies in the middle of it.
+        var extent: Double
+        var origin: Double
+        var length: Double
+        var count: Int
+        var kernel: Resampler.Kernel
+        /// Whether 16 fraction bits may be used where all weights are small enough for it.
+        var highPrecision: Bool
+    }
+
     /// Fraction bits of a weight.
     let bits: Int
     /// The most source samples that one result sample has.
     let maximumCount: Int
     /// First source sample of each result sample.
-    private(set) var starts: [Int] = []
+    private(set) var starts: [Int]
     /// Source samples of each result sample.
-    private(set) var counts: [Int] = []
+    private(set) var counts: [Int]
     /// Half the number of weights that are not zero: what rounding each product down takes from the sum on average.
-    private(set) var biases: [Int16] = []
+    private(set) var biases: [Int16]
     /// Weights, `maximumCount` a result sample, each group adding up to `1 << bits` (saturated at `Int16.max`).
-    private(set) var weights: [Int16] = []
+    private(set) var weights: [Int16]
 
-    /// Weights for mapping the stretch of source that starts at `origin` and is `length` long onto `count` samples.
-    ///
-    /// - Parameters:
-    ///   - samples: Source samples that exist; taps beyond either end are left out and the rest renormalised.
-    ///   - extent: What they span. If it is less than `samples`, the last sample stands for the fraction that is left:
-    ///     it counts for that much and lies in the middle of it.
-    ///   - highPrecision: Whether 16 fraction bits may be used where all weights are small enough for it.
-    init(
-        samples: Int, extent: Double, origin: Double, length: Double, count: Int, kernel: Resampler.Kernel,
-        highPrecision: Bool
-    ) {
-        let step = length / Double(count)
+    /// Computes the weights of an axis. ``ResampleWeightsCache`` may have them already.
+    init(_ axis: Axis) {
+        let count = axis.count
+        let step = axis.length / Double(count)
         let stretch = max(1, step)
-        let inverse = 1 / stretch
-        let coverage = max(0.01, min(1, extent - Double(samples - 1)))
-        let sharpens = kernel == .lanczos3ForMeans && step >= 1.25
+        let sharpens = axis.kernel == .lanczos3ForMeans && step >= 1.25
         // A weight reaches 1/step, at an edge or sharpened a quarter more; it must fit 16 bits with its sign.
-        bits = step < 1.5 ? 14 : highPrecision && step >= 3 ? 16 : 15
+        bits = step < 1.5 ? 14 : axis.highPrecision && step >= 3 ? 16 : 15
         let margin = sharpens ? 1 : 0
-        maximumCount = min(samples, Int(min(Double(samples), 6 * stretch)) + 2 + 2 * margin)
-        starts.reserveCapacity(count)
-        counts.reserveCapacity(count)
-        biases.reserveCapacity(count)
-        weights.reserveCapacity(count * maximumCount)
-        var taps = [Double](repeating: 0, count: maximumCount)
-        var sharp = taps
-        for i in 0..<count {
-            let centre = origin + (Double(i) + 0.5) * step
-            let first = Self.clamp(centre - 3 * stretch - 0.5, to: samples - 1).rounded(.up)
-            let last = Self.clamp(centre + 3 * stretch - 0.5, to: samples - 1).rounded(.down)
-            let start = max(0, Int(first) - margin)
-            let end = min(samples, max(Int(first), Int(last)) + 1 + margin, start + maximumCount)
-            var total = 0.0
-            Self.table.withUnsafeBufferPointer { table in
-                for j in start..<end {
-                    let isLast = j == samples - 1
-                    let middle = isLast ? Double(j) + coverage / 2 : Double(j) + 0.5
-                    let weight = Self.lanczos3((middle - centre) * inverse, table)
-                    taps[j - start] = isLast ? weight * coverage : weight
-                    total += taps[j - start]
+        maximumCount = min(axis.samples, Int(min(Double(axis.samples), 6 * stretch)) + 2 + 2 * margin)
+        starts = [Int](repeating: 0, count: count)
+        counts = starts
+        biases = [Int16](repeating: 0, count: count)
+        weights = [Int16](repeating: 0, count: count * maximumCount)
+        let (bits, width) = (bits, maximumCount)
+        weights.withUnsafeMutableBufferPointer { weights in
+            withUnsafeTemporaryAllocation(of: Double.self, capacity: 2 * width) { memory in
+                Self.table.withUnsafeBufferPointer { table in
+                    guard let taps = memory.baseAddress, let group = weights.baseAddress else { return }
+                    for i in 0..<count {
+                        let centre = axis.origin + (Double(i) + 0.5) * step
+                        let range = Self.range(centre, stretch, samples: axis.samples, margin: margin, width: width)
+                        let total = Self.fill(taps, range, centre, 1 / stretch, axis, table)
+                        if sharpens { Self.sharpen(taps, into: taps + width, count: range.count) }
+                        starts[i] = range.lowerBound
+                        counts[i] = range.count
+                        biases[i] = Self.quantise(
+                            sharpens ? taps + width : taps, count: range.count, total: total, bits: bits,
+                            into: group + i * width)
+                    }
                 }
             }
-            if abs(total) < 1e-6 {
-                taps[0] = 1
-                for k in 1..<max(1, end - start) { taps[k] = 0 }
-                total = 1
-            }
-            if sharpens { Self.sharpen(&taps, into: &sharp, start: start, end: end, samples: samples) }
-            append(sharpens ? sharp : taps, start: start, count: end - start, total: total)
         }
+    }
+
+    /// The source samples of the result sample at `centre`.
+    private static func range(
+        _ centre: Double, _ stretch: Double, samples: Int, margin: Int, width: Int
+    ) -> Range<Int> {
+        let first = clamp(centre - 3 * stretch - 0.5, to: samples - 1).rounded(.up)
+        let last = clamp(centre + 3 * stretch - 0.5, to: samples - 1).rounded(.down)
+        let start = max(0, Int(first) - margin)
+        return start..<min(samples, max(Int(first), Int(last)) + 1 + margin, start + width)
+    }
+
+    /// Writes the kernel's values at the samples of `range`.
+    ///
+    /// - Returns: Their sum, never zero.
+    private static func fill(
+        _ taps: UnsafeMutablePointer<Double>, _ range: Range<Int>, _ centre: Double, _ inverse: Double, _ axis: Axis,
+        _ table: UnsafeBufferPointer<Double>
+    ) -> Double {
+        var total = 0.0
+        for j in range {
+            var weight = 0.0
+            if j == axis.samples - 1 {
+                let coverage = max(0.01, min(1, axis.extent - Double(j)))
+                weight = lanczos3((Double(j) + coverage / 2 - centre) * inverse, table) * coverage
+            } else {
+                weight = lanczos3((Double(j) + 0.5 - centre) * inverse, table)
+            }
+            taps[j - range.lowerBound] = weight
+            total += weight
+        }
+        guard abs(total) < 1e-6 else { return total }
+        taps.update(repeating: 0, count: range.count)
+        taps[0] = 1
+        return 1
     }
 
     /// Whether the result is the source itself.
@@ -117,35 +151,46 @@ struct ResampleWeights {
 
     /// Turns weights of point values into weights of means. The picture goes on beyond its edge with its last sample.
     private static func sharpen(
-        _ taps: inout [Double], into sharp: inout [Double], start: Int, end: Int, samples: Int
+        _ taps: UnsafePointer<Double>, into sharp: UnsafeMutablePointer<Double>, count: Int
     ) {
-        for k in 0..<(end - start) { sharp[k] = taps[k] }
-        for j in start..<end {
-            let share = taps[j - start] / 24
-            for neighbour in [j - 1, j + 1] where neighbour >= start && neighbour < end {
-                sharp[j - start] += share
-                sharp[neighbour - start] -= share
+        for k in 0..<count { sharp[k] = taps[k] }
+        for k in 0..<count {
+            let share = taps[k] / 24
+            for neighbour in [k - 1, k + 1] where neighbour >= 0 && neighbour < count {
+                sharp[k] += share
+                sharp[neighbour] -= share
             }
         }
     }
 
     /// Stores one group in fixed point, giving what rounding loses to the largest weight.
-    private mutating func append(_ taps: [Double], start: Int, count: Int, total: Double) {
+    ///
+    /// - Parameter weights: Zeros, of which the first `count` are written.
+    /// - Returns: Half the number of weights that are not zero.
+    private static func quantise(
+        _ taps: UnsafePointer<Double>, count: Int, total: Double, bits: Int,
+        into weights: UnsafeMutablePointer<Int16>
+    ) -> Int16 {
         let one = 1 << bits
-        var sum = 0
-        var largest = 0
-        let base = weights.count
-        for k in 0..<maximumCount {
-            let value = k < count ? taps[k] / total * Double(one) : 0
-            let weight = Int16(clamping: Int(max(-40_000, min(40_000, value)).rounded()))
-            weights.append(weight)
+        var (sum, largest) = (0, 0)
+        for k in 0..<count {
+            let weight = Int16(clamping: rounded(max(-40_000, min(40_000, taps[k] / total * Double(one)))))
+            weights[k] = weight
             sum += Int(weight)
-            if weight > weights[base + largest] { largest = k }
+            if weight > weights[largest] { largest = k }
         }
-        weights[base + largest] = Int16(clamping: Int(weights[base + largest]) + one - sum)
-        let used = weights[base...].reduce(0) { $1 == 0 ? $0 : $0 + 1 }
-        biases.append(Int16(clamping: used / 2))
-        starts.append(start)
-        counts.append(count)
+        weights[largest] = Int16(clamping: Int(weights[largest]) + one - sum)
+        var used = 0
+        for k in 0..<count where weights[k] != 0 { used += 1 }
+        return Int16(clamping: used / 2)
+    }
+
+    /// To the nearest whole number, halves away from zero: what `rounded()` does, which is a call on processors that
+    /// have no instruction for it.
+    @inline(__always)
+    private static func rounded(_ value: Double) -> Int {
+        let whole = Int(value)
+        let rest = value - Double(whole)
+        return rest >= 0.5 ? whole + 1 : rest <= -0.5 ? whole - 1 : whole
     }
 }

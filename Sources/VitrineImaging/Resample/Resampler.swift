@@ -41,14 +41,16 @@ package enum Resampler {
         let boxWidth = box(reduction: area.width / Double(size.width))
         let boxHeight = box(reduction: area.height / Double(size.height))
         let rows = ResampleRows(plane: plane, boxWidth: boxWidth, boxHeight: boxHeight, premultiplies: premultiplies)
-        let across = ResampleWeights(
-            samples: rows.width, extent: extent.width / Double(boxWidth), origin: area.x / Double(boxWidth),
-            length: area.width / Double(boxWidth), count: size.width,
-            kernel: boxWidth > 1 ? .lanczos3ForMeans : kernel, highPrecision: true)
-        let down = ResampleWeights(
-            samples: rows.height, extent: extent.height / Double(boxHeight), origin: area.y / Double(boxHeight),
-            length: area.height / Double(boxHeight), count: size.height,
-            kernel: boxHeight > 1 ? .lanczos3ForMeans : kernel, highPrecision: false)
+        let across = ResampleWeightsCache.shared.weights(
+            ResampleWeights.Axis(
+                samples: rows.width, extent: extent.width / Double(boxWidth), origin: area.x / Double(boxWidth),
+                length: area.width / Double(boxWidth), count: size.width,
+                kernel: boxWidth > 1 ? .lanczos3ForMeans : kernel, highPrecision: true))
+        let down = ResampleWeightsCache.shared.weights(
+            ResampleWeights.Axis(
+                samples: rows.height, extent: extent.height / Double(boxHeight), origin: area.y / Double(boxHeight),
+                length: area.height / Double(boxHeight), count: size.height,
+                kernel: boxHeight > 1 ? .lanczos3ForMeans : kernel, highPrecision: false))
         return ResampleJob(rows: rows, across: across, down: down, size: size).run(cancellation)
     }
 

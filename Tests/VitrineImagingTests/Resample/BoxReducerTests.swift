@@ -49,6 +49,14 @@ struct BoxReducerTests {
         }
     }
 
+    @Test func meansOfWordsThatNoByteHoldsAreClamped() {
+        var reducer = BoxReducer(width: 6, height: 2, factor: 2)
+        let words: [UInt16] = [40_000, 65_535, 200, 300, 7, 10, 40_000, 65_535, 254, 256, 9, 8]
+        words.withUnsafeBufferPointer { reducer.add(rows: $0.baseAddress!, count: 2, bytesPerRow: 12) }
+        let bytes = reducer.finish().storage.withUnsafeBytes { Array($0) }
+        #expect(bytes == [255, 253, 9])
+    }
+
     @Test(arguments: shapes) func bytesBecomeExactMeans(shape: Shape) {
         let n = shape.width * shape.channels
         let samples = (0..<(n * shape.height)).map { UInt8(truncatingIfNeeded: $0 &* 73 &+ ($0 >> 5) &* 191) }

@@ -184,6 +184,19 @@ struct ResamplerTests {
         }
     }
 
+    @Test func scalingAgainGivesTheSameWhateverWasScaledBetween() throws {
+        let plane = makePlane(150, 90, 3, texture)
+        func samples(_ size: PixelSize) throws -> [UInt8] {
+            let result = try #require(Resampler.resample(plane, to: size))
+            return result.storage.withUnsafeBytes { Array($0) }
+        }
+        let first = try samples(PixelSize(width: 61, height: 37))
+        // More kinds of weights than are kept.
+        for side in 20..<40 { _ = try samples(PixelSize(side)) }
+        #expect(try samples(PixelSize(width: 61, height: 37)) == first)
+        #expect(try samples(PixelSize(width: 61, height: 37)) == first)
+    }
+
     @Test func cancelledRunHasNoResult() {
         let token = CancellationToken()
         token.cancel()
