@@ -12,7 +12,7 @@ package struct DecoderRegistry: Sendable {
         #if LibJPEG
         decoders.append(LibJPEGDecoder())
         #endif
-        decoders += [png, GIFDecoder(), BMPDecoder(), ICODecoder(png: png)]
+        decoders += [png, GIFDecoder(), BMPDecoder(), ICODecoder(png: png), JXLLowFrequencyDecoder()]
         #if LibWebP
         decoders.append(WebPDecoder())
         #endif
