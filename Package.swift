@@ -59,7 +59,7 @@ let package = Package(
             swiftSettings: swift
         ),
         .executableTarget(
-            name: "VitrineWorker", dependencies: ["VitrineImaging", "CVips", "CSandbox"], swiftSettings: swift),
+            name: "VitrineWorker", dependencies: ["VitrineImaging", "CVips", "CJXL", "CSandbox"], swiftSettings: swift),
 
         // Thin C shims: plain types in their headers, all varargs and longjmp inside.
         .target(name: "CJPEG", dependencies: ["SystemJPEG"], cSettings: c),
@@ -69,6 +69,7 @@ let package = Package(
             linkerSettings: [.linkedLibrary("webpdemux"), .linkedLibrary("webpmux")]),
         .target(name: "CAVIF", dependencies: ["SystemAVIF"], cSettings: c),
         .target(name: "CVips", dependencies: ["SystemVips"], cSettings: c),
+        .target(name: "CJXL", dependencies: ["SystemJXL"], cSettings: c),
         .target(name: "CSandbox", cSettings: c),
         .systemLibrary(
             name: "SystemJPEG", path: "Sources/SystemLibraries/JPEG", pkgConfig: "libjpeg",
@@ -85,6 +86,9 @@ let package = Package(
         .systemLibrary(
             name: "SystemVips", path: "Sources/SystemLibraries/Vips", pkgConfig: "vips",
             providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
+        .systemLibrary(
+            name: "SystemJXL", path: "Sources/SystemLibraries/JXL", pkgConfig: "libjxl",
+            providers: [.apt(["libjxl-dev"]), .brew(["jpeg-xl"])]),
 
         // For tests only: what several of them need, and a program that is its own worker.
         .target(name: "TestSupport", path: "Tests/Support", swiftSettings: swift),

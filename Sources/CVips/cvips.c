@@ -30,9 +30,7 @@ cvips_status cvips_start(void) {
     vips_cache_set_max_files(0);
     vips_block_untrusted_set(TRUE);
     vips_operation_block_set("VipsForeignLoadSvg", FALSE);
-    vips_operation_block_set("VipsForeignLoadJxl", FALSE);
     vips_operation_block_set("VipsForeignLoadJp2k", FALSE);
-    vips_operation_block_set("VipsForeignSaveJxl", FALSE);
     return CVIPS_OK;
 }
 
@@ -97,7 +95,6 @@ static VipsImage *load(const job *j, level l) {
             ? vips_heifload_buffer(b, n, &image, "page", l.page, "thumbnail", l.thumbnail, COMMON, NULL)
             : vips_heifload_buffer(b, n, &image, "thumbnail", l.thumbnail, COMMON, NULL);
         break;
-    case CVIPS_JXL: r = vips_jxlload_buffer(b, n, &image, COMMON, NULL); break;
     case CVIPS_JP2: r = vips_jp2kload_buffer(b, n, &image, "page", l.page, COMMON, NULL); break;
     case CVIPS_SVG: r = vips_svgload_buffer(b, n, &image, "scale", l.scale, COMMON, NULL); break;
     }
@@ -358,18 +355,4 @@ cvips_status cvips_decode(const void *bytes, size_t count, const cvips_request *
         }
     }
     return status;
-}
-
-cvips_status cvips_encode_jxl(const void *pixels, int32_t width, int32_t height, bool has_alpha, int32_t quality,
-                              void **file, size_t *count, char *error, size_t error_size) {
-    vips_error_clear();
-    VipsImage *image = vips_image_new_from_memory(pixels, (size_t)width * (size_t)height * 4, width, height, 4,
-                                                  VIPS_FORMAT_UCHAR), *t = NULL;
-    if (!image) return failed(error, error_size);
-    int r = replace(&image, vips_copy(image, &t, "interpretation", VIPS_INTERPRETATION_sRGB, NULL), t);
-    if (!r && !has_alpha) r = replace(&image, vips_extract_band(image, &t, 0, "n", 3, NULL), t);
-    if (!r) r = vips_jxlsave_buffer(image, file, count, "Q", quality, "lossless", quality >= 100, NULL);
-    cvips_status status = r ? failed(error, error_size) : CVIPS_OK;
-    g_object_unref(image);
-    return status == CVIPS_OK ? CVIPS_OK : CVIPS_FAILED;
 }

@@ -7,7 +7,7 @@ import VitrineImaging
 /// It reduces while it loads where the codec can (scales, pages, pyramid levels, resolutions) and averages whole blocks
 /// after that. Only for the worker: libvips' error texts are per process, and libheif may abort.
 struct VipsDecoder: ImageDecoding {
-    let formats: Set<ImageFormat> = [.tiff, .heic, .jxl, .jp2, .svg, .jpeg, .png, .webp, .gif, .avif]
+    let formats: Set<ImageFormat> = [.tiff, .heic, .jp2, .svg, .jpeg, .png, .webp, .gif, .avif]
     let needsIsolation = true
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
@@ -98,16 +98,15 @@ struct VipsDecoder: ImageDecoding {
         case .gif: CVIPS_GIF
         case .tiff: CVIPS_TIFF
         case .heic, .avif: CVIPS_HEIF
-        case .jxl: CVIPS_JXL
         case .jp2: CVIPS_JP2
         case .svg: CVIPS_SVG
-        case .bmp, .ico: nil
+        case .jxl, .bmp, .ico: nil
         }
     }
 
     /// Formats whose codec delivers upright pixels, whatever is asked.
     private static func turnsByItself(_ format: ImageFormat) -> Bool {
-        format == .heic || format == .avif || format == .jxl
+        format == .heic || format == .avif
     }
 
     /// Whether the thumbnail of a HEIF file may stand in for the picture, if it turns out large enough and of its shape.

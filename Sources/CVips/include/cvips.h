@@ -1,4 +1,4 @@
-// libvips behind plain types: decoding at a size, and JPEG XL encoding. All variadic calls and GLib types stay inside.
+// libvips behind plain types: decoding at a size. All variadic calls and GLib types stay inside.
 // Not thread-safe as to error texts, which libvips keeps per process: meant for a process that does one thing at a time.
 #pragma once
 #include <stdbool.h>
@@ -18,7 +18,7 @@ typedef enum {
 } cvips_status;
 
 typedef enum {
-    CVIPS_JPEG, CVIPS_PNG, CVIPS_WEBP, CVIPS_GIF, CVIPS_TIFF, CVIPS_HEIF, CVIPS_JXL, CVIPS_JP2, CVIPS_SVG
+    CVIPS_JPEG, CVIPS_PNG, CVIPS_WEBP, CVIPS_GIF, CVIPS_TIFF, CVIPS_HEIF, CVIPS_JP2, CVIPS_SVG
 } cvips_format;
 
 typedef struct {
@@ -52,7 +52,4 @@ cvips_status cvips_start(void);
 // Decodes the bytes, which must stay as they are until the call returns. `error` gets a text for logs.
 cvips_status cvips_decode(const void *bytes, size_t count, const cvips_request *, cvips_picture *, char *error,
                           size_t error_size);
-// Writes RGBA samples, rows without gaps, as JPEG XL. `quality` from 0 to 100, which is lossless.
-cvips_status cvips_encode_jxl(const void *pixels, int32_t width, int32_t height, bool has_alpha, int32_t quality,
-                              void **file, size_t *count, char *error, size_t error_size);
 void cvips_free(void *);

@@ -32,6 +32,9 @@ struct JXLFrameHeader {
     var duration = 0
     var isLast = true
 
+    /// Whether viewers show it, other than what later frames build upon.
+    var isShown: Bool { (kind == .regular || kind == .skipProgressive) && (isLast || duration > 0) }
+
     init(_ bits: inout JXLBits, _ image: JXLImageHeader) throws(JXLFault) {
         width = image.info.storedSize.width
         height = image.info.storedSize.height

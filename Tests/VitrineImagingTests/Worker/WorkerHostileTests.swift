@@ -40,7 +40,7 @@ import VitrineImaging
                 // Queueing for two workers apart, nothing takes longer than the deadline.
                 if taken > .seconds(30) { Issue.record("\(path) took \(taken)") }
             }
-            let image = try pool.decode(source, request, decoder: "VipsDecoder")
+            let image = try pool.decode(source, request, decoder: format == .jxl ? "LibJXLDecoder" : "VipsDecoder")
             return image.isPartial ? "partial" : "decoded"
         } catch {
             if case .workerFailed(_, let reason) = error { print(URL(filePath: path).lastPathComponent, reason) }
