@@ -26,6 +26,9 @@ struct JXLImageHeader {
     var intensityTarget: Float = 255
     var hasCustomTransform = false
 
+    /// Whether the enumerated colour space is sRGB.
+    var isSRGB: Bool { whitePoint == 1 && primaries == 1 && transfer == 13 }
+
     private static let ratios = [(1, 1), (12, 10), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1)]
 
     /// Reads from the codestream's first bit up to the entropy-coded profile or, without one, the first frame.

@@ -36,7 +36,8 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
         let (width, height) = (start.frame.width, start.frame.height)
         if start.frame.isYCbCr {
             return DecodedImage(
-                planes: planes.yCbCr(width, height), model: .yCbCr(.bt601, fullRange: true), isPartial: isPartial,
+                planes: planes.yCbCr(width, height), model: .yCbCr(.bt601, fullRange: true),
+                colorProfile: start.image.info.colorModel == .gray ? nil : start.profile, isPartial: isPartial,
                 samplesAreMeans: true)
         }
         let plane = planes.rgb(width, height, brightness: 255 / start.image.intensityTarget)
@@ -58,7 +59,7 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
         let isKnownColor = image.isXYB
             ? !image.hasCustomTransform && image.transfer != 16 && image.transfer != 18
                 && image.intensityTarget > 0 && image.intensityTarget <= 400
-            : frame.isYCbCr && !image.hasProfile && image.whitePoint == 1 && image.primaries == 1 && image.transfer == 13
+            : frame.isYCbCr && (image.hasProfile ? start.profile != nil : image.isSRGB)
         guard isKnownColor else { throw .unsupported(input: name, reason: "its colours") }
         guard image.info.storedSize == request.info.storedSize else {
             throw .corrupt(input: name, reason: "its header changed")

@@ -1,12 +1,15 @@
 /// The entropy-coded ICC profile between a codestream's header and its first frame, which has no length of its own:
 /// who wants to go on must read it.
 ///
-/// Source: ISO/IEC 18181-1 annex E.4.1 and E.4.2.
+/// Source: ISO/IEC 18181-1 annex E.4.1 and E.4.2 (contexts).
 enum JXLProfileStream {
-    /// Reads past it.
-    static func skip(_ bits: inout JXLBits) throws(JXLFault) {
+    static let maximumBytes = 4 << 20
+
+    /// Reads it to its end; what it means ``JXLProfile`` knows.
+    static func read(_ bits: inout JXLBits) throws(JXLFault) -> [UInt8] {
         let count = bits.u64()
-        guard count <= 1 << 22 else { throw .unsupported("its profile is too large") }
+        guard count <= maximumBytes else { throw .unsupported("its profile is too large") }
+        var result: [UInt8] = []
         let code = try JXLEntropyCode(&bits, contexts: 41)
         var reader = JXLEntropyReader(code, &bits)
         var (last, before) = (0, 0)
@@ -15,9 +18,11 @@ enum JXLProfileStream {
             before = last
             last = try reader.read(&bits, context)
             guard last < 256 else { throw .corrupt("profile") }
+            result.append(UInt8(last))
             if i & 1023 == 0 { try bits.check() }
         }
         try reader.finish(bits)
+        return result
     }
 
     private static func isLetter(_ byte: Int) -> Bool { (0x61...0x7A).contains(byte | 0x20) && byte < 0x80 }
