@@ -69,7 +69,7 @@ struct ImageInfoTests {
             file: "webp/sharp-rotating-squares.webp", format: .webp, width: 80, height: 80, frames: 9, seconds: 0.9,
             loops: 0, alpha: true),
         .init(file: "tiff/sharp-8bit_depth.tiff", format: .tiff, width: 21, height: 21, model: .gray),
-        .init(file: "tiff/sharp-bonne.geo.tif", format: .tiff, width: 200, height: 200, model: .gray),
+        .init(file: "tiff/sharp-bonne.geo.tif", format: .tiff, width: 200, height: 200, profileBytes: 912, model: .gray),
         .init(
             file: "tiff/sharp-tifftag-photoshop.tiff", format: .tiff, width: 317, height: 211, profileBytes: 560,
             model: .rgb, depth: 16),
@@ -81,11 +81,15 @@ struct ImageInfoTests {
         .init(file: "avif/sharp-pitm.avif", format: .avif, width: 4096, height: 800),
         .init(file: "heic/IMG_5195.heic", format: .heic, width: 2566, height: 3313, profileBytes: 548),
         .init(file: "heic/cheers.heic", format: .heic, width: 1440, height: 960),
-        .init(file: "jxl/animation_spline.jxl", format: .jxl, width: 320, height: 320, model: .rgb),
+        .init(
+            file: "jxl/animation_spline.jxl", format: .jxl, width: 320, height: 320, frames: 60, seconds: 1.2, loops: 0,
+            model: .rgb),
         .init(file: "jxl/bike.jxl", format: .jxl, width: 2048, height: 2560, model: .rgb),
-        .init(file: "jxl/cafe.jxl", format: .jxl, width: 1280, height: 1600, model: .rgb),
-        .init(file: "jxl/cmyk_layers.jxl", format: .jxl, width: 512, height: 512, alpha: true, model: .cmyk),
-        .init(file: "jxl/grayscale.jxl", format: .jxl, width: 200, height: 200, model: .gray),
+        .init(file: "jxl/cafe.jxl", format: .jxl, width: 1280, height: 1600, profileBytes: 896, model: .rgb),
+        .init(
+            file: "jxl/cmyk_layers.jxl", format: .jxl, width: 512, height: 512, profileBytes: 557168, alpha: true,
+            model: .cmyk),
+        .init(file: "jxl/grayscale.jxl", format: .jxl, width: 200, height: 200, profileBytes: 912, model: .gray),
         .init(file: "svg/sharp-check.svg", format: .svg, width: 100, height: 100, alpha: true, model: .rgb),
         .init(file: "svg/sharp-circle.svg", format: .svg, width: 8, height: 8, alpha: true, model: .rgb),
         .init(file: "svg/sharp-struct-image-04-t.svg", format: .svg, width: 480, height: 360, alpha: true, model: .rgb),
