@@ -56,7 +56,8 @@ struct JXLCodestream {
     ///
     /// - Throws: What `body` throws, except ``JXLFault/truncated`` while there are more bytes to be had.
     func parse<R>(
-        at offset: Int, first length: Int = 4 << 10, limit: Int = 16 << 20, _ body: (inout JXLBits) throws(JXLFault) -> R
+        at offset: Int, first length: Int, limit: Int = 16 << 20,
+        _ body: (inout JXLBits) throws(JXLFault) -> R
     ) throws(ImageError) -> R {
         var length = length
         while true {

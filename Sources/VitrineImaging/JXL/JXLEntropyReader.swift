@@ -76,7 +76,8 @@ struct JXLEntropyReader {
     private mutating func symbol(_ bits: inout JXLBits, _ cluster: Int) -> Int {
         if code.usesPrefixCodes {
             let table = code.prefixTables[cluster]
-            let entry = code.prefixEntries[table.start &+ (Int(truncatingIfNeeded: bits.peek()) & ((1 &<< table.bits) &- 1))]
+            let index = Int(truncatingIfNeeded: bits.peek()) & ((1 &<< table.bits) &- 1)
+            let entry = code.prefixEntries[table.start &+ index]
             bits.skip(Int(entry & 15))
             return Int(entry &>> 4)
         }

@@ -26,7 +26,10 @@ extension JXLLowFrequencyPlanes {
                 let b = planes[2].samples + row * stride
                 let to = target + row * columns * 3
                 for i in 0..<columns {
-                    let (l, m, s) = (y[i] + x[i] + root, y[i] - x[i] + root, b[i] + root)
+                    // Kept where cubes stay finite: damaged files have any number.
+                    let l = max(-8, min(8, y[i] + x[i] + root))
+                    let m = max(-8, min(8, y[i] - x[i] + root))
+                    let s = max(-8, min(8, b[i] + root))
                     let linear = first * (l * l * l - bias) + second * (m * m * m - bias) + third * (s * s * s - bias)
                     let clamped = linear.clamped(lowerBound: SIMD4(), upperBound: SIMD4(repeating: 1))
                     let index = SIMD4<Int32>(clamped.squareRoot() * 4095 + 0.5)

@@ -5,8 +5,8 @@ import VitrineImaging
 
 /// Low frequencies against every pixel as libjxl 0.7 decodes them in the worker.
 ///
-/// Fixtures: 600 × 400, drawn by Pillow, written by `cjxl` 0.7: `d1` with its defaults, `d3-e3` by `-d 3 -e 3`, `e9` by
-/// `-d 2 -e 9`, `container` by `--container=1`, `grey`, `alpha` by `-d 2`, `jpeg…` without loss from JPEG files of
+/// Fixtures: 600 × 400, drawn by Pillow, written by `cjxl` 0.7: `d1` with its defaults, `d3-e3` by `-d 3 -e 3`, `e9`
+/// by `-d 2 -e 9`, `container` by `--container=1`, `grey`, `alpha` by `-d 2`, `jpeg…` without loss from JPEG files of
 /// quality 60 that are sampled 4:2:0 and so on (`jpeg-icc` with a profile), `lossless` (120 × 80) by `-d 0 -e 9`.
 @Suite(.serialized) struct JXLLowFrequencyDecoderTests {
     private static let pool = WorkerFixture.pool(1)
