@@ -190,7 +190,7 @@ cjxl_status cjxl_decode(const uint8_t *bytes, size_t count, const cjxl_request *
             JXL_DEC_SUCCESS &&
         JxlDecoderSetKeepOrientation(decoder, JXL_TRUE) == JXL_DEC_SUCCESS &&
         JxlDecoderSetInput(decoder, bytes, count) == JXL_DEC_SUCCESS) {
-        JxlDecoderCloseInput(decoder);
+        // The input is not closed: for want of more the library then asks, instead of failing.
         if (q->frame > 0) JxlDecoderSkipFrames(decoder, (size_t)q->frame);
         status = run(&j, decoder);
     }

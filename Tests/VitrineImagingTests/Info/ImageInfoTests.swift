@@ -69,7 +69,7 @@ struct ImageInfoTests {
             file: "webp/sharp-rotating-squares.webp", format: .webp, width: 80, height: 80, frames: 9, seconds: 0.9,
             loops: 0, alpha: true),
         .init(file: "tiff/sharp-8bit_depth.tiff", format: .tiff, width: 21, height: 21, model: .gray),
-        .init(file: "tiff/sharp-bonne.geo.tif", format: .tiff, width: 200, height: 200, profileBytes: 912, model: .gray),
+        .init(file: "tiff/sharp-bonne.geo.tif", format: .tiff, width: 200, height: 200, model: .gray),
         .init(
             file: "tiff/sharp-tifftag-photoshop.tiff", format: .tiff, width: 317, height: 211, profileBytes: 560,
             model: .rgb, depth: 16),
