@@ -1,4 +1,3 @@
-import Synchronization
 import VitrineCore
 
 /// Buffers of medium size that were freed a moment ago, kept for the next picture.
@@ -36,8 +35,8 @@ package final class BufferPool: Sendable {
         var isPaused = false
     }
 
-    private let state = Mutex(State())
-    private let subscription = Mutex<MemoryPressure.Subscription?>(nil)
+    private let state = Locked(State())
+    private let subscription = Locked<MemoryPressure.Subscription?>(nil)
 
     /// An empty pool.
     ///

@@ -1,4 +1,4 @@
-import Synchronization
+import VitrineCore
 
 /// The weights used last: the two chroma planes of a picture share theirs, and the pictures of one camera all of them.
 ///
@@ -13,7 +13,7 @@ final class ResampleWeightsCache: Sendable {
     static let shared = ResampleWeightsCache()
 
     /// The one used last comes last.
-    private let entries = Mutex<[(axis: ResampleWeights.Axis, weights: ResampleWeights)]>([])
+    private let entries = Locked<[(axis: ResampleWeights.Axis, weights: ResampleWeights)]>([])
 
     /// The weights of an axis, computed unless they are here.
     func weights(_ axis: ResampleWeights.Axis) -> ResampleWeights {

@@ -45,16 +45,15 @@ import VitrineImaging
         }
     }
 
-    @Test func cancelsRunningWorkWithinFiftyMilliseconds() throws {
+    @Test func cancelsRunningWorkByEndingItsWorker() throws {
         let pool = WorkerFixture.pool(1)
         _ = try pool.decode(WorkerFixture.source("quadrants.tif"), WorkerFixture.request(.tiff, 96, 64))
+        let worker = try #require(pool.idleIdentifiers.first)
         let token = CancellationToken()
-        let cancelled = Locked(ContinuousClock.now)
         let thread = Thread {
             // The worker is busy as soon as it is no longer idle; some milliseconds of work lie behind it then.
             while !pool.idleIdentifiers.isEmpty { usleep(1_000) }
             usleep(20_000)
-            cancelled.withLock { $0 = ContinuousClock.now }
             token.cancel()
         }
         thread.start()
@@ -62,9 +61,8 @@ import VitrineImaging
         #expect(throws: ImageError.cancelled(input: source.name)) {
             try pool.decode(source, WorkerFixture.slowRequest(cancellation: token))
         }
-        let answered = ContinuousClock.now - cancelled.withLock { $0 }
-        print("cancelled in \(answered)")
-        #expect(answered < .milliseconds(50))
+        // How soon is measured in Benchmarks; here it is enough that nothing goes on.
+        #expect(kill(worker, 0) == -1 && errno == ESRCH)
         // And the pool goes on.
         _ = try pool.decode(WorkerFixture.source("quadrants.tif"), WorkerFixture.request(.tiff, 96, 64))
     }
@@ -100,16 +98,10 @@ import VitrineImaging
     @Test func endsAtTheDeadline() throws {
         let pool = WorkerFixture.pool(1)
         let source = try WorkerFixture.source("slow.svg")
-        let clock = ContinuousClock()
-        var error: ImageError?
-        let taken = clock.measure {
-            do throws(ImageError) { _ = try pool.decode(source, WorkerFixture.slowRequest(deadline: 0.2)) } catch let e
-            {
-                error = e
-            }
+        // The work takes far longer: without a deadline the test would not end for a minute, and then differently.
+        #expect(throws: ImageError.timedOut(input: source.name)) {
+            try pool.decode(source, WorkerFixture.slowRequest(deadline: 0.2))
         }
-        #expect(error == .timedOut(input: source.name))
-        #expect(taken < .seconds(5))
         _ = try pool.decode(WorkerFixture.source("quadrants.tif"), WorkerFixture.request(.tiff, 96, 64))
     }
 
