@@ -30,7 +30,10 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
     ],
     targets: [
-        .target(name: "Vitrine", dependencies: ["VitrineCore", "VitrineImaging"], swiftSettings: swift),
+        .target(
+            name: "Vitrine",
+            dependencies: ["VitrineCore", "VitrineImaging"],
+            swiftSettings: swift),
         .target(
             name: "VitrineCore",
             dependencies: [
@@ -54,7 +57,8 @@ let package = Package(
         .executableTarget(
             name: "VitrineCommand",
             dependencies: [
-                "VitrineCore", "VitrineImaging", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "VitrineCore", "VitrineImaging",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swift
         ),
@@ -91,11 +95,11 @@ let package = Package(
             providers: [.apt(["libjxl-dev"]), .brew(["jpeg-xl"])]),
 
         // For tests only: what several of them need, and a program that is its own worker.
-        .target(name: "TestSupport", path: "Tests/Support", swiftSettings: swift),
+        .target(name: "TestSupport", dependencies: ["VitrineCore"], path: "Tests/Support", swiftSettings: swift),
         .executableTarget(
             name: "WorkerTestHost", dependencies: ["VitrineImaging"], path: "Tests/WorkerTestHost",
             swiftSettings: swift),
-        .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore"], swiftSettings: swift),
+        .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore", "TestSupport"], swiftSettings: swift),
         .testTarget(
             name: "VitrineImagingTests",
             dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],

@@ -65,6 +65,14 @@ public struct CacheKey: Sendable {
         self.identity = identity
     }
 
+    /// A key with a hash that is not its own: for tests of what happens when two keys have the same.
+    package init(identity: String, forcedHash hash: UInt64) {
+        var identity = identity
+        identity.makeContiguousUTF8()
+        self.identity = identity
+        self.hash = hash
+    }
+
     /// The key with one more part at its end.
     public func appending(_ part: String) -> CacheKey {
         var identity: String

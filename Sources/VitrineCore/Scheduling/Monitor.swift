@@ -10,11 +10,12 @@ import Darwin
 ///
 /// Unchecked: a C-handle type. The two handles live at fixed addresses, as POSIX demands, and are themselves made for
 /// use from several threads.
-final class Monitor: @unchecked Sendable {
+package final class Monitor: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    init() {
+    /// A lock nobody holds.
+    package init() {
         // With default attributes these two cannot fail on the supported platforms.
         mutex.initialize(to: pthread_mutex_t())
         condition.initialize(to: pthread_cond_t())
@@ -29,10 +30,14 @@ final class Monitor: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    func lock() { pthread_mutex_lock(mutex) }
-    func unlock() { pthread_mutex_unlock(mutex) }
+    /// Takes the lock. Blocks.
+    package func lock() { pthread_mutex_lock(mutex) }
+    /// Gives the lock back.
+    package func unlock() { pthread_mutex_unlock(mutex) }
     /// Gives the lock up until a signal, or for no reason: callers check what they wait for in a loop.
-    func wait() { pthread_cond_wait(condition, mutex) }
-    func signal() { pthread_cond_signal(condition) }
-    func broadcast() { pthread_cond_broadcast(condition) }
+    package func wait() { pthread_cond_wait(condition, mutex) }
+    /// Wakes one who waits.
+    package func signal() { pthread_cond_signal(condition) }
+    /// Wakes all who wait.
+    package func broadcast() { pthread_cond_broadcast(condition) }
 }

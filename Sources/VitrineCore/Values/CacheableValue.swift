@@ -24,4 +24,15 @@ public protocol CacheableValue: Sendable {
 
     /// What the value occupies in memory, in bytes: decoded, not as stored. Never negative.
     var cacheCost: Int { get }
+
+    /// Makes, from a value, a closure that gives it back while it is alive somewhere and does not itself keep it alive:
+    /// a value that memory had to evict but that is still on the screen then counts as a memory hit (R20).
+    ///
+    /// For types whose contents live in an object, which the closure refers to weakly. nil, the default, for others;
+    /// also what the outer closure gives for a single value that cannot be referred to so.
+    static var cacheReviver: (@Sendable (Self) -> (@Sendable () -> Self?)?)? { get }
+}
+
+extension CacheableValue {
+    public static var cacheReviver: (@Sendable (Self) -> (@Sendable () -> Self?)?)? { nil }
 }

@@ -1,7 +1,7 @@
-import VitrineCore
+internal import VitrineCore
 
 /// A door that asynchronous and blocking test code waits at until it is opened.
-final class Gate: Sendable {
+package final class Gate: Sendable {
     private struct State {
         var isOpen = false
         var waiters: [CheckedContinuation<Void, Never>] = []
@@ -9,7 +9,9 @@ final class Gate: Sendable {
 
     private let state = Locked(State())
 
-    func open() {
+    package init() {}
+
+    package func open() {
         let waiters = state.withLock { state in
             state.isOpen = true
             defer { state.waiters = [] }
@@ -18,7 +20,7 @@ final class Gate: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    func wait() async {
+    package func wait() async {
         await withCheckedContinuation { continuation in
             let isOpen = state.withLock { state in
                 if !state.isOpen { state.waiters.append(continuation) }

@@ -1,12 +1,11 @@
 import Foundation
-import Testing
 
 /// Real and hostile files that are not part of the repository: `$VITRINE_SHARED`, or the folder `shared` beside the
 /// checkout. Tests that need them are skipped, with a message, when they are absent.
-enum Corpus {
-    static let root: URL? = {
+package enum Corpus {
+    package static let root: URL? = {
         let beside = URL(filePath: #filePath).deletingLastPathComponent()  // Support
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()  // the checkout
+            .deletingLastPathComponent().deletingLastPathComponent()  // the checkout
             .deletingLastPathComponent().appending(path: "shared")
         let named = ProcessInfo.processInfo.environment["VITRINE_SHARED"].map { URL(filePath: $0) }
         return [named, beside].compactMap { $0 }.first {
@@ -14,16 +13,16 @@ enum Corpus {
         }
     }()
 
-    static var isAvailable: Bool { root != nil }
+    package static var isAvailable: Bool { root != nil }
 
     /// The path of one file of the corpus, for example `jpeg/progressive.jpg`; nil when it is absent.
-    static func file(_ name: String) -> String? {
+    package static func file(_ name: String) -> String? {
         guard let path = root?.appending(path: "corpus").appending(path: name).path else { return nil }
         return FileManager.default.fileExists(atPath: path) ? path : nil
     }
 
     /// The paths of all files in a folder such as `corpus/png` or `hostile/svg`, sorted.
-    static func files(in folder: String) -> [String] {
+    package static func files(in folder: String) -> [String] {
         guard let directory = root?.appending(path: folder),
             let names = try? FileManager.default.subpathsOfDirectory(atPath: directory.path)
         else { return [] }
@@ -31,17 +30,5 @@ enum Corpus {
             var isDirectory: ObjCBool = false
             return FileManager.default.fileExists(atPath: $0, isDirectory: &isDirectory) && !isDirectory.boolValue
         }
-    }
-}
-
-/// Small files made for this project, carried by the repository.
-enum Fixture {
-    static func path(_ name: String) throws -> String {
-        let folder = try #require(Bundle.module.url(forResource: "Fixtures", withExtension: nil))
-        return folder.appending(path: name).path
-    }
-
-    static func bytes(_ name: String) throws -> [UInt8] {
-        try [UInt8](Data(contentsOf: URL(filePath: path(name))))
     }
 }

@@ -1,0 +1,81 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// What is in a directory, in an order of one's choice (R43).
+///
+/// ```swift
+/// try DirectoryListing.forEach(in: path, by: .modified, ascending: false) { item, index, stop in
+///     print(index, item.name, item.size)
+///     stop = index == 9
+/// }
+/// ```
+public enum DirectoryListing {
+    /// One file or directory.
+    public struct Item: Sendable, Hashable {
+        /// Without the directory.
+        public let name: String
+        /// The length of a file in bytes; what the file system says for others.
+        public let size: ByteCount
+        /// When its content last changed, since 1970.
+        public let modified: Duration
+        /// Whether it is a directory. Symbolic links are not followed.
+        public let isDirectory: Bool
+    }
+
+    /// What to sort by. Items that are equal in it follow by name, in the order of its bytes.
+    public enum Order: Sendable, Hashable, CaseIterable {
+        case name, size, modified
+    }
+
+    /// Everything directly in a directory. Blocks. What disappears meanwhile is left out.
+    ///
+    /// - Throws: ``FileError`` if the directory cannot be read.
+    public static func items(
+        in path: String, by order: Order = .name, ascending: Bool = true
+    ) throws(FileError) -> [Item] {
+        let items = try Directory.names(in: path).compactMap { item($0, in: path) }
+        let sorted = items.sorted { one, other in
+            switch order {
+            case .name: break
+            case .size where one.size != other.size: return one.size < other.size
+            case .modified where one.modified != other.modified: return one.modified < other.modified
+            case .size, .modified: break
+            }
+            return one.name.utf8.lexicographicallyPrecedes(other.name.utf8)
+        }
+        return ascending ? sorted : sorted.reversed()
+    }
+
+    /// Calls a body with each item and its index, until it sets `stop`. Blocks.
+    ///
+    /// - Throws: ``FileError`` if the directory cannot be read, and what the body throws.
+    public static func forEach(
+        in path: String, by order: Order = .name, ascending: Bool = true,
+        _ body: (_ item: Item, _ index: Int, _ stop: inout Bool) throws -> Void
+    ) throws {
+        var stop = false
+        for (index, item) in try items(in: path, by: order, ascending: ascending).enumerated() {
+            try body(item, index, &stop)
+            if stop { return }
+        }
+    }
+
+    private static func item(_ name: String, in directory: String) -> Item? {
+        var status = stat()
+        guard lstat(FilePath.join(directory, name), &status) == 0 else { return nil }
+        #if canImport(Darwin)
+        let changed = status.st_mtimespec
+        #else
+        let changed = status.st_mtim
+        #endif
+        return Item(
+            name: name, size: ByteCount(Int(status.st_size)),
+            modified: .seconds(Int64(changed.tv_sec)) + .nanoseconds(Int64(changed.tv_nsec)),
+            isDirectory: status.st_mode & S_IFMT == S_IFDIR)
+    }
+}
