@@ -12,6 +12,7 @@ let package = Package(
     products: [
         .library(name: "Vitrine", targets: ["Vitrine"]),
         .library(name: "VitrineCore", targets: ["VitrineCore"]),
+        .library(name: "VitrineDatabase", targets: ["VitrineDatabase"]),
         .library(name: "VitrineImaging", targets: ["VitrineImaging"]),
         .executable(name: "vitrine", targets: ["VitrineCommand"]),
         .executable(name: "vitrine-worker", targets: ["VitrineWorker"]),
@@ -42,6 +43,7 @@ let package = Package(
             ],
             swiftSettings: swift
         ),
+        .target(name: "VitrineDatabase", dependencies: ["VitrineCore", "CSQLite"], swiftSettings: swift),
         .target(
             name: "VitrineImaging",
             dependencies: [
@@ -75,6 +77,10 @@ let package = Package(
         .target(name: "CVips", dependencies: ["SystemVips"], cSettings: c),
         .target(name: "CJXL", dependencies: ["SystemJXL"], cSettings: c),
         .target(name: "CSandbox", cSettings: c),
+        .target(name: "CSQLite", dependencies: ["SystemSQLite"], cSettings: c),
+        .systemLibrary(
+            name: "SystemSQLite", path: "Sources/SystemLibraries/SQLite", pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
         .systemLibrary(
             name: "SystemJPEG", path: "Sources/SystemLibraries/JPEG", pkgConfig: "libjpeg",
             providers: [.apt(["libjpeg62-turbo-dev"]), .brew(["jpeg-turbo"])]),
@@ -100,6 +106,7 @@ let package = Package(
             name: "WorkerTestHost", dependencies: ["VitrineImaging"], path: "Tests/WorkerTestHost",
             swiftSettings: swift),
         .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore", "TestSupport"], swiftSettings: swift),
+        .testTarget(name: "VitrineDatabaseTests", dependencies: ["VitrineDatabase", "TestSupport"], swiftSettings: swift),
         .testTarget(
             name: "VitrineImagingTests",
             dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],
