@@ -13,6 +13,7 @@ let package = Package(
         .library(name: "Vitrine", targets: ["Vitrine"]),
         .library(name: "VitrineCore", targets: ["VitrineCore"]),
         .library(name: "VitrineDatabase", targets: ["VitrineDatabase"]),
+        .library(name: "VitrineCache", targets: ["VitrineCache"]),
         .library(name: "VitrineImaging", targets: ["VitrineImaging"]),
         .executable(name: "vitrine", targets: ["VitrineCommand"]),
         .executable(name: "vitrine-worker", targets: ["VitrineWorker"]),
@@ -29,11 +30,12 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     ],
     targets: [
         .target(
             name: "Vitrine",
-            dependencies: ["VitrineCore", "VitrineImaging"],
+            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging"],
             swiftSettings: swift),
         .target(
             name: "VitrineCore",
@@ -44,6 +46,11 @@ let package = Package(
             swiftSettings: swift
         ),
         .target(name: "VitrineDatabase", dependencies: ["VitrineCore", "CSQLite"], swiftSettings: swift),
+        .target(
+            name: "VitrineCache",
+            dependencies: ["VitrineCore", "VitrineDatabase", .product(name: "Metrics", package: "swift-metrics")],
+            swiftSettings: swift
+        ),
         .target(
             name: "VitrineImaging",
             dependencies: [
@@ -59,7 +66,7 @@ let package = Package(
         .executableTarget(
             name: "VitrineCommand",
             dependencies: [
-                "VitrineCore", "VitrineImaging",
+                "VitrineCore", "VitrineCache", "VitrineImaging",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swift
@@ -107,6 +114,7 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineDatabaseTests", dependencies: ["VitrineDatabase", "TestSupport"], swiftSettings: swift),
+        .testTarget(name: "VitrineCacheTests", dependencies: ["VitrineCache", "TestSupport"], swiftSettings: swift),
         .testTarget(
             name: "VitrineImagingTests",
             dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],
