@@ -1,0 +1,265 @@
+import VitrineCore
+import VitrineDatabase
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Opening, replacing and giving up generations.
+extension DiskEngine {
+    /// The generation in use for reading; nil if there is none and none may be made.
+    func generation() throws(CacheError) -> Generation? {
+        let time = Self.coarseTime()
+        let (known, isDue) = state.withLock { ($0.generation, time &- $0.checked >= Self.checkInterval) }
+        if let known {
+            guard isDue else { return known }
+            if isCurrent(known) {
+                state.withLock { $0.checked = time }
+                return known
+            }
+            lose(known)
+        }
+        return try open()
+    }
+
+    /// Whether a generation is the one that the link names.
+    func isCurrent(_ generation: Generation) -> Bool {
+        do throws(FileError) { return try layout.currentGeneration() == generation.name } catch { return false }
+    }
+
+    static func coarseTime() -> Int64 {
+        var time = timespec()
+        #if canImport(Darwin)
+        clock_gettime(CLOCK_MONOTONIC_RAW_APPROX, &time)
+        #else
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+        #endif
+        return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
+
+    /// Gives a generation up; the next use opens the one in its place.
+    func lose(_ generation: Generation) {
+        let writer = state.withLock { state -> DiskWriter? in
+            guard state.generation === generation else { return nil }
+            defer { state.writer = nil }
+            state.generation = nil
+            return state.writer
+        }
+        generation.retire()
+        withExtendedLifetime(writer) {}
+    }
+
+    /// Opens the generation in use, or makes one.
+    private func open() throws(CacheError) -> Generation? {
+        if !state.withLock({ $0.isReadOnly }) {
+            do throws(CacheError) {
+                return try withProcessLock { _ throws(CacheError) in
+                    if let generation = state.withLock({ $0.generation }) { return generation }
+                    return try openLocked().0
+                }
+            } catch {
+                guard error.isLackOfPermission else { throw error }
+                log.info("disk cache is read only", metadata: ["error": "\(error)"])
+                state.withLock { $0.isReadOnly = true }
+            }
+        }
+        return try openReadOnly()
+    }
+
+    private func openReadOnly() throws(CacheError) -> Generation? {
+        do {
+            guard let name = try layout.currentGeneration() else { return nil }
+            let generation = try Generation(name: name, path: layout.generation(name), isReadOnly: true)
+            // Whether it can be read at all is found out here.
+            generation.giveBack(try generation.takeReader())
+            state.withLock { state in
+                state.generation = generation
+                state.checked = Self.coarseTime()
+            }
+            return generation
+        } catch FileError.notFound {
+            return nil
+        } catch {
+            throw Self.error(error, path: layout.root)
+        }
+    }
+
+    /// Runs a body while no other process, and no other thread of this one, opens or changes the cache.
+    func withProcessLock<Result>(
+        _ body: (ProcessLock) throws(CacheError) -> Result
+    ) throws(CacheError) -> Result {
+        // The lock lends a value that may be of any kind; the body's result is carried out beside it.
+        var result: Swift.Result<Result, CacheError>?
+        locking.withLock { held in
+            do throws(FileError) {
+                if held?.isCurrent != true {
+                    held = nil
+                    try Directory.create(layout.root)
+                    held = try ProcessLock(directory: layout.root)
+                }
+                guard let lock = held else { return }
+                try lock.acquire()
+                defer { lock.release() }
+                result = Swift.Result { () throws(CacheError) in try body(lock) }
+            } catch {
+                result = .failure(.file(error))
+            }
+        }
+        guard let result else { throw .file(.notFound(path: layout.root)) }
+        return try result.get()
+    }
+
+    /// The writer of the generation in use. The caller holds the process lock.
+    func writerLocked() throws(CacheError) -> DiskWriter {
+        let (known, writer) = state.withLock { ($0.generation, $0.writer) }
+        if let known, let writer, isCurrent(known) {
+            switch known.watch.check() {
+            case .intact:
+                guard known.watch.hasHeader else {
+                    return try replaceLocked(known, because: "its header was overwritten").1
+                }
+                return writer
+            case .deleted: break
+            case .cut: return try replaceLocked(known, because: "its database was cut").1
+            }
+        }
+        if let known { lose(known) }
+        return try openLocked().1
+    }
+
+    /// Opens the generation in use, or makes one. The caller holds the process lock.
+    private func openLocked() throws(CacheError) -> (Generation, DiskWriter) {
+        do {
+            guard let name = try layout.currentGeneration(),
+                FileTree.exists(layout.generation(name) + "/" + DiskLayout.databaseName)
+            else { return try createLocked() }
+            do {
+                let generation = try Generation(name: name, path: layout.generation(name), isReadOnly: false)
+                let writer = try DiskWriter(
+                    generation: generation, eviction: configuration.eviction, version: configuration.version)
+                guard try accepts(writer) else {
+                    log.notice("disk cache of another application version is emptied")
+                    return try createLocked()
+                }
+                use(generation, writer)
+                clearOthers(than: name)
+                // Another program, or this one earlier, may have had a larger capacity (R36).
+                let capacity = limit.load(ordering: .relaxed)
+                if try bytes(in: generation) > capacity { try writer.shrink(to: capacity, now: now) }
+                return (generation, writer)
+            } catch let error as DatabaseError where error.isDamage {
+                let generation = try Generation(name: name, path: layout.generation(name), isReadOnly: false)
+                return try replaceLocked(generation, because: error.description)
+            }
+        } catch {
+            throw Self.error(error, path: layout.root)
+        }
+    }
+
+    private func bytes(in generation: Generation) throws(DatabaseError) -> Int {
+        let reader = try generation.takeReader()
+        defer { generation.giveBack(reader) }
+        return try reader.totals().bytes
+    }
+
+    /// Whether the entries may be used by this version of the application (R49).
+    private func accepts(_ writer: DiskWriter) throws(DatabaseError) -> Bool {
+        guard let version = configuration.version else { return true }
+        let found = try writer.version()
+        if found == version { return true }
+        guard let found, configuration.compatibleVersions.contains(found) else { return false }
+        try writer.setVersion(version)
+        return true
+    }
+
+    /// Makes an empty generation and puts it in the place of the one in use. The caller holds the process lock.
+    ///
+    /// - Parameter fill: Called before anybody sees it.
+    func createLocked(
+        fill: (DiskWriter) -> Void = { _ in }
+    ) throws(CacheError) -> (Generation, DiskWriter) {
+        do {
+            try? Directories.tagCacheDirectory(layout.directory)
+            let name = DiskLayout.newGenerationName()
+            let path = layout.generation(name)
+            try Directory.create(path + "/files")
+            let generation = try Generation(name: name, path: path, isReadOnly: false)
+            let writer = try DiskWriter(
+                generation: generation, eviction: configuration.eviction, version: configuration.version)
+            fill(writer)
+            try layout.setCurrent(name)
+            use(generation, writer)
+            clearOthers(than: name)
+            return (generation, writer)
+        } catch {
+            throw Self.error(error, path: layout.root)
+        }
+    }
+
+    /// Puts a generation in the place of a damaged one, with what is whole in it, unless another process has. The
+    /// caller holds the process lock.
+    func replaceLocked(
+        _ generation: Generation, because reason: String
+    ) throws(CacheError) -> (Generation, DiskWriter) {
+        lose(generation)
+        guard isCurrent(generation) else { return try openLocked() }
+        counters.add { $0.recoveries += 1 }
+        return try createLocked { writer in
+            var saved = 0
+            // A damaged database may fail in any way; then the new one is empty.
+            try? writer.transaction {
+                var salvage = try Salvage(from: generation, to: writer)
+                salvage.run(capacity: limit.load(ordering: .relaxed))
+                saved = salvage.saved
+            }
+            log.error(
+                "disk cache was damaged; what is whole was taken over",
+                metadata: ["reason": "\(reason)", "entries": "\(saved)"])
+        }
+    }
+
+    /// The same for a reader that found the damage.
+    func recover(_ generation: Generation, because reason: String) throws(CacheError) {
+        lose(generation)
+        guard !state.withLock({ $0.isReadOnly }) else { return }
+        try withProcessLock { _ throws(CacheError) in
+            if isCurrent(generation) { _ = try replaceLocked(generation, because: reason) }
+        }
+    }
+
+    private func use(_ generation: Generation, _ writer: DiskWriter) {
+        let earlier = state.withLock { state -> (Generation?, DiskWriter?) in
+            let earlier = (state.generation, state.writer)
+            state.generation = generation
+            state.writer = writer
+            state.checked = Self.coarseTime()
+            return earlier
+        }
+        earlier.0?.retire()
+    }
+
+    /// Deletes the generations that are not in use, in the background. Processes that still read one keep their files
+    /// open and notice.
+    private func clearOthers(than name: String) {
+        let paths = layout.otherGenerations(than: name).map { layout.generation($0) }
+        guard !paths.isEmpty else { return }
+        BlockingExecutor.shared.submit {
+            for path in paths { FileTree.remove(path) }
+        }
+    }
+}
+
+extension CacheError {
+    /// Whether the cause is that this process may not write here.
+    var isLackOfPermission: Bool {
+        switch self {
+        case .file(.notPermitted): true
+        case .database(let error): error.reason == .readOnly && !error.isDamage
+        default: false
+        }
+    }
+}

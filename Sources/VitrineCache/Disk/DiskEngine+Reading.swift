@@ -1,0 +1,209 @@
+import VitrineCore
+import VitrineDatabase
+
+/// Lookups, on the caller's thread.
+extension DiskEngine {
+    /// How often a lookup begins anew when the files are replaced under it.
+    private static let attempts = 3
+
+    func entry(forKey key: CacheKey, includingExpired: Bool) throws(CacheError) -> DiskCache.Entry? {
+        guard let row = try row(forKey: key, includingExpired: includingExpired) else { return nil }
+        return DiskCache.Entry(
+            key: key, bytes: row.body, created: .nanoseconds(row.created),
+            expires: row.expires.map { .nanoseconds($0) }, isExpired: isExpired(row, now), tag: row.tag)
+    }
+
+    func bytes(forKey key: CacheKey) throws(CacheError) -> [UInt8]? {
+        try row(forKey: key, includingExpired: false)?.body
+    }
+
+    /// Looks up, checks expiry, counts and records the use.
+    private func row(forKey key: CacheKey, includingExpired: Bool) throws(CacheError) -> DiskReader.Row? {
+        guard let row = try lookUp(key) else {
+            counters.miss()
+            return nil
+        }
+        let now = now
+        guard includingExpired || !isExpired(row, now) else {
+            counters.miss()
+            return nil
+        }
+        counters.hit()
+        let isSaturated = row.hits >= 15 && configuration.eviction == .sizeAndFrequency
+        if !isSaturated || now &- row.used > HitRecorder.useInterval {
+            record(Int64(bitPattern: key.hash), stored: row.hits, used: row.used, now)
+        }
+        return row
+    }
+
+    /// An entry whose creation lies in the future counts as created now: the clock has gone back.
+    private func isExpired(_ row: DiskReader.Row, _ now: Int64) -> Bool {
+        guard let expires = row.expires else { return false }
+        return expires <= now && row.created <= now
+    }
+
+    /// Records a use without reading.
+    func touch(_ key: CacheKey) { record(Int64(bitPattern: key.hash), stored: 1, used: 0, now) }
+
+    private func record(_ id: Int64, stored: Int, used: Int64, _ now: Int64) {
+        guard hits.record(id, stored: stored, used: used, now: now), !state.withLock({ $0.isReadOnly }) else { return }
+        onWriter { engine in engine.writeHits() }
+    }
+
+    /// The queue first, then the disk.
+    private func lookUp(_ key: CacheKey) throws(CacheError) -> DiskReader.Row? {
+        var patch: Patch?
+        switch queue.pending(key) {
+        case nil: break
+        case .put(let put): return pendingRow(put)
+        case .remove: return nil
+        case .patch(let pending): patch = pending
+        }
+        let found = try withReader(of: key) { (reader) throws(DatabaseError) in try reader.read(key) }
+        switch found {
+        case .none: return nil
+        case .nothing:
+            makeFilter()
+            return nil
+        case .row(let row): return patch.map { applied($0, to: row) } ?? row
+        case .damaged:
+            // A large body's file is replaced before its row is: look again before calling it damaged.
+            let again = try withReader { (reader) throws(DatabaseError) in try reader.read(key) }
+            if case .row(let row) = again { return patch.map { applied($0, to: row) } ?? row }
+            if case .damaged = again { suspect(key) }
+            return nil
+        }
+    }
+
+    private func pendingRow(_ put: Put) -> DiskReader.Row? {
+        // Bytes that cannot be made are reported by the writer.
+        guard let bytes = try? put.body.bytes() else { return nil }
+        return DiskReader.Row(
+            body: bytes, size: bytes.count, created: put.created, expires: put.expires, used: put.created, hits: 1,
+            tag: put.tag, isFile: bytes.count > configuration.inlineLimit.bytes)
+    }
+
+    private func applied(_ patch: Patch, to row: DiskReader.Row) -> DiskReader.Row {
+        var row = row
+        row.created = patch.created ?? row.created
+        if let expires = patch.expires { row.expires = expires }
+        row.tag = patch.tag ?? row.tag
+        return row
+    }
+
+    /// Has the writer look at an entry that did not fit its checksum, and remove it if it still does not.
+    private func suspect(_ key: CacheKey) {
+        guard !state.withLock({ $0.isReadOnly }) else { return }
+        onWriter { engine in engine.removeIfDamaged([key]) }
+    }
+
+    /// Runs a body with a connection; nil if there is no cache. Begins anew when the files are replaced meanwhile.
+    ///
+    /// - Parameter key: The only one that is looked up: nil as well if it certainly has no entry.
+    func withReader<Result>(
+        of key: CacheKey? = nil, _ body: (DiskReader) throws(DatabaseError) -> Result
+    ) throws(CacheError) -> Result? {
+        var last: CacheError?
+        for _ in 0..<Self.attempts {
+            guard let generation = try generation() else { return nil }
+            switch generation.watch.check() {
+            case .intact:
+                if let key, let version = generation.watch.version,
+                    generation.filter.excludes(Int64(bitPattern: key.hash), in: version)
+                {
+                    return nil
+                }
+            case .deleted:
+                lose(generation)
+                continue
+            case .cut:
+                try recover(generation, because: "its database was cut")
+                continue
+            }
+            do throws(DatabaseError) {
+                let reader = try generation.takeReader()
+                let result = try body(reader)
+                generation.giveBack(reader)
+                return result
+            } catch {
+                // The connection that failed is closed.
+                last = .database(error)
+                switch error.reason {
+                case _ where error.isDamage: try recover(generation, because: error.description)
+                case .cannotOpen, .inputOutput, .readOnly: lose(generation)
+                default: throw .database(error)
+                }
+            }
+        }
+        if let last { throw last }
+        return nil
+    }
+
+    /// A miss had to ask the database: sees to it, in the background, that later ones need not.
+    private func makeFilter() {
+        guard let generation = state.withLock({ $0.generation }), let version = generation.watch.version,
+            generation.filter.beginMaking(in: version, time: Self.coarseTime())
+        else { return }
+        BlockingExecutor.shared.submit {
+            guard generation.watch.check() == .intact, let reader = try? generation.takeReader(),
+                let ids = try? reader.identifiers(limit: EntryFilter.countLimit)
+            else { return generation.filter.cancelMaking() }
+            generation.giveBack(reader)
+            guard generation.watch.check() == .intact, let now = generation.watch.version else {
+                return generation.filter.cancelMaking()
+            }
+            generation.filter.finishMaking(ids, in: now)
+        }
+    }
+
+    // MARK: Without bodies
+
+    func info(forKey key: CacheKey) throws(CacheError) -> DiskCache.EntryInfo? {
+        var patch: Patch?
+        switch queue.pending(key) {
+        case nil: break
+        case .put(let put): return pendingRow(put).map { info(key, $0) }
+        case .remove: return nil
+        case .patch(let pending): patch = pending
+        }
+        let found = try withReader(of: key) { (reader) throws(DatabaseError) in try reader.info(key) }
+        guard let row = found ?? nil else {
+            return nil
+        }
+        return info(key, patch.map { applied($0, to: row) } ?? row)
+    }
+
+    private func info(_ key: CacheKey, _ row: DiskReader.Row) -> DiskCache.EntryInfo {
+        let now = now
+        return DiskCache.EntryInfo(
+            key: key, size: ByteCount(row.size), created: .nanoseconds(row.created),
+            lastAccess: .nanoseconds(min(row.used, max(now, row.created))),
+            expires: row.expires.map { .nanoseconds($0) }, isExpired: isExpired(row, now), hits: row.hits,
+            tag: row.tag, isFile: row.isFile)
+    }
+
+    func entries(after key: CacheKey?, limit: Int) throws(CacheError) -> [DiskCache.EntryInfo] {
+        try settle()
+        let after = key.map { Int64(bitPattern: $0.hash) }
+        let rows = try withReader { (reader) throws(DatabaseError) in try reader.rows(after: after, limit: limit) }
+        return (rows ?? []).map { info($0.key, $0.row) }
+    }
+
+    func totals() throws(CacheError) -> (bytes: Int, count: Int) {
+        try settle()
+        let totals = try withReader { (reader) throws(DatabaseError) in try reader.totals() }
+        // No directory yet: nothing is stored, which is known.
+        sizes.send(totals?.bytes ?? 0)
+        return totals ?? (0, 0)
+    }
+
+    func sizeUpdates() -> AsyncStream<ByteCount?> {
+        if !sizes.isKnown {
+            onWriter { engine in
+                let totals = Result { try engine.withReader { (reader) throws(DatabaseError) in try reader.totals() } }
+                if case .success(let totals) = totals { engine.sizes.send(totals?.bytes ?? 0) }
+            }
+        }
+        return sizes.stream()
+    }
+}

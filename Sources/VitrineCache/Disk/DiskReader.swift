@@ -1,0 +1,245 @@
+import VitrineCore
+import VitrineDatabase
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A connection for reading one generation.
+///
+/// Unchecked: a C-handle type. Whoever takes it from the pool has it alone.
+final class DiskReader: @unchecked Sendable {
+    /// What a lookup found.
+    enum Found {
+        case nothing
+        case row(Row)
+        /// The entry does not fit its checksum.
+        case damaged
+    }
+
+    /// An entry's row, and its body if that was wanted.
+    struct Row {
+        var body: [UInt8] = []
+        var size = 0
+        var created: Int64 = 0
+        var expires: Int64?
+        var used: Int64 = 0
+        var hits = 0
+        var tag: [UInt8] = []
+        var isFile = false
+    }
+
+    /// SQLite's own upper limit for mapped bytes (SQLITE_MAX_MMAP_SIZE).
+    private static let mappedBytes = 0x7fff_0000
+    private static let columns = "e.key,e.size,e.created,e.expires,e.used,e.hits,e.tag,e.sum,e.body"
+
+    /// The watch must outlive the connection.
+    private let watch: FileWatch
+    private let path: String
+    private var core: Core?
+    /// The state of the database that the open transaction began in or before; nil if none is open.
+    private var snapshot: FileWatch.ReadState?
+    /// When it was last used, in coarse nanoseconds; set by the pool.
+    var lastUse: Int64 = 0
+
+    private struct Core {
+        let database: Database
+        let select: Statement
+        let bodies: Blob
+    }
+
+    init(generation: Generation) throws(DatabaseError) {
+        watch = generation.watch
+        path = generation.path
+        var options = Database.Options()
+        options.isReadOnly = true
+        options.mappedBytes = Self.mappedBytes
+        options.cacheBytes = 256 << 10
+        let database = try generation.openForReading(options)
+        do throws(DatabaseError) {
+            core = Core(
+                database: database,
+                select: try database.prepare("SELECT \(Self.columns) FROM entry e WHERE e.id=?"),
+                bodies: Blob(database, table: "body", column: "data"))
+        } catch {
+            throw error.blamingSchema
+        }
+    }
+
+    deinit { core = nil }
+
+    // MARK: The transaction
+
+    /// Whether a read transaction is open.
+    var isHolding: Bool { snapshot != nil }
+
+    /// Sees to it that the newest state of the database is read.
+    ///
+    /// The transaction stays open from one read to the next as long as nobody commits or moves the log into the file:
+    /// taking and releasing SQLite's locks would cost more than the lookup. A moved log ends it too, so that the log
+    /// can begin anew. The state is read before the transaction begins: what changes in between ends it next time.
+    private func enter() throws(DatabaseError) {
+        let state = watch.readState
+        if let snapshot, snapshot == state { return }
+        leave()
+        guard let state, let database = core?.database else { return }
+        try database.beginTransaction(.deferred)
+        snapshot = state
+    }
+
+    /// Ends the transaction, which would else hold back the log.
+    func leave() {
+        guard let core, snapshot != nil else { return }
+        core.select.reset()
+        core.bodies.close()
+        core.database.rollbackTransaction()
+        snapshot = nil
+    }
+
+    // MARK: With bodies
+
+    /// Reads an entry and compares it with its checksum.
+    func read(_ key: CacheKey) throws(DatabaseError) -> Found {
+        guard let core else { return .nothing }
+        try enter()
+        // Without a watched state the body's handle must not keep the transaction open.
+        defer { if snapshot == nil { core.bodies.close() } }
+        let select = core.select, id = Int64(bitPattern: key.hash)
+        select.bind(id, at: 1)
+        guard try select.step() else { return .nothing }
+        defer { select.reset() }
+        var row = Row()
+        let seal = EntrySum.withBytes(of: key) { key -> UInt64? in
+            select.withBytes(at: 0) { stored in
+                guard stored.count == key.count else { return nil }
+                if let a = stored.baseAddress, let b = key.baseAddress, memcmp(a, b, key.count) != 0 { return nil }
+                return fill(&row, select, key: key)
+            }
+        }
+        // Another key with the same hash.
+        guard let seal else { return .nothing }
+        let sum = UInt64(bitPattern: select.integer(at: 7)) ^ seal
+        if row.isFile { return try readFile(id, row, sum) }
+        guard try readBody(select.integer(at: 8), of: id, &row, sum) else { return .damaged }
+        return .row(row)
+    }
+
+    /// Reads a body into the row.
+    ///
+    /// - Returns: Whether it is what was stored.
+    private func readBody(
+        _ number: Int64, of id: Int64, _ row: inout Row, _ sum: UInt64
+    ) throws(DatabaseError) -> Bool {
+        guard let bodies = core?.bodies, try bodies.open(row: number) == row.size else { return false }
+        var failure: DatabaseError?
+        let size = row.size
+        row.body = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            do throws(DatabaseError) {
+                // The array may have taken more room than was asked for.
+                try bodies.read(into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: size))
+                count = size
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return row.body.withUnsafeBytes { EntrySum.body($0, id: id) } == sum
+    }
+
+    private func readFile(_ id: Int64, _ row: Row, _ sum: UInt64) throws(DatabaseError) -> Found {
+        var row = row
+        guard let body = BodyFile.read(path + "/files/" + DiskLayout.fileName(id), size: row.size),
+            body.withUnsafeBytes({ EntrySum.body($0, id: id) }) == sum
+        else { return .damaged }
+        row.body = body
+        return .row(row)
+    }
+
+    private func fill(_ row: inout Row, _ select: Statement, key: UnsafeRawBufferPointer) -> UInt64 {
+        row.size = Int(select.integer(at: 1))
+        row.created = select.integer(at: 2)
+        row.expires = select.integerIfPresent(at: 3)
+        row.used = select.integer(at: 4)
+        row.hits = Int(select.integer(at: 5))
+        row.isFile = select.integer(at: 8) == 0
+        return select.withBytes(at: 6) { tag in
+            if !tag.isEmpty { row.tag = [UInt8](tag) }
+            return EntrySum.seal(key: key, created: row.created, expires: row.expires, tag: tag)
+        }
+    }
+
+    // MARK: Without bodies
+
+    /// What is known about an entry.
+    func info(_ key: CacheKey) throws(DatabaseError) -> Row? {
+        try enter()
+        guard let database = core?.database else { return nil }
+        let select = try database.prepare("SELECT \(Self.columns) FROM entry e WHERE e.id=?")
+        select.bind(Int64(bitPattern: key.hash), at: 1)
+        guard try select.step() else { return nil }
+        var row = Row()
+        let isSame = EntrySum.withBytes(of: key) { key in
+            select.withBytes(at: 0) { stored in
+                let isSame = stored.elementsEqual(key)
+                if isSame { _ = fill(&row, select, key: key) }
+                return isSame
+            }
+        }
+        return isSame ? row : nil
+    }
+
+    /// A page of entries by their identifiers.
+    func rows(after id: Int64?, limit: Int) throws(DatabaseError) -> [(key: CacheKey, row: Row)] {
+        leave()
+        guard let database = core?.database, limit > 0 else { return [] }
+        let select = try database.prepare(
+            """
+            SELECT \(Self.columns) FROM entry e \(id == nil ? "WHERE ?1 IS NULL" : "WHERE e.id>?1")
+            ORDER BY e.id LIMIT ?2
+            """)
+        select.bind(id, at: 1)
+        select.bind(limit, at: 2)
+        var rows: [(key: CacheKey, row: Row)] = []
+        while try select.step() {
+            var row = Row()
+            let key = select.withBytes(at: 0) { stored in
+                _ = fill(&row, select, key: stored)
+                return CacheKey(identity: String(decoding: stored, as: UTF8.self))
+            }
+            rows.append((key, row))
+        }
+        return rows
+    }
+
+    /// What all entries count, and how many there are.
+    func totals() throws(DatabaseError) -> (bytes: Int, count: Int) {
+        leave()
+        guard let database = core?.database else { return (0, 0) }
+        let select = try database.prepare("SELECT bytes,count FROM meta WHERE id=1")
+        guard try select.step() else { return (0, 0) }
+        return (Int(select.integer(at: 0)), Int(select.integer(at: 1)))
+    }
+
+    /// All identifiers, in no order; nil if there are more than that.
+    func identifiers(limit: Int) throws(DatabaseError) -> [Int64]? {
+        leave()
+        guard let database = core?.database else { return nil }
+        let select = try database.prepare("SELECT id FROM entry")
+        var ids: [Int64] = []
+        while try select.step() {
+            guard ids.count < limit else { return nil }
+            ids.append(select.integer(at: 0))
+        }
+        return ids
+    }
+
+    /// What SQLite finds wrong with the file. Reads all of it.
+    func findDamage() throws(DatabaseError) -> [String] {
+        leave()
+        return try core?.database.findDamage() ?? []
+    }
+}

@@ -1,0 +1,195 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+import Synchronization
+import VitrineCore
+
+/// Notices that a database's files were cut or deleted while they are open, before SQLite reads them through the
+/// address
+/// space: what is missing there would end the process (SIGBUS).
+///
+/// It holds descriptors of its own. Closing a descriptor of a file gives up all of the process's POSIX locks on it,
+/// SQLite's among them (fcntl(2)); so the descriptors are shared by all watches of one file in the process, and closed
+/// when the last watch goes. A watch is taken before a connection is opened and kept until it is closed.
+final class FileWatch: Sendable {
+    /// What has become of the files.
+    enum State {
+        case intact
+        /// The file is no longer in any directory.
+        case deleted
+        /// Something was cut off.
+        case cut
+    }
+
+    private struct Identity: Hashable {
+        let device: UInt64
+        let file: UInt64
+
+        init(_ status: stat) {
+            device = UInt64(truncatingIfNeeded: status.st_dev)
+            file = UInt64(truncatingIfNeeded: status.st_ino)
+        }
+    }
+
+    /// The descriptors of one file.
+    private struct Shared {
+        var descriptor: Int32
+        var users: Int
+        var indexes: [Int32] = []
+    }
+
+    private static let registry = Mutex<[Identity: Shared]>([:])
+
+    let path: String
+    private let identity: Identity
+    private let descriptor: Int32
+    private let index = Atomic<Int32>(-1)
+    private let size = Atomic<Int>(0)
+    private let indexSize = Atomic<Int>(0)
+    /// The address of the index's header as this object maps it; 0 for none.
+    private let header = Atomic<UInt>(0)
+    private static let headerBytes = 4096
+
+    /// Takes a watch of a database file, creating the file if it is missing.
+    init(path: String, isReadOnly: Bool) throws(FileError) {
+        self.path = path
+        let taken = Self.registry.withLock { registry -> Result<(Identity, Int32), FileError> in
+            var status = stat()
+            if stat(path, &status) == 0, registry[Identity(status)] != nil {
+                registry[Identity(status)]?.users += 1
+                return .success((Identity(status), registry[Identity(status)]?.descriptor ?? -1))
+            }
+            let flags = isReadOnly ? O_RDONLY : O_RDWR | O_CREAT
+            let descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
+                return .failure(FileError(operation: "open", path: path, code: errno))
+            }
+            // Another thread of this process cannot have opened it since: watches are taken under this lock.
+            registry[Identity(status), default: Shared(descriptor: descriptor, users: 0)].users += 1
+            return .success((Identity(status), descriptor))
+        }
+        (identity, descriptor) = try taken.get()
+    }
+
+    deinit {
+        if let mapped = UnsafeMutableRawPointer(bitPattern: header.load(ordering: .acquiring)) {
+            munmap(mapped, Self.headerBytes)
+        }
+        Self.registry.withLock { registry in
+            guard var shared = registry[identity] else { return }
+            shared.users -= 1
+            guard shared.users == 0 else {
+                registry[identity] = shared
+                return
+            }
+            registry[identity] = nil
+            close(shared.descriptor)
+            for index in shared.indexes { close(index) }
+        }
+    }
+
+    /// Also watches the shared index, which SQLite has made by now.
+    func watchIndex() {
+        let path = path + "-shm"
+        let found = Self.registry.withLock { registry -> Int32 in
+            var status = stat(), known = stat()
+            guard stat(path, &status) == 0, var shared = registry[identity] else { return -1 }
+            for index in shared.indexes where fstat(index, &known) == 0 && Identity(known) == Identity(status) {
+                return index
+            }
+            let index = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+            guard index >= 0 else { return -1 }
+            shared.indexes.append(index)
+            registry[identity] = shared
+            return index
+        }
+        index.store(found, ordering: .releasing)
+        guard found >= 0, header.load(ordering: .acquiring) == 0 else { return }
+        let mapped = mmap(nil, Self.headerBytes, PROT_READ, MAP_SHARED, found, 0)
+        if let mapped, mapped != MAP_FAILED { header.store(UInt(bitPattern: mapped), ordering: .releasing) }
+    }
+
+    /// What tells one state of the database from another; nil if that is not known. Only right after ``check()`` has
+    /// found the files intact.
+    ///
+    /// The bytes may change while they are read: what is then read is no state there ever was, and equal to none.
+    var version: EntryFilter.Version? {
+        guard let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else { return nil }
+        return EntryFilter.Version(words: mapped.load(as: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64).self))
+    }
+
+    /// Whether the file begins like one of this format's, or holds nothing yet. A connection that keeps what it has
+    /// read does not notice; what it wrote then would be lost with the file as soon as somebody does.
+    var hasHeader: Bool {
+        var found = [UInt8](repeating: 0, count: Self.magic.count)
+        let count = found.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+        return count < found.count || found == Self.magic
+    }
+
+    /// "SQLite format 3", pages of 4096 bytes, a write-ahead log, nothing reserved, and three constants
+    /// (https://www.sqlite.org/fileformat2.html, 1.3).
+    private static let magic = Array("SQLite format 3\0".utf8) + [0x10, 0, 2, 2, 0, 64, 32, 32]
+
+    /// What a reader that keeps a transaction open compares: the header, and how much of the log is in the file
+    /// already.
+    struct ReadState: Equatable {
+        let version: EntryFilter.Version
+        let moved: UInt64
+    }
+
+    /// What tells whether an open read transaction is still of the newest state; nil if that is not known. Only right
+    /// after ``check()`` has found the files intact.
+    ///
+    /// Behind both copies of the header stands the number of frames that were moved, and a zero
+    /// (https://www.sqlite.org/walformat.html, 2.2).
+    var readState: ReadState? {
+        guard let version, let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else {
+            return nil
+        }
+        return ReadState(version: version, moved: mapped.load(fromByteOffset: 96, as: UInt64.self))
+    }
+
+    /// Looks at the files: two fstat calls. What was cut is filled up with zeros again, so that what is still mapped
+    /// can
+    /// be read; zeros are no valid pages.
+    func check() -> State {
+        switch Self.look(descriptor, size) {
+        case .intact: break
+        case let state: return state
+        }
+        let index = index.load(ordering: .acquiring)
+        guard index >= 0 else { return .intact }
+        switch Self.look(index, indexSize) {
+        case .intact: return .intact
+        case .deleted: return .deleted
+        case .cut:
+            // Without a valid header SQLite rebuilds the index from the log (https://www.sqlite.org/walformat.html,
+            // 2.2):
+            // two copies of 48 bytes, and 40 about checkpoints and readers.
+            let zeros = [UInt8](repeating: 0, count: 136)
+            _ = zeros.withUnsafeBytes { pwrite(index, $0.baseAddress, $0.count, 0) }
+            return .intact
+        }
+    }
+
+    private static func look(_ descriptor: Int32, _ known: borrowing Atomic<Int>) -> State {
+        // Before the file is looked at: it only ever grows, so what was seen earlier is a lower bound.
+        let largest = known.load(ordering: .acquiring)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_nlink > 0 else { return .deleted }
+        let size = Int(status.st_size)
+        if size > largest { known.max(size, ordering: .acquiringAndReleasing) }
+        guard size < largest else { return .intact }
+        #if canImport(Darwin)
+        _ = ftruncate(descriptor, off_t(largest))
+        #else
+        // Unlike ftruncate it cannot cut what has grown meanwhile.
+        _ = posix_fallocate(descriptor, 0, off_t(largest))
+        #endif
+        return .cut
+    }
+}

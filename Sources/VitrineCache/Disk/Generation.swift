@@ -1,0 +1,104 @@
+import Synchronization
+import VitrineCore
+import VitrineDatabase
+
+/// One open generation: its database's connections for reading, and the watch over its files.
+final class Generation: Sendable {
+    let name: String
+    let path: String
+    let isReadOnly: Bool
+    let watch: FileWatch
+    let filter = EntryFilter()
+    private let readers = Locked<[DiskReader]>([])
+    /// Whether ``Idleness`` knows that there are open transactions.
+    private let isTended = Atomic<Bool>(false)
+    /// Connections for reading that are kept open.
+    private static let readerLimit = 8
+
+    var databasePath: String { path + "/" + DiskLayout.databaseName }
+
+    init(name: String, path: String, isReadOnly: Bool) throws(FileError) {
+        self.name = name
+        self.path = path
+        self.isReadOnly = isReadOnly
+        watch = try FileWatch(path: path + "/" + DiskLayout.databaseName, isReadOnly: isReadOnly)
+    }
+
+    /// Where a large body lies.
+    func bodyPath(_ id: Int64) -> String { path + "/files/" + DiskLayout.fileName(id) }
+
+    /// Opens the database for reading.
+    func openForReading(_ options: Database.Options) throws(DatabaseError) -> Database {
+        do throws(DatabaseError) {
+            return try Database(path: databasePath, options: options)
+        } catch {
+            // Without permission to make the index beside the database, SQLite can read it only if nothing else writes:
+            // with no log there is nobody, and all there is is in the file.
+            guard isReadOnly, error.reason == .cannotOpen || error.reason == .readOnly,
+                !FileTree.exists(databasePath + "-wal")
+            else { throw error }
+            var options = options
+            options.isImmutable = true
+            return try Database(path: databasePath, options: options)
+        }
+    }
+
+    /// Takes a reader out of the pool, or makes one.
+    func takeReader() throws(DatabaseError) -> DiskReader {
+        if let reader = readers.withLock({ $0.popLast() }) { return reader }
+        return try DiskReader(generation: self)
+    }
+
+    /// Gives a reader back.
+    func giveBack(_ reader: DiskReader) {
+        if reader.isHolding {
+            reader.lastUse = DiskEngine.coarseTime()
+            if !isTended.exchange(true, ordering: .acquiringAndReleasing) {
+                Idleness.watch { [weak self] time in self?.tend(time &- Idleness.interval) ?? false }
+            }
+        }
+        let surplus = readers.withLock { readers -> DiskReader? in
+            guard readers.count < Self.readerLimit else { return reader }
+            readers.append(reader)
+            return nil
+        }
+        // Closed outside the lock.
+        withExtendedLifetime(surplus) {}
+    }
+
+    /// Ends the open transactions of readers that nobody uses now, so that the log can be moved into the file and begin
+    /// anew.
+    ///
+    /// - Parameter time: Only of those that were not used since then, in coarse nanoseconds.
+    func release(unusedSince time: Int64 = .max) {
+        let idle = readers.withLock { readers in
+            let idle = readers.filter { $0.isHolding && $0.lastUse <= time }
+            readers.removeAll { $0.isHolding && $0.lastUse <= time }
+            return idle
+        }
+        for reader in idle {
+            reader.leave()
+            giveBack(reader)
+        }
+    }
+
+    /// Ends what was not used since then; called by ``Idleness`` until it returns false.
+    ///
+    /// - Returns: Whether there are open transactions left.
+    func tend(_ time: Int64) -> Bool {
+        // Before looking, so that a reader that is given back meanwhile starts it again.
+        isTended.store(false, ordering: .sequentiallyConsistent)
+        release(unusedSince: time)
+        guard readers.withLock({ $0.contains { $0.isHolding } }) else { return false }
+        return !isTended.exchange(true, ordering: .acquiringAndReleasing)
+    }
+
+    /// Closes the readers that nobody uses: they hold the generation, which would else never go.
+    func retire() {
+        let idle = readers.withLock { readers in
+            defer { readers = [] }
+            return readers
+        }
+        withExtendedLifetime(idle) {}
+    }
+}

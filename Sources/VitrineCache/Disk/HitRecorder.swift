@@ -1,0 +1,88 @@
+import VitrineCore
+
+/// Collects uses of entries in memory, so that a read never writes.
+///
+/// Writing one costs more than the read: each dirties another page of the table. So they are written when there are
+/// many or they are old, and only once an entry's count has doubled (it saturates at 15: at most 4 writings instead of
+/// 14); eviction asks here before it believes what is stored. In the least-recently-used order, which lives in the
+/// table alone, they are written with each batch of puts.
+final class HitRecorder: Sendable {
+    /// Uses of one entry since the last writing.
+    struct Hit {
+        var count: Int64
+        /// When it was last used, in nanoseconds since 1970.
+        var used: Int64
+        /// Orders last uses for the least-recently-used order.
+        var sequence: Int
+    }
+
+    /// Hits of so many entries are written without waiting any longer: about 2 MB.
+    static let countLimit = 32_768
+    /// So many nanoseconds after the first one they are written as well.
+    static let ageLimit: Int64 = 30_000_000_000
+    /// A last use is written again when the stored one is older, in nanoseconds.
+    static let useInterval: Int64 = 60_000_000_000
+
+    private struct State {
+        var hits: [Int64: Hit] = [:]
+        var sequence = 0
+        var oldest: Int64 = 0
+        /// Whether anything is worth writing for its age.
+        var isWorthWriting = false
+        var isDue = false
+    }
+
+    private let state = Locked(State())
+
+    /// Records a use.
+    ///
+    /// - Parameters:
+    ///   - stored: The count that is stored.
+    ///   - used: The last use that is stored, in nanoseconds since 1970.
+    ///   - now: Nanoseconds since 1970.
+    /// - Returns: Whether what was collected is to be written now; true once until it is taken.
+    func record(_ id: Int64, stored: Int, used: Int64, now: Int64) -> Bool {
+        state.withLock { state in
+            state.sequence &+= 1
+            let sequence = state.sequence
+            let count = Self.add(&state.hits[id, default: Hit(count: 0, used: now, sequence: sequence)], now, sequence)
+            if !state.isWorthWriting, count >= stored || now &- used > Self.useInterval {
+                state.isWorthWriting = true
+                state.oldest = now
+            }
+            guard !state.isDue else { return false }
+            let isOld = state.isWorthWriting && (now &- state.oldest > Self.ageLimit || now < state.oldest)
+            state.isDue = isOld || state.hits.count >= Self.countLimit
+            return state.isDue
+        }
+    }
+
+    private static func add(_ hit: inout Hit, _ now: Int64, _ sequence: Int) -> Int64 {
+        hit.count &+= 1
+        hit.used = now
+        hit.sequence = sequence
+        return hit.count
+    }
+
+    /// Whether what was collected is to be written now.
+    var isDue: Bool { state.withLock { $0.isDue } }
+
+    /// Takes what was collected.
+    func take() -> [Int64: Hit] {
+        state.withLock { state in
+            let hits = state.hits
+            state.hits = [:]
+            state.isWorthWriting = false
+            state.isDue = false
+            return hits
+        }
+    }
+
+    /// Takes the uses of one entry.
+    func take(_ id: Int64) -> Hit? {
+        state.withLock { $0.hits.isEmpty ? nil : $0.hits.removeValue(forKey: id) }
+    }
+
+    /// Gives up what was collected.
+    func drop() { _ = take() }
+}

@@ -1,0 +1,209 @@
+import Synchronization
+import VitrineCore
+
+/// What waits to be written, in order, at most one operation a key: the last one wins.
+///
+/// Reads look here first, so that a process sees its own writes at once (R25). One thread takes batches out; while it
+/// writes them they can still be seen.
+///
+/// Unchecked: a lock type. Every property but `load` is touched under `monitor` only.
+final class WriteQueue: @unchecked Sendable {
+    /// What the writing thread does next.
+    enum Work {
+        case batch([(key: CacheKey, operation: Operation)])
+        case job(@Sendable () -> Void)
+    }
+
+    /// What became of an addition.
+    enum Added {
+        /// Nothing was added.
+        case full
+        /// It waits.
+        case queued
+        /// It waits, and nobody is at work: the caller sees to it that ``take()`` is called until that gives nil.
+        case queuedFirst
+    }
+
+    private enum Item {
+        case key(CacheKey)
+        case job(@Sendable () -> Void)
+    }
+
+    /// The most operations in one transaction.
+    static let batchLimit = 64
+
+    private let monitor = Monitor()
+    private let limits: (entries: Int, bytes: Int)
+    private var order: [Item] = []
+    private var head = 0
+    private var waiting: [CacheKey: Operation] = [:]
+    private var writing: [CacheKey: Operation] = [:]
+    private var waitingBytes = 0
+    private var writingBytes = 0
+    private var isRunning = false
+    private var blockedThreads = 0
+    private var blockedTasks: [CheckedContinuation<Void, Never>] = []
+    /// Operations waiting or being written; read without the lock by every get.
+    private let load = Atomic<Int>(0)
+
+    init(entries: Int, bytes: Int) {
+        limits = (max(1, entries), max(0, bytes))
+    }
+
+    // MARK: Adding
+
+    /// Adds an operation if there is room.
+    func add(_ operation: Operation, forKey key: CacheKey) -> Added {
+        monitor.lock()
+        guard hasRoom(for: operation.heldBytes) else {
+            monitor.unlock()
+            return .full
+        }
+        insert(operation, key)
+        return startAndUnlock()
+    }
+
+    /// Adds an operation, waiting for room.
+    func addBlocking(_ operation: Operation, forKey key: CacheKey) -> Added {
+        monitor.lock()
+        while !hasRoom(for: operation.heldBytes) {
+            blockedThreads += 1
+            monitor.wait()
+            blockedThreads -= 1
+        }
+        insert(operation, key)
+        return startAndUnlock()
+    }
+
+    /// Returns when there may be room.
+    func waitForRoom(for operation: Operation) async {
+        await withCheckedContinuation { continuation in
+            monitor.lock()
+            let hasRoom = hasRoom(for: operation.heldBytes)
+            if !hasRoom { blockedTasks.append(continuation) }
+            monitor.unlock()
+            if hasRoom { continuation.resume() }
+        }
+    }
+
+    /// Adds something to do after all that was added before.
+    func add(job: @escaping @Sendable () -> Void) -> Added {
+        monitor.lock()
+        order.append(.job(job))
+        return startAndUnlock()
+    }
+
+    /// Drops all operations that are not being written. Jobs stay.
+    func dropWaiting() {
+        monitor.lock()
+        order = order[head...].filter { if case .job = $0 { true } else { false } }
+        head = 0
+        waiting = [:]
+        waitingBytes = 0
+        load.store(writing.count, ordering: .releasing)
+        wakeAndUnlock()
+    }
+
+    private func hasRoom(for bytes: Int) -> Bool {
+        let count = waiting.count + writing.count
+        return count == 0 || (count < limits.entries && waitingBytes + writingBytes + bytes <= limits.bytes)
+    }
+
+    private func insert(_ operation: Operation, _ key: CacheKey) {
+        if let earlier = waiting[key] {
+            let merged = earlier.followed(by: operation)
+            waitingBytes += merged.heldBytes - earlier.heldBytes
+            waiting[key] = merged
+        } else {
+            waiting[key] = operation
+            waitingBytes += operation.heldBytes
+            order.append(.key(key))
+            load.wrappingAdd(1, ordering: .releasing)
+        }
+    }
+
+    private func startAndUnlock() -> Added {
+        let added = isRunning ? Added.queued : .queuedFirst
+        isRunning = true
+        monitor.unlock()
+        return added
+    }
+
+    // MARK: Looking
+
+    /// What is going to happen to a key, if anything.
+    func pending(_ key: CacheKey) -> Operation? {
+        guard load.load(ordering: .acquiring) > 0 else { return nil }
+        monitor.lock()
+        defer { monitor.unlock() }
+        guard let next = waiting[key] else { return writing[key] }
+        return writing[key]?.followed(by: next) ?? next
+    }
+
+    /// Whether nothing waits.
+    var isEmpty: Bool {
+        monitor.lock()
+        defer { monitor.unlock() }
+        return head >= order.count
+    }
+
+    // MARK: Taking
+
+    /// The next work; nil if there is none, and then the caller stops.
+    func take() -> Work? {
+        monitor.lock()
+        defer { monitor.unlock() }
+        guard head < order.count else {
+            order.removeAll(keepingCapacity: true)
+            head = 0
+            isRunning = false
+            return nil
+        }
+        if case .job(let job) = order[head] {
+            advance()
+            return .job(job)
+        }
+        var batch: [(key: CacheKey, operation: Operation)] = []
+        while batch.count < Self.batchLimit, head < order.count, case .key(let key) = order[head] {
+            advance()
+            guard let operation = waiting.removeValue(forKey: key) else { continue }
+            batch.append((key, operation))
+            writing[key] = operation
+        }
+        let bytes = batch.reduce(0) { $0 + $1.operation.heldBytes }
+        waitingBytes -= bytes
+        writingBytes += bytes
+        return .batch(batch)
+    }
+
+    private func advance() {
+        order[head] = .job({})
+        head += 1
+        // Keeps the used part from growing for ever under a steady stream.
+        if head >= 512 {
+            order.removeFirst(head)
+            head = 0
+        }
+    }
+
+    /// Ends a batch: its operations are on disk, or given up.
+    func finish() {
+        monitor.lock()
+        let finished = writing
+        writing = [:]
+        writingBytes = 0
+        load.store(waiting.count, ordering: .releasing)
+        wakeAndUnlock()
+        // Bodies are released outside the lock.
+        withExtendedLifetime(finished) {}
+    }
+
+    private func wakeAndUnlock() {
+        let tasks = blockedTasks
+        let wakes = blockedThreads > 0
+        blockedTasks = []
+        monitor.unlock()
+        if wakes { monitor.broadcast() }
+        for task in tasks { task.resume() }
+    }
+}

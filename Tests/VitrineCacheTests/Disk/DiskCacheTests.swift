@@ -1,0 +1,220 @@
+import Foundation
+import TestSupport
+import Testing
+import VitrineCache
+import VitrineCore
+
+@Suite struct DiskCacheTests {
+    @Test func givesBackWhatWasStored() async throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache()
+        for count in [0, 1, 100, 5000, 65_536, 65_537, 300_000] {
+            let bytes = DiskFixture.bytes(count, seed: count)
+            try await cache.set(bytes, forKey: CacheKey("k\(count)"), timeToLive: .seconds(60), tag: [1, 2, 3])
+            // From the queue or from disk.
+            #expect(try await cache.bytes(forKey: CacheKey("k\(count)")) == bytes)
+            try await cache.flush()
+            let entry = try #require(try await cache.entry(forKey: CacheKey("k\(count)")))
+            #expect(entry.bytes == bytes)
+            #expect(entry.tag == [1, 2, 3])
+            #expect(entry.created == fixture.now)
+            #expect(entry.expires == fixture.now + .seconds(60))
+            #expect(!entry.isExpired)
+        }
+        #expect(try await cache.bytes(forKey: "other") == nil)
+        #expect(try await cache.count == 7)
+    }
+
+    @Test func isReadByALaterObjectAndAnotherOneAtTheSameTime() throws {
+        let fixture = try DiskFixture()
+        let first = fixture.cache().blocking, second = fixture.cache().blocking
+        try first.set([1], forKey: "a")
+        try first.flush()
+        #expect(try second.bytes(forKey: "a") == [1])
+        try second.set([2], forKey: "a")
+        try second.flush()
+        #expect(try first.bytes(forKey: "a") == [2])
+    }
+
+    @Test func aMissIsForgottenWhenAnotherObjectOrThisOneWrites() async throws {
+        let fixture = try DiskFixture()
+        let one = fixture.cache(), other = fixture.cache()
+        for i in 0..<300 {
+            let key = CacheKey("k\(i)")
+            // Misses make the filter that later ones are answered from.
+            for _ in 0..<5 { #expect(try one.blocking.bytes(forKey: key) == nil) }
+            let writer = i % 3 == 0 ? other : one
+            try writer.blocking.set([UInt8(i & 255)], forKey: key)
+            try writer.blocking.flush()
+            #expect(try one.blocking.bytes(forKey: key) == [UInt8(i & 255)])
+            #expect(try other.blocking.bytes(forKey: key) == [UInt8(i & 255)])
+        }
+        for i in 0..<300 { #expect(try await one.contains(CacheKey("k\(i)"))) }
+    }
+
+    @Test func replacesByLargerAndSmaller() throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache().blocking
+        for count in [10, 100_000, 200_000, 10, 70_000, 0, 40_000] {
+            let bytes = DiskFixture.bytes(count, seed: count)
+            try cache.set(bytes, forKey: "a")
+            try cache.flush()
+            #expect(try cache.bytes(forKey: "a") == bytes)
+            #expect(try cache.size.bytes == DiskFixture.charge(count, "a"))
+            #expect(try cache.count == 1)
+        }
+        // The file of the large bodies is gone.
+        #expect(!fixture.files.contains { $0.hasSuffix(String(CacheKey("a").hash, radix: 16)) })
+    }
+
+    @Test(arguments: [10, 100_000]) func removesOneAndLeavesOthers(count: Int) async throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache()
+        try await cache.set(DiskFixture.bytes(count), forKey: "a")
+        try await cache.set(DiskFixture.bytes(count), forKey: "b")
+        try await cache.flush()
+        await cache.remove("a")
+        await cache.remove("unknown")
+        #expect(try await cache.contains("a") == false)
+        #expect(try await cache.contains("b"))
+        try await cache.flush()
+        #expect(try await cache.bytes(forKey: "a") == nil)
+        #expect(try await cache.size.bytes == DiskFixture.charge(count, "b"))
+        #expect(FileManager.default.fileExists(atPath: cache.path(forKey: "b")) == (count > 65_536))
+        #expect(!FileManager.default.fileExists(atPath: cache.path(forKey: "a")))
+    }
+
+    @Test func removesEverythingAndGoesOn() async throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache()
+        let other = fixture.cache()
+        for i in 0..<300 { try await cache.set(DiskFixture.bytes(i * 300), forKey: CacheKey("\(i)")) }
+        try await cache.flush()
+        #expect(try await other.contains("7"))
+        try await cache.set([1], forKey: "queued")
+        try await cache.removeAll()
+        #expect(try await cache.size == .zero)
+        #expect(try await cache.bytes(forKey: "7") == nil)
+        #expect(try await cache.bytes(forKey: "queued") == nil)
+        try await cache.set([2], forKey: "7")
+        try await cache.flush()
+        #expect(try await cache.bytes(forKey: "7") == [2])
+        // The other one's files are deleted under it, or the link says so.
+        try await other.set([3], forKey: "8")
+        try await other.flush()
+        #expect(try await other.bytes(forKey: "7") == [2])
+        #expect(try await cache.count == 2)
+    }
+
+    @Test func makesBytesOnceWhenTheyAreNeeded() async throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache()
+        let counter = Counter()
+        try await cache.set(forKey: "a") {
+            counter.add(1)
+            return [7]
+        }
+        #expect(try await cache.bytes(forKey: "a") == [7])
+        try await cache.flush()
+        #expect(try await cache.bytes(forKey: "a") == [7])
+        #expect(counter.value == 1)
+    }
+
+    @Test func reportsBytesThatCannotBeMade() async throws {
+        struct Failure: Error {}
+        let fixture = try DiskFixture()
+        let cache = fixture.cache()
+        try await cache.set([1], forKey: "a")
+        try await cache.set(forKey: "a") { throw Failure() }
+        await #expect(throws: CacheError.self) { try await cache.flush() }
+        #expect(try await cache.bytes(forKey: "a") == nil)
+        #expect(cache.statistics.dropped == 1)
+        try await cache.flush()
+    }
+
+    @Test func seesItsOwnWritesAtOnce() throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache().blocking
+        for i in 0..<2000 {
+            let key = CacheKey("k\(i % 7)")
+            try cache.set([UInt8(i & 255), 1], forKey: key, tag: [UInt8(i & 255)])
+            let entry = try cache.entry(forKey: key)
+            #expect(entry?.bytes == [UInt8(i & 255), 1] && entry?.tag == [UInt8(i & 255)])
+            if i % 5 == 0 {
+                cache.remove(key)
+                #expect(try cache.bytes(forKey: key) == nil)
+            }
+            if i % 3 == 0 {
+                cache.setTag([9], forKey: key)
+                #expect(try cache.entry(forKey: key)?.tag == (i % 5 == 0 ? nil : [9]))
+            }
+        }
+    }
+
+    @Test func tellsItsSizeAsItChanges() async throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache()
+        var updates = cache.sizeUpdates.makeAsyncIterator()
+        var sizes: [Int?] = [try #require(await updates.next())?.bytes]
+        try await cache.set([1, 2, 3], forKey: "a")
+        try await cache.flush()
+        while sizes.last != .some(DiskFixture.charge(3, "a")) {
+            sizes.append(try #require(await updates.next())?.bytes)
+        }
+        #expect(sizes.first == .some(nil) || sizes.first == 0)
+    }
+
+    @Test func tagsItsDirectoryAndKeepsTheFormatInItsPath() throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache()
+        try cache.blocking.set([1], forKey: "a")
+        try cache.blocking.flush()
+        #expect(fixture.directory.read("cache/CACHEDIR.TAG")?.hasPrefix("Signature: 8a477f597d28d172789f06886806bc55") == true)
+        #expect(FileManager.default.fileExists(atPath: fixture.path + "/v1/current/cache.sqlite"))
+        #expect(cache.path(forKey: "a").hasPrefix(fixture.path + "/v1/current/files/"))
+    }
+
+    @Test func openingDoesNothingUntilTheFirstUse() throws {
+        let fixture = try DiskFixture()
+        _ = fixture.cache()
+        #expect(!FileManager.default.fileExists(atPath: fixture.path))
+    }
+
+    @Test func anotherApplicationVersionEmptiesIt() throws {
+        let fixture = try DiskFixture()
+        func cache(_ version: String?, _ compatible: [String] = []) -> DiskCache.Blocking {
+            fixture.cache {
+                $0.version = version
+                $0.compatibleVersions = compatible
+            }.blocking
+        }
+        let first = cache("1.0")
+        try first.set([1], forKey: "a")
+        try first.flush()
+        #expect(try cache("1.0").bytes(forKey: "a") == [1])
+        #expect(try cache(nil).bytes(forKey: "a") == [1])
+        #expect(try cache("1.1", ["1.0"]).bytes(forKey: "a") == [1])
+        #expect(try cache("1.1").bytes(forKey: "a") == [1])
+        #expect(try cache("2.0", ["1.0"]).bytes(forKey: "a") == nil)
+        #expect(try cache("1.1").bytes(forKey: "a") == nil)
+    }
+
+    @Test func readOnlyGivesWhatIsThereAndRefusesWrites() async throws {
+        let fixture = try DiskFixture()
+        let writer = fixture.cache()
+        try await writer.set([1], forKey: "a")
+        try await writer.set(DiskFixture.bytes(100_000), forKey: "b")
+        try await writer.flush()
+        let cache = fixture.cache { $0.isReadOnly = true }
+        #expect(try await cache.bytes(forKey: "a") == [1])
+        #expect(try await cache.bytes(forKey: "b") == DiskFixture.bytes(100_000))
+        await #expect(throws: CacheError.self) { try await cache.set([2], forKey: "a") }
+        await #expect(throws: CacheError.self) { try await cache.removeAll() }
+        await cache.remove("a")
+        await #expect(throws: CacheError.self) { try await cache.flush() }
+        #expect(try await cache.bytes(forKey: "a") == [1])
+        let empty = DiskCache(directory: fixture.directory.file("none"), configuration: .init(isReadOnly: true))
+        #expect(try await empty.bytes(forKey: "a") == nil)
+        #expect(!FileManager.default.fileExists(atPath: fixture.directory.file("none")))
+    }
+}
