@@ -1,2 +1,3 @@
+@_exported import VitrineCache
 @_exported import VitrineCore
 @_exported import VitrineImaging

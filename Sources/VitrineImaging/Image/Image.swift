@@ -80,7 +80,7 @@ public struct Image: Sendable {
     public mutating func withUnsafeMutableBytes<R, E: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(E) -> R
     ) throws(E) -> R {
-        if !isKnownUniquelyReferenced(&storage) {
+        if !PixelStorage.isWritable(&storage) {
             storage = PixelStorage(copying: UnsafeRawBufferPointer(storage.bytes))
         }
         return try body(storage.bytes)

@@ -1,11 +1,15 @@
+import Synchronization
+
 /// The memory behind an ``Image`` or a ``PixelPlane``: allocated once, freed with its last owner.
 ///
 /// Unchecked because it holds a raw pointer: the bytes are written only while a single owner can see the storage
-/// (during initialisation, or after `isKnownUniquelyReferenced` said so) and are read-only from then on.
+/// (during initialisation, or after ``isWritable(_:)`` said so) and are read-only from then on.
 public final class PixelStorage: @unchecked Sendable {
     package let bytes: UnsafeMutableRawBufferPointer
     /// Owns the bytes, unless somebody else allocated them.
     private let memory: ScratchMemory?
+    /// Whether somebody remembers the storage weakly and may bring it back, which no count of references shows.
+    private let isRemembered = Atomic<Bool>(false)
     private let release: (@Sendable (UnsafeMutableRawBufferPointer) -> Void)?
 
     /// Memory for `count` bytes, 16-byte aligned, not initialised.
@@ -40,6 +44,14 @@ public final class PixelStorage: @unchecked Sendable {
         self.bytes = bytes
         memory = nil
         self.release = release
+    }
+
+    /// Says that the storage is remembered weakly: whoever wants to write gets a copy from now on.
+    package func remember() { isRemembered.store(true, ordering: .releasing) }
+
+    /// Whether nobody else sees the storage or can come to see it.
+    static func isWritable(_ storage: inout PixelStorage) -> Bool {
+        isKnownUniquelyReferenced(&storage) && !storage.isRemembered.load(ordering: .acquiring)
     }
 
     /// Bytes held.

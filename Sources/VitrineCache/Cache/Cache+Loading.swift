@@ -1,0 +1,132 @@
+public import VitrineCore
+
+extension Cache {
+    /// The value of a key: from memory, from disk, or else loaded, transformed, stored and then given as stored (R7).
+    ///
+    /// Who asks for the same key and format meanwhile waits for the same load; the closure of the first counts. It runs
+    /// in a task of its own, which is cancelled when the last of them is.
+    ///
+    /// ```swift
+    /// let report = try await cache.value(forKey: "bremen", timeToLive: .seconds(600)) {
+    ///     try await weather.report("Bremen")
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - key: What is wanted.
+    ///   - format: In which form.
+    ///   - levels: Which levels to use (R21).
+    ///   - priority: How urgent it is.
+    ///   - timeToLive: How long a loaded value is fresh; nil for the format's or cache's default.
+    ///   - load: Makes the original value. Must not block: blocking work goes to `BlockingExecutor`.
+    /// - Throws: ``CacheError/source(key:underlying:)`` with what `load` throws,
+    ///   ``CacheError/transform(key:format:underlying:)``, ``CacheError/formatNotFound(_:)`` at once,
+    ///   ``CacheError/cancelled(key:)``. A failure of the disk only costs the stored value and is logged.
+    public func value(
+        forKey key: CacheKey, format: FormatName = .original, levels: CacheLevels = .all, priority: Priority = .normal,
+        timeToLive: Duration? = nil, orLoad load: @escaping @Sendable () async throws -> Value
+    ) async throws(CacheError) -> Value {
+        let area = try area(format)
+        if let value = memoryValue(area, key, levels: levels) { return value }
+        let source = AnySource(timeToLive: timeToLive, load)
+        return try await self.load(key, in: area, source, levels: levels, following: PrioritySource(priority))
+    }
+
+    /// The value of a fetcher's key: from memory, from disk, or else fetched (R7).
+    ///
+    /// Parameters and errors are those of ``value(forKey:format:levels:priority:timeToLive:orLoad:)``. Original bytes
+    /// that the fetcher gives are stored as they came (R77). In a format other than the original they are stored as
+    /// well, if ``CacheConfiguration/storesOriginals`` and ``Fetcher/storesOriginal`` say so, and further formats
+    /// are then made from them without asking the fetcher again.
+    public func value(
+        from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
+        priority: Priority = .normal
+    ) async throws(CacheError) -> Value {
+        let area = try area(format)
+        let key = fetcher.key
+        if let value = memoryValue(area, key, levels: levels) { return value }
+        return try await load(
+            key, in: area, AnySource(fetcher), levels: levels, following: PrioritySource(priority))
+    }
+
+    /// The value of a file (R8), whose path is the key. See ``FileFetcher``.
+    public func value(
+        fromFile path: String, format: FormatName = .original, levels: CacheLevels = .all,
+        priority: Priority = .normal
+    ) async throws(CacheError) -> Value {
+        try await value(from: FileFetcher(path: path), format: format, levels: levels, priority: priority)
+    }
+
+    // MARK: The way of a load
+
+    /// Loads, shared with all who want the same. Memory was asked before.
+    func load(
+        _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, levels: CacheLevels,
+        isRefresh: Bool = false, following priority: PrioritySource
+    ) async throws(CacheError) -> Value {
+        let levels = levels.intersection(configuration.levels)
+        let slot = area.slot(key)
+        let flightKey = FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: isRefresh)
+        do {
+            return try await loads.value(for: flightKey, following: priority) { flight in
+                let ticket = self.register.begin(slot)
+                if !isRefresh, let stored = try await self.stored(key, in: area, levels, ticket, flight.priority) {
+                    return stored
+                }
+                return try await self.produce(
+                    key, in: area, source, levels, isRefresh: isRefresh, ticket, flight.priority)
+            }
+        } catch {
+            let error = CacheError(error, key: key)
+            if configuration.servesStale, !isRefresh, !error.isCancellation,
+                let stale = await staleValue(key, in: area, levels)
+            {
+                metrics.count(.stale)
+                log.notice("Gave an expired value: \(error)", metadata: ["cache": "\(name)", "key": "\(key)"])
+                return stale
+            }
+            throw error
+        }
+    }
+
+    /// What the levels have, as it is or in a form from which it can be made.
+    private func stored(
+        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: LoadRegister.Ticket,
+        _ priority: PrioritySource
+    ) async throws -> Value? {
+        // It may have come since the caller looked, from a load that has just ended.
+        if levels.contains(.readMemory), let value = area.memory.peek(ticket.slot) { return value }
+        do throws(CacheError) {
+            if let value = try await lookUp(key, in: area, levels: levels, following: priority) { return value }
+        } catch {
+            if error.isCancellation { throw error }
+            log.warning("The disk could not be read: \(error)", metadata: ["cache": "\(name)"])
+        }
+        return try await derive(key, in: area, levels, ticket, priority)
+    }
+
+    /// Asks the source, and stores and gives what it says, transformed.
+    private func produce(
+        _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, _ levels: CacheLevels, isRefresh: Bool,
+        _ ticket: LoadRegister.Ticket, _ priority: PrioritySource
+    ) async throws -> Value {
+        let slot = original.slot(key)
+        let flightKey = FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: isRefresh)
+        let result = try await originals.value(for: flightKey, following: priority) { flight in
+            try await self.ask(source, key, levels, isRefresh: isRefresh, flight.priority)
+        }
+        let value = try await make(key, in: area, from: result, priority)
+        await store(value, key, in: area, from: result, levels, ticket)
+        return value
+    }
+
+    /// The expired value of a key, if it is still there.
+    private func staleValue(_ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels) async -> Value? {
+        if levels.contains(.readMemory), let stale = area.memory.staleValue(forKey: area.slot(key)) {
+            return stale.value
+        }
+        guard levels.contains(.readDisk) else { return nil }
+        let ticket = register.begin(area.slot(key))
+        return try? await readDisk(key, in: area, includingExpired: true, ticket)?.value
+    }
+}

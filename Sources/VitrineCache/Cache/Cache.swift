@@ -1,0 +1,202 @@
+import Logging
+public import VitrineCore
+
+/// Values under keys in two levels, memory and disk, in any number of formats, from any source.
+///
+/// ```swift
+/// let cache = Cache<String>(name: "reports")
+/// let report = try await cache.value(forKey: "bremen") { try await weather.report("Bremen") }
+/// cache["bremen"]     // memory only, at once
+/// ```
+///
+/// - **Memory is synchronous, disk is not.** Subscripts look at memory alone. Everything else is asynchronous, or says
+///   how it calls back.
+/// - **Everything is done once.** Who asks for what is being looked up, fetched or transformed shares the work; it is
+///   as urgent as the most urgent of them, and is cancelled when the last one leaves.
+/// - **What was removed stays removed**: a load that began before a value was set, removed or cleared does not put its
+///   own in the place.
+/// - **A damaged entry is a miss**: removed, logged, and made again by the source (R50).
+///
+/// Each cache has a directory of its name, in which each format has one: formats never share entries (R34). Several
+/// processes, and several caches of one name in a process, may use them at once; each has a memory level of its own.
+///
+/// The `deinit` of a value must not change the cache it leaves.
+///
+/// ## Topics
+/// ### Looking
+/// - ``subscript(_:)``
+/// - ``value(forKey:format:depth:levels:priority:)``
+/// - ``contains(_:format:at:)``
+/// - ``depth(of:format:)``
+/// ### Loading
+/// - ``value(forKey:format:levels:priority:timeToLive:orLoad:)``
+/// - ``value(from:format:levels:priority:)``
+/// - ``refresh(_:format:priority:timeToLive:orLoad:)``
+/// - ``fetch(forKey:format:depth:levels:priority:)``
+/// ### Changing
+/// - ``set(_:forKey:format:timeToLive:levels:)``
+/// - ``remove(_:format:)``
+/// - ``removeAll(levels:)``
+/// - ``expire(_:format:)``
+/// ### Formats
+/// - ``register(_:)``
+public final class Cache<Value: CacheableValue>: Sendable {
+    /// What the cache is known by; its directory is named after it.
+    public let name: String
+    /// How it was configured.
+    public let configuration: CacheConfiguration
+    /// Where its formats' directories are.
+    public let directory: String
+
+    @usableFromInline let original: FormatArea<Value>
+    @usableFromInline let hits: MemoryHitRecorder?
+    let formats: FormatTable<Value>
+    let sharedMemory: MemoryCache<MemoryKey, Value>
+    let register = LoadRegister()
+    let lookups = SingleFlight<FlightKey, Value?>()
+    let loads = SingleFlight<FlightKey, Value>()
+    let originals = SingleFlight<FlightKey, SourceResult<Value>>()
+    let transforms: WorkQueue
+    let metrics: CacheMetrics
+    let audits = SerialTurns()
+    let sizes = SizeBoard()
+    let log = Log.logger("cache")
+
+    /// A cache. Opens nothing: that happens at the first use of the disk.
+    ///
+    /// - Parameters:
+    ///   - name: Any text. Caches of one name and root share their entries on disk.
+    ///   - configuration: Places, limits and options.
+    public init(name: String, configuration: CacheConfiguration = CacheConfiguration()) {
+        self.name = name
+        self.configuration = configuration
+        directory = FilePath.join(configuration.root, FileName.name(for: name))
+        sharedMemory = Self.memory(configuration.memoryCapacity, configuration)
+        transforms = WorkQueue(limit: configuration.transformLimit ?? configuration.executor.threads)
+        metrics = CacheMetrics(cache: name)
+        hits = configuration.memoryHits == .leaveDisk ? nil : MemoryHitRecorder()
+        original = Self.area(.original, id: 0, shared: sharedMemory, directory, configuration)
+        formats = FormatTable(original: original)
+        sizes.add(original.id, original.disk)
+    }
+
+    deinit {
+        // What is queued is written by the disk levels; uses that were not passed on yet are.
+        passOnMemoryHits()
+    }
+
+    // MARK: Memory
+
+    /// The value in memory, in the original format. Setting it changes memory alone, so that it may be gone at any
+    /// time; nil removes it from memory.
+    @inlinable
+    public subscript(key: CacheKey) -> Value? {
+        get { memoryValue(original, key, levels: .all) }
+        set { setMemory(newValue, forKey: key, in: original) }
+    }
+
+    /// The value in memory in a format; nil also if the format is not registered. What is set is taken as it is,
+    /// without the format's transform, and ignored for a format that is not registered.
+    public subscript(key: CacheKey, format: FormatName) -> Value? {
+        get { formats[format].flatMap { memoryValue($0, key, levels: .all) } }
+        set { if let area = formats[format] { setMemory(newValue, forKey: key, in: area) } }
+    }
+
+    @usableFromInline
+    func memoryValue(_ area: FormatArea<Value>, _ key: CacheKey, levels: CacheLevels) -> Value? {
+        guard levels.contains(.readMemory), configuration.levels.contains(.readMemory) else { return nil }
+        let slot = area.slot(key)
+        guard let value = area.memory.value(forKey: slot) else { return nil }
+        if let full = hits?.record(slot) { passOn(full) }
+        return value
+    }
+
+    @usableFromInline
+    func setMemory(_ value: Value?, forKey key: CacheKey, in area: FormatArea<Value>) {
+        let slot = area.slot(key)
+        guard let value, configuration.levels.contains(.writeMemory) else {
+            register.change(slot) { _ = area.memory.remove(slot) }
+            return
+        }
+        let cost = value.cacheCost
+        let expires = expiry(nil, in: area)
+        register.change(slot) { _ = area.memory.set(value, forKey: slot, cost: cost, expires: expires) }
+    }
+
+    // MARK: Formats
+
+    /// Registers a format (R33). Its entries of earlier runs are there at once.
+    ///
+    /// - Returns: false if the name is taken: the format registered first stays.
+    @discardableResult
+    public func register(_ format: Format<Value>) -> Bool {
+        let area = formats.add(format.name) { id in
+            Self.area(format, id: id, shared: sharedMemory, directory, configuration)
+        }
+        guard let area else { return false }
+        sizes.add(area.id, area.disk)
+        return true
+    }
+
+    /// Forgets a format. Its entries on disk stay for who registers it again; ``removeAll(levels:)`` removes them too.
+    /// The original cannot be forgotten.
+    public func unregister(_ name: FormatName) {
+        guard let area = formats.remove(name) else { return }
+        sizes.remove(area.id)
+        register.changeAll(format: area.id) { area.clearMemory() }
+    }
+
+    /// The registered format of a name (R33).
+    public func format(_ name: FormatName) -> Format<Value>? { formats[name]?.format }
+
+    /// The names of all registered formats, the original first.
+    public var formatNames: [FormatName] { formats.all.map(\.format.name) }
+
+    /// The disk level of a format, for what only it can do; nil if the format is not registered.
+    public func disk(for format: FormatName = .original) -> DiskCache? { formats[format]?.disk }
+
+    // MARK: Parts
+
+    func area(_ name: FormatName) throws(CacheError) -> FormatArea<Value> {
+        guard let area = formats[name] else { throw .formatNotFound(name) }
+        return area
+    }
+
+    /// When what is stored now stops being fresh, since 1970.
+    func expiry(_ timeToLive: Duration?, in area: FormatArea<Value>) -> Duration? {
+        let life = timeToLive ?? area.format.timeToLive ?? configuration.timeToLive
+        return life.map { configuration.clock.now + $0 }
+    }
+
+    private static func memory(
+        _ capacity: ByteCount, _ configuration: CacheConfiguration
+    ) -> MemoryCache<MemoryKey, Value> {
+        MemoryCache(
+            .init(capacity: capacity, trimsOn: configuration.memoryPressure, clock: configuration.clock),
+            weakReference: Value.cacheReviver)
+    }
+
+    private static func area(
+        _ format: Format<Value>, id: Int, shared: MemoryCache<MemoryKey, Value>, _ directory: String,
+        _ configuration: CacheConfiguration
+    ) -> FormatArea<Value> {
+        let disk = DiskCache(
+            directory: FilePath.join(directory, FileName.name(for: format.name.rawValue)),
+            configuration: configuration.disk(capacity: format.diskCapacity))
+        let own = format.memoryCapacity.map { memory($0, configuration) }
+        return FormatArea(
+            format, id: id, memory: own ?? shared, sharesMemory: own == nil, disk: disk,
+            executor: configuration.executor)
+    }
+}
+
+extension CacheConfiguration {
+    /// A disk level's part of the configuration.
+    ///
+    /// - Parameter capacity: nil for the default.
+    package func disk(capacity: ByteCount? = nil) -> DiskCache.Configuration {
+        DiskCache.Configuration(
+            capacity: capacity ?? diskCapacity, eviction: eviction, timeToLive: nil, expiredRetention: expiredRetention,
+            version: version, compatibleVersions: compatibleVersions, clock: clock)
+    }
+}

@@ -1,0 +1,20 @@
+import VitrineCore
+
+/// A fetcher or closure without its type.
+struct AnySource<Value: CacheableValue>: Sendable {
+    let storesOriginal: Bool
+    let revalidates: Bool
+    let fetch: @Sendable (FetchContext) async throws -> Fetched<Value>
+
+    init(_ fetcher: some Fetcher<Value>) {
+        storesOriginal = fetcher.storesOriginal
+        revalidates = fetcher.revalidates
+        fetch = { try await fetcher.fetch($0) }
+    }
+
+    init(timeToLive: Duration?, _ load: @escaping @Sendable () async throws -> Value) {
+        storesOriginal = true
+        revalidates = false
+        fetch = { _ in Fetched(value: try await load(), timeToLive: timeToLive) }
+    }
+}

@@ -1,0 +1,54 @@
+public import VitrineCore
+
+/// What a fetcher found.
+public struct Fetched<Value: CacheableValue>: Sendable {
+    /// In which form it was found.
+    public enum Content: Sendable {
+        /// The value.
+        case value(Value)
+        /// The original bytes. They are decoded once, and stored as they are (R77) if they are a value.
+        case bytes([UInt8])
+        /// Both, where the fetcher had to decode anyway. The bytes are stored.
+        case both(Value, bytes: [UInt8])
+        /// The stored entry is still valid.
+        case unchanged
+    }
+
+    /// The value or its bytes.
+    public var content: Content
+    /// How long it is fresh; nil for the format's or cache's default.
+    public var timeToLive: Duration?
+    /// Anything small the fetcher wants to see again in ``FetchContext/Stored/tag``, for example validators.
+    public var tag: [UInt8]
+    /// Where it may be kept; the request may narrow this further. Default: everywhere.
+    public var levels: CacheLevels
+
+    public init(_ content: Content, timeToLive: Duration? = nil, tag: [UInt8] = [], levels: CacheLevels = .all) {
+        self.content = content
+        self.timeToLive = timeToLive
+        self.tag = tag
+        self.levels = levels
+    }
+
+    /// A value.
+    public init(value: Value, timeToLive: Duration? = nil, tag: [UInt8] = [], levels: CacheLevels = .all) {
+        self.init(.value(value), timeToLive: timeToLive, tag: tag, levels: levels)
+    }
+
+    /// Original bytes.
+    public init(bytes: [UInt8], timeToLive: Duration? = nil, tag: [UInt8] = [], levels: CacheLevels = .all) {
+        self.init(.bytes(bytes), timeToLive: timeToLive, tag: tag, levels: levels)
+    }
+
+    /// The stored entry, which is fresh again from now on. Only as the answer to a context with
+    /// ``FetchContext/stored``; without one it counts as ``CacheError/notFound(key:)``.
+    ///
+    /// - Parameter tag: Replaces the stored tag; nil keeps it.
+    public static func unchanged(timeToLive: Duration? = nil, tag: [UInt8]? = nil) -> Fetched {
+        var fetched = Fetched(.unchanged, timeToLive: timeToLive, tag: tag ?? [])
+        fetched.keepsTag = tag == nil
+        return fetched
+    }
+
+    package private(set) var keepsTag = false
+}

@@ -1,0 +1,242 @@
+import TestSupport
+import Testing
+import VitrineCache
+import VitrineCore
+
+struct CacheChangingTests {
+    @Test func setGivesTheValueAsStored() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        cache.register(Format("loud") { $0.uppercased() })
+        #expect(try await cache.set("water", forKey: "lake") == "water")
+        #expect(try await cache.set("water", forKey: "lake", format: "loud") == "WATER")
+        #expect(cache["lake"] == "water")
+        #expect(cache["lake", "loud"] == "WATER")
+
+        let told = Recorder<String>()
+        await withCheckedContinuation { continuation in
+            cache.set("rock", forKey: "hill", format: "loud") { result in
+                told.add((try? result.get()) ?? "failed")
+                continuation.resume()
+            }
+        }
+        #expect(told.all == ["ROCK"])
+    }
+
+    @Test func storingAsItIsCompletesWithinTheCall() throws {
+        let fixture = try CacheFixture<String>()
+        let told = Recorder<String>()
+        fixture.cache.set("water", forKey: "lake") { told.add((try? $0.get()) ?? "failed") }
+        #expect(told.all == ["water"])
+        #expect(fixture.cache["lake"] == "water")
+        fixture.cache.remove("lake") { told.add("removed") }
+        #expect(told.all == ["water", "removed"])
+        #expect(fixture.cache["lake"] == nil)
+    }
+
+    @Test func changesWithoutWaitingKeepTheirOrder() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        // Far more than the disk's queue takes at once.
+        for round in 0..<3000 {
+            cache.set("\(round)", forKey: CacheKey("k\(round % 7)")) { _ in }
+            if round % 11 == 10 { cache.remove(CacheKey("k\(round % 7)")) {} }
+        }
+        for key in 0..<7 { cache.set("last \(key)", forKey: CacheKey("k\(key)")) { _ in } }
+        try await cache.set("after", forKey: "k0")
+        cache.clearMemory()
+        #expect(try await cache.value(forKey: "k0") == "after")
+        for key in 1..<7 { #expect(try await cache.value(forKey: CacheKey("k\(key)")) == "last \(key)") }
+        try await cache.flush()
+        for key in 1..<7 {
+            cache.clearMemory()
+            #expect(try await cache.value(forKey: CacheKey("k\(key)")) == "last \(key)")
+        }
+    }
+
+    @Test func removingTouchesOneKeyOfOneFormat() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        cache.register(Format("loud") { $0.uppercased() })
+        try await cache.set("water", forKey: "lake")
+        try await cache.set("water", forKey: "lake", format: "loud")
+        try await cache.set("rock", forKey: "hill", format: "loud")
+        await cache.remove("lake", format: "loud")
+        for clears in [false, true] {
+            if clears { cache.clearMemory() }
+            #expect(try await cache.value(forKey: "lake") == "water")
+            #expect(try await cache.value(forKey: "lake", format: "loud") == nil)
+            #expect(try await cache.value(forKey: "hill", format: "loud") == "ROCK")
+        }
+        // Harmless.
+        await cache.remove("nothing")
+        await cache.remove("lake", format: "unknown")
+        cache.remove("lake", format: "unknown") {}
+        #expect(try await cache.value(forKey: "lake") == "water")
+
+        try await cache.set("water", forKey: "lake", format: "loud")
+        await cache.removeAll(forKey: "lake")
+        #expect(try await cache.value(forKey: "lake") == nil)
+        #expect(try await cache.value(forKey: "lake", format: "loud") == nil)
+    }
+
+    @Test func removingEverythingReachesFormatsThatAreNotRegistered() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        let other = fixture.another()
+        other.register(Format("left over"))
+        try await other.set("old", forKey: "lake", format: "left over")
+        try await other.flush()
+        try await cache.set("water", forKey: "lake")
+        #expect(await cache.storedFormats == [.original, "left over"])
+        let completed = Recorder<Bool>()
+        await withCheckedContinuation { continuation in
+            cache.removeAll { result in
+                completed.add((try? result.get()) != nil)
+                continuation.resume()
+            }
+            // Memory at once.
+            #expect(cache["lake"] == nil)
+        }
+        #expect(completed.all == [true])
+        #expect(try await cache.value(forKey: "lake") == nil)
+        other.clearMemory()
+        #expect(try await other.value(forKey: "lake", format: "left over") == nil)
+        #expect(try await cache.size == 0)
+        // Usable afterwards.
+        try await cache.set("again", forKey: "lake")
+        cache.clearMemory()
+        #expect(try await cache.value(forKey: "lake") == "again")
+    }
+
+    @Test func oneLevelOrOneFormatIsCleared() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        cache.register(Format("loud") { $0.uppercased() })
+        var own = Format<String>("own")
+        own.memoryCapacity = 1000
+        cache.register(own)
+        for format in cache.formatNames { try await cache.set("water", forKey: "lake", format: format) }
+
+        try await cache.removeAll(format: "loud")
+        #expect(cache["lake", "loud"] == nil && cache["lake"] == "water" && cache["lake", "own"] == "water")
+        #expect(try await cache.value(forKey: "lake", format: "loud") == nil)
+
+        try await cache.removeAll(levels: .disk)
+        #expect(await cache.depth(of: "lake") == .memory)
+        #expect(try await cache.info(forKey: "lake") == nil)
+
+        for format in cache.formatNames { try await cache.set("water", forKey: "lake", format: format) }
+        try await cache.removeAll(levels: .memory)
+        #expect(cache["lake"] == nil && cache["lake", "own"] == nil)
+        #expect(try await cache.value(forKey: "lake", format: "own") == "water")
+
+        try await cache.removeAll(format: "own", levels: .memory)
+        #expect(cache["lake", "own"] == nil)
+        #expect(await cache.depth(of: "lake", format: "own") == .disk)
+        try await cache.removeAll(format: "unknown")
+    }
+
+    @Test func memoryPressureEmptiesMemoryAndLeavesTheDisk() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        var own = Format<String>("own")
+        own.memoryCapacity = 1000
+        cache.register(own)
+        try await cache.set("water", forKey: "lake")
+        try await cache.set("water", forKey: "lake", format: "own")
+        // What a program sends when it goes to the background.
+        fixture.pressure.send(.critical)
+        #expect(cache["lake"] == nil && cache["lake", "own"] == nil)
+        #expect(cache.memorySize == 0)
+        #expect(try await cache.value(forKey: "lake") == "water")
+    }
+
+    @Test func memoryHoldsItsCapacityByCost() async throws {
+        #expect(CacheConfiguration.thumbnails.memoryCapacity == .mebibytes(3))
+        let fixture = try CacheFixture<String> { $0.memoryCapacity = 100 }
+        for number in 0..<50 {
+            fixture.cache[CacheKey("k\(number)")] = String(repeating: "x", count: 30)
+            #expect(fixture.cache.memorySize <= 100)
+        }
+        #expect(fixture.cache.memorySize > 0)
+        let none = fixture.another { $0.memoryCapacity = 0 }
+        none["k"] = "x"
+        #expect(none["k"] == nil)
+    }
+
+    @Test func originalBytesAreStoredAsTheyCame() async throws {
+        let fixture = try CacheFixture<JSONLike>()
+        let cache = fixture.cache
+        let bytes = Array("  {\"spaces\": 1}  ".utf8)
+        try await cache.set(bytes: bytes, forKey: "json")
+        #expect(try await cache.bytes(forKey: "json") == bytes)
+        #expect(cache["json"]?.text == "{\"spaces\": 1}")
+        #expect(await code { try await cache.set(bytes: [0xFF], forKey: "json") } == -500)
+        #expect(try await cache.bytes(forKey: "json") == bytes)
+    }
+
+    @Test func failedEncodingLeavesTheValueInMemory() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        var format = Format<String>("broken")
+        format.encode = { _ in throw SourceFailure() }
+        cache.register(format)
+        try await cache.set("water", forKey: "lake", format: "broken")
+        #expect(cache["lake", "broken"] == "water")
+        #expect(await code { try await cache.flush() } == -510)
+        cache.clearMemory()
+        #expect(try await cache.value(forKey: "lake", format: "broken") == nil)
+    }
+
+    @Test func sizesAreExactAfterPendingWrites() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        cache.register(Format("loud") { $0.uppercased() })
+        #expect(try await cache.size == 0)
+        try await cache.set(String(repeating: "x", count: 1000), forKey: "lake")
+        let one = try await cache.size
+        #expect(one.bytes >= 1000 && one.bytes < 1000 + 2 * DiskCache.entryOverhead)
+        try await cache.set(String(repeating: "x", count: 2000), forKey: "lake", format: "loud")
+        #expect(try await cache.size(of: .original) == one)
+        #expect(try await cache.size(of: "loud") == one + 1000)
+        #expect(try await cache.size == one + one + 1000)
+        #expect(await code { _ = try await cache.size(of: "unknown") } == -101)
+        await cache.remove("lake")
+        #expect(try await cache.size == one + 1000)
+        // What another process left in a format that is not known here counts as well.
+        let stranger = fixture.another()
+        #expect(try await stranger.size == one + 1000)
+    }
+
+    @Test func sizeIsFollowedOnceKnown() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        cache.register(Format("loud") { $0.uppercased() })
+        var updates = cache.sizeUpdates.makeAsyncIterator()
+        // Unknown until both formats have been opened.
+        #expect(await updates.next() == .some(nil))
+        #expect(try await cache.size == 0)
+        while let size = await updates.next(), size != .some(.zero) {}
+        try await cache.set(String(repeating: "x", count: 1000), forKey: "lake")
+        let size = try await cache.size
+        while let update = await updates.next(), update != .some(size) {}
+        try await cache.set("x", forKey: "lake", format: "loud")
+        let both = try await cache.size
+        #expect(both > size)
+        while let update = await updates.next(), update != .some(both) {}
+        try await cache.removeAll()
+        while let update = await updates.next(), update != .some(.zero) {}
+    }
+}
+
+/// Text whose spaces at both ends are no part of the value.
+struct JSONLike: CacheableValue {
+    let text: String
+    init(cacheBytes: [UInt8]) throws {
+        let text = try String(cacheBytes: cacheBytes)
+        self.text = String(text.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+    }
+    func cacheBytes() -> [UInt8] { Array(text.utf8) }
+    var cacheCost: Int { text.utf8.count }
+}

@@ -1,0 +1,181 @@
+import Foundation
+import TestSupport
+import Testing
+import VitrineCache
+import VitrineCore
+
+@Suite struct ValueStoreGroupTests {
+    let directory: TemporaryDirectory
+    let store: ValueStore
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        store = try ValueStore(directory: directory.path)
+    }
+
+    @Test func dotsAndSlashesNest() {
+        #expect(GroupPath("a.b/c") == GroupPath(components: ["a", "b", "c"]))
+        #expect(GroupPath("..//") == .standard)
+        #expect(GroupPath("a").appending("b.c") != "a.b.c")
+        #expect(GroupPath(components: ["a/b"]) != "a/b")
+        #expect(GroupPath(components: ["a%2Fb"]) != GroupPath(components: ["a/b"]))
+        #expect(GroupPath(components: ["\u{E9}"]) != GroupPath(components: ["e\u{301}"]))
+    }
+
+    @Test func groupsAndStrangeKeysAreApart() throws {
+        let groups: [GroupPath] = [
+            .standard, .reserve, "a", "a.b", "ab", GroupPath(components: ["a/b"]), GroupPath(components: ["d"]),
+            .standard.appending("a"), GroupPath(components: ["..", "\0", "%2F"]),
+        ]
+        let keys = ["", ".", "..", "/", "a\0b", "a", String(repeating: "é", count: 5000), "\u{E9}", "e\u{301}"]
+        for (number, group) in groups.enumerated() {
+            for (index, key) in keys.enumerated() { store.set(number * 100 + index, forKey: key, in: group) }
+        }
+        for round in 0..<2 {
+            if round == 1 { try store.blocking.flush() }
+            let other = try ValueStore(directory: directory.path)
+            for (number, group) in groups.enumerated() {
+                for (index, key) in keys.enumerated() {
+                    #expect(store.int(forKey: key, in: group) == number * 100 + index)
+                    if round == 1 { #expect(other.int(forKey: key, in: group) == number * 100 + index) }
+                }
+            }
+        }
+    }
+
+    @Test func removingAGroupRemovesWhatIsBelow() async throws {
+        for group: GroupPath in ["a", "a.b", "a.b.c", "ab", "b.a", .standard] { store.set(1, forKey: "k", in: group) }
+        store.removeGroup("a")
+        for (group, left) in [("a", 0), ("a.b", 0), ("a.b.c", 0), ("ab", 1), ("b.a", 1), ("", 1)] {
+            #expect(store.int(forKey: "k", in: GroupPath(group)) == left)
+        }
+        store.removeGroup(.standard)
+        store.removeGroup("unknown")
+        try await store.flush()
+        #expect(try await store.count() == 2)
+    }
+
+    @Test func removingAllSparesTheReserve() async throws {
+        store.set(1, forKey: "k", in: .reserve)
+        store.set(2, forKey: "k", in: GroupPath.reserve.appending("x"))
+        store.set(3, forKey: "k")
+        store.set(4, forKey: "k", in: "g")
+        store.removeAll()
+        #expect(store.int(forKey: "k") == 0 && store.int(forKey: "k", in: "g") == 0)
+        #expect(store.int(forKey: "k", in: .reserve) == 1)
+        #expect(try await store.count() == 2)
+        store.removeAll(keepingReserve: false)
+        #expect(store.int(forKey: "k", in: .reserve) == 0)
+        #expect(try await store.count() == 0)
+    }
+
+    @Test func childrenAreItemsAndGroups() async throws {
+        for key in ["b", "a", "x.y"] { store.set(1, forKey: key, in: "g") }
+        for group in ["g.s.deep", "g.t", "other"] { store.set(1, forKey: "k", in: GroupPath(group)) }
+        store.set(1, forKey: "k", in: GroupPath("g").appending("u/v.w"))
+        let children = try await store.children(of: "g")
+        #expect(children == [.item("a"), .item("b"), .item("x.y"), .group("s"), .group("t"), .group("u/v.w")])
+        #expect(try await store.children(of: "g.s") == [.group("deep")])
+        #expect(try await store.children(of: "nothing").isEmpty)
+        #expect(try await store.groups() == ["g", "other"])
+        #expect(try await store.children(of: .standard).isEmpty)
+    }
+
+    @Test func enumerationStops() throws {
+        for number in 0..<600 { store.set(number, forKey: "\(number + 1000)", in: "g") }
+        var seen: [ValueStore.Child] = []
+        try store.blocking.forEachChild(of: "g") { child in
+            seen.append(child)
+            return seen.count < 300
+        }
+        #expect(seen == (1000..<1300).map { .item("\($0)") })
+        seen = []
+        try store.blocking.forEachChild(of: "g") { child in
+            seen.append(child)
+            return true
+        }
+        #expect(seen.count == 600)
+    }
+
+    @Test func sizesAreThoseOfTheValues() async throws {
+        store.set(Data(count: 1000), forKey: "k", in: "a.b")
+        store.set(Data(count: 10), forKey: "k", in: "a")
+        store.set(Data(count: 1), forKey: "k")
+        #expect(try await store.size(of: "a").bytes == 1010)
+        #expect(try await store.size().bytes == 1011)
+        #expect(try await store.count(in: "a.b") == 1)
+    }
+
+    // MARK: Directory, version, damage
+
+    @Test func anotherVersionStartsAfresh() async throws {
+        func open(_ version: String?, _ compatible: [String] = []) throws -> ValueStore {
+            var configuration = ValueStore.Configuration()
+            configuration.version = version
+            configuration.compatibleVersions = compatible
+            return try ValueStore(directory: directory.file("v"), configuration: configuration)
+        }
+        let first = try open("1.0")
+        first.set(1, forKey: "k")
+        first.set(2, forKey: "k", in: .reserve)
+        try await first.flush()
+        #expect(try open("1.0").int(forKey: "k") == 1)
+        #expect(try open(nil).int(forKey: "k") == 1)
+        #expect(try open("1.1", ["1.0"]).int(forKey: "k") == 1)
+        let later = try open("2.0", ["1.0"])
+        #expect(later.int(forKey: "k") == 0)
+        #expect(later.int(forKey: "k", in: .reserve) == 2)
+    }
+
+    @Test func theDirectoryCanBeChanged() async throws {
+        store.set(1, forKey: "k")
+        try store.changeDirectory(to: directory.file("elsewhere"))
+        #expect(store.int(forKey: "k") == 0)
+        #expect(store.directory == directory.file("elsewhere"))
+        store.set(2, forKey: "k")
+        try await store.flush()
+        try store.changeDirectory(to: directory.path)
+        #expect(store.int(forKey: "k") == 1)
+        #expect(throws: CacheError.self) { try store.changeDirectory(to: "/dev/null/x") }
+        #expect(store.int(forKey: "k") == 1)
+    }
+
+    @Test func namedStoresLieAmongTheUsersData() async throws {
+        let directories = Directories(root: directory.file("home"))
+        let store = try ValueStore(named: "a/b", in: directories)
+        try await store.set(1, forKey: "k").committed()
+        #expect(store.directory.hasPrefix(directories.data + "/"))
+        #expect(try ValueStore(named: "a.b", in: directories).int(forKey: "k") == 0)
+        #expect(try ValueStore(named: "a/b", in: directories).int(forKey: "k") == 1)
+    }
+
+    @Test func aFileThatIsNoDatabaseIsMovedAside() async throws {
+        let path = directory.file("broken")
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try Data(repeating: 65, count: 10_000).write(to: URL(filePath: path + "/values-1.sqlite"))
+        let store = try ValueStore(directory: path)
+        let moved = try #require(store.damagedFiles.first)
+        #expect(FileManager.default.contents(atPath: moved)?.count == 10_000)
+        try await store.set(1, forKey: "k").committed()
+        #expect(store.int(forKey: "k") == 1)
+    }
+
+    @Test func aFileDamagedLaterIsReplaced() async throws {
+        let path = directory.file("damaged")
+        do {
+            let store = try ValueStore(directory: path)
+            for number in 0..<200 { store.set(Data(count: 3000), forKey: "\(number)") }
+            try await store.flush()
+        }
+        let file = path + "/values-1.sqlite"
+        let handle = try #require(FileHandle(forWritingAtPath: file))
+        try handle.seek(toOffset: 4096 * 2)
+        try handle.write(contentsOf: Data(repeating: 0xA5, count: 400_000))
+        try handle.close()
+        let store = try ValueStore(directory: path)
+        for number in 0..<200 { _ = store.data(forKey: "\(number)") }
+        #expect(store.damagedFiles.count == 1)
+        try await store.set(1, forKey: "k").committed()
+        #expect(try ValueStore(directory: path).int(forKey: "k") == 1)
+    }
+}

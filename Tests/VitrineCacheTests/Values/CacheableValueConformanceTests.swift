@@ -1,0 +1,75 @@
+import Foundation
+import Testing
+import VitrineCache
+import VitrineCore
+
+@Suite struct CacheableValueConformanceTests {
+    struct Palette: CacheableCodable, Equatable {
+        var name: String
+        var colors: [UInt32]
+        var gamma: Double
+    }
+
+    private func again<Value: CacheableValue>(_ value: Value) throws -> Value {
+        try Value(cacheBytes: value.cacheBytes())
+    }
+
+    @Test func codableTypesConformByNamingIt() throws {
+        let palette = Palette(name: "é", colors: [1, .max], gamma: .infinity)
+        #expect(try again(palette) == palette)
+        #expect(try palette.cacheBytes() == palette.cacheBytes())
+        #expect(palette.cacheCost >= MemoryLayout<Palette>.size)
+        #expect(throws: DecodingError.self) { try Palette(cacheBytes: Array("{}".utf8)) }
+        #expect(throws: (any Error).self) { try Palette(cacheBytes: []) }
+    }
+
+    @Test func anyCodableTypeCanBeWrapped() throws {
+        let value = Coded(["a": Date(timeIntervalSinceReferenceDate: 0.1)])
+        #expect(try again(value) == value)
+        #expect(try again(Coded(7)).value == 7)
+        #expect(try again(Coded("x" as String?)).value == "x")
+    }
+
+    @Test func dataIsItsBytes() throws {
+        let data = Data([0, 1, 255])
+        #expect(data.dropFirst().cacheBytes() == [1, 255])
+        #expect(try again(data) == data)
+        #expect(data.cacheCost == 3)
+    }
+
+    @Test func numbersComeBackToTheLastBit() throws {
+        #expect(try again(Int.min) == .min)
+        #expect(try again(UInt64.max) == .max)
+        #expect(try again(0.1) == 0.1)
+        #expect(try again(-0.0).sign == .minus)
+        #expect(try again(Double.nan).isNaN)
+        #expect(try again(Float.leastNonzeroMagnitude) == .leastNonzeroMagnitude)
+        #expect(try again(true) && !again(false))
+        let date = Date(timeIntervalSinceReferenceDate: 123.456789)
+        #expect(try again(date) == date)
+        let uuid = UUID()
+        #expect(try again(uuid) == uuid)
+    }
+
+    @Test func numbersAreReadAsOthersOnlyWithoutLoss() throws {
+        #expect(try Double(cacheBytes: 7.cacheBytes()) == 7)
+        #expect(try UInt8(cacheBytes: 255.cacheBytes()) == 255)
+        #expect(try Int(cacheBytes: (3.0).cacheBytes()) == 3)
+        #expect(throws: CacheableValueError.self) { try UInt8(cacheBytes: 256.cacheBytes()) }
+        #expect(throws: CacheableValueError.self) { try Int(cacheBytes: (0.5).cacheBytes()) }
+        #expect(throws: CacheableValueError.self) { try Float(cacheBytes: (0.1).cacheBytes()) }
+        #expect(throws: CacheableValueError.self) { try Double(cacheBytes: (Int.max - 1).cacheBytes()) }
+        #expect(throws: CacheableValueError.self) { try Bool(cacheBytes: 2.cacheBytes()) }
+        #expect(throws: CacheableValueError.self) { try Int(cacheBytes: [1, 2]) }
+        #expect(throws: CacheableValueError.self) { try UUID(cacheBytes: [1, 2]) }
+        #expect(throws: CacheableValueError.self) { try Date(cacheBytes: 1.cacheBytes()) }
+    }
+
+    @Test func listsKeepTheirElements() throws {
+        let list = CacheableList(["", "é", "a\0b"])
+        #expect(try again(list) == list)
+        #expect(try again(CacheableList<Int>([])).elements.isEmpty)
+        #expect(throws: CacheableValueError.self) { try CacheableList<String>(cacheBytes: [1, 0, 0]) }
+        #expect(throws: CacheableValueError.self) { try CacheableList<String>(cacheBytes: [255, 255, 255, 255, 1]) }
+    }
+}
