@@ -115,6 +115,12 @@ let package = Package(
         .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineDatabaseTests", dependencies: ["VitrineDatabase", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineCacheTests", dependencies: ["VitrineCache", "TestSupport"], swiftSettings: swift),
+        .executableTarget(
+            name: "CacheChild", dependencies: ["VitrineCache", "TestSupport"], path: "Tests/CacheChild",
+            swiftSettings: swift),
+        .testTarget(
+            name: "VitrineCacheReliabilityTests",
+            dependencies: ["VitrineCache", "VitrineDatabase", "TestSupport", "CacheChild"], swiftSettings: swift),
         .testTarget(
             name: "VitrineImagingTests",
             dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],

@@ -1,0 +1,31 @@
+import TestSupport
+import VitrineCache
+import VitrineCore
+
+/// `write DIRECTORY SEED KEYS CAPACITY [BATCHES]`: follows a ``WritePlan``, until it is killed if no end is given, and
+/// reports each flushed batch.
+enum Writer {
+    static func run(_ arguments: inout ChildArguments) {
+        let directory = arguments.text()
+        let plan = WritePlan(seed: arguments.number(), keys: arguments.number())
+        var configuration = DiskCache.Configuration()
+        configuration.capacity = ByteCount(arguments.number())
+        let batches = arguments.isEmpty ? .max : arguments.number()
+        let cache = DiskCache(directory: directory, configuration: configuration).blocking
+        do {
+            for batch in 0..<batches {
+                for operation in plan.operations(batch: batch) {
+                    switch operation {
+                    case .set(let entry): try cache.set(entry.bytes(plan.sizes), forKey: entry.key)
+                    case .remove(let number): cache.remove(SampleEntry.key(number))
+                    case .removeAll: try cache.removeAll()
+                    }
+                }
+                try cache.flush()
+                report("batch", batch)
+            }
+        } catch {
+            report("error", "\(error)")
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import TestSupport
+import Testing
+import VitrineCache
+import VitrineCore
+
+/// A writing process is killed at instants by chance, over and over in one directory.
+struct KilledWriterTests {
+    /// What a key may hold: versions, or nothing.
+    typealias State = [Int: Int]
+
+    private static let keys = 120
+
+    @Test func killedWriterLosesNothingItFlushedAndDamagesNothing() async throws {
+        let rounds = Rounds.kills * 3 / 4
+        try await offPool {
+            let directory = try TemporaryDirectory()
+            let path = directory.file("cache")
+            var state = State()
+            var acknowledged = 0, entries = 0
+            for round in 1...max(1, rounds) {
+                let plan = WritePlan(seed: round, keys: Self.keys)
+                let last = try Self.runAndKill(plan, directory: path, capacity: .unlimited)
+                acknowledged += last + 1
+                let allowed = Self.allowed(from: state, plan: plan, acknowledged: last)
+                let found = try Self.read(path, capacity: .unlimited, round: round)
+                for number in 0..<Self.keys {
+                    let values = allowed[number] ?? [nil]
+                    #expect(values.contains(found[number]), "round \(round), entry \(number), acknowledged \(last)")
+                }
+                #expect(try CacheFiles.damage(in: path) == [], "round \(round)")
+                state = found
+                entries += found.count
+            }
+            // The rounds must have been about something.
+            #expect(acknowledged > rounds)
+            #expect(entries > rounds * 10)
+        }
+    }
+
+    @Test func killedWriterThatEvictsDamagesNothingAndStaysWithinItsCapacity() async throws {
+        let rounds = Rounds.kills / 4, capacity = ByteCount(600_000)
+        try await offPool {
+            let directory = try TemporaryDirectory()
+            let path = directory.file("cache")
+            var state = State(), entries = 0
+            for round in 1...max(1, rounds) {
+                let plan = WritePlan(seed: round, keys: Self.keys)
+                let last = try Self.runAndKill(plan, directory: path, capacity: capacity)
+                let allowed = Self.allowed(from: state, plan: plan, acknowledged: last)
+                let found = try Self.read(path, capacity: capacity, round: round)
+                for (number, version) in found {
+                    #expect(allowed[number]?.contains(version) == true, "round \(round), entry \(number) is old")
+                }
+                #expect(try CacheFiles.damage(in: path) == [], "round \(round)")
+                state = found
+                entries += found.count
+            }
+            #expect(entries > rounds * 5)
+        }
+    }
+
+    /// Lets a child follow the plan, kills it, and returns the last batch it reported as flushed, or -1.
+    private static func runAndKill(_ plan: WritePlan, directory: String, capacity: ByteCount) throws -> Int {
+        let child = try ChildProcess([
+            "write", directory, String(plan.seed), String(plan.keys), String(capacity.bytes),
+        ])
+        // One in eight dies while it starts or opens; the others after their first batches.
+        var random = SeededGenerator(UInt64(plan.seed) &* 7)
+        var lines = Findings()
+        if plan.seed % 8 != 0, let line = child.line() { lines.add(line) }
+        usleep(UInt32.random(in: 0...60_000, using: &random))
+        child.kill()
+        let end = child.wait()
+        while let line = child.line() { lines.add(line) }
+        #expect(end == .signal(SIGKILL), "the child ended by itself: \(lines)")
+        #expect(lines["error"] == nil)
+        return lines.number("batch")
+    }
+
+    /// What each key may hold when all batches up to `acknowledged` are stored and the next one may be in part. While a
+    /// body that is a file replaces an entry there is a moment with neither: the older gives up its room first.
+    private static func allowed(from state: State, plan: WritePlan, acknowledged: Int) -> [Int: Set<Int?>] {
+        var state = state
+        for batch in 0..<max(0, acknowledged + 1) {
+            for operation in plan.operations(batch: batch) { apply(operation, to: &state) }
+        }
+        var allowed: [Int: Set<Int?>] = [:]
+        for number in 0..<plan.keys { allowed[number] = [state[number]] }
+        for operation in plan.operations(batch: acknowledged + 1) {
+            apply(operation, to: &state)
+            for number in 0..<plan.keys { allowed[number]?.insert(state[number]) }
+            guard case .set(let entry) = operation, entry.bytes(plan.sizes).count > 65_536 else { continue }
+            allowed[entry.number]?.insert(nil)
+        }
+        return allowed
+    }
+
+    private static func apply(_ operation: WritePlan.Operation, to state: inout State) {
+        switch operation {
+        case .set(let entry): state[entry.number] = entry.version
+        case .remove(let number): state[number] = nil
+        case .removeAll: state = [:]
+        }
+    }
+
+    /// Every entry of the cache, each compared with what it must be, and the accounts compared with the entries.
+    private static func read(_ directory: String, capacity: ByteCount, round: Int) throws -> State {
+        var configuration = DiskCache.Configuration()
+        configuration.capacity = capacity
+        let cache = DiskCache(directory: directory, configuration: configuration).blocking
+        var state = State()
+        for number in 0..<keys {
+            guard let bytes = try cache.bytes(forKey: SampleEntry.key(number)) else { continue }
+            let entry = SampleEntry(intact: bytes, .mixed)
+            #expect(entry?.number == number, "round \(round), entry \(number) is damaged")
+            state[number] = entry?.version
+        }
+        let report = try cache.verify(removingDamage: false)
+        #expect(report.damaged.isEmpty, "round \(round)")
+        #expect(report.entries == state.count, "round \(round)")
+        #expect(try cache.count == state.count, "round \(round)")
+        #expect(try cache.size <= capacity + ByteCount(SampleEntry.largestAccountedSize), "round \(round)")
+        return state
+    }
+}

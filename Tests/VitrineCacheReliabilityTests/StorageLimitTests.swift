@@ -1,0 +1,90 @@
+import Foundation
+import TestSupport
+import Testing
+import VitrineCache
+import VitrineCore
+
+/// Writing more than fits: into the capacity, and into the file system.
+struct StorageLimitTests {
+    /// What the database may hold above its entries, in bytes: indexes, half-filled pages, free pages.
+    private static let databaseSlack = 1_500_000
+
+    @Test(arguments: [DiskCache.Eviction.sizeAndFrequency, .leastRecentlyUsed])
+    func writeStormAtThreeTimesTheCapacityNeverExceedsItByMoreThanAnEntry(eviction: DiskCache.Eviction) async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("cache"), capacity = 4_000_000
+        let configuration = DiskCache.Configuration(capacity: ByteCount(capacity), eviction: eviction)
+        let cache = DiskCache(directory: path, configuration: configuration)
+        let finished = Counter(), samples = Recorder<Sample>()
+        async let sampling: Void = offPool {
+            // As another process would see it: through an object of its own.
+            let watcher = DiskCache(directory: path, configuration: configuration).blocking
+            while finished.value == 0 { samples.add(try Sample(path, watcher)) }
+            samples.add(try Sample(path, watcher))
+        }
+        let written = Counter()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<4 {
+                group.addTask {
+                    var random = SeededGenerator(UInt64(writer) + 50)
+                    while written.value < 3 * capacity {
+                        let entry = SampleEntry(number: Int.random(in: 0..<1 << 40, using: &random), version: writer)
+                        let bytes = entry.bytes(.mixed)
+                        try await cache.set(bytes, forKey: entry.key)
+                        written.add(bytes.count)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        try await cache.flush()
+        finished.add(1)
+        try await sampling
+        let all = samples.all, entry = SampleEntry.largestAccountedSize
+        #expect(all.count > 10)
+        #expect(all.map(\.accounted).max() ?? 0 <= capacity + entry)
+        #expect(all.map(\.files).max() ?? 0 <= capacity + entry)
+        #expect(all.map(\.everything).max() ?? 0 <= capacity + entry + Self.databaseSlack, "of \(capacity)")
+        // And it is not simply empty.
+        #expect(try await cache.size.bytes > capacity / 2)
+        #expect(try await cache.verify(removingDamage: false).damaged.isEmpty)
+    }
+
+    /// What a moment of a storm looks like from outside, in bytes.
+    private struct Sample: Sendable {
+        var accounted: Int
+        /// Bodies that are files, the one being written included.
+        var files: Int
+        /// These and the database, without its log.
+        var everything: Int
+
+        init(_ path: String, _ watcher: DiskCache.Blocking) throws {
+            files = CacheFiles.bodyFileBytes(in: path)
+            everything = files + (CacheFiles.database(in: path).map(CacheFiles.size) ?? 0)
+            accounted = try watcher.size.bytes
+        }
+    }
+
+    @Test(.enabled(if: Namespace.isAvailable, "needs unshare and the right to mount"))
+    func fullDiskDropsPutsWithATypedErrorAndServesWhatItHas() async throws {
+        try await offPool {
+            let directory = try TemporaryDirectory()
+            let child = try ChildProcess(
+                ["fill-disk", directory.file("small/cache"), directory.file("small/ballast"), "400"],
+                wrapper: Namespace.command(
+                    """
+                    mkdir -p "$0/small" && mount -t tmpfs -o size=6m tmpfs "$0/small" \
+                    && head -c 2000000 /dev/zero > "$0/small/ballast"
+                    """, directory.path))
+            let findings = child.findings()
+            #expect(child.wait() == .exit(0), "\(findings)")
+            #expect(findings["error"] == nil, "\(findings)")
+            #expect(findings.number("wrong-full") == 0)
+            #expect(findings.number("wrong-after") == 0)
+            #expect(findings.number("intact-full") > 0, "\(findings)")
+            #expect(findings.number("written-after") == 8, "\(findings)")
+            let kinds = Set(findings.lines.map(\.name).filter { $0.hasPrefix("failure-") })
+            #expect(kinds.isSubset(of: ["failure-file", "failure-database"]), "\(findings)")
+        }
+    }
+}

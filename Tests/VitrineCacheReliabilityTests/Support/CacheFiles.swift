@@ -1,0 +1,61 @@
+import Foundation
+import Testing
+import VitrineDatabase
+
+/// A cache's directory as files, for tests that look at or damage what is behind the API.
+enum CacheFiles {
+    /// Paths below `directory` of all its files, sorted.
+    static func all(in directory: String) -> [String] {
+        ((try? FileManager.default.subpathsOfDirectory(atPath: directory)) ?? []).sorted().filter {
+            var info = stat()
+            return lstat("\(directory)/\($0)", &info) == 0 && info.st_mode & S_IFMT == S_IFREG
+        }
+    }
+
+    /// Paths below `directory` of all its files and symbolic links, sorted.
+    static func allAndLinks(in directory: String) -> [String] {
+        ((try? FileManager.default.subpathsOfDirectory(atPath: directory)) ?? []).sorted().filter {
+            var info = stat()
+            return lstat("\(directory)/\($0)", &info) == 0 && info.st_mode & S_IFMT != S_IFDIR
+        }
+    }
+
+    static func size(_ path: String) -> Int {
+        var info = stat()
+        return lstat(path, &info) == 0 ? Int(info.st_size) : 0
+    }
+
+    /// Bytes of bodies that are files of their own.
+    static func bodyFileBytes(in directory: String) -> Int {
+        all(in: directory).filter { $0.contains("/files/") }.reduce(0) { $0 + size("\(directory)/\($1)") }
+    }
+
+    /// The database in use; nil if there is none.
+    static func database(in directory: String) -> String? {
+        let path = "\(directory)/v1/current/cache.sqlite"
+        return size(path) > 0 ? path : nil
+    }
+
+    /// What SQLite finds wrong with the database in use.
+    static func damage(in directory: String) throws -> [String] {
+        try database(in: directory).map { try Database(path: $0).findDamage() } ?? []
+    }
+
+    /// Returns when no connection of this or another process is open any more: the last one takes the log with it. It
+    /// is closed behind the cache's back, some time after the last reference to it has gone; nothing tells when.
+    static func waitUntilClosed(_ directory: String) throws {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while all(in: directory).contains(where: { $0.hasSuffix("-wal") }) {
+            try #require(ContinuousClock.now < deadline, "connections stay open after the cache has gone")
+            usleep(1000)
+        }
+    }
+
+    /// Files below `directory` that this process has open; none where there is no `/proc`.
+    static func openFiles(below directory: String) -> [String] {
+        let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return descriptors.compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+        }.filter { $0.hasPrefix(directory) }
+    }
+}
