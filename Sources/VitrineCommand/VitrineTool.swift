@@ -11,7 +11,9 @@ struct VitrineTool: AsyncParsableCommand {
         abstract: "Makes thumbnails, reads headers and shows pictures.",
         discussion: "Exit status: 0 all done, 1 some inputs failed, 2 bad usage.",
         version: "0.1.0",
-        subcommands: [ThumbnailCommand.self, InspectCommand.self, ShowCommand.self, SheetCommand.self]
+        subcommands: [
+            ThumbnailCommand.self, InspectCommand.self, ShowCommand.self, SheetCommand.self, CacheCommand.self,
+        ]
     )
 
     static func main() async {

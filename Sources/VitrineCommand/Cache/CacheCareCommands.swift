@@ -1,0 +1,132 @@
+import ArgumentParser
+import VitrineCache
+import VitrineCore
+
+/// `vitrine cache audit`: removes what is old, unused or too much.
+struct CacheAuditCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "audit", abstract: "Removes entries by age, by last use, or until the rest fits.",
+        discussion: "Ages are written 90s, 15m, 12h, 30d or 4w; sizes 64k, 500M or 1.5GiB.")
+
+    @OptionGroup var selection: CacheSelection
+
+    @Option(help: "Removes what was stored longer ago.")
+    var olderThan: AgeArgument?
+
+    @Option(help: "Removes what has not been used for so long.")
+    var accessedBefore: AgeArgument?
+
+    @Option(help: "Removes the least recently used until each cache has at most this.")
+    var shrinkTo: ByteCountArgument?
+
+    @Flag(help: "Removes what is not fresh any more.")
+    var expired = false
+
+    @Flag(help: "Removes nothing, and lists what would be.")
+    var dryRun = false
+
+    private struct Line: Encodable {
+        let cache: String
+        let examined: Int
+        let removed: Int
+        let removedBytes: Int
+        let kept: Int
+        let keptBytes: Int
+        let dryRun: Bool
+    }
+
+    private var policies: [AuditPolicy] {
+        var policies: [AuditPolicy] = []
+        if let olderThan { policies.append(.olderThan(olderThan.duration)) }
+        if let accessedBefore { policies.append(.notAccessed(for: accessedBefore.duration)) }
+        if let shrinkTo { policies.append(.shrinking(to: shrinkTo.size)) }
+        if expired { policies.append(.expired) }
+        return policies
+    }
+
+    func validate() throws {
+        if policies.isEmpty {
+            throw ValidationError("audit needs --older-than, --accessed-before, --shrink-to or --expired")
+        }
+    }
+
+    func run() async throws {
+        try await reportingFailures {
+            for cache in try await selection.all() {
+                let report = try await cache.audit(AuditPolicy(policies), dryRun: dryRun)
+                try await cache.flush()
+                for entry in report.entries { EntryLine(cache.name, entry).print(asJSON: selection.json) }
+                let line = Line(
+                    cache: cache.name, examined: report.examined, removed: report.removed,
+                    removedBytes: report.removedBytes.bytes, kept: report.kept, keptBytes: report.keptBytes.bytes,
+                    dryRun: dryRun)
+                if selection.json {
+                    print(JSONLine.text(line))
+                } else {
+                    let verb = dryRun ? "would remove" : "removed"
+                    print(
+                        "\(cache.name)  \(verb) \(line.removed) entries, \(report.removedBytes)"
+                            + "  kept \(line.kept), \(report.keptBytes)")
+                }
+            }
+        }
+    }
+}
+
+/// `vitrine cache verify`: reads every entry again.
+struct CacheVerifyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify", abstract: "Reads every entry again, and reports or removes what is damaged.",
+        discussion: "Exit status 1 when something was damaged.")
+
+    @OptionGroup var selection: CacheSelection
+
+    @Flag(help: "Removes what is damaged, and files that belong to no entry.")
+    var remove = false
+
+    private struct Line: Encodable {
+        let cache: String
+        let format: String
+        let entries: Int
+        let bytes: Int
+        let damaged: [Damage]
+        let orphans: [String]
+        let database: [String]
+        let removed: Bool
+    }
+
+    private struct Damage: Encodable {
+        let key: String
+        let reason: String
+    }
+
+    func run() async throws {
+        try await reportingFailures {
+            var isSound = true
+            for cache in try await selection.all() {
+                for format in await cache.storedFormats {
+                    let report = try await cache.verify(format, removingDamage: remove)
+                    isSound = isSound && report.isSound
+                    print(report, of: cache.name, format)
+                }
+            }
+            if !isSound { throw ExitCode(1) }
+        }
+    }
+
+    private func print(_ report: DiskCache.VerifyReport, of cache: String, _ format: FormatName) {
+        if selection.json {
+            let line = Line(
+                cache: cache, format: format.rawValue, entries: report.entries, bytes: report.bytes.bytes,
+                damaged: report.damaged.map { Damage(key: $0.key.identity, reason: $0.reason) },
+                orphans: report.orphans, database: report.database, removed: remove)
+            Swift.print(JSONLine.text(line))
+            return
+        }
+        let state = report.isSound ? "sound" : remove ? "damaged, removed" : "damaged"
+        Swift.print("\(cache)  \(format)  \(report.entries) entries  \(report.bytes)  \(state)")
+        for damage in report.damaged { Diagnostics.write("\(damage.key.parts): \(damage.reason)") }
+        for file in report.orphans { Diagnostics.write("\(file): belongs to no entry") }
+        for finding in report.database { Diagnostics.write("\(cache)/\(format): \(finding)") }
+    }
+}
