@@ -15,8 +15,10 @@ let package = Package(
         .library(name: "VitrineDatabase", targets: ["VitrineDatabase"]),
         .library(name: "VitrineCache", targets: ["VitrineCache"]),
         .library(name: "VitrineImaging", targets: ["VitrineImaging"]),
+        .library(name: "VitrineThumbnails", targets: ["VitrineThumbnails"]),
         .executable(name: "vitrine", targets: ["VitrineCommand"]),
         .executable(name: "vitrine-worker", targets: ["VitrineWorker"]),
+        .executable(name: "vitrine-pdf", targets: ["VitrinePDF"]),
     ],
     // Each trait links one codec library into VitrineImaging. Without any of them the module is pure Swift.
     traits: [
@@ -35,7 +37,7 @@ let package = Package(
     targets: [
         .target(
             name: "Vitrine",
-            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging"],
+            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineThumbnails"],
             swiftSettings: swift),
         .target(
             name: "VitrineCore",
@@ -63,6 +65,11 @@ let package = Package(
             ],
             swiftSettings: swift
         ),
+        .target(
+            name: "VitrineThumbnails", dependencies: ["VitrineCore", "VitrineImaging", "DocumentWire"],
+            swiftSettings: swift),
+        // What the clients in VitrineThumbnails and the helpers for documents say to each other.
+        .target(name: "DocumentWire", dependencies: ["VitrineImaging"], swiftSettings: swift),
         .executableTarget(
             name: "VitrineCommand",
             dependencies: [
@@ -73,6 +80,10 @@ let package = Package(
         ),
         .executableTarget(
             name: "VitrineWorker", dependencies: ["VitrineImaging", "CVips", "CJXL", "CSandbox"], swiftSettings: swift),
+        // A program of its own, as poppler is under the GPL: nothing else may depend on CPoppler.
+        .executableTarget(
+            name: "VitrinePDF", dependencies: ["VitrineImaging", "DocumentWire", "CPoppler", "CSandbox"],
+            swiftSettings: swift),
 
         // Thin C shims: plain types in their headers, all varargs and longjmp inside.
         .target(name: "CJPEG", dependencies: ["SystemJPEG"], cSettings: c),
@@ -83,6 +94,9 @@ let package = Package(
         .target(name: "CAVIF", dependencies: ["SystemAVIF"], cSettings: c),
         .target(name: "CVips", dependencies: ["SystemVips"], cSettings: c),
         .target(name: "CJXL", dependencies: ["SystemJXL"], cSettings: c),
+        .target(
+            name: "CPoppler", dependencies: ["SystemPoppler"], cSettings: c,
+            linkerSettings: [.linkedLibrary("gio-2.0")]),
         .target(name: "CSandbox", cSettings: c),
         .target(name: "CSQLite", dependencies: ["SystemSQLite"], cSettings: c),
         .systemLibrary(
@@ -106,6 +120,9 @@ let package = Package(
         .systemLibrary(
             name: "SystemJXL", path: "Sources/SystemLibraries/JXL", pkgConfig: "libjxl",
             providers: [.apt(["libjxl-dev"]), .brew(["jpeg-xl"])]),
+        .systemLibrary(
+            name: "SystemPoppler", path: "Sources/SystemLibraries/Poppler", pkgConfig: "poppler-glib",
+            providers: [.apt(["libpoppler-glib-dev"]), .brew(["poppler"])]),
 
         // For tests only: what several of them need, and a program that is its own worker.
         .target(name: "TestSupport", dependencies: ["VitrineCore"], path: "Tests/Support", swiftSettings: swift),
@@ -124,6 +141,10 @@ let package = Package(
         .testTarget(
             name: "VitrineImagingTests",
             dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],
+            resources: [.copy("Fixtures")], swiftSettings: swift),
+        .testTarget(
+            name: "VitrineThumbnailsTests",
+            dependencies: ["VitrineThumbnails", "VitrinePDF", "DocumentWire", "TestSupport"],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
             name: "VitrineCommandTests",

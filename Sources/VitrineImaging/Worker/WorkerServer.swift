@@ -13,6 +13,9 @@ package struct WorkerServer {
     /// Seconds without a request after which the worker ends.
     package static let idleTimeout: Int32 = 30
 
+    /// The reason a worker without a renderer for documents gives.
+    package static let readsNoDocuments = "this worker reads no documents"
+
     /// Requests from one look at the worker's memory to the next.
     private static let memoryInterval = 4
 
@@ -144,7 +147,7 @@ package struct WorkerServer {
         _ request: DocumentRequest, input: Int32, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
         let source = try Self.source(input)
-        guard let documents else { throw .unsupported(input: "input", reason: "this worker reads no documents") }
+        guard let documents else { throw .unsupported(input: "input", reason: Self.readsNoDocuments) }
         guard request.operation == .render else { return .described(try documents.describe(source, request)) }
         return try share(try documents.render(source, request), requestedProfile: nil, memory: memory)
     }

@@ -1,0 +1,98 @@
+import CPoppler
+import CSandbox
+import DocumentWire
+import VitrineImaging
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A document that poppler has open, on its mapped bytes. Closed when it is released.
+///
+/// For one thread. A file that shrinks while it is mapped ends the helper with SIGBUS, which the client is told of.
+final class OpenDocument {
+    let handle: OpaquePointer
+    /// Bytes mapped.
+    let byteCount: Int
+    private let address: UnsafeMutableRawPointer
+
+    /// - Throws: A ``PDFFailure``, ``ImageError/empty(input:)``, ``ImageError/corrupt(input:reason:)``,
+    ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)``.
+    init(_ source: ByteSource, password: String?, limits: ImageLimits) throws(ImageError) {
+        guard source.count > 0 else { throw .empty(input: source.name) }
+        guard source.count <= limits.maximumInputBytes else {
+            throw .limitExceeded(
+                input: source.name, limit: .inputBytes, actual: source.count, allowed: limits.maximumInputBytes)
+        }
+        guard let descriptor = source.descriptor else {
+            throw .unreadable(input: source.name, reason: "it came without a descriptor")
+        }
+        var mapped: UnsafeMutableRawPointer?
+        let code = csandbox_map_readonly(descriptor, source.count, &mapped)
+        guard code == 0, let mapped else {
+            throw .unreadable(input: source.name, reason: "it cannot be mapped: \(String(cString: strerror(code)))")
+        }
+        var opened: OpaquePointer?
+        let status =
+            if let password {
+                password.withCString { cpoppler_open(mapped, source.count, $0, &opened) }
+            } else {
+                cpoppler_open(mapped, source.count, nil, &opened)
+            }
+        guard status == CPOPPLER_OK, let opened else {
+            defer { csandbox_unmap(mapped, source.count) }
+            throw Self.error(status, UnsafeRawBufferPointer(start: mapped, count: source.count), password: password)
+        }
+        handle = opened
+        address = mapped
+        byteCount = source.count
+    }
+
+    deinit {
+        cpoppler_close(handle)
+        csandbox_unmap(address, byteCount)
+    }
+
+    var pageCount: Int { max(0, Int(cpoppler_page_count(handle))) }
+
+    /// Whether it does not open without a password.
+    var needsPassword: Bool { cpoppler_needs_password(handle) }
+
+    /// At most 1,000 bytes of UTF-8; empty for none.
+    var title: String {
+        var text = [CChar](repeating: 0, count: 1_001)
+        guard cpoppler_title(handle, &text, text.count) else { return "" }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Width and height in points of page `number`, from 1; nil when it cannot be read or has none.
+    func pageSize(_ number: Int) -> ContentMode.Size? {
+        guard let index = Int32(exactly: number - 1) else { return nil }
+        var size = ContentMode.Size(width: 0, height: 0)
+        guard cpoppler_page_size(handle, index, &size.width, &size.height) == CPOPPLER_OK,
+            size.width.isFinite, size.height.isFinite, size.width > 0, size.height > 0
+        else { return nil }
+        return size
+    }
+
+    private static func error(
+        _ status: cpoppler_status, _ bytes: UnsafeRawBufferPointer, password: String?
+    ) -> ImageError {
+        if status == CPOPPLER_ENCRYPTED { return (password == nil ? PDFFailure.encrypted : .wrongPassword).error }
+        return hasHeader(bytes)
+            ? .corrupt(input: "input", reason: "its objects cannot be read") : PDFFailure.notAPDF.error
+    }
+
+    /// Whether `%PDF-` stands within the first 1,024 bytes, where readers accept it (ISO 32000-1, annex C, and the
+    /// implementation notes of PDF Reference 1.7, H.3, note 13).
+    private static func hasHeader(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let mark = Array("%PDF-".utf8)
+        let end = min(bytes.count, 1_024) - mark.count
+        guard end >= 0 else { return false }
+        return (0...end).contains { start in mark.indices.allSatisfy { bytes[start + $0] == mark[$0] } }
+    }
+}

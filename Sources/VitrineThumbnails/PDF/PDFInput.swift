@@ -1,0 +1,205 @@
+import DocumentWire
+import VitrineCore
+import VitrineImaging
+
+/// A PDF document: where its bytes come from, and its password.
+///
+/// ```swift
+/// let manual = PDFInput(path: "manual.pdf")
+/// let count = try manual.info().pageCount
+/// let cover = try manual.page(1).thumbnail(RenderRequest(size: PixelSize(200)))
+/// ```
+///
+/// Documents are read by poppler in the helper `vitrine-pdf`, which keeps those used last open: 500 pages of a file
+/// open it once. Bytes, and what a closure gives, are kept here for the four documents used last; make one `PDFInput`
+/// for all pages.
+///
+/// Calls block: make them from a thread that may block.
+public final class PDFInput: Sendable {
+    private enum Origin: Sendable {
+        case file(String)
+        case bytes([UInt8])
+        case closure(open: @Sendable () throws -> ImageInput, close: @Sendable () -> Void)
+    }
+
+    /// What errors call the document: a path, or the name it was given.
+    public let name: String
+    private let origin: Origin
+    private let password: String?
+    private let workers: WorkerPool
+    private let inputs: OpenInputs
+    private let opening = Locked(())
+    private let digest = Locked<String?>(nil)
+
+    /// A file. Its identity is its path, size, time of change and inode.
+    ///
+    /// - Parameter password: The user's or the owner's.
+    public convenience init(path: String, password: String? = nil) {
+        self.init(.file(path), name: path, password: password)
+    }
+
+    /// Bytes in memory. Their identity is their SHA-256 digest.
+    public convenience init(bytes: [UInt8], name: String = "PDF", password: String? = nil) {
+        self.init(.bytes(bytes), name: name, password: password)
+    }
+
+    /// A document that is opened when its first page is wanted (R102). Its identity is `name`.
+    ///
+    /// - Parameters:
+    ///   - open: Gives the document. Called on a thread that may block, by one caller at a time; again when the
+    ///     document is wanted after it was closed.
+    ///   - close: Called when the document is no longer kept open, once for each `open`.
+    public convenience init(
+        name: String, password: String? = nil, open: @escaping @Sendable () throws -> ImageInput,
+        close: @escaping @Sendable () -> Void = {}
+    ) {
+        self.init(.closure(open: open, close: close), name: name, password: password)
+    }
+
+    /// `input` with workers and open documents of its own, for tests.
+    package convenience init(_ input: PDFInput, workers: WorkerPool, keeping count: Int = OpenInputs.capacity) {
+        self.init(
+            input.origin, name: input.name, password: input.password, workers: workers,
+            inputs: OpenInputs(capacity: count))
+    }
+
+    private init(
+        _ origin: Origin, name: String, password: String?, workers: WorkerPool = PDFWorkers.shared,
+        inputs: OpenInputs = .shared
+    ) {
+        self.origin = origin
+        self.name = name
+        self.password = password
+        self.workers = workers
+        self.inputs = inputs
+    }
+
+    deinit { inputs.close(ObjectIdentifier(self)) }
+
+    /// Ends the helpers that have nothing to do, and with them the documents they have open. Later calls start new
+    /// ones. Without this call they end after 30 idle seconds.
+    public static func endIdleHelpers() { PDFWorkers.shared.endIdleWorkers() }
+
+    /// Page `number`, from 1, as a source of thumbnails. Whether there is one shows when it is drawn.
+    public func page(_ number: Int) -> PDFPageSource { PDFPageSource(self, page: number) }
+
+    /// What the document holds.
+    ///
+    /// - Parameter pages: The pages whose sizes are wanted; of more than 500, the first 500. Default none.
+    /// - Throws: ``ThumbnailError``; ``ThumbnailError/encrypted(source:)`` or
+    ///   ``ThumbnailError/wrongPassword(source:)`` when it does not open,
+    ///   ``ThumbnailError/noSuchPage(source:page:count:)`` when the first of `pages` does not exist.
+    public func info(
+        pages: ClosedRange<Int>? = nil, limits: ImageLimits = .standard,
+        cancellation: CancellationToken = CancellationToken()
+    ) throws(ThumbnailError) -> PDFDocumentInfo {
+        var parameters = PDFParameters()
+        parameters.page = pages?.lowerBound ?? 1
+        if let pages { parameters.pageSizes = min(pages.count, PDFParameters.maximumPageSizes) }
+        let answer = try ask(&parameters) { source, message throws(ImageError) in
+            try self.workers.describe(source, parameters: message, limits: limits, cancellation: cancellation)
+        }
+        guard let description = PDFDescription(answer) else {
+            throw .underlying(
+                source: name, error: ImageError.workerFailed(input: name, reason: "its description is malformed"))
+        }
+        return PDFDocumentInfo(description, firstPage: parameters.page)
+    }
+
+    /// A page as the helper draws it.
+    func draw(
+        _ parameters: PDFParameters, limits: ImageLimits, cancellation: CancellationToken
+    ) throws(ThumbnailError) -> DecodedImage {
+        var parameters = parameters
+        return try ask(&parameters) { source, message throws(ImageError) in
+            try self.workers.render(
+                source, target: nil, parameters: message, limits: limits, cancellation: cancellation)
+        }
+    }
+
+    /// The document's part of its pages' identities.
+    func identity() throws(ThumbnailError) -> CacheKey {
+        switch origin {
+        case .file(let path): return try FileIdentity.key(of: path)
+        case .closure: return CacheKey("PDF", name)
+        case .bytes(let bytes):
+            let digest = digest.withLock { digest in
+                let known = digest ?? Hexadecimal.text(SHA256Digest.digest(of: bytes))
+                digest = known
+                return known
+            }
+            return CacheKey("bytes", digest)
+        }
+    }
+
+    private func ask<Answer>(
+        _ parameters: inout PDFParameters, _ body: (ByteSource, [UInt8]) throws(ImageError) -> Answer
+    ) throws(ThumbnailError) -> Answer {
+        if let password {
+            // Neither fits a PDF (at most 127 bytes, ISO 32000-2, 7.6.4.3.3) nor a C string.
+            guard password.utf8.count <= 1_000, !password.utf8.contains(0) else { throw .wrongPassword(source: name) }
+            parameters.password = password
+        }
+        let source = try source()
+        guard workers.isAvailable else { throw PDFWorkers.missing(for: name) }
+        do throws(ImageError) {
+            return try body(source, parameters.encoded())
+        } catch {
+            throw self.error(error, page: parameters.page)
+        }
+    }
+
+    private func error(_ error: ImageError, page: Int) -> ThumbnailError {
+        switch PDFFailure(error) {
+        case .notAPDF: .unsupported(source: name, reason: "it is not a PDF")
+        case .encrypted: .encrypted(source: name)
+        case .wrongPassword: .wrongPassword(source: name)
+        case .noSuchPage(let count): .noSuchPage(source: name, page: page, count: count)
+        case nil where error.reason == WorkerServer.readsNoDocuments: PDFWorkers.missing(for: name)
+        case nil: ThumbnailError(error, source: name)
+        }
+    }
+
+    // MARK: Bytes
+
+    private func source() throws(ThumbnailError) -> ByteSource {
+        if case .file(let path) = origin { return try opened(.file(path)) }
+        let id = ObjectIdentifier(self)
+        if let source = inputs.source(id) { return source }
+        return try opening.withLock { _ throws(ThumbnailError) in
+            if let source = inputs.source(id) { return source }
+            switch origin {
+            case .file(let path): return try opened(.file(path))
+            case .bytes(let bytes):
+                let source = try opened(.bytes(bytes, name: name))
+                inputs.keep(source, of: id) {}
+                return source
+            case .closure(let open, let close):
+                let input: ImageInput
+                do {
+                    input = try open()
+                } catch let error as ThumbnailError {
+                    throw error
+                } catch {
+                    throw .unreadable(source: name, reason: "\(error)")
+                }
+                do throws(ThumbnailError) {
+                    let source = try opened(input)
+                    inputs.keep(source, of: id, close)
+                    return source
+                } catch {
+                    close()
+                    throw error
+                }
+            }
+        }
+    }
+
+    private func opened(_ input: ImageInput) throws(ThumbnailError) -> ByteSource {
+        do throws(ImageError) {
+            return try ByteSource(input).withDescriptor()
+        } catch {
+            throw ThumbnailError(error, source: name)
+        }
+    }
+}

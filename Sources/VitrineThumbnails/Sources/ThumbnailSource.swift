@@ -1,0 +1,54 @@
+import VitrineCore
+import VitrineImaging
+
+/// What a thumbnail can be made from: a picture, a page, a frame, or anything of your own (R100).
+///
+/// Only ``identity()`` and ``thumbnail(_:)`` have to be written. Both may block, and neither is ever called on a thread
+/// of Swift's cooperative pool.
+public protocol ThumbnailSource: Sendable {
+    /// What the source is known by, and its results are stored under (R106).
+    ///
+    /// It stays the same when the home directory moves, and changes when the content does. Cheap: a look at the file's
+    /// status, not at its content.
+    ///
+    /// - Throws: ``ThumbnailError/unreadable(source:reason:)`` when the source is gone.
+    func identity() throws(ThumbnailError) -> CacheKey
+
+    /// Something to show until the thumbnail is there, without much work; nil for nothing, which is the default (R90).
+    func placeholder(_ request: RenderRequest) throws -> Image?
+
+    /// The thumbnail.
+    ///
+    /// Long work looks at ``RenderRequest/cancellation`` every few milliseconds, or registers a handler with it.
+    ///
+    /// - Throws: ``ThumbnailError``, or any error of your own.
+    func thumbnail(_ request: RenderRequest) throws -> Image
+
+    /// The thumbnails for several requests, in their order, at less cost than one by one.
+    ///
+    /// By default the source is asked once, for a picture that is large enough for all, which is then reduced. A side
+    /// may differ by one pixel from that of the same request alone, as both follow from rounded sizes.
+    ///
+    /// - Throws: As ``thumbnail(_:)``: one error for all.
+    func thumbnails(_ requests: [RenderRequest]) throws -> [Image]
+
+    /// Whether ``placeholder(_:)`` and ``thumbnail(_:)`` must be called on the main actor (R97). Default false.
+    var requiresMainActor: Bool { get }
+}
+
+extension ThumbnailSource {
+    public var requiresMainActor: Bool { false }
+
+    public func placeholder(_ request: RenderRequest) throws -> Image? { nil }
+
+    public func thumbnails(_ requests: [RenderRequest]) throws -> [Image] {
+        guard let common = RenderRequest.covering(requests), requests.count > 1 else {
+            return try requests.map(thumbnail)
+        }
+        let largest = try thumbnail(common)
+        return try requests.map { request in
+            if request.cancellation.isCancelled { throw ThumbnailError.cancelled(source: "\(type(of: self))") }
+            return try request.resizer.resize(largest)
+        }
+    }
+}
