@@ -19,6 +19,7 @@ let package = Package(
         .executable(name: "vitrine", targets: ["VitrineCommand"]),
         .executable(name: "vitrine-worker", targets: ["VitrineWorker"]),
         .executable(name: "vitrine-pdf", targets: ["VitrinePDF"]),
+        .executable(name: "vitrine-video", targets: ["VitrineVideo"]),
     ],
     // Each trait links one codec library into VitrineImaging. Without any of them the module is pure Swift.
     traits: [
@@ -84,6 +85,9 @@ let package = Package(
         .executableTarget(
             name: "VitrinePDF", dependencies: ["VitrineImaging", "DocumentWire", "CPoppler", "CSandbox"],
             swiftSettings: swift),
+        // A program of its own, as builds of FFmpeg may be under the GPL: nothing else may depend on CFFmpeg.
+        .executableTarget(
+            name: "VitrineVideo", dependencies: ["VitrineImaging", "DocumentWire", "CFFmpeg"], swiftSettings: swift),
 
         // Thin C shims: plain types in their headers, all varargs and longjmp inside.
         .target(name: "CJPEG", dependencies: ["SystemJPEG"], cSettings: c),
@@ -97,6 +101,9 @@ let package = Package(
         .target(
             name: "CPoppler", dependencies: ["SystemPoppler"], cSettings: c,
             linkerSettings: [.linkedLibrary("gio-2.0")]),
+        .target(
+            name: "CFFmpeg", dependencies: ["SystemFFmpeg"], cSettings: c,
+            linkerSettings: [.linkedLibrary("avcodec"), .linkedLibrary("swscale"), .linkedLibrary("avutil")]),
         .target(name: "CSandbox", cSettings: c),
         .target(name: "CSQLite", dependencies: ["SystemSQLite"], cSettings: c),
         .systemLibrary(
@@ -123,6 +130,9 @@ let package = Package(
         .systemLibrary(
             name: "SystemPoppler", path: "Sources/SystemLibraries/Poppler", pkgConfig: "poppler-glib",
             providers: [.apt(["libpoppler-glib-dev"]), .brew(["poppler"])]),
+        .systemLibrary(
+            name: "SystemFFmpeg", path: "Sources/SystemLibraries/FFmpeg", pkgConfig: "libavformat",
+            providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"]), .brew(["ffmpeg"])]),
 
         // For tests only: what several of them need, and a program that is its own worker.
         .target(name: "TestSupport", dependencies: ["VitrineCore"], path: "Tests/Support", swiftSettings: swift),
@@ -144,7 +154,7 @@ let package = Package(
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
             name: "VitrineThumbnailsTests",
-            dependencies: ["VitrineThumbnails", "VitrinePDF", "DocumentWire", "TestSupport"],
+            dependencies: ["VitrineThumbnails", "VitrinePDF", "VitrineVideo", "DocumentWire", "TestSupport"],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
             name: "VitrineCommandTests",

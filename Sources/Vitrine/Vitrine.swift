@@ -1,3 +1,4 @@
 @_exported import VitrineCache
 @_exported import VitrineCore
 @_exported import VitrineImaging
+@_exported import VitrineThumbnails

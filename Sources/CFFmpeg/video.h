@@ -1,0 +1,31 @@
+// What the parts of the shim share.
+#pragma once
+#include "cffmpeg.h"
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libswscale/swscale.h>
+
+struct cffmpeg_video {
+    int fd;
+    int64_t size, position;
+    bool read_behind_end; // something was looked for where the file has ended
+    int64_t deadline;     // milliseconds of the monotonic clock; 0 for none
+    int64_t max_pixels;
+    AVIOContext *io;
+    AVFormatContext *format;
+    int film, cover, sound; // streams, or -1
+    // The series of frames.
+    int stream;
+    bool key_frames, is_draining, is_cover_sent;
+    AVCodecContext *decoder;
+    AVPacket *packet;
+    AVFrame *frame, *earlier;
+    struct SwsContext *scaler;
+};
+
+// The deadline has passed.
+int cffmpeg_interrupted(void *video);
+// A status for what the libraries answered.
+cffmpeg_status cffmpeg_failure(cffmpeg_video *, int code);
+// The decoders of foreign streams, by name.
+extern const char cffmpeg_decoders[];

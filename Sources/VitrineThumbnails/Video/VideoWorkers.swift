@@ -1,0 +1,16 @@
+import VitrineImaging
+
+/// The helper that reads videos.
+package enum VideoWorkers {
+    package static let program = "vitrine-video"
+
+    /// Processes for everybody, one for each processor at most.
+    package static let shared = WorkerPool(program: program)
+
+    /// The error of a system without it.
+    static func missing(for source: String) -> ThumbnailError {
+        .toolMissing(
+            source: source, name: program,
+            remedy: "install it beside the program or in PATH, or set VITRINE_VIDEO to its path")
+    }
+}

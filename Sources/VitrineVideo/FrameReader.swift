@@ -1,0 +1,140 @@
+import CFFmpeg
+import VitrineImaging
+
+/// Turns decoded frames into samples near the size that is wanted.
+///
+/// Planes are averaged in blocks, in the frame's own colours, and scaled like any other picture. From 1,920 × 1,080 to
+/// 320 × 180 this takes 3 ms more than libswscale's conversion at the target size (`SWS_AREA`, 0.9 ms), of the 20 to
+/// 60 ms that decoding takes, and gives the sharpness and the colours that pictures have here.
+struct FrameReader {
+    let frame: cffmpeg_frame
+    let video: OpenVideo
+
+    /// Samples for a picture of `target` pixels, as stored.
+    func samples(for target: PixelSize) throws(ImageError) -> DecodedImage {
+        let factors = (
+            x: FrameShape.factor(Int(frame.width), target.width), y: FrameShape.factor(Int(frame.height), target.height)
+        )
+        let areMeans = factors.x > 1 || factors.y > 1
+        guard hasPlanes else {
+            let size = PixelSize(
+                width: (Int(frame.width) - 1) / factors.x + 1, height: (Int(frame.height) - 1) / factors.y + 1)
+            return DecodedImage(planes: [try video.convert(to: size)], model: .rgb, samplesAreMeans: areMeans)
+        }
+        let luma = PixelSize(width: Int(frame.width), height: Int(frame.height))
+        guard frame.plane_count > 1 else {
+            return DecodedImage(
+                planes: [plane(frame.planes.0, frame.strides.0, luma, factors, fullScale)], model: .gray,
+                samplesAreMeans: areMeans)
+        }
+        let chroma = PixelSize(width: Int(frame.chroma_width), height: Int(frame.chroma_height))
+        // Once the target is enough: nobody sees the edges of colours.
+        let coarser = (x: max(1, chroma.width / target.width), y: max(1, chroma.height / target.height))
+        var planes = [
+            plane(frame.planes.0, frame.strides.0, luma, factors, lumaScale),
+            plane(frame.planes.1, frame.strides.1, chroma, coarser, chromaScale),
+            plane(frame.planes.2, frame.strides.2, chroma, coarser, chromaScale),
+        ]
+        if frame.plane_count > 3 {
+            planes.append(plane(frame.planes.3, frame.strides.3, luma, factors, alphaScale))
+        }
+        return DecodedImage(
+            planes: planes, model: .yCbCr(matrix, fullRange: frame.full_range),
+            alpha: frame.plane_count > 3 ? .straight : .none, samplesAreMeans: areMeans)
+    }
+
+    /// How much the frame shows.
+    func content() throws(ImageError) -> FrameContent {
+        guard hasPlanes, let bytes = frame.planes.0 else {
+            let plane = try video.convert(to: PixelSize(width: FrameContent.columns, height: FrameContent.rows))
+            return plane.storage.withUnsafeBytes { FrameContent(rgb: $0) }
+        }
+        let scale = frame.full_range ? 1.0 : 255.0 / 219
+        let offset = frame.full_range ? 0.0 : 16
+        let unit = 1 / Double(1 << (Int(frame.depth) - 8))
+        return FrameContent { column, row in
+            let x = (2 * column + 1) * Int(frame.width) / (2 * FrameContent.columns)
+            let y = (2 * row + 1) * Int(frame.height) / (2 * FrameContent.rows)
+            let start = UnsafeRawPointer(bytes) + y * Int(frame.strides.0)
+            let sample =
+                frame.depth > 8
+                ? Double(start.loadUnaligned(fromByteOffset: 2 * x, as: UInt16.self) >> UInt16(frame.shift)) * unit
+                : Double(start.load(fromByteOffset: x, as: UInt8.self))
+            return (sample - offset) * scale
+        }
+    }
+
+    // MARK: Planes
+
+    private var hasPlanes: Bool {
+        [1, 3, 4].contains(frame.plane_count) && (8...16).contains(frame.depth) && (0...8).contains(frame.shift)
+            && frame.depth + frame.shift <= 16
+    }
+
+    private func plane(
+        _ bytes: UnsafePointer<UInt8>?, _ stride: Int32, _ size: PixelSize, _ factors: (x: Int, y: Int),
+        _ scale: BoxReducer.Scale
+    ) -> PixelPlane {
+        var reducer = BoxReducer(
+            width: size.width, height: size.height, factor: factors.x, verticalFactor: factors.y, scale: scale)
+        guard let bytes else { return reducer.finish(fill: 128) }
+        if frame.depth > 8 {
+            UnsafeRawPointer(bytes).withMemoryRebound(to: UInt16.self, capacity: 1) {
+                reducer.add(rows: $0, count: size.height, bytesPerRow: Int(stride))
+            }
+        } else {
+            reducer.add(rows: bytes, count: size.height, bytesPerRow: Int(stride))
+        }
+        return reducer.finish()
+    }
+
+    /// Largest value of a sample, and how much larger samples are than bytes; without the zero bits below.
+    private var peak: Int { (1 << Int(frame.depth)) - 1 }
+    private var step: Int { 1 << (Int(frame.depth) - 8) }
+    /// What the zero bits multiply samples by. Some formats keep 10 bits at the upper end of a word.
+    private var padding: Int { 1 << Int(frame.shift) }
+
+    /// To bytes of the same range: limited range shifts (16…235 stays 16…235), full range stretches 0…peak to 0…255
+    /// (ITU-T H.273, 8.3).
+    private var lumaScale: BoxReducer.Scale {
+        if frame.depth == 8 { return .identity }
+        return frame.full_range
+            ? scale(multiplier: 255, bias: 0, divisor: peak) : scale(multiplier: 1, bias: 0, divisor: step)
+    }
+
+    /// As for luma, but keeps neutral at 128.
+    private var chromaScale: BoxReducer.Scale {
+        if frame.depth == 8 { return .identity }
+        return frame.full_range
+            ? scale(multiplier: 255, bias: 128 * peak - 255 * 128 * step, divisor: peak)
+            : scale(multiplier: 1, bias: 0, divisor: step)
+    }
+
+    /// To bytes of full range, for grey, which has no range of its own here.
+    private var fullScale: BoxReducer.Scale {
+        frame.full_range ? lumaScale : scale(multiplier: 255, bias: -16 * step * 255, divisor: 219 * step)
+    }
+
+    private var alphaScale: BoxReducer.Scale {
+        frame.depth == 8 ? .identity : scale(multiplier: 255, bias: 0, divisor: peak)
+    }
+
+    /// `bias` is in units of `divisor` for samples without padding.
+    private func scale(multiplier: Int, bias: Int, divisor: Int) -> BoxReducer.Scale {
+        let most = 65_535
+        guard divisor * padding <= most, abs(bias * padding) < 1 << 24 else {
+            return BoxReducer.Scale(multiplier: 1, bias: 0, divisor: min(most, step * padding))
+        }
+        return BoxReducer.Scale(multiplier: multiplier, bias: bias * padding, divisor: divisor * padding)
+    }
+
+    /// ITU-T H.273, table 4. Where nothing is said, high definition is BT.709 as players take it.
+    private var matrix: DecodedImage.Matrix {
+        switch frame.matrix {
+        case 1: .bt709
+        case 9, 10: .bt2020
+        case 4, 5, 6, 7: .bt601
+        default: frame.full_height >= 720 || frame.full_width >= 1_280 ? .bt709 : .bt601
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import CFFmpeg
+import DocumentWire
+import VitrineImaging
+
+/// A file that libavformat has open. Closed when it is released.
+///
+/// For one thread.
+final class OpenVideo {
+    private let handle: OpaquePointer
+    /// Its descriptor must stay open as long as the handle.
+    private let source: ByteSource
+    private let facts: cffmpeg_description
+    private let limits: ImageLimits
+    /// Whether reading has begun: the first series of frames needs no seek to the start.
+    private var hasMoved = false
+
+    /// Share of the deadline after which the work ends by itself; the client, whose clock started earlier, would end
+    /// the whole process.
+    private static let deadlineShare = 0.9
+
+    /// - Throws: A ``VideoFailure``, ``ImageError/empty(input:)``, ``ImageError/corrupt(input:reason:)``,
+    ///   ``ImageError/truncated(input:)``, ``ImageError/timedOut(input:)``.
+    init(_ source: ByteSource, limits: ImageLimits) throws(ImageError) {
+        guard source.count > 0 else { throw .empty(input: source.name) }
+        guard let descriptor = source.descriptor else {
+            throw .unreadable(input: source.name, reason: "it came without a descriptor")
+        }
+        var opened: OpaquePointer?
+        let status = cffmpeg_open(
+            descriptor, Int64(source.count), Int64(max(1, limits.maximumWholeImagePixels)),
+            Self.milliseconds(limits.deadline), &opened)
+        guard status == CFFMPEG_OK, let opened else { throw Self.error(status, limits: limits) }
+        handle = opened
+        self.source = source
+        self.limits = limits
+        var facts = cffmpeg_description()
+        cffmpeg_describe(opened, &facts)
+        self.facts = facts
+    }
+
+    deinit { cffmpeg_close(handle) }
+
+    /// Starts the clock of one request.
+    func startClock(_ limits: ImageLimits) { cffmpeg_set_deadline(handle, Self.milliseconds(limits.deadline)) }
+
+    var hasVideo: Bool { facts.has_video }
+    var hasCover: Bool { facts.has_cover }
+    /// Seconds; 0 when unknown.
+    var duration: Double { facts.duration }
+    var orientation: Orientation { Orientation(rawValue: Int(facts.orientation)) ?? .up }
+
+    /// The film's shape, as far as its header knows.
+    var shape: FrameShape {
+        FrameShape(
+            stored: PixelSize(width: Int(facts.width), height: Int(facts.height)),
+            pixelShape: (Int(facts.sar_num), Int(facts.sar_den)), orientation: orientation)
+    }
+
+    /// What the client is told.
+    var description: VideoDescription {
+        var description = VideoDescription()
+        description.duration = facts.duration
+        description.hasVideo = facts.has_video
+        description.hasAudio = facts.has_audio
+        description.hasCover = facts.has_cover
+        description.orientation = orientation
+        description.frameRate = facts.frame_rate
+        if facts.has_video, facts.width > 0, facts.height > 0 {
+            description.storedSize = shape.stored
+            description.size = shape.upright
+        }
+        description.container = Self.text(facts.container)
+        description.videoCodec = Self.text(facts.video_codec)
+        description.audioCodec = Self.text(facts.audio_codec)
+        description.created = Self.text(facts.created)
+        return description
+    }
+
+    // MARK: Frames
+
+    /// Prepares for frames of the film or of the attached picture.
+    ///
+    /// - Parameters:
+    ///   - reduction: How much smaller their pictures will be.
+    ///   - side: Pixels the longer side must keep.
+    func begin(cover: Bool = false, keyFrames: Bool, reduction: Int, side: Int) throws(ImageError) {
+        let how = cffmpeg_decoding(
+            cover: cover, key_frames: keyFrames, side: Int32(clamping: side), reduction: Int32(clamping: reduction))
+        let status = withUnsafePointer(to: how) { cffmpeg_begin(handle, $0) }
+        guard status == CFFMPEG_OK else { throw error(status) }
+        if hasMoved, !cover { seek(to: 0, nearest: false) }
+        hasMoved = true
+    }
+
+    /// Gives back what decoding takes.
+    func finish() { cffmpeg_finish(handle) }
+
+    /// Goes to a key frame; where the container cannot, the film goes on from where it is.
+    func seek(to second: Double, nearest: Bool) {
+        _ = cffmpeg_seek(handle, second, nearest)
+    }
+
+    /// The next frame, or the one seen at `second`; nil when there are no more. Valid until the next call.
+    func next(at second: Double = .nan, budget: Int = .max) throws(ImageError) -> cffmpeg_frame? {
+        var frame = cffmpeg_frame()
+        let status = cffmpeg_next(handle, second, Int32(clamping: budget), &frame)
+        switch status {
+        case CFFMPEG_OK: return frame
+        case CFFMPEG_END: return nil
+        default: throw error(status)
+        }
+    }
+
+    /// The current frame in red, green and blue, for formats without planes.
+    func convert(to size: PixelSize) throws(ImageError) -> PixelPlane {
+        let storage = PixelStorage(uninitializedByteCount: size.pixelCount * 3)
+        let status = cffmpeg_rgb(
+            handle, Int32(clamping: size.width), Int32(clamping: size.height),
+            storage.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self))
+        guard status == CFFMPEG_OK else { throw error(status) }
+        return PixelPlane(width: size.width, height: size.height, channels: 3, storage: storage)
+    }
+
+    // MARK: Errors
+
+    private func error(_ status: cffmpeg_status) -> ImageError {
+        if status == CFFMPEG_UNSUPPORTED {
+            return .unsupported(input: source.name, reason: "the codec \(Self.text(facts.video_codec)) is not read")
+        }
+        if status == CFFMPEG_PIXELS {
+            let pixels = Int(facts.width).multipliedReportingOverflow(by: Int(facts.height)).partialValue
+            return .limitExceeded(
+                input: source.name, limit: .pixels, actual: pixels, allowed: limits.maximumWholeImagePixels)
+        }
+        return Self.error(status, limits: limits)
+    }
+
+    private static func error(_ status: cffmpeg_status, limits: ImageLimits) -> ImageError {
+        switch status {
+        case CFFMPEG_NOT_A_VIDEO: VideoFailure.notAVideo.error
+        case CFFMPEG_NO_VIDEO: VideoFailure.noVideo.error
+        case CFFMPEG_UNSUPPORTED: .unsupported(input: "input", reason: "its kind of container is not read")
+        case CFFMPEG_TRUNCATED: .truncated(input: "input")
+        case CFFMPEG_TIMED_OUT: .timedOut(input: "input")
+        case CFFMPEG_MEMORY:
+            .limitExceeded(
+                input: "input", limit: .memory, actual: limits.maximumWorkerMemory, allowed: limits.maximumWorkerMemory)
+        default: .corrupt(input: "input", reason: "its streams cannot be read")
+        }
+    }
+
+    private static func milliseconds(_ seconds: Double) -> Int64 {
+        Int64(max(1, min(seconds * 1_000 * deadlineShare, 86_400_000)))
+    }
+
+    /// A fixed array of C characters that ends with a 0.
+    private static func text<T>(_ characters: T) -> String {
+        withUnsafeBytes(of: characters) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,74 @@
+import CFFmpeg
+import VitrineImaging
+
+/// Looks for a frame that shows something: the first key frame as a rule, a later one after a black or plain beginning.
+///
+/// Bounded: at most ``firstFrames`` key frames from the beginning, one at each of ``places`` of the film, and, where
+/// that meets one key frame again and again, two frames between. The best of them is taken when none is good.
+struct PosterSearch {
+    private let taker: FrameTaker
+    private var image: Image?
+    private var score = -1.0
+    private var seconds: Set<Double> = []
+
+    private static let firstFrames = 3
+    private static let places = [0.1, 0.25, 0.5, 0.75]
+    private static let placesBetween = [1.0 / 3, 2.0 / 3]
+    /// So many key frames tell enough of a film.
+    private static let enough = 4
+
+    init(_ taker: FrameTaker) {
+        self.taker = taker
+    }
+
+    /// The poster.
+    ///
+    /// - Throws: When not one frame can be decoded.
+    func best() throws(ImageError) -> Image {
+        var search = self
+        var failure: ImageError?
+        do throws(ImageError) {
+            try search.look()
+        } catch {
+            failure = error
+        }
+        if let image = search.image { return image }
+        if let failure { throw failure }
+        return try taker.frame(at: 0, isExact: false, clampsToEnd: true)
+    }
+
+    private mutating func look() throws(ImageError) {
+        try taker.begin(keyFrames: true)
+        for _ in 0..<Self.firstFrames {
+            guard let frame = try taker.video.next() else { break }
+            if try consider(frame) { return }
+        }
+        let duration = taker.video.duration
+        guard duration > 0 else { return }
+        for place in Self.places {
+            taker.video.seek(to: duration * place, nearest: false)
+            guard let frame = try taker.video.next(), !seconds.contains(frame.second) else { continue }
+            if try consider(frame) { return }
+        }
+        guard seconds.count < Self.enough else { return }
+        try taker.begin(keyFrames: false)
+        for place in Self.placesBetween {
+            taker.video.seek(to: duration * place, nearest: false)
+            guard let frame = try taker.video.next(at: duration * place, budget: FrameTaker.budget) else { continue }
+            if try consider(frame) { return }
+        }
+    }
+
+    /// Keeps the frame if it is the best so far. True when it is good enough to end the search.
+    private mutating func consider(_ frame: cffmpeg_frame) throws(ImageError) -> Bool {
+        seconds.insert(frame.second)
+        let content = try FrameReader(frame: frame, video: taker.video).content()
+        // What is partly made up goes behind everything that is whole.
+        let merit = frame.is_damaged ? content.score / 10_000 : content.score
+        if merit > score {
+            image = try taker.picture(frame)
+            score = merit
+        }
+        return content.isGood && !frame.is_damaged
+    }
+}

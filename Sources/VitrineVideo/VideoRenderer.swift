@@ -1,0 +1,90 @@
+import CFFmpeg
+import DocumentWire
+import VitrineImaging
+
+/// Describes videos and takes single frames of them by libavformat and libavcodec.
+final class VideoRenderer: DocumentRendering {
+    /// The file that the last request came for: looking it up and scrubbing through it opens it once.
+    private var last: (file: UInt64, video: OpenVideo)?
+
+    func describe(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> [UInt8] {
+        try video(source, request.limits).description.encoded()
+    }
+
+    func render(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> DecodedImage {
+        guard let parameters = VideoParameters(request.parameters), parameters.second.isFinite, parameters.second >= 0
+        else { throw .invalidRequest(reason: "a second must be a number, and not negative") }
+        let video = try video(source, request.limits)
+        defer { video.finish() }
+        do throws(ImageError) {
+            return try Self.image(video, parameters, request.limits).samples
+        } catch {
+            // Whatever state a broken file has left behind.
+            last = nil
+            throw error
+        }
+    }
+
+    private func video(_ source: ByteSource, _ limits: ImageLimits) throws(ImageError) -> OpenVideo {
+        let file = source.documentIdentity
+        if let last, last.file == file {
+            last.video.startClock(limits)
+            return last.video
+        }
+        last = nil
+        let video = try OpenVideo(source, limits: limits)
+        if let file { last = (file, video) }
+        return video
+    }
+
+    private static func image(
+        _ video: OpenVideo, _ parameters: VideoParameters, _ limits: ImageLimits
+    ) throws(ImageError) -> Image {
+        let taker = FrameTaker(video: video, rule: parameters.resizer(limits: limits))
+        if parameters.prefersCover, video.hasCover, let cover = try? taker.cover() { return cover }
+        guard video.hasVideo else { throw VideoFailure.noVideo.error }
+        switch parameters.moment {
+        case .poster:
+            return try PosterSearch(taker).best()
+        case .keyFrame, .exact:
+            return try taker.frame(
+                at: try second(parameters, duration: video.duration), isExact: parameters.moment == .exact,
+                clampsToEnd: parameters.clampsToEnd)
+        }
+    }
+
+    private static func second(_ parameters: VideoParameters, duration: Double) throws(ImageError) -> Double {
+        guard duration > 0, parameters.second > duration else { return parameters.second }
+        guard parameters.clampsToEnd else { throw VideoFailure.beyondEnd(duration: duration).error }
+        return duration
+    }
+}
+
+extension Image {
+    /// The pixels as a decoder's samples, for the way to the client: without alpha when there is none.
+    var samples: DecodedImage {
+        let channels = hasAlpha ? 4 : 3
+        let storage = PixelStorage(uninitializedByteCount: size.pixelCount * channels)
+        let target = storage.bytes
+        withUnsafeBytes { pixels in
+            for y in 0..<height {
+                let from = y &* bytesPerRow
+                let to = y &* width &* channels
+                for x in 0..<width {
+                    for channel in 0..<channels {
+                        target[to &+ x &* channels &+ channel] = pixels[from &+ x &* 4 &+ channel]
+                    }
+                }
+            }
+        }
+        let meaning: DecodedImage.Alpha =
+            switch alpha {
+            case .opaque: .none
+            case .straight: .straight
+            case .premultiplied: .premultiplied
+            }
+        return DecodedImage(
+            planes: [PixelPlane(width: width, height: height, channels: channels, storage: storage)], model: .rgb,
+            alpha: meaning)
+    }
+}

@@ -1,0 +1,12 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+import CFFmpeg
+import VitrineImaging
+
+let server = WorkerServer(documents: VideoRenderer(), warmUp: cffmpeg_start)
+exit(server.run().rawValue)
