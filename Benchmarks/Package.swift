@@ -19,6 +19,26 @@ let package = Package(
             ]),
         .executableTarget(
             name: "CoreBenchmark", dependencies: [.product(name: "VitrineCore", package: "Vitrine")]),
+        .executableTarget(
+            name: "DiskBenchmark",
+            dependencies: [
+                .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
+            ]),
+        .executableTarget(
+            name: "CacheBenchmark",
+            dependencies: [
+                "CAllocations",
+                .product(name: "VitrineCore", package: "Vitrine"),
+                .product(name: "VitrineCache", package: "Vitrine"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        .target(name: "CAllocations"),
+        .executableTarget(
+            name: "DocumentBenchmark",
+            dependencies: [
+                .product(name: "VitrineImaging", package: "Vitrine"),
+                .product(name: "VitrineThumbnails", package: "Vitrine"),
+            ]),
         .target(name: "CPeers", dependencies: ["PeerVips", "PeerJPEG"]),
         .systemLibrary(
             name: "PeerVips", path: "Sources/PeerVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
