@@ -42,7 +42,7 @@ final class FileWatch: Sendable {
         var indexes: [Int32] = []
     }
 
-    private static let registry = Mutex<[Identity: Shared]>([:])
+    private static let registry = Locked<[Identity: Shared]>([:])
 
     let path: String
     private let identity: Identity
