@@ -9,8 +9,7 @@ import Synchronization
 import VitrineCore
 
 /// Notices that a database's files were cut or deleted while they are open, before SQLite reads them through the
-/// address
-/// space: what is missing there would end the process (SIGBUS).
+/// address space: what is missing there would end the process (SIGBUS).
 ///
 /// It holds descriptors of its own. Closing a descriptor of a file gives up all of the process's POSIX locks on it,
 /// SQLite's among them (fcntl(2)); so the descriptors are shared by all watches of one file in the process, and closed
