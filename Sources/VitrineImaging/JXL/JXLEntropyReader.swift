@@ -29,12 +29,12 @@ struct JXLEntropyReader {
             copiesLeft = length + code.minimumCopyLength
             let distance = try plain(&bits, Int(code.clusters[code.clusters.count - 1])) + 1
             copyFrom = read - min(distance, read, JXLEntropyReader.windowSize)
-            // Nothing to copy yet: zeros.
-            if read == 0 { window.append(0) }
         }
         try bits.check()
         copiesLeft -= 1
-        let value = Int(window[copyFrom & (JXLEntropyReader.windowSize - 1)])
+        let index = copyFrom & (JXLEntropyReader.windowSize - 1)
+        // A copy before the first number is one of zeros.
+        let value = index < window.count ? Int(window[index]) : 0
         copyFrom += 1
         return remember(value)
     }
