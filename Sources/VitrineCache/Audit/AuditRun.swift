@@ -30,6 +30,9 @@ struct AuditRun<Value: CacheableValue>: Sendable {
         }
     }
 
+    /// What a cancelled audit throws: the last key it looked at, or an empty one.
+    static func cancelled(after key: CacheKey?) -> CacheError { .cancelled(key: key ?? CacheKey(parts: [String]())) }
+
     private func run() async throws(CacheError) -> AuditReport {
         cache.passOnMemoryHits()
         let areas = cache.formats.all
@@ -56,7 +59,7 @@ struct AuditRun<Value: CacheableValue>: Sendable {
         let moment = AuditPolicy.Moment(now: started)
         var last: CacheKey?
         while true {
-            if Task.isCancelled { throw .cancelled(key: last ?? CacheKey(parts: [String]())) }
+            if Task.isCancelled { throw Self.cancelled(after: last) }
             let page = try await cache.page(of: area, after: last, limit: Cache<Value>.auditPage)
             guard let end = page.last?.key else { return }
             last = end

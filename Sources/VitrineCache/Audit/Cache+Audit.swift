@@ -25,8 +25,13 @@ extension Cache {
     ) async throws(CacheError) -> AuditReport {
         let run = AuditRun(
             cache: self, policy: policy, isDryRun: dryRun, sparesMemory: sparesMemory, progress: progress)
-        let task = Task(priority: .utility) {
-            await audits.run { await run.result() }
+        let task = Task(priority: .utility) { () -> Result<AuditReport, CacheError> in
+            do {
+                return try await audits.run { await run.result() }
+            } catch {
+                // Only an audit that has not begun ends here.
+                return .failure(AuditRun<Value>.cancelled(after: nil))
+            }
         }
         return try await withTaskCancellationHandler { await task.value } onCancel: { task.cancel() }.get()
     }

@@ -112,7 +112,7 @@ extension Cache {
     }
 
     /// How many audits wait for those before them.
-    package var waitingAudits: Int { audits.waitingCount }
+    package var waitingAudits: Int { audits.counts.queued }
 
     /// How many loads and lookups run.
     package var runningLoads: Int { register.count }
@@ -151,15 +151,17 @@ extension Cache {
     }
 
     /// Brings the counters in swift-metrics up to date. See the article on metrics for their labels.
-    public func publishMetrics() {
+    public func publishMetrics() { metrics.publish(metricsSnapshot) }
+
+    /// What the metrics are taken from.
+    package var metricsSnapshot: CacheMetrics.Snapshot {
         var snapshot = CacheMetrics.Snapshot()
         snapshot.memory = sharedMemory.statistics
         for area in formats.all {
             if !area.sharesMemory { snapshot.memory.add(area.memory.statistics) }
             snapshot.disk.add(area.disk.statistics)
-            snapshot.disk.hits += area.disk.statistics.hits
         }
         snapshot.memoryBytes = memorySize.bytes
-        metrics.publish(snapshot)
+        return snapshot
     }
 }

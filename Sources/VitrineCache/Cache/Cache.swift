@@ -58,7 +58,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
     let originals = SingleFlight<FlightKey, SourceResult<Value>>()
     let transforms: WorkQueue
     let metrics: CacheMetrics
-    let audits = SerialTurns()
+    let audits = WorkQueue(limit: 1)
     let sizes = SizeBoard()
     let log = Log.logger("cache")
 

@@ -61,6 +61,24 @@ extension DiskCache {
         public var dropped = 0
         /// Databases replaced because they were damaged.
         public var recoveries = 0
+
+        /// Nothing counted yet.
+        package init() {}
+
+        /// Adds the counts of a batch, or of another cache.
+        package mutating func add(_ other: Statistics) {
+            hits += other.hits
+            misses += other.misses
+            insertions += other.insertions
+            insertedBytes += other.insertedBytes
+            evictions += other.evictions
+            evictedBytes += other.evictedBytes
+            expirations += other.expirations
+            damaged += other.damaged
+            refusals += other.refusals
+            dropped += other.dropped
+            recoveries += other.recoveries
+        }
     }
 
     /// What ``DiskCache/verify(removingDamage:)`` found.
