@@ -176,16 +176,3 @@ extension DiskEngine {
         }
     }
 }
-
-extension DiskCache.Statistics {
-    /// Adds what a batch did.
-    mutating func add(_ other: DiskCache.Statistics) {
-        insertions += other.insertions
-        insertedBytes += other.insertedBytes
-        evictions += other.evictions
-        evictedBytes += other.evictedBytes
-        expirations += other.expirations
-        damaged += other.damaged
-        refusals += other.refusals
-    }
-}

@@ -86,11 +86,11 @@ final class DiskEngine: Sendable {
     func onWriterAndWait<Result: Sendable>(
         _ body: @escaping @Sendable (DiskEngine) throws(CacheError) -> Result
     ) throws(CacheError) -> Result {
-        let latch = Latch<Swift.Result<Result, CacheError>>()
+        let outcome = Outcome<Swift.Result<Result, CacheError>>()
         onWriter { engine in
-            latch.open(Swift.Result { () throws(CacheError) in try body(engine) })
+            outcome.set(Swift.Result { () throws(CacheError) in try body(engine) })
         }
-        return try latch.wait().get()
+        return try outcome.wait().get()
     }
 
     func startDraining() {
