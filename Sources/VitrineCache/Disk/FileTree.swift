@@ -31,10 +31,6 @@ enum FileTree {
     static func changed(_ path: String) -> Int? {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
-        #if canImport(Darwin)
-        return Int(status.st_mtimespec.tv_sec)
-        #else
-        return Int(status.st_mtim.tv_sec)
-        #endif
+        return Int(status.modified.tv_sec)
     }
 }

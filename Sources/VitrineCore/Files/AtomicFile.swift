@@ -123,17 +123,9 @@ public enum AtomicFile {
     private static func removeIfStale(_ path: String, changedBefore limit: Int) -> Bool {
         let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
         guard let file = try? FileDescriptor(opening: path, flags: flags), let status = try? file.status(),
-            status.st_mode & S_IFMT == S_IFREG, modificationSeconds(status) <= limit,
+            status.st_mode & S_IFMT == S_IFREG, Int(status.modified.tv_sec) <= limit,
             flock(file.number, LOCK_EX | LOCK_NB) == 0
         else { return false }
         return unlink(path) == 0
-    }
-
-    private static func modificationSeconds(_ status: stat) -> Int {
-        #if canImport(Darwin)
-        Int(status.st_mtimespec.tv_sec)
-        #else
-        Int(status.st_mtim.tv_sec)
-        #endif
     }
 }

@@ -68,11 +68,7 @@ public enum DirectoryListing {
     private static func item(_ name: String, in directory: String) -> Item? {
         var status = stat()
         guard lstat(FilePath.join(directory, name), &status) == 0 else { return nil }
-        #if canImport(Darwin)
-        let changed = status.st_mtimespec
-        #else
-        let changed = status.st_mtim
-        #endif
+        let changed = status.modified
         return Item(
             name: name, size: ByteCount(Int(status.st_size)),
             modified: .seconds(Int64(changed.tv_sec)) + .nanoseconds(Int64(changed.tv_nsec)),

@@ -18,6 +18,16 @@ struct JXLBits {
         position = byte &* 8
     }
 
+    /// Reads something from the start of `bytes`.
+    static func read<R>(_ bytes: [UInt8], _ body: (inout JXLBits) throws(JXLFault) -> R) -> Result<R, JXLFault> {
+        bytes.withUnsafeBufferPointer { buffer in
+            Result { () throws(JXLFault) in
+                var bits = JXLBits(buffer)
+                return try body(&bits)
+            }
+        }
+    }
+
     /// The next 32 bits or more, not consumed.
     @inline(__always)
     func peek() -> UInt64 {

@@ -62,13 +62,7 @@ struct JXLCodestream {
         var length = length
         while true {
             let bytes = try bytes(at: offset, count: length)
-            let result = bytes.withUnsafeBufferPointer { buffer in
-                Result { () throws(JXLFault) in
-                    var bits = JXLBits(buffer)
-                    return try body(&bits)
-                }
-            }
-            switch result {
+            switch JXLBits.read(bytes, body) {
             case .success(let value): return value
             case .failure(.truncated) where bytes.count == length && length < limit: length *= 16
             case .failure(let fault): throw fault.error(reader.name)

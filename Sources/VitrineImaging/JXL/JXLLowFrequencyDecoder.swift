@@ -76,13 +76,7 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
         ) throws(ImageError) -> R {
             let bytes = try codestream.bytes(
                 at: start.sections &+ contents.offsets[index], count: contents.sizes[index])
-            let result = bytes.withUnsafeBufferPointer { buffer in
-                Result { () throws(JXLFault) in
-                    var bits = JXLBits(buffer)
-                    return try body(&bits)
-                }
-            }
-            switch result {
+            switch JXLBits.read(bytes, body) {
             case .success(let value): return value
             case .failure(let fault): throw fault.error(name)
             }

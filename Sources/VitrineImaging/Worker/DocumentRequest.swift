@@ -21,10 +21,7 @@ package struct DocumentRequest: WorkerMessage {
     }
 
     package func encoded() -> [UInt8] {
-        var wire = WireWriter()
-        wire.write(WorkerProtocol.magic)
-        wire.write(WorkerProtocol.version)
-        wire.write(id)
+        var wire = WireWriter(packet: id)
         wire.write(operation.rawValue)
         wire.write(target?.width ?? 0)
         wire.write(target?.height ?? 0)
@@ -36,9 +33,8 @@ package struct DocumentRequest: WorkerMessage {
     /// Reads a packet; nil when it is not one of this version.
     package init?(_ packet: [UInt8]) {
         var wire = WireReader(packet)
-        guard wire.integer(UInt32.self) == WorkerProtocol.magic, wire.integer(UInt16.self) == WorkerProtocol.version
-        else { return nil }
-        id = wire.integer()
+        guard let number = wire.packetNumber() else { return nil }
+        id = number
         operation = wire.enumeration(WorkerProtocol.Operation.self, or: .ping)
         let size = PixelSize(width: wire.int(), height: wire.int())
         target = size.isEmpty ? nil : size

@@ -16,6 +16,14 @@ package struct WireReader {
     /// Marks the message as broken.
     package mutating func invalidate() { isValid = false }
 
+    /// The request's number from the start that all packets share; nil when it is not one of this version.
+    mutating func packetNumber() -> UInt64? {
+        guard integer(UInt32.self) == WorkerProtocol.magic, integer(UInt16.self) == WorkerProtocol.version else {
+            return nil
+        }
+        return integer()
+    }
+
     package mutating func integer<T: FixedWidthInteger>(_ type: T.Type = T.self) -> T {
         let size = MemoryLayout<T>.size
         guard isValid, bytes.count - position >= size else {

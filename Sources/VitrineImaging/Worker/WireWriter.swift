@@ -6,6 +6,14 @@ package struct WireWriter {
         bytes.reserveCapacity(512)
     }
 
+    /// The start that all packets share, with the request's number.
+    init(packet id: UInt64) {
+        self.init()
+        write(WorkerProtocol.magic)
+        write(WorkerProtocol.version)
+        write(id)
+    }
+
     package mutating func write<T: FixedWidthInteger>(_ value: T) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }

@@ -12,9 +12,7 @@ extension WorkerMessage {
     /// Reads the start that all packets share; nil when it is not one of this version.
     static func operation(of packet: [UInt8]) -> WorkerProtocol.Operation? {
         var wire = WireReader(packet)
-        guard wire.integer(UInt32.self) == WorkerProtocol.magic, wire.integer(UInt16.self) == WorkerProtocol.version
-        else { return nil }
-        _ = wire.integer(UInt64.self)
+        guard wire.packetNumber() != nil else { return nil }
         return WorkerProtocol.Operation(rawValue: wire.integer())
     }
 }

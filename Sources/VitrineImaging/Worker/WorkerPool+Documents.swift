@@ -18,12 +18,7 @@ extension WorkerPool {
     ) throws(ImageError) -> [UInt8] {
         let request = DocumentRequest(
             id: nextRequest(), operation: .describe, parameters: parameters, limits: limits)
-        let input = try WorkerInput(source)
-        return try run(
-            request, input: input, name: source.name, format: nil, document: source.documentIdentity,
-            cancellation: cancellation
-        ) { _ in
-        } finish: { (reply, _) throws(WorkerFailure) in
+        return try run(request, on: source, cancellation) { (reply, _) throws(WorkerFailure) in
             guard case .described(let description) = reply.outcome else { throw .misbehaviour }
             return description
         }
@@ -38,12 +33,7 @@ extension WorkerPool {
     ) throws(ImageError) -> DecodedImage {
         let request = DocumentRequest(
             id: nextRequest(), operation: .render, target: target, parameters: parameters, limits: limits)
-        let input = try WorkerInput(source)
-        return try run(
-            request, input: input, name: source.name, format: nil, document: source.documentIdentity,
-            cancellation: cancellation
-        ) { _ in
-        } finish: { (reply, memory) throws(WorkerFailure) in
+        return try run(request, on: source, cancellation) { (reply, memory) throws(WorkerFailure) in
             guard case .decoded(let shape) = reply.outcome else { throw .misbehaviour }
             defer { memory.trim(used: shape.end) }
             guard let image = DecodedImage(shape, memory: memory, requestedProfile: nil, limits: limits) else {
@@ -51,6 +41,15 @@ extension WorkerPool {
             }
             return image
         }
+    }
+
+    private func run<Answer>(
+        _ request: DocumentRequest, on source: ByteSource, _ cancellation: CancellationToken,
+        finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> Answer
+    ) throws(ImageError) -> Answer {
+        try run(
+            request, input: try WorkerInput(source), name: source.name, format: nil,
+            document: source.documentIdentity, cancellation: cancellation, prepare: { _ in }, finish: finish)
     }
 }
 
@@ -60,11 +59,7 @@ extension ByteSource {
         guard let descriptor else { return nil }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
-        #if canImport(Darwin)
-        let changed = status.st_mtimespec
-        #else
-        let changed = status.st_mtim
-        #endif
+        let changed = status.modified
         var hash: UInt64 = 0
         for part in [
             UInt64(truncatingIfNeeded: status.st_dev), UInt64(truncatingIfNeeded: status.st_ino),

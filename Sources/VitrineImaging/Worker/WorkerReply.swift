@@ -102,10 +102,7 @@ package struct WorkerReply: Sendable {
 
     /// The packet.
     package func encoded() -> [UInt8] {
-        var wire = WireWriter()
-        wire.write(WorkerProtocol.magic)
-        wire.write(WorkerProtocol.version)
-        wire.write(id)
+        var wire = WireWriter(packet: id)
         wire.write(memory)
         switch outcome {
         case .pong:
@@ -130,9 +127,8 @@ package struct WorkerReply: Sendable {
     /// Reads a packet; nil when it is not a well-formed one of this version.
     package init?(_ packet: [UInt8]) {
         var wire = WireReader(packet)
-        guard wire.integer(UInt32.self) == WorkerProtocol.magic, wire.integer(UInt16.self) == WorkerProtocol.version
-        else { return nil }
-        id = wire.integer()
+        guard let number = wire.packetNumber() else { return nil }
+        id = number
         memory = wire.int()
         switch wire.integer(UInt8.self) {
         case 0: outcome = .pong

@@ -40,10 +40,7 @@ package struct WorkerRequest: WorkerMessage {
 
     /// The packet.
     package func encoded() -> [UInt8] {
-        var wire = WireWriter()
-        wire.write(WorkerProtocol.magic)
-        wire.write(WorkerProtocol.version)
-        wire.write(id)
+        var wire = WireWriter(packet: id)
         wire.write(operation.rawValue)
         Self.write(info, to: &wire)
         wire.write(target?.width ?? 0)
@@ -64,9 +61,8 @@ package struct WorkerRequest: WorkerMessage {
     /// Reads a packet; nil when it is not one of this version.
     package init?(_ packet: [UInt8]) {
         var wire = WireReader(packet)
-        guard wire.integer(UInt32.self) == WorkerProtocol.magic, wire.integer(UInt16.self) == WorkerProtocol.version
-        else { return nil }
-        id = wire.integer()
+        guard let number = wire.packetNumber() else { return nil }
+        id = number
         operation = wire.enumeration(WorkerProtocol.Operation.self, or: .ping)
         info = Self.readInfo(from: &wire)
         let size = PixelSize(width: wire.int(), height: wire.int())

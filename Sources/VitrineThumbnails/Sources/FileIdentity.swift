@@ -18,11 +18,7 @@ package enum FileIdentity {
         guard stat(path, &status) == 0 else {
             throw .unreadable(source: path, reason: String(cString: strerror(errno)))
         }
-        #if canImport(Darwin)
-        let changed = status.st_mtimespec
-        #else
-        let changed = status.st_mtim
-        #endif
+        let changed = status.modified
         return CacheKey(
             "file", relativeToHome(path), "\(status.st_size)", "\(changed.tv_sec).\(changed.tv_nsec)",
             "\(status.st_ino)")
