@@ -2,17 +2,6 @@ import VitrineImaging
 
 /// What `vitrine-pdf` is asked about a document, beside its bytes.
 package struct PDFParameters: Sendable, Equatable {
-    /// How the page is brought to ``size``.
-    package enum Fit: UInt8, Sendable {
-        case stretch = 0
-        case inside = 1
-        case cover = 2
-        /// As ``inside``, never enlarged; a side of 0 is no limit.
-        case limit = 3
-        /// 1 pixel a point.
-        case none = 4
-    }
-
     /// Page sizes that one description holds at most: they must fit ``WorkerProtocol/maximumPacket``.
     package static let maximumPageSizes = 500
 
@@ -21,7 +10,7 @@ package struct PDFParameters: Sendable, Equatable {
     /// Pages whose sizes are told.
     package var pageSizes = 0
     package var size = PixelSize.zero
-    package var fit = Fit.none
+    package var fit = DocumentFit.none
     /// Whether the page may become larger than 1 pixel a point.
     package var allowsUpscaling = true
     /// What is painted under the page.
@@ -51,7 +40,7 @@ package struct PDFParameters: Sendable, Equatable {
         page = wire.int()
         pageSizes = wire.int()
         size = PixelSize(width: wire.int(), height: wire.int())
-        fit = wire.enumeration(Fit.self, or: .none)
+        fit = wire.enumeration(DocumentFit.self, or: .none)
         allowsUpscaling = wire.bool()
         background = Color(
             red: wire.integer(), green: wire.integer(), blue: wire.integer(), alpha: wire.integer())

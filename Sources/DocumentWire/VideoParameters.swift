@@ -12,17 +12,6 @@ package struct VideoParameters: Sendable, Equatable {
         case exact = 2
     }
 
-    /// How the frame is brought to ``size``.
-    package enum Fit: UInt8, Sendable {
-        case stretch = 0
-        case inside = 1
-        case cover = 2
-        /// As ``inside``, never enlarged; a side of 0 is no limit.
-        case limit = 3
-        /// As large as the film is shown.
-        case none = 4
-    }
-
     package var moment = Moment.poster
     /// Seconds from the first frame.
     package var second = 0.0
@@ -31,7 +20,7 @@ package struct VideoParameters: Sendable, Equatable {
     /// Whether a picture that the file has attached goes before the film.
     package var prefersCover = false
     package var size = PixelSize.zero
-    package var fit = Fit.none
+    package var fit = DocumentFit.none
     package var allowsUpscaling = true
 
     package init() {}
@@ -57,22 +46,14 @@ package struct VideoParameters: Sendable, Equatable {
         clampsToEnd = wire.bool()
         prefersCover = wire.bool()
         size = PixelSize(width: wire.int(), height: wire.int())
-        fit = wire.enumeration(Fit.self, or: .none)
+        fit = wire.enumeration(DocumentFit.self, or: .none)
         allowsUpscaling = wire.bool()
         guard wire.isComplete else { return nil }
     }
 
     /// ``size``, ``fit`` and ``allowsUpscaling`` as a rule for pictures.
     package func resizer(limits: ImageLimits) -> ImageResizer {
-        let mode: ImageResizer.Mode =
-            switch fit {
-            case .stretch: .fill
-            case .inside: .aspectFit
-            case .cover: .aspectFill
-            case .limit: .limit
-            case .none: .none
-            }
-        var resizer = ImageResizer(size: size, mode: mode, allowsUpscaling: allowsUpscaling)
+        var resizer = ImageResizer(size: size, mode: fit.mode, allowsUpscaling: allowsUpscaling)
         resizer.maximumSide = limits.maximumOutputSide
         return resizer
     }

@@ -40,15 +40,9 @@ struct PageGeometry {
     }
 
     private func wanted(_ parameters: PDFParameters) throws(ImageError) -> PixelSize {
-        var resizer = ImageResizer(size: parameters.size)
+        guard parameters.fit != .none else { return natural }
+        var resizer = ImageResizer(size: parameters.size, mode: parameters.fit.mode)
         resizer.maximumSide = .max
-        switch parameters.fit {
-        case .none: return natural
-        case .stretch: resizer.mode = .fill
-        case .inside: resizer.mode = .aspectFit
-        case .cover: resizer.mode = .aspectFill
-        case .limit: resizer.mode = .limit
-        }
         let target = try resizer.targetSize(
             for: PixelSize(
                 width: max(1, Int(points.width * Self.unitsPerPoint)),

@@ -100,8 +100,7 @@ public final class PDFInput: Sendable {
             try self.workers.describe(source, parameters: message, limits: limits, cancellation: cancellation)
         }
         guard let description = PDFDescription(answer) else {
-            throw .underlying(
-                source: name, error: ImageError.workerFailed(input: name, reason: "its description is malformed"))
+            throw .malformedDescription(source: name)
         }
         return PDFDocumentInfo(description, firstPage: parameters.page)
     }

@@ -82,29 +82,10 @@ public struct PDFPageSource: ThumbnailSource {
         var parameters = PDFParameters()
         parameters.page = page
         parameters.size = request.size
-        parameters.fit = Self.fit(request.mode)
+        parameters.fit = DocumentFit(request.mode)
         parameters.allowsUpscaling = request.allowsUpscaling
         parameters.background = backgroundColor ?? .clear
         let drawn = try document.draw(parameters, limits: request.limits, cancellation: request.cancellation)
-        do throws(ImageError) {
-            let plane = drawn.planes[0]
-            let image = try DecodedImageRenderer.image(
-                from: drawn, size: PixelSize(width: plane.width, height: plane.height), orientation: .up,
-                cancellation: request.cancellation, inputName: document.name)
-            guard case .crop = request.mode else { return image }
-            return try request.resizer.resize(image)
-        } catch {
-            throw ThumbnailError(error, source: document.name)
-        }
-    }
-
-    private static func fit(_ mode: ImageResizer.Mode) -> PDFParameters.Fit {
-        switch mode {
-        case .fill: .stretch
-        case .aspectFit: .inside
-        case .aspectFill, .crop: .cover
-        case .limit: .limit
-        case .none: .none
-        }
+        return try request.image(from: drawn, source: document.name)
     }
 }

@@ -15,9 +15,5 @@ package enum PDFWorkers {
     }
 
     /// The error of a system without it.
-    static func missing(for source: String) -> ThumbnailError {
-        .toolMissing(
-            source: source, name: program,
-            remedy: "install it beside the program or in PATH, or set VITRINE_PDF to its path")
-    }
+    static func missing(for source: String) -> ThumbnailError { .helperMissing(program, source: source) }
 }

@@ -96,9 +96,7 @@ public struct VideoFrameSource: ThumbnailSource {
             try workers.describe(source, parameters: [], limits: limits, cancellation: cancellation)
         }
         guard let description = VideoDescription(answer) else {
-            throw .underlying(
-                source: input.name,
-                error: ImageError.workerFailed(input: input.name, reason: "its description is malformed"))
+            throw .malformedDescription(source: input.name)
         }
         return VideoInfo(description)
     }
@@ -119,16 +117,7 @@ public struct VideoFrameSource: ThumbnailSource {
             try workers.render(
                 source, target: nil, parameters: parameters, limits: request.limits, cancellation: request.cancellation)
         }
-        do throws(ImageError) {
-            let plane = drawn.planes[0]
-            let image = try DecodedImageRenderer.image(
-                from: drawn, size: PixelSize(width: plane.width, height: plane.height), orientation: .up,
-                cancellation: request.cancellation, inputName: input.name)
-            guard case .crop = request.mode else { return image }
-            return try request.resizer.resize(image)
-        } catch {
-            throw ThumbnailError(error, source: input.name)
-        }
+        return try request.image(from: drawn, source: input.name)
     }
 
     private func parameters(_ request: RenderRequest) throws(ThumbnailError) -> VideoParameters {
@@ -147,19 +136,9 @@ public struct VideoFrameSource: ThumbnailSource {
         parameters.clampsToEnd = clampsToEnd
         parameters.prefersCover = prefersCoverArt
         parameters.size = request.size
-        parameters.fit = Self.fit(request.mode)
+        parameters.fit = DocumentFit(request.mode)
         parameters.allowsUpscaling = request.allowsUpscaling
         return parameters
-    }
-
-    private static func fit(_ mode: ImageResizer.Mode) -> VideoParameters.Fit {
-        switch mode {
-        case .fill: .stretch
-        case .aspectFit: .inside
-        case .aspectFill, .crop: .cover
-        case .limit: .limit
-        case .none: .none
-        }
     }
 
     // MARK: The helper

@@ -8,9 +8,5 @@ package enum VideoWorkers {
     package static let shared = WorkerPool(program: program)
 
     /// The error of a system without it.
-    static func missing(for source: String) -> ThumbnailError {
-        .toolMissing(
-            source: source, name: program,
-            remedy: "install it beside the program or in PATH, or set VITRINE_VIDEO to its path")
-    }
+    static func missing(for source: String) -> ThumbnailError { .helperMissing(program, source: source) }
 }

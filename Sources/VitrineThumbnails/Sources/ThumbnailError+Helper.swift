@@ -1,0 +1,17 @@
+import VitrineImaging
+
+extension ThumbnailError {
+    /// A helper program is not there.
+    static func helperMissing(_ program: String, source: String) -> ThumbnailError {
+        .toolMissing(
+            source: source, name: program,
+            remedy: "install it beside the program or in PATH, or set "
+                + "\(WorkerLocation.variable(for: program)) to its path")
+    }
+
+    /// What a helper told about a document cannot be read.
+    static func malformedDescription(source: String) -> ThumbnailError {
+        .underlying(
+            source: source, error: ImageError.workerFailed(input: source, reason: "its description is malformed"))
+    }
+}
