@@ -1,9 +1,5 @@
 #include "csqlite.h"
 
-int csqlite_bind_text_static(sqlite3_stmt *statement, int index, const char *text, int64_t count) {
-    return sqlite3_bind_text64(statement, index, text, (sqlite3_uint64)count, SQLITE_STATIC, SQLITE_UTF8);
-}
-
 int csqlite_bind_blob_static(sqlite3_stmt *statement, int index, const void *bytes, int64_t count) {
     return sqlite3_bind_blob64(statement, index, bytes, (sqlite3_uint64)count, SQLITE_STATIC);
 }
@@ -24,8 +20,4 @@ int csqlite_harden(sqlite3 *connection) {
     // One, which VACUUM takes for itself.
     sqlite3_limit(connection, SQLITE_LIMIT_ATTACHED, 1);
     return sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, (int *)0);
-}
-
-int csqlite_persist_log(sqlite3 *connection, int keep) {
-    return sqlite3_file_control(connection, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
 }

@@ -136,11 +136,18 @@ int csandbox_receive(int socket, void *bytes, size_t capacity, size_t *count, in
     return 0;
 }
 
+// Milliseconds of the monotonic clock.
+static int64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 int csandbox_wait_readable(int socket, int milliseconds) {
-    int64_t end = csandbox_now() + milliseconds;
+    int64_t end = now() + milliseconds;
     for (;;) {
         struct pollfd p = {socket, POLLIN, 0};
-        int64_t left = milliseconds < 0 ? -1 : end - csandbox_now();
+        int64_t left = milliseconds < 0 ? -1 : end - now();
         if (milliseconds >= 0 && left < 0) left = 0;
         int n = poll(&p, 1, (int)left);
         if (n > 0) return 0;
@@ -211,15 +218,6 @@ void csandbox_forget(csandbox_process process) {
     if (process.pidfd >= 0) close(process.pidfd);
 }
 
-int64_t csandbox_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-void csandbox_store(void *word, uint64_t value) { __atomic_store_n((uint64_t *)word, value, __ATOMIC_SEQ_CST); }
-uint64_t csandbox_load(const void *word) { return __atomic_load_n((const uint64_t *)word, __ATOMIC_SEQ_CST); }
-
 void csandbox_close_from(int first) {
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, (unsigned)first, ~0u, 0u) == 0) return;
@@ -267,7 +265,6 @@ size_t csandbox_private_memory(int fd) {
 }
 
 #else
-#include <time.h>
 
 int csandbox_socket_pair(int sockets[2]) { (void)sockets; return ENOSYS; }
 int csandbox_shared_memory(size_t size, int *fd) { (void)size; (void)fd; return ENOSYS; }
@@ -292,15 +289,11 @@ int csandbox_reap(csandbox_process p, bool block, int *signal, int *code) {
     return ENOSYS;
 }
 void csandbox_forget(csandbox_process p) { (void)p; }
-int64_t csandbox_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-void csandbox_store(void *word, uint64_t value) { __atomic_store_n((uint64_t *)word, value, __ATOMIC_SEQ_CST); }
-uint64_t csandbox_load(const void *word) { return __atomic_load_n((const uint64_t *)word, __ATOMIC_SEQ_CST); }
 void csandbox_close_from(int first) { (void)first; }
 void csandbox_tune_allocator(void) {}
 int csandbox_exit_on_hangup(int socket) { (void)socket; return ENOSYS; }
 size_t csandbox_private_memory(int fd) { (void)fd; return 0; }
 #endif
+
+void csandbox_store(void *word, uint64_t value) { __atomic_store_n((uint64_t *)word, value, __ATOMIC_SEQ_CST); }
+uint64_t csandbox_load(const void *word) { return __atomic_load_n((const uint64_t *)word, __ATOMIC_SEQ_CST); }

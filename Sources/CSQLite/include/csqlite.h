@@ -5,8 +5,7 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
-/// Binds text or a blob that stays where it is until the statement is reset.
-int csqlite_bind_text_static(sqlite3_stmt *statement, int index, const char *text, int64_t count);
+/// Binds a blob that stays where it is until the statement is reset.
 int csqlite_bind_blob_static(sqlite3_stmt *statement, int index, const void *bytes, int64_t count);
 
 /// Binds text or a blob that SQLite copies.
@@ -17,7 +16,5 @@ int csqlite_bind_blob_copy(sqlite3_stmt *statement, int index, const void *bytes
 /// call functions, more than one attached database.
 int csqlite_harden(sqlite3 *connection);
 
-/// Keeps the write-ahead log's file when the last connection closes, or not.
-int csqlite_persist_log(sqlite3 *connection, int keep);
 
 #endif

@@ -49,8 +49,6 @@ void csandbox_kill(csandbox_process process);
 int csandbox_reap(csandbox_process process, bool block, int *signal, int *code);
 void csandbox_forget(csandbox_process process);
 
-// Milliseconds of the monotonic clock.
-int64_t csandbox_now(void);
 // One aligned 64-bit word of shared memory, sequentially consistent.
 void csandbox_store(void *word, uint64_t value);
 uint64_t csandbox_load(const void *word);
