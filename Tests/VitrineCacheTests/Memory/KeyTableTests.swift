@@ -1,10 +1,11 @@
+import TestSupport
 import Testing
 import VitrineCache
 
 struct KeyTableTests {
     @Test(arguments: [1, 7, 1 << 20] as [UInt64])
     func agreesWithADictionary(hashes: UInt64) {
-        var random = SplitMix(state: hashes)
+        var random = SeededGenerator(hashes)
         var table = KeyTable()
         var model: [Int: UInt64] = [:]
         for _ in 0..<20_000 {

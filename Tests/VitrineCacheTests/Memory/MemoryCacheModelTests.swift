@@ -8,7 +8,7 @@ struct MemoryCacheModelTests {
     /// Whatever is found is what was stored last; what is not evicted is found.
     @Test(arguments: [1, 2, 3] as [UInt64])
     func agreesWithAModel(seed: UInt64) {
-        var random = SplitMix(state: seed)
+        var random = SeededGenerator(seed)
         let clock = ManualClock()
         let cache = MemoryCache<CacheKey, Int>(
             .init(capacity: 2000, trimsOn: nil, clock: .following(clock)), cost: { _ in 1 })
@@ -70,7 +70,7 @@ struct MemoryCacheModelTests {
                 } while running.value < 8
                 return
             }
-            var random = SplitMix(state: UInt64(thread))
+            var random = SeededGenerator(UInt64(thread))
             for step in 0..<20_000 {
                 let number = Int(random.next() % 2000)
                 switch random.next() % 16 {
@@ -100,7 +100,7 @@ struct MemoryCacheModelTests {
         let kept = (0..<500).map(Picture.init)
         let wrong = Counter()
         DispatchQueue.concurrentPerform(iterations: 8) { thread in
-            var random = SplitMix(state: UInt64(thread))
+            var random = SeededGenerator(UInt64(thread))
             for _ in 0..<20_000 {
                 let number = Int(random.next() % 1000)
                 if random.next() % 3 == 0 {
@@ -114,18 +114,5 @@ struct MemoryCacheModelTests {
         #expect(wrong.value == 0)
         #expect(cache.statistics.revivals > 0)
         #expect((0..<500).allSatisfy { cache[$0] === kept[$0] })
-    }
-}
-
-/// A fixed sequence of pseudo-random numbers (SplitMix64, Steele, Lea, Flood 2014).
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ z >> 30) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ z >> 27) &* 0x94d0_49bb_1331_11eb
-        return z ^ z >> 31
     }
 }

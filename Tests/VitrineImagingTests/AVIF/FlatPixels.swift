@@ -1,3 +1,4 @@
+import TestSupport
 import VitrineImaging
 
 /// A decoded picture as straight RGBA at the size of its first plane, for comparing with references.
@@ -86,19 +87,13 @@ struct FlatPixels {
     func difference(to reference: [UInt8]) -> (mean: Double, largest: Double) { difference(to: reference[...]) }
 }
 
-/// Repeatable noise (SplitMix64).
+/// Repeatable noise.
 struct Noise {
-    private var state: UInt64
+    private var generator: SeededGenerator
 
-    init(_ seed: UInt64) { state = seed }
+    init(_ seed: UInt64) { generator = SeededGenerator(seed) }
 
-    mutating func next(below bound: Int) -> Int {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return Int((z ^ (z >> 31)) % UInt64(bound))
-    }
+    mutating func next(below bound: Int) -> Int { Int(generator.next() % UInt64(bound)) }
 
     /// A copy with a few bytes changed, or cut short.
     mutating func mutate(_ bytes: [UInt8]) -> [UInt8] {

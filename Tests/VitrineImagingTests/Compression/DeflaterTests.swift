@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 import VitrineImaging
 
 @Suite struct DeflaterTests {
     @Test func givesBackWhatItCompressed() throws {
-        var random = PNGSupport.Random(state: 11)
+        var random = SeededGenerator(11)
         var inputs: [[UInt8]] = [[], [1], [1, 2, 3], [UInt8](repeating: 7, count: 100_000), random.bytes(70_000)]
         inputs.append(try Fixture.bytes("Deflate/plain.bin"))
         // Repeats at every distance up to the farthest one.

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VitrineImaging
 
@@ -80,7 +81,7 @@ import VitrineImaging
     }
 
     @Test func survivesMutations() throws {
-        var random = PNGSupport.Random(state: 9)
+        var random = SeededGenerator(9)
         for (_, stream, plain) in try fixtures() where stream.count < 40_000 {
             for _ in 0..<150 {
                 var bytes = stream
@@ -99,7 +100,7 @@ import VitrineImaging
 
 @Suite struct ChecksumTests {
     @Test func adlerAgreesWithItsDefinition() {
-        var random = PNGSupport.Random(state: 3)
+        var random = SeededGenerator(3)
         for count in [0, 1, 15, 16, 17, 351, 352, 353, 5_553, 40_000] {
             for bytes in [random.bytes(count), [UInt8](repeating: 255, count: count)] {
                 var (a, b) = (1, 0)
@@ -115,7 +116,7 @@ import VitrineImaging
     @Test func crcAgreesWithItsDefinition() {
         // The check value of the CRC catalogue.
         #expect(CRC32.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
-        var random = PNGSupport.Random(state: 4)
+        var random = SeededGenerator(4)
         for count in [0, 1, 7, 8, 9, 1_000] {
             let bytes = random.bytes(count)
             var crc: UInt32 = 0xFFFF_FFFF

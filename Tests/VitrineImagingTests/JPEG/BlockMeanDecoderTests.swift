@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
@@ -165,7 +166,7 @@ import VitrineImaging
     }
 
     @Test func mutatedFilesNeverTrap() throws {
-        var numbers = JPEG.Numbers(state: 11)
+        var numbers = SeededGenerator(11)
         for name in JPEG.baselineFixtures + JPEG.progressiveFixtures {
             let bytes = try Fixture.bytes("JPEG/\(name).jpg")
             for round in 0..<150 {

@@ -1,3 +1,4 @@
+import TestSupport
 import Foundation
 import VitrineCore
 import VitrineImaging
@@ -58,21 +59,8 @@ enum JPEG {
         if case .unsupported = error { true } else { false }
     }
 
-    /// A fixed sequence of numbers that look random (Steele, Lea and Flood 2014, SplitMix64).
-    struct Numbers: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var z = state
-            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-            return z ^ (z >> 31)
-        }
-    }
-
     /// `bytes` with up to eight of them changed, and now and then cut short.
-    static func mutate(_ bytes: [UInt8], with numbers: inout Numbers) -> [UInt8] {
+    static func mutate(_ bytes: [UInt8], with numbers: inout SeededGenerator) -> [UInt8] {
         var result = bytes
         for _ in 0..<Int.random(in: 1...8, using: &numbers) {
             let i = Int.random(in: 2..<result.count, using: &numbers)

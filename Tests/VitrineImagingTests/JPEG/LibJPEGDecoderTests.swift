@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
@@ -122,7 +123,7 @@ import VitrineImaging
     }
 
     @Test func mutatedFilesNeverTrap() throws {
-        var numbers = JPEG.Numbers(state: 12)
+        var numbers = SeededGenerator(12)
         for name in JPEG.baselineFixtures + JPEG.progressiveFixtures + ["cmyk", "arithmetic"] {
             let bytes = try Fixture.bytes("JPEG/\(name).jpg")
             for round in 0..<80 {

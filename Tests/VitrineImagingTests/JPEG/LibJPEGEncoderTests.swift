@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
@@ -114,7 +115,7 @@ import VitrineImaging
     }
 
     @Test func noiseGrowsTheOutputBuffer() throws {
-        var numbers = JPEG.Numbers(state: 3)
+        var numbers = SeededGenerator(3)
         let image = Image(width: 400, height: 400, alpha: .opaque) { pixels in
             for i in 0..<pixels.count { pixels[i] = i % 4 == 3 ? 255 : UInt8.random(in: 0...255, using: &numbers) }
         }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
@@ -77,7 +78,7 @@ import VitrineImaging
     }
 
     @Test func damageEndsThePreviewsWithoutAnError() throws {
-        var numbers = JPEG.Numbers(state: 13)
+        var numbers = SeededGenerator(13)
         for name in ["progressive", "optimized", "gray-progressive", "one-scan-a-component", "cmyk"] {
             let bytes = try Fixture.bytes("JPEG/\(name).jpg")
             for _ in 0..<40 {

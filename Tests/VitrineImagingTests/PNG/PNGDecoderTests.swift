@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
@@ -27,7 +28,7 @@ import VitrineImaging
     }
 
     @Test func averagesBlocksExactly() throws {
-        var random = PNGSupport.Random(state: 1)
+        var random = SeededGenerator(1)
         for (type, channels) in [(UInt8(0), 1), (2, 3)] {
             let (width, height, factor) = (67, 41, 6)
             let pixels = random.bytes(width * height * channels)

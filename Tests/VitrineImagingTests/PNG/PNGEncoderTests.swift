@@ -1,4 +1,5 @@
 #if LibPNG
+import TestSupport
 import Testing
 import VitrineImaging
 
@@ -12,7 +13,7 @@ import VitrineImaging
     }
 
     private func noise(_ count: Int, alpha: UInt8?) -> [UInt8] {
-        var random = PNGSupport.Random(state: 5)
+        var random = SeededGenerator(5)
         return (0..<count).flatMap { _ in random.bytes(3) + [alpha ?? UInt8(truncatingIfNeeded: random.next())] }
     }
 

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
@@ -124,7 +125,7 @@ import VitrineImaging
 
     @Test func survivesMutations() throws {
         let names = ["n2-8", "i6-16", "n3-4", "key-rgb16", "animation", "tiny-pieces", "i0-1"]
-        var random = PNGSupport.Random(state: 42)
+        var random = SeededGenerator(42)
         let rounds = 700
         var outcomes = [0, 0]
         for name in names {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VitrineImaging
 
@@ -11,7 +12,7 @@ import VitrineImaging
 
     @Test(arguments: 0..<5, [1, 2, 3, 4, 6, 8])
     func undoesEveryFilterAtEveryPixelSize(type: Int, distance: Int) throws {
-        var random = PNGSupport.Random(state: UInt64(type * 10 + distance))
+        var random = SeededGenerator(UInt64(type * 10 + distance))
         let types: UInt8 = [1: 0, 2: 4, 3: 2, 4: 6, 6: 2, 8: 6][distance]!
         let depth: UInt8 = distance > 4 ? 16 : 8
         let (width, height) = (61, 23)

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 import VitrineImaging
 
 @Suite struct PNGPortableEncoderTests {
     @Test func givesBackEveryPixel() throws {
-        var random = PNGSupport.Random(state: 8)
+        var random = SeededGenerator(8)
         for (alpha, colors, type) in [
             (Image.Alpha.opaque, 3, UInt8(2)), (.straight, 4, 6), (.opaque, 1, 0), (.straight, 2, 4), (.straight, 9, 3),
         ] {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
@@ -76,20 +77,5 @@ enum PNGSupport {
         let row = pixels.count / height
         let data = (0..<height).flatMap { [0] + pixels[($0 * row)..<(($0 + 1) * row)] }
         return signature + header(width, height, type: type) + extra + chunk("IDAT", stored(data)) + chunk("IEND", [])
-    }
-
-    /// Numbers that look random and are the same every time (SplitMix64, Steele et al. 2014).
-    struct Random: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var z = state
-            z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-            return z ^ z >> 31
-        }
-
-        mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) } }
     }
 }
