@@ -21,24 +21,28 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-int csandbox_limit_work(size_t address_space, int cpu_seconds) {
+static int set_soft_limit(int resource, rlim_t wanted, rlim_t *current) {
+    // Only one thread sets limits, and nobody else changes them: what was set last need not be asked for.
+    if (*current == wanted) return 0;
     struct rlimit limit;
+    if (getrlimit(resource, &limit)) return errno;
+    limit.rlim_cur = limit.rlim_max != RLIM_INFINITY && wanted > limit.rlim_max ? limit.rlim_max : wanted;
+    if (setrlimit(resource, &limit)) return errno;
+    *current = wanted;
+    return 0;
+}
+
+int csandbox_limit_work(size_t address_space, int cpu_seconds) {
+    static rlim_t memory, cpu;
     if (address_space) {
-        if (getrlimit(RLIMIT_AS, &limit)) return errno;
-        rlim_t wanted = address_space;
-        if (limit.rlim_max != RLIM_INFINITY && wanted > limit.rlim_max) wanted = limit.rlim_max;
-        if (limit.rlim_cur != wanted) {
-            limit.rlim_cur = wanted;
-            if (setrlimit(RLIMIT_AS, &limit)) return errno;
-        }
+        int error = set_soft_limit(RLIMIT_AS, address_space, &memory);
+        if (error) return error;
     }
     if (cpu_seconds > 0) {
         struct rusage used;
-        if (getrusage(RUSAGE_SELF, &used) || getrlimit(RLIMIT_CPU, &limit)) return errno;
-        rlim_t wanted = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec + 2 + cpu_seconds);
-        if (limit.rlim_max != RLIM_INFINITY && wanted > limit.rlim_max) wanted = limit.rlim_max;
-        limit.rlim_cur = wanted;
-        if (setrlimit(RLIMIT_CPU, &limit)) return errno;
+        if (getrusage(RUSAGE_SELF, &used)) return errno;
+        return set_soft_limit(
+            RLIMIT_CPU, (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec + 2 + cpu_seconds), &cpu);
     }
     return 0;
 }

@@ -137,13 +137,13 @@ public struct ImageDecoder: Sendable {
 
     /// The decoders for one format, with those that need it moved into the worker.
     package func decoders(for format: ImageFormat) -> [any ImageDecoding] {
-        let local = registry.decoders(for: format)
         switch isolation {
         case .inProcess:
-            return local
+            return registry.decoders(for: format)
         case .always:
             return [IsolatedDecoder(pool: pool)]
         case .automatic:
+            let local = registry.decoders(for: format)
             let trusted = local.filter { !$0.needsIsolation }
             let remaining = local.filter(\.needsIsolation)
             // Without a worker, decoding in process is still better than not at all; foreign-only formats then say

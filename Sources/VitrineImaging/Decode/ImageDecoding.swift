@@ -18,6 +18,8 @@ public struct DecodeRequest: Sendable {
     public var limits: ImageLimits
     /// Polled at least every few milliseconds by decoders that can stop.
     public var cancellation: CancellationToken
+    /// Where a worker's decoder may put its planes, so that they need not be copied there; nil elsewhere.
+    package var room: SharedRoom?
 
     public init(
         info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,

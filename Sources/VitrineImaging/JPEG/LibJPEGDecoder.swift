@@ -27,7 +27,8 @@ package struct LibJPEGDecoder: ImageDecoding {
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         var image = try decode(
             source, eighths: LibJPEGDecoder.eighths(for: request.reduction), isPlanar: request.reduction >= 1.25,
-            limits: request.limits, allowPartial: request.allowPartial, cancellation: request.cancellation)
+            limits: request.limits, allowPartial: request.allowPartial, cancellation: request.cancellation,
+            room: request.room)
         image.colorProfile = request.info.colorProfile
         return image
     }
@@ -43,9 +44,10 @@ package struct LibJPEGDecoder: ImageDecoding {
     /// - Parameters:
     ///   - eighths: 1, 2, 4 or 8.
     ///   - isPlanar: Whether Y′CbCr comes as it is stored; otherwise it is upsampled and converted.
+    ///   - room: Where the planes are put; nil for memory of their own.
     package func decode(
         _ source: ByteSource, eighths: Int, isPlanar: Bool, limits: ImageLimits = .standard,
-        allowPartial: Bool = false, cancellation: CancellationToken = CancellationToken()
+        allowPartial: Bool = false, cancellation: CancellationToken = CancellationToken(), room: SharedRoom? = nil
     ) throws(ImageError) -> DecodedImage {
         guard source.count > 0 else { throw .empty(input: source.name) }
         let input = LibJPEGInput(source, cancellation)
@@ -75,7 +77,7 @@ package struct LibJPEGDecoder: ImageDecoding {
         options.maximum_scans = Int32(LibJPEGDecoder.maximumScans)
         var layout = cjpeg_layout()
         try check(cjpeg_decoder_start(decoder, &options, &layout))
-        let planes = makePlanes(layout)
+        let planes = makePlanes(layout, room)
         try check(finish(decoder, planes))
         let isTruncated = cjpeg_decoder_is_truncated(decoder) != 0
         let isDamaged = cjpeg_decoder_is_damaged(decoder) != 0
@@ -106,15 +108,16 @@ package struct LibJPEGDecoder: ImageDecoding {
     }
 
     /// Memory for the planes, with the rows and columns that the library writes beyond the picture.
-    private func makePlanes(_ layout: cjpeg_layout) -> [PixelPlane] {
+    private func makePlanes(_ layout: cjpeg_layout, _ room: SharedRoom?) -> [PixelPlane] {
         let described = [layout.planes.0, layout.planes.1, layout.planes.2]
         return described.prefix(Int(layout.plane_count)).map { plane in
             let channels = Int(layout.channels)
             let bytesPerRow = Int(plane.padded_width) * channels
+            let count = bytesPerRow * Int(plane.padded_height)
             return PixelPlane(
                 width: Int(plane.width), height: Int(plane.height), channels: channels, bytesPerRow: bytesPerRow,
                 extentWidth: plane.extent_width, extentHeight: plane.extent_height,
-                storage: PixelStorage(uninitializedByteCount: bytesPerRow * Int(plane.padded_height)))
+                storage: room?.storage(byteCount: count) ?? PixelStorage(uninitializedByteCount: count))
         }
     }
 }

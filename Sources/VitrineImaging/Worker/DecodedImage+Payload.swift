@@ -39,7 +39,7 @@ extension DecodedImage {
     private static func copy(_ plane: WorkerReply.Plane, memory: SharedMemory) -> PixelPlane? {
         let sides = 1...(1 << 24)
         guard sides.contains(plane.width), sides.contains(plane.height), (1...4).contains(plane.channels),
-            plane.bytesPerRow == plane.width * plane.channels,
+            plane.bytesPerRow >= plane.width * plane.channels, plane.bytesPerRow <= 1 << 27,
             plane.extentWidth > 0, plane.extentWidth <= Double(plane.width),
             plane.extentHeight > 0, plane.extentHeight <= Double(plane.height),
             let storage = memory.copy(at: plane.offset, count: plane.bytesPerRow * plane.height)

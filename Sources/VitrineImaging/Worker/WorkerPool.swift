@@ -114,9 +114,9 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    /// Gives a worker back.
+    /// Gives a worker back. Whether it still lives is asked when it is handed out again.
     func release(_ worker: WorkerProcess, isReusable: Bool) {
-        guard isReusable, worker.served < recycling.maximumServed, worker.isUsable else { return passOn() }
+        guard isReusable, worker.served < recycling.maximumServed else { return passOn() }
         while true {
             let next: WorkerTicket? = state.withLock { state in
                 if state.waiting.isEmpty {

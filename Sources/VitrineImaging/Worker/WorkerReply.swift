@@ -10,11 +10,11 @@ package struct WorkerReply: Sendable {
         package var extentHeight: Double
         package var offset: Int
 
-        package init(_ plane: PixelPlane, offset: Int) {
+        package init(_ plane: PixelPlane, bytesPerRow: Int, offset: Int) {
             width = plane.width
             height = plane.height
             channels = plane.channels
-            bytesPerRow = plane.width * plane.channels
+            self.bytesPerRow = bytesPerRow
             extentWidth = plane.extentWidth
             extentHeight = plane.extentHeight
             self.offset = offset

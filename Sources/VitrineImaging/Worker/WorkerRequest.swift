@@ -112,24 +112,36 @@ package struct WorkerRequest: WorkerMessage {
         return info
     }
 
+    // Field by field: a key path costs more than all else that is done with a limit.
     static func write(_ limits: ImageLimits, to wire: inout WireWriter) {
-        for path in integerLimits { wire.write(limits[keyPath: path]) }
+        wire.write(limits.maximumInputBytes)
+        wire.write(limits.maximumPixels)
+        wire.write(limits.maximumInterlacedPixels)
+        wire.write(limits.maximumWholeImagePixels)
+        wire.write(limits.maximumCoefficientBytes)
+        wire.write(limits.maximumSide)
+        wire.write(limits.maximumFrames)
+        wire.write(limits.maximumProfileBytes)
+        wire.write(limits.maximumDocumentBytes)
+        wire.write(limits.maximumOutputSide)
+        wire.write(limits.maximumWorkerMemory)
         wire.write(limits.deadline)
     }
 
     static func readLimits(from wire: inout WireReader) -> ImageLimits {
         var limits = ImageLimits()
-        for path in integerLimits { limits[keyPath: path] = wire.int() }
+        limits.maximumInputBytes = wire.int()
+        limits.maximumPixels = wire.int()
+        limits.maximumInterlacedPixels = wire.int()
+        limits.maximumWholeImagePixels = wire.int()
+        limits.maximumCoefficientBytes = wire.int()
+        limits.maximumSide = wire.int()
+        limits.maximumFrames = wire.int()
+        limits.maximumProfileBytes = wire.int()
+        limits.maximumDocumentBytes = wire.int()
+        limits.maximumOutputSide = wire.int()
+        limits.maximumWorkerMemory = wire.int()
         limits.deadline = wire.double()
         return limits
-    }
-
-    /// Every limit that is a whole number, in wire order.
-    private static var integerLimits: [WritableKeyPath<ImageLimits, Int>] {
-        [
-            \.maximumInputBytes, \.maximumPixels, \.maximumInterlacedPixels, \.maximumWholeImagePixels,
-            \.maximumCoefficientBytes, \.maximumSide, \.maximumFrames, \.maximumProfileBytes, \.maximumDocumentBytes,
-            \.maximumOutputSide, \.maximumWorkerMemory,
-        ]
     }
 }

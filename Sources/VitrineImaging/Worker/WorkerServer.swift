@@ -19,7 +19,8 @@ package struct WorkerServer {
     /// Requests from one look at the worker's memory to the next.
     private static let memoryInterval = 4
 
-    private let decoders: [any ImageDecoding]
+    /// Those that read each format, in the order in which they are asked.
+    private let decoders: [ImageFormat: [any ImageDecoding]]
     private let encoders: [any ImageEncoding]
     private let documents: (any DocumentRendering)?
     private let warmUp: () -> Void
@@ -34,7 +35,10 @@ package struct WorkerServer {
         documents: (any DocumentRendering)? = nil, warmUp: @escaping () -> Void = {},
         patience: @escaping () -> Int32 = { WorkerServer.idleTimeout * 1_000 }
     ) {
-        self.decoders = decoders
+        // Once, as every set of formats is made anew when it is asked for.
+        self.decoders = decoders.reduce(into: [:]) { lists, decoder in
+            for format in decoder.formats { lists[format, default: []].append(decoder) }
+        }
         self.encoders = encoders
         self.documents = documents
         self.warmUp = warmUp
@@ -132,15 +136,17 @@ package struct WorkerServer {
         if request.profileCount >= 0, let profile = memory.copy(at: 0, count: request.profileCount) {
             info.colorProfile = profile.withUnsafeBytes { [UInt8]($0) }
         }
-        let job = DecodeRequest(
+        let room = SharedRoom(memory)
+        var job = DecodeRequest(
             info: info, target: request.target, page: request.page, allowPartial: request.allowPartial,
             allowsEmbeddedPreview: request.allowsEmbeddedPreview, limits: request.limits)
-        let candidates = decoders.filter { decoder in
-            decoder.formats.contains(info.format)
-                && (request.decoder.isEmpty || request.decoder == String(describing: type(of: decoder)))
+        job.room = room
+        var candidates = decoders[info.format] ?? []
+        if !request.decoder.isEmpty {
+            candidates = candidates.filter { request.decoder == String(describing: type(of: $0)) }
         }
         let image = try DecoderRegistry.decode(source, job, with: candidates)
-        return try share(image, requestedProfile: info.colorProfile, memory: memory)
+        return try share(image, requestedProfile: info.colorProfile, room: room, memory: memory)
     }
 
     private func answer(
@@ -149,7 +155,7 @@ package struct WorkerServer {
         let source = try Self.source(input)
         guard let documents else { throw .unsupported(input: "input", reason: Self.readsNoDocuments) }
         guard request.operation == .render else { return .described(try documents.describe(source, request)) }
-        return try share(try documents.render(source, request), requestedProfile: nil, memory: memory)
+        return try share(try documents.render(source, request), requestedProfile: nil, room: SharedRoom(memory), memory: memory)
     }
 
     /// What came along, whose owner it is now.
@@ -162,23 +168,22 @@ package struct WorkerServer {
         }
     }
 
-    /// Copies a picture into the shared memory, rows without gaps.
+    /// Copies a picture into the shared memory, rows without gaps, but for the planes that stand there already.
     private func share(
-        _ image: DecodedImage, requestedProfile: [UInt8]?, memory: SharedMemory
+        _ image: DecodedImage, requestedProfile: [UInt8]?, room: SharedRoom, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
         var shape = WorkerReply.DecodedShape(
             planes: [], model: image.model, alpha: image.alpha, profile: .none, isPartial: image.isPartial,
             samplesAreMeans: image.samplesAreMeans)
-        var end = 0
         func place(_ count: Int) throws(ImageError) -> Int {
-            let offset = end
-            guard count <= memory.payload.count - offset else {
-                throw .limitExceeded(input: "input", limit: .memory, actual: count, allowed: memory.payload.count)
-            }
-            end = min((offset + count + 63) & ~63, memory.payload.count)
-            return offset
+            if let offset = room.take(count) { return offset }
+            throw .limitExceeded(input: "input", limit: .memory, actual: count, allowed: memory.payload.count)
         }
         for plane in image.planes {
+            if let offset = room.offset(of: plane.storage) {
+                shape.planes.append(WorkerReply.Plane(plane, bytesPerRow: plane.bytesPerRow, offset: offset))
+                continue
+            }
             let rowBytes = plane.width * plane.channels
             let offset = try place(rowBytes * plane.height)
             plane.storage.withUnsafeBytes { bytes in
@@ -188,7 +193,7 @@ package struct WorkerServer {
                     UnsafeMutableRawBufferPointer(rebasing: target).copyMemory(from: row)
                 }
             }
-            shape.planes.append(WorkerReply.Plane(plane, offset: offset))
+            shape.planes.append(WorkerReply.Plane(plane, bytesPerRow: rowBytes, offset: offset))
         }
         if let profile = image.colorProfile {
             if profile == requestedProfile {

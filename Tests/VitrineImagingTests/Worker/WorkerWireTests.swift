@@ -35,7 +35,7 @@ import VitrineImaging
     func repliesKeepWhatTheSamplesAre(isPartial: Bool, samplesAreMeans: Bool) throws {
         let plane = PixelPlane(width: 10, height: 10, channels: 3, storage: PixelStorage(zeroedByteCount: 300))
         let shape = WorkerReply.DecodedShape(
-            planes: [WorkerReply.Plane(plane, offset: 0)], model: .rgb, alpha: .none, profile: .none,
+            planes: [WorkerReply.Plane(plane, bytesPerRow: plane.bytesPerRow, offset: 0)], model: .rgb, alpha: .none, profile: .none,
             isPartial: isPartial, samplesAreMeans: samplesAreMeans)
         let reply = try #require(WorkerReply(WorkerReply(id: 1, outcome: .decoded(shape), memory: 0).encoded()))
         guard case .decoded(let back) = reply.outcome else {
@@ -69,7 +69,7 @@ import VitrineImaging
         let plane = PixelPlane(width: 10, height: 10, channels: 3, storage: PixelStorage(zeroedByteCount: 300))
         func image(_ change: (inout WorkerReply.DecodedShape) -> Void) -> DecodedImage? {
             var shape = WorkerReply.DecodedShape(
-                planes: [WorkerReply.Plane(plane, offset: 0)], model: .rgb, alpha: .none, profile: .none,
+                planes: [WorkerReply.Plane(plane, bytesPerRow: plane.bytesPerRow, offset: 0)], model: .rgb, alpha: .none, profile: .none,
                 isPartial: false)
             change(&shape)
             return DecodedImage(shape, memory: memory, requestedProfile: nil, limits: .standard)
