@@ -102,17 +102,48 @@ int csandbox_send(int socket, const void *bytes, size_t count, int fd) {
     }
 }
 
-int csandbox_receive(int socket, void *bytes, size_t capacity, size_t *count, int *fd) {
+// Milliseconds of the monotonic clock.
+static int64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int csandbox_wait_readable(int socket, int milliseconds) {
+    int64_t end = now() + milliseconds;
+    for (;;) {
+        struct pollfd p = {socket, POLLIN, 0};
+        int64_t left = milliseconds < 0 ? -1 : end - now();
+        if (milliseconds >= 0 && left < 0) left = 0;
+        int n = poll(&p, 1, (int)left);
+        if (n > 0) return 0;
+        if (n == 0) return ETIMEDOUT;
+        if (errno != EINTR) return errno;
+    }
+}
+
+int csandbox_set_patience(int socket, int milliseconds) {
+    struct timeval time = {milliseconds / 1000, milliseconds % 1000 * 1000};
+    return setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) ? errno : 0;
+}
+
+int csandbox_receive(int socket, int milliseconds, void *bytes, size_t capacity, size_t *count, int *fd) {
     union { struct cmsghdr header; char room[CMSG_SPACE(4 * sizeof(int))]; } control;
     struct iovec part = {bytes, capacity};
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     *fd = -1;
     *count = 0;
-    ssize_t n;
-    do n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    if (n < 0) return errno == ECONNRESET ? 0 : errno;
+    // The socket's own time-out saves a poll() before each packet, but begins anew after a signal.
+    int64_t end = now() + milliseconds;
+    ssize_t n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR) {
+        int64_t left = end - now();
+        int e = csandbox_wait_readable(socket, left > 0 ? (int)left : 0);
+        if (e) return e;
+        n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    }
+    if (n < 0) return errno == ECONNRESET ? 0 : errno == EAGAIN ? ETIMEDOUT : errno;
     bool extra = false;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
@@ -134,26 +165,6 @@ int csandbox_receive(int socket, void *bytes, size_t capacity, size_t *count, in
     }
     *count = (size_t)n;
     return 0;
-}
-
-// Milliseconds of the monotonic clock.
-static int64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-int csandbox_wait_readable(int socket, int milliseconds) {
-    int64_t end = now() + milliseconds;
-    for (;;) {
-        struct pollfd p = {socket, POLLIN, 0};
-        int64_t left = milliseconds < 0 ? -1 : end - now();
-        if (milliseconds >= 0 && left < 0) left = 0;
-        int n = poll(&p, 1, (int)left);
-        if (n > 0) return 0;
-        if (n == 0) return ETIMEDOUT;
-        if (errno != EINTR) return errno;
-    }
 }
 
 int csandbox_spawn(const char *path, char *const argv[], char *const envp[], int socket, int memory,
@@ -274,8 +285,9 @@ int csandbox_map_readonly(int fd, size_t size, void **a) { (void)fd; (void)size;
 void csandbox_unmap(void *a, size_t size) { (void)a; (void)size; }
 int csandbox_release_pages(int fd, size_t o, size_t n) { (void)fd; (void)o; (void)n; return ENOSYS; }
 int csandbox_send(int s, const void *b, size_t n, int fd) { (void)s; (void)b; (void)n; (void)fd; return ENOSYS; }
-int csandbox_receive(int s, void *b, size_t c, size_t *n, int *fd) {
-    (void)s; (void)b; (void)c; *n = 0; *fd = -1;
+int csandbox_set_patience(int s, int ms) { (void)s; (void)ms; return ENOSYS; }
+int csandbox_receive(int s, int ms, void *b, size_t c, size_t *n, int *fd) {
+    (void)s; (void)ms; (void)b; (void)c; *n = 0; *fd = -1;
     return ENOSYS;
 }
 int csandbox_wait_readable(int s, int ms) { (void)s; (void)ms; return ENOSYS; }

@@ -27,9 +27,12 @@ int csandbox_release_pages(int fd, size_t offset, size_t count);
 
 // Sends one packet, with a descriptor unless `fd` is negative. Never raises SIGPIPE.
 int csandbox_send(int socket, const void *bytes, size_t count, int fd);
-// Receives one packet of at most `capacity` bytes. `*count` is 0 when the other side has closed. `*fd` is the
-// descriptor that came along or -1. A packet that is too long or carries more than one descriptor gives EBADMSG.
-int csandbox_receive(int socket, void *bytes, size_t capacity, size_t *count, int *fd);
+// How long csandbox_receive() waits on this end of a socket, at least 1 ms.
+int csandbox_set_patience(int socket, int milliseconds);
+// Waits for one packet of at most `capacity` bytes as long as csandbox_set_patience() said; `milliseconds` is the same
+// number again. ETIMEDOUT when there was none. `*count` is 0 when the other side has closed. `*fd` is the descriptor
+// that came along or -1. A packet that is too long or carries more than one descriptor gives EBADMSG.
+int csandbox_receive(int socket, int milliseconds, void *bytes, size_t capacity, size_t *count, int *fd);
 // Waits until `socket` has a packet or is closed. ETIMEDOUT after `milliseconds` (negative: for ever).
 int csandbox_wait_readable(int socket, int milliseconds);
 

@@ -15,10 +15,10 @@ extension DecodedImage {
         case .none: break
         case .requested: profile = requestedProfile
         case .payload(let offset, let count):
-            guard count <= limits.maximumProfileBytes, let copied = memory.copy(at: offset, count: count) else {
+            guard count <= limits.maximumProfileBytes, let copied = memory.bytes(at: offset, count: count) else {
                 return nil
             }
-            profile = copied.withUnsafeBytes { [UInt8]($0) }
+            profile = copied
         }
         self.init(
             planes: planes, model: shape.model, alpha: shape.alpha, colorProfile: profile, isPartial: shape.isPartial,

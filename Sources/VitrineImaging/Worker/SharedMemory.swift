@@ -60,6 +60,12 @@ package final class SharedMemory: @unchecked Sendable {
         return PixelStorage(copying: UnsafeRawBufferPointer(rebasing: payload[offset..<(offset + count)]))
     }
 
+    /// The same as an array.
+    package func bytes(at offset: Int, count: Int) -> [UInt8]? {
+        guard offset >= 0, count >= 0, count <= payload.count, offset <= payload.count - count else { return nil }
+        return [UInt8](payload[offset..<(offset + count)])
+    }
+
     /// Gives memory a large request used back to the system.
     package func trim(used: Int) {
         guard used > WorkerProtocol.keptPayload else { return }

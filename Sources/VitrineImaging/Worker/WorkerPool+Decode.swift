@@ -5,7 +5,8 @@ extension WorkerPool {
     /// Decodes in a worker. Blocks; never call it from an asynchronous context.
     ///
     /// - Parameters:
-    ///   - source: A file is handed over as its descriptor, bytes as a sealed copy.
+    ///   - source: What is small is handed over in the shared memory; a larger file as its descriptor, larger bytes as
+    ///     a sealed copy.
     ///   - request: Its deadline begins when a worker takes the request.
     ///   - decoder: The type name of the worker's decoder to use; nil for the first that reads the format.
     /// - Throws: What the decoder throws; ``ImageError/timedOut(input:)``, ``ImageError/cancelled(input:)`` (within
@@ -19,9 +20,18 @@ extension WorkerPool {
         if let profile, profile.count > min(request.limits.maximumProfileBytes, WorkerProtocol.keptPayload) {
             wire.profileCount = -1
         }
-        let input = try WorkerInput(source)
-        return try run(wire, input: input, name: source.name, format: request.info.format, cancellation: request.cancellation) { memory in
+        wire.inputCount = WorkerInput.isSmall(source) ? source.count : -1
+        let input = wire.inputCount < 0 ? try WorkerInput(source) : nil
+        return try run(
+            wire, input: input, name: source.name, format: request.info.format, cancellation: request.cancellation
+        ) { (memory) throws(ImageError) in
             if let profile, wire.profileCount >= 0 { memory.payload.copyBytes(from: profile) }
+            guard wire.inputCount >= 0 else { return }
+            let room = memory.payload[wire.inputOffset...].prefix(wire.inputCount)
+            // A file that has shrunk is short of as many zeros.
+            let target = UnsafeMutableRawBufferPointer(rebasing: room)
+            let count = try source.read(into: target, at: 0)
+            UnsafeMutableRawBufferPointer(rebasing: target[count...]).initializeMemory(as: UInt8.self, repeating: 0)
         } finish: { (reply, memory) throws(WorkerFailure) in
             guard case .decoded(let shape) = reply.outcome else { throw .misbehaviour }
             defer { memory.trim(used: shape.end) }
@@ -60,10 +70,10 @@ extension WorkerPool {
                 }
             }
         } finish: { (reply, memory) throws(WorkerFailure) in
-            guard case .encoded(let offset, let count) = reply.outcome, let file = memory.copy(at: offset, count: count)
+            guard case .encoded(let offset, let count) = reply.outcome, let file = memory.bytes(at: offset, count: count)
             else { throw .misbehaviour }
             memory.trim(used: max(offset + count, rowBytes * image.height))
-            return file.withUnsafeBytes { [UInt8]($0) }
+            return file
         }
     }
 }

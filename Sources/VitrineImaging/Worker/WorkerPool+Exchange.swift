@@ -4,7 +4,7 @@ extension WorkerPool {
     /// One request, on the worker that may have its document open if that is idle; once more on a fresh worker if the first died before it took it.
     func run<R>(
         _ request: some WorkerMessage, input: WorkerInput?, name: String, format: ImageFormat?, document: UInt64? = nil,
-        cancellation: CancellationToken, prepare: (SharedMemory) -> Void, finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
+        cancellation: CancellationToken, prepare: (SharedMemory) throws(ImageError) -> Void, finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
     ) throws(ImageError) -> R {
         var isRetry = false
         while true {
@@ -27,7 +27,7 @@ extension WorkerPool {
     /// One request on one worker, which goes back to the pool.
     private func attempt<R>(
         _ request: some WorkerMessage, input: Int32, document: UInt64?, on worker: WorkerProcess,
-        cancellation: CancellationToken, prepare: (SharedMemory) -> Void, finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
+        cancellation: CancellationToken, prepare: (SharedMemory) throws(ImageError) -> Void, finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
     ) throws(WorkerProcess.Failure) -> R {
         var isReusable = false
         worker.begin(request.id)
@@ -39,7 +39,12 @@ extension WorkerPool {
             release(worker, isReusable: isReusable)
         }
         worker.document = document
-        prepare(worker.memory)
+        do throws(ImageError) {
+            try prepare(worker.memory)
+        } catch {
+            isReusable = true
+            throw .unprepared(error)
+        }
         let reply = try worker.exchange(
             request, input: input, milliseconds: Self.milliseconds(request.limits.deadline))
         let result: R

@@ -12,7 +12,7 @@ import Darwin
 /// A few helper processes that decode what is foreign, cannot be cancelled, or is known to abort.
 ///
 /// Workers start when they are first needed, one for each processor at most, and end after 30 idle seconds. One that
-/// has served 500 pictures or holds more than 300 MB is replaced. Cancelling a decode, or reaching
+/// has served 10,000 pictures or holds more than 300 MB is replaced. Cancelling a decode, or reaching
 /// ``ImageLimits/deadline``, kills its worker; a codec that crashes takes only its worker along.
 ///
 /// Calls block, in order of arrival, until a worker is free: make them from a thread that may block. An ended idle

@@ -8,6 +8,7 @@ extension WorkerProcess.Failure {
     func imageError(input: String, format: ImageFormat?, isCancelled: Bool) -> ImageError {
         switch self {
         case .refused(let failure): return failure.error(input: input, format: format)
+        case .unprepared(let error): return error
         case .timedOut: return .timedOut(input: input)
         case .interrupted: return .cancelled(input: input)
         case .misbehaved: return WorkerFailure.misbehaviour.error(input: input, format: format)

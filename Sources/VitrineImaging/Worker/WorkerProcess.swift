@@ -23,6 +23,8 @@ package final class WorkerProcess: Sendable {
         case misbehaved
         /// It answered, with an error.
         case refused(WorkerFailure)
+        /// The input could not be read; nothing was sent.
+        case unprepared(ImageError)
         /// A call of the system failed.
         case system(SystemCallError)
     }
@@ -41,6 +43,8 @@ package final class WorkerProcess: Sendable {
         var isGreeted = false
         var document: UInt64?
         var served = 0
+        /// Milliseconds the socket waits for a packet.
+        var patience: Int32?
         var exit: Exit?
     }
 
@@ -139,17 +143,22 @@ package final class WorkerProcess: Sendable {
     }
 
     private func receive(_ id: UInt64, milliseconds: Int32) throws(Failure) -> [UInt8] {
-        let code = csandbox_wait_readable(socket, milliseconds)
-        if code == ETIMEDOUT {
-            csandbox_kill(process)
-            throw .timedOut
+        let isSet = state.withLock { state in
+            if state.patience == milliseconds { return true }
+            guard csandbox_set_patience(socket, milliseconds) == 0 else { return false }
+            state.patience = milliseconds
+            return true
         }
-        guard code == 0 else { throw .system(SystemCallError(call: "poll", code: code)) }
+        guard isSet else { throw .system(SystemCallError(call: "setsockopt", code: errno)) }
         var descriptor: Int32 = -1
         var result: Int32 = 0
         let packet = [UInt8](unsafeUninitializedCapacity: WorkerProtocol.maximumPacket) { buffer, count in
             count = 0
-            result = csandbox_receive(socket, buffer.baseAddress, buffer.count, &count, &descriptor)
+            result = csandbox_receive(socket, milliseconds, buffer.baseAddress, buffer.count, &count, &descriptor)
+        }
+        if result == ETIMEDOUT {
+            csandbox_kill(process)
+            throw .timedOut
         }
         // Clients never take descriptors.
         if descriptor >= 0 { close(descriptor) }

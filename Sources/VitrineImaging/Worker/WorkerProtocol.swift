@@ -3,16 +3,16 @@
 ///
 /// - Descriptor 3 of the helper is the socket (`SOCK_SEQPACKET`), descriptor 4 the shared memory.
 /// - The helper greets with ``magic`` and ``version`` when it is ready. Each request is one packet, with the input as a
-///   descriptor; each reply is one packet.
+///   descriptor unless that is small; each reply is one packet.
 /// - Shared memory: the first page is the header, whose first word is the number of the request that the helper took
-///   up last; the payload follows. A request puts the ICC profile (decode) or pixels (encode) at the payload's start;
-///   a reply puts planes, a profile or a file's bytes anywhere in the payload.
+///   up last; the payload follows. A request puts the ICC profile and a small input (decode) or pixels (encode) at the
+///   payload's start; a reply puts planes, a profile or a file's bytes anywhere in the payload.
 ///
 /// The size of the memory is fixed and sealed when it is made; its pages exist only once written.
 package enum WorkerProtocol {
     /// `VWKR`.
     package static let magic: UInt32 = 0x524B_5756
-    package static let version: UInt16 = 3
+    package static let version: UInt16 = 4
     /// Bytes a packet may have.
     package static let maximumPacket = 16 << 10
     /// Bytes in front of the payload.

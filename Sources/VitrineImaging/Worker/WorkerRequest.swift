@@ -15,6 +15,10 @@ package struct WorkerRequest: WorkerMessage {
     package var decoder = ""
     /// Decode: bytes of ICC profile at the start of the payload, or -1 for none.
     package var profileCount = -1
+    /// Decode: bytes of input in the payload, or -1 when it comes as a descriptor.
+    package var inputCount = -1
+    /// Where they are: behind the profile.
+    package var inputOffset: Int { profileCount > 0 && profileCount < 1 << 30 ? (profileCount + 63) & ~63 : 0 }
     /// Encode: bytes from row to row of the pixels at the start of the payload; `info.storedSize` is their size.
     package var bytesPerRow = 0
     package var alpha = Image.Alpha.opaque
@@ -51,6 +55,7 @@ package struct WorkerRequest: WorkerMessage {
         Self.write(limits, to: &wire)
         wire.write(decoder)
         wire.write(profileCount)
+        wire.write(inputCount)
         wire.write(bytesPerRow)
         wire.write(alpha.rawValue)
         wire.write(quality)
@@ -73,6 +78,7 @@ package struct WorkerRequest: WorkerMessage {
         limits = Self.readLimits(from: &wire)
         decoder = wire.text()
         profileCount = wire.int()
+        inputCount = wire.int()
         bytesPerRow = wire.int()
         alpha = wire.enumeration(Image.Alpha.self, or: .opaque)
         quality = wire.double()

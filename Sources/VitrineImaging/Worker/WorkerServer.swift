@@ -64,11 +64,14 @@ package struct WorkerServer {
         _ = csandbox_restrict_files()
         warmUp()
         guard csandbox_exit_on_hangup(CSANDBOX_SOCKET) == 0 else { return .noMemory }
+        // Cannot be changed once the worker is locked in.
+        let settled = max(1, patience())
+        guard csandbox_set_patience(CSANDBOX_SOCKET, settled) == 0 else { return .misused }
         guard csandbox_enter() == 0 || Self.mayRunFree else { return .notSandboxed }
         var held = Int(csandbox_private_memory(usage))
         send(WorkerReply(id: 0, outcome: .pong, memory: held))
         var served = 0
-        while let (request, input) = receive() {
+        while let (request, input) = receive(settled) {
             memory.takenRequest = request.id
             let outcome = answer(request, input: input, memory: memory)
             served += 1
@@ -87,14 +90,15 @@ package struct WorkerServer {
         _ = packet.withUnsafeBytes { csandbox_send(CSANDBOX_SOCKET, $0.baseAddress, $0.count, -1) }
     }
 
-    /// The next request and its input; nil when there will be none.
-    private func receive() -> (any WorkerMessage, Int32)? {
-        guard csandbox_wait_readable(CSANDBOX_SOCKET, patience()) == 0 else { return nil }
+    /// The next request and its input; nil when there will be none. The socket itself waits `settled` milliseconds.
+    private func receive(_ settled: Int32) -> (any WorkerMessage, Int32)? {
+        let patience = patience()
+        guard patience == settled || csandbox_wait_readable(CSANDBOX_SOCKET, patience) == 0 else { return nil }
         var input: Int32 = -1
         var code: Int32 = 0
         let packet = [UInt8](unsafeUninitializedCapacity: WorkerProtocol.maximumPacket) { buffer, count in
             count = 0
-            code = csandbox_receive(CSANDBOX_SOCKET, buffer.baseAddress, buffer.count, &count, &input)
+            code = csandbox_receive(CSANDBOX_SOCKET, settled, buffer.baseAddress, buffer.count, &count, &input)
         }
         guard code == 0, !packet.isEmpty, let operation = WorkerRequest.operation(of: packet) else { return nil }
         switch operation {
@@ -131,11 +135,9 @@ package struct WorkerServer {
     private func decode(
         _ request: WorkerRequest, input: Int32, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
-        let source = try Self.source(input)
+        let source = try Self.source(input, request, memory)
         var info = request.info
-        if request.profileCount >= 0, let profile = memory.copy(at: 0, count: request.profileCount) {
-            info.colorProfile = profile.withUnsafeBytes { [UInt8]($0) }
-        }
+        if request.profileCount >= 0 { info.colorProfile = memory.bytes(at: 0, count: request.profileCount) }
         let room = SharedRoom(memory)
         var job = DecodeRequest(
             info: info, target: request.target, page: request.page, allowPartial: request.allowPartial,
@@ -156,6 +158,18 @@ package struct WorkerServer {
         guard let documents else { throw .unsupported(input: "input", reason: Self.readsNoDocuments) }
         guard request.operation == .render else { return .described(try documents.describe(source, request)) }
         return try share(try documents.render(source, request), requestedProfile: nil, room: SharedRoom(memory), memory: memory)
+    }
+
+    /// What came along as a descriptor or in the shared memory.
+    private static func source(
+        _ input: Int32, _ request: WorkerRequest, _ memory: SharedMemory
+    ) throws(ImageError) -> ByteSource {
+        guard request.inputCount >= 0 else { return try source(input) }
+        if input >= 0 { close(input) }
+        guard let bytes = memory.bytes(at: request.inputOffset, count: request.inputCount) else {
+            throw .invalidRequest(reason: "an input that is not there")
+        }
+        return ByteSource(bytes: bytes, name: "input")
     }
 
     /// What came along, whose owner it is now.

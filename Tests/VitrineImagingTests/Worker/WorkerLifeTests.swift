@@ -93,7 +93,7 @@ import VitrineImaging
     }
 
     @Test func aWorkerThatHasServedEnoughIsReplaced() throws {
-        #expect(WorkerRecycling().maximumServed == 500)
+        #expect(WorkerRecycling().maximumServed == 10_000)
         var recycling = WorkerRecycling()
         recycling.maximumServed = 3
         let pool = Self.pool(recycling)
