@@ -28,7 +28,7 @@ extension WorkerPool {
             if let profile, wire.profileCount >= 0 { memory.payload.copyBytes(from: profile) }
             guard wire.inputCount >= 0 else { return }
             let room = memory.payload[wire.inputOffset...].prefix(wire.inputCount)
-            // A file that has shrunk is short of as many zeros.
+            // A file that has shrunk meanwhile ends in zeros, for the decoder to refuse.
             let target = UnsafeMutableRawBufferPointer(rebasing: room)
             let count = try source.read(into: target, at: 0)
             UnsafeMutableRawBufferPointer(rebasing: target[count...]).initializeMemory(as: UInt8.self, repeating: 0)

@@ -143,13 +143,12 @@ package final class WorkerProcess: Sendable {
     }
 
     private func receive(_ id: UInt64, milliseconds: Int32) throws(Failure) -> [UInt8] {
-        let isSet = state.withLock { state in
-            if state.patience == milliseconds { return true }
-            guard csandbox_set_patience(socket, milliseconds) == 0 else { return false }
-            state.patience = milliseconds
-            return true
+        let code: Int32 = state.withLock { state in
+            if state.patience == milliseconds { return 0 }
+            defer { state.patience = milliseconds }
+            return csandbox_set_patience(socket, milliseconds)
         }
-        guard isSet else { throw .system(SystemCallError(call: "setsockopt", code: errno)) }
+        guard code == 0 else { throw .system(SystemCallError(call: "setsockopt", code: code)) }
         var descriptor: Int32 = -1
         var result: Int32 = 0
         let packet = [UInt8](unsafeUninitializedCapacity: WorkerProtocol.maximumPacket) { buffer, count in

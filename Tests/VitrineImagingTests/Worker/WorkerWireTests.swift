@@ -35,8 +35,8 @@ import VitrineImaging
     func repliesKeepWhatTheSamplesAre(isPartial: Bool, samplesAreMeans: Bool) throws {
         let plane = PixelPlane(width: 10, height: 10, channels: 3, storage: PixelStorage(zeroedByteCount: 300))
         let shape = WorkerReply.DecodedShape(
-            planes: [WorkerReply.Plane(plane, bytesPerRow: plane.bytesPerRow, offset: 0)], model: .rgb, alpha: .none, profile: .none,
-            isPartial: isPartial, samplesAreMeans: samplesAreMeans)
+            planes: [WorkerReply.Plane(plane, bytesPerRow: plane.bytesPerRow, offset: 0)], model: .rgb, alpha: .none,
+            profile: .none, isPartial: isPartial, samplesAreMeans: samplesAreMeans)
         let reply = try #require(WorkerReply(WorkerReply(id: 1, outcome: .decoded(shape), memory: 0).encoded()))
         guard case .decoded(let back) = reply.outcome else {
             Issue.record("not a picture")
@@ -69,8 +69,8 @@ import VitrineImaging
         let plane = PixelPlane(width: 10, height: 10, channels: 3, storage: PixelStorage(zeroedByteCount: 300))
         func image(_ change: (inout WorkerReply.DecodedShape) -> Void) -> DecodedImage? {
             var shape = WorkerReply.DecodedShape(
-                planes: [WorkerReply.Plane(plane, bytesPerRow: plane.bytesPerRow, offset: 0)], model: .rgb, alpha: .none, profile: .none,
-                isPartial: false)
+                planes: [WorkerReply.Plane(plane, bytesPerRow: plane.bytesPerRow, offset: 0)], model: .rgb, alpha: .none,
+                profile: .none, isPartial: false)
             change(&shape)
             return DecodedImage(shape, memory: memory, requestedProfile: nil, limits: .standard)
         }
@@ -80,6 +80,16 @@ import VitrineImaging
         for offset in [end - 299, -1, .max, .min] { #expect(image { $0.planes[0].offset = offset } == nil) }
         for height in [0, -1, 1 << 30, .max] { #expect(image { $0.planes[0].height = height } == nil) }
         for width in [0, 11, .max] { #expect(image { $0.planes[0].width = width } == nil) }
+        for stride in [29, 0, -1, (1 << 27) + 1, .max, .min] {
+            #expect(image { $0.planes[0].bytesPerRow = stride } == nil)
+        }
+        // The rows may have gaps, which are within the payload like everything else.
+        #expect(image { $0.planes[0].bytesPerRow = 32 } != nil)
+        #expect(
+            image {
+                $0.planes[0].bytesPerRow = 32
+                $0.planes[0].offset = end - 319
+            } == nil)
         for extent in [0, -1, 10.5, .nan, .infinity] { #expect(image { $0.planes[0].extentWidth = extent } == nil) }
         #expect(image { $0.model = .gray } == nil)
         #expect(image { $0.alpha = .straight } == nil)
