@@ -30,7 +30,7 @@ struct MemoryBenchmark: ParsableCommand {
         }
         hits(contenders, order)
         allocations(contenders, order)
-        threads(contenders, order)
+        threads(contenders, order, payloads)
         insertions(payloads)
         memory(texts, payloads)
     }
@@ -104,26 +104,46 @@ struct MemoryBenchmark: ParsableCommand {
     }
 
     /// Short slices, one and two threads alternating: on a busy machine the best ones were not disturbed.
-    private func threads(_ contenders: [(String, any MemoryContender)], _ order: [Int32]) {
-        print("### Hit, two threads on one cache, wall time per hit of each\n")
+    private func threads(_ contenders: [(String, any MemoryContender)], _ order: [Int32], _ payloads: [Payload]) {
+        print("### Two threads on one cache, wall time per operation of each\n")
         print("| contender | one, p50 ns | one, best | two, p50 | two, best | two / one, p50 | best | target |")
         print("|---|---:|---:|---:|---:|---:|---:|---:|")
         for (number, contender) in contenders.enumerated() {
-            var alone = Samples(), together = Samples()
-            for turn in 0..<slices * (number < 2 ? 20 : 2) {
-                alone.add(race(contender.1, order, turn, threads: 1))
-                together.add(race(contender.1, order, turn, threads: 2))
+            race(contender.0, order, turns: slices * (number < 2 ? 20 : 2), target: number == 0 ? "≤ 2" : "") {
+                _ = contender.1.hits($0, user: $1)
             }
-            let medians = together.median / alone.median, bests = together.best / alone.best
-            let cells = [alone.median, alone.best, together.median, together.best].map { text($0, 1) }
-            print("| \(contender.0) | \(cells.joined(separator: " | ")) | \(text(medians, 2)) | \(text(bests, 2))",
-                "| \(number == 0 ? "≤ 2" : "") |")
+        }
+        for (name, contender) in contenders.prefix(2) {
+            race(name + ", each 16th stores", order, turns: slices * 20, target: "") { part, user in
+                var rest = part
+                while let index = rest.first {
+                    _ = contender.hits(rest.prefix(15), user: user)
+                    contender.set(Int(index), payloads[Int(index)], cost: cost)
+                    rest = rest.dropFirst(16)
+                }
+            }
         }
         print("")
     }
 
-    /// Nanoseconds on the wall per hit of each thread.
-    private func race(_ contender: any MemoryContender, _ order: [Int32], _ turn: Int, threads: Int) -> Double {
+    /// A row of the table: one thread and two alternate.
+    private func race(
+        _ name: String, _ order: [Int32], turns: Int, target: String, _ body: @Sendable (ArraySlice<Int32>, Int) -> Void
+    ) {
+        var alone = Samples(), together = Samples()
+        for turn in 0..<turns {
+            alone.add(time(order, turn, threads: 1, body))
+            together.add(time(order, turn, threads: 2, body))
+        }
+        let medians = together.median / alone.median, bests = together.best / alone.best
+        let cells = [alone.median, alone.best, together.median, together.best].map { text($0, 1) }
+        print("| \(name) | \(cells.joined(separator: " | ")) | \(text(medians, 2)) | \(text(bests, 2)) | \(target) |")
+    }
+
+    /// Nanoseconds on the wall per operation of each thread.
+    private func time(
+        _ order: [Int32], _ turn: Int, threads: Int, _ body: @Sendable (ArraySlice<Int32>, Int) -> Void
+    ) -> Double {
         let length = 2000
         let ready = Atomic<Int>(0)
         let times = Mutex<[(Int, Int)]>([])
@@ -133,7 +153,7 @@ struct MemoryBenchmark: ParsableCommand {
             ready.wrappingAdd(1, ordering: .sequentiallyConsistent)
             while ready.load(ordering: .acquiring) < threads {}
             let began = Measuring.wallTime
-            _ = contender.hits(part, user: thread)
+            body(part, thread)
             let end = Measuring.wallTime
             times.withLock { $0.append((began, end)) }
         }

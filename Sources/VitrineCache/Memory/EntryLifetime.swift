@@ -14,6 +14,9 @@ package struct EntryLifetime: Sendable, Equatable {
         self.expires = expires
     }
 
+    /// Whether it is over, or the clock stands before it.
+    package func needsCare(at now: Duration) -> Bool { now < created || now >= expires }
+
     /// Whether it is over.
     ///
     /// When the clock has been set back behind the creation, the entry counts as created now: it lives as long as it

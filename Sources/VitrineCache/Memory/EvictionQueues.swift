@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Decides who stays: S3-FIFO over numbered slots, costs in bytes.
 ///
 /// New entries queue in a *small* queue of a fifth of the capacity. Whoever was asked for once when its turn comes
@@ -19,18 +21,25 @@ package struct EvictionQueues: ~Copyable {
     }
 
     @usableFromInline
-    struct Node {
+    struct Node: ~Copyable {
         @usableFromInline var hash: UInt64
         @usableFromInline var cost: Int
         @usableFromInline var next: Int32
-        @usableFromInline var previous: Int32
-        /// Hits since the last turn, at most 3.
-        @usableFromInline var hits: UInt8
-        @usableFromInline var place: UInt8
+        @usableFromInline var previous: Int32 = -1
+        /// Hits since the last turn, at most 3. Counted by several threads at a time.
+        @usableFromInline let hits = Atomic<UInt8>(0)
+        @usableFromInline var place = Place.free.rawValue
         /// The entry's lifetime is to be looked at before it is given out.
-        @usableFromInline var isTimed: Bool
+        @usableFromInline var isTimed = false
         /// Its lifetime was over when last looked at.
-        @usableFromInline var isExpired: Bool
+        @usableFromInline var isExpired = false
+
+        @usableFromInline
+        init(hash: UInt64 = 0, cost: Int = 0, next: Int32 = -1) {
+            self.hash = hash
+            self.cost = cost
+            self.next = next
+        }
     }
 
     /// The ends of one queue. -1 where it is empty.
@@ -81,15 +90,16 @@ package struct EvictionQueues: ~Copyable {
         smallTarget = max(1, capacity / Self.smallShare)
     }
 
-    /// Counts a hit.
+    /// Counts a hit, possibly while others do. Of two at the same moment one may be lost.
     @inlinable @inline(__always)
     package func touch(_ slot: Int) {
-        if nodes[slot].hits < 3 { nodes[slot].hits &+= 1 }
+        let hits = nodes[slot].hits.load(ordering: .relaxed)
+        if hits < 3 { nodes[slot].hits.store(hits &+ 1, ordering: .relaxed) }
     }
 
     /// Lets a slot go at its next turn.
     @usableFromInline
-    package func forgetHits(_ slot: Int) { nodes[slot].hits = 0 }
+    package func forgetHits(_ slot: Int) { nodes[slot].hits.store(0, ordering: .relaxed) }
     /// Where a slot stands.
     @usableFromInline
     package func place(_ slot: Int) -> Place { Place(rawValue: nodes[slot].place) ?? .free }
@@ -112,8 +122,7 @@ package struct EvictionQueues: ~Copyable {
         let slot = freeList
         freeList = nodes[Int(slot)].next
         let isRemembered = ghosts.remove(hash)
-        nodes[Int(slot)] = Node(
-            hash: hash, cost: cost, next: -1, previous: -1, hits: 0, place: 0, isTimed: false, isExpired: false)
+        nodes[Int(slot)] = Node(hash: hash, cost: cost)
         enter(slot, place ?? (isRemembered ? .main : .small))
         count &+= 1
         return Int(slot)
@@ -155,8 +164,8 @@ package struct EvictionQueues: ~Copyable {
         while small.oldest >= 0 {
             let slot = small.oldest
             leave(slot)
-            if nodes[Int(slot)].hits > 0 {
-                nodes[Int(slot)].hits = 0
+            if nodes[Int(slot)].hits.load(ordering: .relaxed) > 0 {
+                forgetHits(Int(slot))
                 enter(slot, .main)
             } else {
                 // As many ghosts as the main queue would hold.
@@ -172,8 +181,9 @@ package struct EvictionQueues: ~Copyable {
         while main.oldest >= 0 {
             let slot = main.oldest
             leave(slot)
-            if nodes[Int(slot)].hits > 0 {
-                nodes[Int(slot)].hits &-= 1
+            let hits = nodes[Int(slot)].hits.load(ordering: .relaxed)
+            if hits > 0 {
+                nodes[Int(slot)].hits.store(hits &- 1, ordering: .relaxed)
                 enter(slot, .main)
             } else {
                 free(slot)
@@ -202,10 +212,10 @@ package struct EvictionQueues: ~Copyable {
     }
 
     private static func unlink(_ slot: Int32, _ ends: inout Ends, _ nodes: UnsafeMutablePointer<Node>) {
-        let node = nodes[Int(slot)]
-        if node.previous >= 0 { nodes[Int(node.previous)].next = node.next } else { ends.oldest = node.next }
-        if node.next >= 0 { nodes[Int(node.next)].previous = node.previous } else { ends.newest = node.previous }
-        ends.cost &-= node.cost
+        let next = nodes[Int(slot)].next, previous = nodes[Int(slot)].previous
+        if previous >= 0 { nodes[Int(previous)].next = next } else { ends.oldest = next }
+        if next >= 0 { nodes[Int(next)].previous = previous } else { ends.newest = previous }
+        ends.cost &-= nodes[Int(slot)].cost
     }
 
     private mutating func free(_ slot: Int32) {
@@ -223,9 +233,7 @@ package struct EvictionQueues: ~Copyable {
         nodes.deallocate()
         nodes = larger
         for slot in (slotCount..<size).reversed() {
-            let node = Node(
-                hash: 0, cost: 0, next: freeList, previous: -1, hits: 0, place: 0, isTimed: false, isExpired: false)
-            (nodes + slot).initialize(to: node)
+            (nodes + slot).initialize(to: Node(next: freeList))
             freeList = Int32(truncatingIfNeeded: slot)
         }
         slotCount = size

@@ -46,7 +46,7 @@ extension MemoryCache {
     }
 
     /// What the cache occupies besides the values and what keys refer to, in bytes.
-    public var overhead: ByteCount { ByteCount(storage.withLock { $0.overhead }) }
+    public var overhead: ByteCount { ByteCount(storage.withLock { $0.overhead } + storage.bytes) }
 
     /// For tests: what all entries really cost, what the cache believes they do, and its capacity, at one moment.
     package var audited: (sum: Int, totalCost: Int, capacity: Int) {

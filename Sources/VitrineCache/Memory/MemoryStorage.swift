@@ -55,18 +55,25 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
         return table.slot(forHash: hash) { entries[$0].isFor(key) }
     }
 
-    /// The value of a key that has not expired; counts the lookup.
+    /// The value of a key that has not expired. Runs while others look up, so it changes nothing but counts the hit.
     ///
     /// - Parameter now: nil as long as no entry has a lifetime.
     @inlinable @inline(__always)
-    mutating func value(forKey key: Key, _ hash: UInt64, now: Duration?) -> Value? {
-        guard let slot = slot(of: key, hash), !queues.nodes[slot].isTimed || isFresh(slot, now) else {
-            statistics.misses &+= 1
-            return nil
+    func lookUp(_ key: Key, _ hash: UInt64, now: Duration?) -> MemoryLookup<Value> {
+        guard let slot = slot(of: key, hash) else { return .missing }
+        if queues.nodes[slot].isTimed {
+            if queues.nodes[slot].isExpired { return .missing }
+            if lifetimeNeedsCare(slot, now) { return .ended }
         }
         queues.touch(slot)
-        statistics.hits &+= 1
-        return entries[slot].value
+        return .found(entries[slot].value)
+    }
+
+    /// Whether ``isFresh(_:_:)`` would change something about a lifetime.
+    @usableFromInline
+    func lifetimeNeedsCare(_ slot: Int, _ now: Duration?) -> Bool {
+        guard let now, let lifetimes else { return false }
+        return lifetimes[slot].needsCare(at: now)
     }
 
     /// Whether an entry's lifetime is not over. Notes it when it is: the entry then goes at its next turn.

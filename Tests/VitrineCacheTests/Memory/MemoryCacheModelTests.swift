@@ -88,6 +88,29 @@ struct MemoryCacheModelTests {
         #expect(cache.statistics.hits > 0 && cache.statistics.evictions > 0)
     }
 
+    /// Lookups run side by side and are counted where they run: none may be lost, whatever else goes on.
+    @Test func everyLookupOfEveryThreadIsCounted() {
+        let clock = ManualClock()
+        let cache = MemoryCache<Int, Int>(
+            .init(capacity: 300, timeToLive: .seconds(5), trimsOn: nil, clock: .following(clock)), cost: { _ in 1 })
+        let found = Counter()
+        DispatchQueue.concurrentPerform(iterations: 8) { thread in
+            var random = SeededGenerator(UInt64(thread))
+            for step in 0..<10_000 {
+                let number = Int(random.next() % 400)
+                if let value = cache[number] {
+                    found.add(value == number ? 1 : 1_000_000)
+                } else {
+                    cache[number] = number
+                }
+                if thread == 0, step % 100 == 0 { clock.advance(by: .seconds(1)) }
+            }
+        }
+        let statistics = cache.statistics
+        #expect(statistics.hits == found.value && statistics.hits + statistics.misses == 80_000)
+        #expect(statistics.hits > 0 && statistics.expirations > 0)
+    }
+
     /// The same with values that come back from elsewhere.
     @Test func revivalHoldsUnderManyThreads() {
         final class Picture: Sendable {
