@@ -12,18 +12,10 @@ import VitrineCore
 /// a tally under its own.
 @usableFromInline
 package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unchecked Sendable {
-    /// One processor's part.
-    @usableFromInline
-    struct Stripe: ~Copyable {
-        @usableFromInline let lock = Locked(())
-        @usableFromInline var tally: Tally
-
-        @usableFromInline
-        init(_ tally: Tally) { self.tally = tally }
-    }
-
+    /// For each processor its lock and, from ``tallyOffset`` on, its tally.
     @usableFromInline let stripes: UnsafeMutableRawPointer
     @usableFromInline let stride: Int
+    @usableFromInline let tallyOffset: Int
     /// The number of stripes, a power of two, minus 1.
     @usableFromInline let mask: Int
     @usableFromInline let state: UnsafeMutablePointer<State>
@@ -45,10 +37,13 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
         var rounded = 1
         while rounded < min(count, Self.mostStripes) { rounded *= 2 }
         mask = rounded - 1
-        stride = (MemoryLayout<Stripe>.size + Self.alignment - 1) / Self.alignment * Self.alignment
+        tallyOffset = Self.round(MemoryLayout<Locked<Void>>.size, to: MemoryLayout<Tally>.alignment)
+        stride = Self.round(tallyOffset + MemoryLayout<Tally>.size, to: Self.alignment)
         stripes = .allocate(byteCount: stride * rounded, alignment: Self.alignment)
         for index in 0..<rounded {
-            (stripes + index * stride).bindMemory(to: Stripe.self, capacity: 1).initialize(to: Stripe(tally))
+            let stripe = stripes + index * stride
+            stripe.bindMemory(to: Locked<Void>.self, capacity: 1).initialize(to: Locked(()))
+            (stripe + tallyOffset).bindMemory(to: Tally.self, capacity: 1).initialize(to: tally)
         }
         self.state = .allocate(capacity: 1)
         self.state.initialize(to: state)
@@ -57,16 +52,28 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
     deinit {
         state.deinitialize(count: 1)
         state.deallocate()
-        for index in 0...mask { stripe(index).deinitialize(count: 1) }
+        for index in 0...mask {
+            lock(index).deinitialize(count: 1)
+            tally(index).deinitialize(count: 1)
+        }
         stripes.deallocate()
     }
 
     /// The bytes it occupies besides the state.
     package var bytes: Int { stride * (mask + 1) }
 
+    private static func round(_ size: Int, to alignment: Int) -> Int {
+        (size + alignment - 1) / alignment * alignment
+    }
+
     @inlinable @inline(__always)
-    borrowing func stripe(_ index: Int) -> UnsafeMutablePointer<Stripe> {
-        (stripes + index &* stride).assumingMemoryBound(to: Stripe.self)
+    borrowing func lock(_ index: Int) -> UnsafeMutablePointer<Locked<Void>> {
+        (stripes + index &* stride).assumingMemoryBound(to: Locked<Void>.self)
+    }
+
+    @inlinable @inline(__always)
+    borrowing func tally(_ index: Int) -> UnsafeMutablePointer<Tally> {
+        (stripes + index &* stride + tallyOffset).assumingMemoryBound(to: Tally.self)
     }
 
     /// Reads, possibly while others read. What the body changes in spite of that has to be atomic, but for the tally.
@@ -74,8 +81,9 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
     package borrowing func withSharedLock<Result: Sendable>(
         _ body: (borrowing State, inout Tally) -> Result
     ) -> Result {
-        let stripe = stripe(mask == 0 ? 0 : processor.number & mask), state = state
-        return stripe.pointee.lock.withLockSpinning { _ in body(state.pointee, &stripe.pointee.tally) }
+        let index = mask == 0 ? 0 : processor.number & mask
+        let tally = tally(index), state = state
+        return lock(index).pointee.withLockSpinning { _ in body(state.pointee, &tally.pointee) }
     }
 
     /// Reads or changes, alone.
@@ -87,13 +95,13 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
 
     /// Reads or changes, alone, and sees what the readers have counted.
     package borrowing func withLock<Result: Sendable>(tallies body: (inout State, [Tally]) -> Result) -> Result {
-        locked(from: 0) { body(&state.pointee, (0...mask).map { stripe($0).pointee.tally }) }
+        locked(from: 0) { body(&state.pointee, (0...mask).map { tally($0).pointee }) }
     }
 
     /// Takes the locks from a number on, always in this order.
     @inlinable
     borrowing func locked<Result: Sendable>(from index: Int, _ body: () -> Result) -> Result {
         if index > mask { return body() }
-        return stripe(index).pointee.lock.withLockSpinning { _ in locked(from: index &+ 1, body) }
+        return lock(index).pointee.withLockSpinning { _ in locked(from: index &+ 1, body) }
     }
 }
