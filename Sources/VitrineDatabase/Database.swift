@@ -21,9 +21,19 @@ import CSQLite
 /// local file system.
 ///
 /// ## Topics
-/// - Statements: ``execute(_:)``, ``prepare(_:)``, ``cachedStatement(_:)``, ``integer(_:)``
-/// - Transactions: ``transaction(_:_:)``, ``savepoint(_:)``
-/// - State: ``checkpoint(truncating:)``, ``findDamage()``, ``changesOfOthers()``, ``interrupter``
+/// ### Statements
+/// - ``execute(_:)``
+/// - ``prepare(_:)``
+/// - ``cachedStatement(_:)``
+/// - ``integer(_:)``
+/// ### Transactions
+/// - ``transaction(_:_:)``
+/// - ``savepoint(_:)``
+/// ### State
+/// - ``checkpoint(truncating:)``
+/// - ``findDamage()``
+/// - ``changesOfOthers()``
+/// - ``interrupter``
 public final class Database {
     let connection: Connection
     private var statements: [String: Statement] = [:]

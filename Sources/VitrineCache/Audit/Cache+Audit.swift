@@ -38,7 +38,10 @@ extension Cache {
 
     /// A page of a format's entries as audits see them, in an order of their own that stays the same.
     ///
-    /// - Parameter key: The last key of the page before; nil for the first page.
+    /// - Parameters:
+    ///   - format: Whose entries.
+    ///   - key: The last key of the page before; nil for the first page.
+    ///   - limit: The most entries a page has. Default 1000.
     public func entries(
         of format: FormatName = .original, after key: CacheKey? = nil, limit: Int = 1000
     ) async throws(CacheError) -> [AuditEntry] {

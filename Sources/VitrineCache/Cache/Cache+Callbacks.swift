@@ -57,7 +57,11 @@ extension Cache {
     /// The value in memory, or nil now and the outcome later (R84).
     ///
     /// - Parameters:
+    ///   - key: What it is stored under.
+    ///   - format: The format to look in.
     ///   - depth: With `.memory` nothing ever comes later (R83).
+    ///   - levels: The levels that are read and written (R21).
+    ///   - priority: How urgent the later part is.
     ///   - later: Called with the outcome, once, where the cache delivers; never if the value was returned.
     public func value(
         forKey key: CacheKey, format: FormatName = .original, depth: Depth = .disk, levels: CacheLevels = .all,

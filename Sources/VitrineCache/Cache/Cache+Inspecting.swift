@@ -3,8 +3,11 @@ public import VitrineCore
 extension Cache {
     /// Whether there is a value, without loading it and without counting as a use (R22).
     ///
-    /// - Parameter depth: How far to look: `.memory` for memory alone, also what is alive elsewhere; `.disk` and
-    ///   `.source` for either level.
+    /// - Parameters:
+    ///   - key: What it is stored under.
+    ///   - format: The format to look in.
+    ///   - depth: How far to look: `.memory` for memory alone, also what is alive elsewhere; `.disk` and `.source` for
+    ///     either level.
     public func contains(_ key: CacheKey, format: FormatName = .original, at depth: Depth = .disk) async -> Bool {
         let found = await self.depth(of: key, format: format)
         return found < .source && found <= depth

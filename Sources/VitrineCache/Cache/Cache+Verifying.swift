@@ -1,7 +1,9 @@
 extension Cache {
     /// Reads every entry of a format on disk again.
     ///
-    /// - Parameter removingDamage: Whether damaged entries, and files that belong to none, are removed.
+    /// - Parameters:
+    ///   - format: Whose entries.
+    ///   - removingDamage: Whether damaged entries, and files that belong to none, are removed.
     /// - Returns: What was found.
     /// - Throws: ``CacheError/formatNotFound(_:)``, or why the disk could not be read.
     @discardableResult

@@ -140,7 +140,9 @@ public final class Fetch<Value: Sendable>: Sendable {
 
     /// Calls `handler` with the outcome.
     ///
-    /// - Parameter delivery: Where; nil for the cache's ``CacheConfiguration/delivery``.
+    /// - Parameters:
+    ///   - delivery: Where; nil for the cache's ``CacheConfiguration/delivery``.
+    ///   - handler: What to call, once.
     @discardableResult
     public func onEnd(
         on delivery: Delivery? = nil, _ handler: @escaping @Sendable (Result<Value, CacheError>) -> Void

@@ -43,7 +43,7 @@ extension DiskCache {
             engine.enqueueBlocking(operation, forKey: key)
         }
 
-        /// As ``DiskCache/remove(_:)``.
+        /// As ``DiskCache/remove(_:)-(CacheKey)``.
         public func remove(_ key: CacheKey) { engine.enqueueBlocking(.remove, forKey: key) }
 
         /// Removes the entries of some keys.

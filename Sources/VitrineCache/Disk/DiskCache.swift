@@ -14,18 +14,31 @@ public import VitrineCore
 /// - **The capacity always holds**: room is made before each entry is written. What is evicted is decided by
 ///   ``Eviction``. An entry counts its body, key and tag, and ``entryOverhead``.
 /// - **Damage is a miss**: each entry carries a checksum over body, length and key. One that does not fit is removed
-///   and
-///   logged, its neighbours stay. A damaged database is replaced by an empty one; a deleted directory is made anew.
+///   and logged, its neighbours stay. A damaged database is replaced by an empty one; a deleted directory is made anew.
 /// - **Several processes** may use one directory on a local file system at the same time.
 ///
-/// The asynchronous calls run on ``BlockingExecutor/shared``; ``blocking`` offers the same calls to who may block.
+/// The asynchronous calls run on `BlockingExecutor.shared`; ``blocking`` offers the same calls to who may block.
 ///
 /// Bodies up to ``Configuration/inlineLimit`` lie in an SQLite database, larger ones in files of their own.
 ///
 /// ## Topics
-/// - Reading: ``entry(forKey:includingExpired:)``, ``bytes(forKey:)``, ``contains(_:)``, ``info(forKey:)``
-/// - Writing: ``set(_:forKey:timeToLive:tag:)``, ``remove(_:)``, ``removeAll()``, ``expire(_:)``, ``flush()``
-/// - Auditing: ``entries(after:limit:)``, ``remove(_:)-(_)``, ``verify(removingDamage:)``, ``size``, ``sizeUpdates``
+/// ### Reading
+/// - ``entry(forKey:includingExpired:)``
+/// - ``bytes(forKey:)``
+/// - ``contains(_:)``
+/// - ``info(forKey:)``
+/// ### Writing
+/// - ``set(_:forKey:timeToLive:tag:)``
+/// - ``remove(_:)-(CacheKey)``
+/// - ``removeAll()``
+/// - ``expire(_:)``
+/// - ``flush()``
+/// ### Auditing
+/// - ``entries(after:limit:)``
+/// - ``remove(_:)-([CacheKey])``
+/// - ``verify(removingDamage:)``
+/// - ``size``
+/// - ``sizeUpdates``
 public final class DiskCache: Sendable {
     /// What an entry counts towards the capacity besides its body, key and tag, in bytes: its place in tables and
     /// indexes.
@@ -64,9 +77,10 @@ public final class DiskCache: Sendable {
 
     /// The entry of a key, with what is known about it. Counts as a use.
     ///
-    /// - Parameter includingExpired: Whether an entry whose time has passed is given as well, as long as it has not
-    ///   been
-    ///   purged: to be shown while, or in case, no newer one can be had.
+    /// - Parameters:
+    ///   - key: What it is stored under.
+    ///   - includingExpired: Whether an entry whose time has passed is given as well, as long as it has not been
+    ///     purged: to be shown while, or in case, no newer one can be had.
     /// - Returns: nil if there is none, or if it is damaged; that one is removed and logged (R50).
     /// - Throws: ``CacheError/file(_:)`` or ``CacheError/database(_:)`` if the cache cannot be read at all.
     public func entry(forKey key: CacheKey, includingExpired: Bool = false) async throws(CacheError) -> Entry? {
@@ -112,8 +126,12 @@ public final class DiskCache: Sendable {
 
     /// Stores bytes that are made when they are needed, on the cache's own thread (R10).
     ///
-    /// - Parameter bytes: Makes them; called once at most, not on the caller's thread. It must not wait for this cache.
-    ///   What it throws is reported by ``flush()`` as ``CacheError/notEncodable(key:underlying:)``.
+    /// - Parameters:
+    ///   - key: What to store them under.
+    ///   - timeToLive: How long they are fresh; nil for as long as the configuration says.
+    ///   - tag: A few bytes of the caller's own, given back with the entry.
+    ///   - bytes: Makes them; called once at most, not on the caller's thread. It must not wait for this cache. What it
+    ///     throws is reported by ``flush()`` as ``CacheError/notEncodable(key:underlying:)``.
     public func set(
         forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = [],
         bytes: @escaping @Sendable () throws -> [UInt8]

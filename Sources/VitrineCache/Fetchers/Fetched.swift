@@ -43,7 +43,9 @@ public struct Fetched<Value: CacheableValue>: Sendable {
     /// The stored entry, which is fresh again from now on. Only as the answer to a context with
     /// ``FetchContext/stored``; without one it counts as ``CacheError/notFound(key:)``.
     ///
-    /// - Parameter tag: Replaces the stored tag; nil keeps it.
+    /// - Parameters:
+    ///   - timeToLive: How long it is fresh; nil for as long as the cache says.
+    ///   - tag: Replaces the stored tag; nil keeps it.
     public static func unchanged(timeToLive: Duration? = nil, tag: [UInt8]? = nil) -> Fetched {
         var fetched = Fetched(.unchanged, timeToLive: timeToLive, tag: tag ?? [])
         fetched.keepsTag = tag == nil

@@ -72,7 +72,9 @@ extension ValueStore {
         /// Goes through what is directly in a group, values first, each in the order of their names' bytes. The store
         /// may be changed meanwhile.
         ///
-        /// - Parameter body: Returns whether to go on.
+        /// - Parameters:
+        ///   - group: Where to look.
+        ///   - body: Returns whether to go on.
         public func forEachChild(of group: GroupPath, _ body: (Child) -> Bool) throws(CacheError) {
             let session = settled()
             let path = group.text

@@ -12,7 +12,9 @@ extension ValueStore {
     /// The value stored under a name.
     ///
     /// - Parameters:
+    ///   - type: What it is read as.
     ///   - key: The name; any text.
+    ///   - group: The group the name is in.
     ///   - keepInMemory: Whether to keep it in memory when it was read from disk; nil, the default: if it is smaller
     ///     than ``Configuration/memoryThreshold``.
     /// - Returns: nil if there is none.
@@ -130,6 +132,9 @@ extension ValueStore {
     /// Stores a list.
     ///
     /// - Parameters:
+    ///   - list: The elements.
+    ///   - key: The name; any text.
+    ///   - group: The group the name is in.
     ///   - maximumCount: How many elements are kept at most; nil, the default, for all.
     ///   - end: From which end they are kept. Default the last; the first is what the ancestor kept.
     @discardableResult

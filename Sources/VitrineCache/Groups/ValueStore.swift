@@ -33,8 +33,7 @@ public final class ValueStore: Sendable {
         public var memoryCapacity: ByteCount = .mebibytes(8)
         /// Bytes that may wait to be written before a write waits itself. Default 32 MiB.
         public var queueCapacity: ByteCount = .mebibytes(32)
-        /// What a power cut may take. Default ``VitrineDatabase/Database/Options/Durability/full``: nothing that was
-        /// committed.
+        /// What a power cut may take. Default `Database.Options.Durability.full`: nothing that was committed.
         public var durability = Database.Options.Durability.full
         /// How often a read looks for other processes' changes. Default 0.1 s.
         public var sharingInterval: Duration = .milliseconds(100)
@@ -66,6 +65,7 @@ public final class ValueStore: Sendable {
     /// - Parameters:
     ///   - name: One component, also with characters that no file name may have.
     ///   - directories: Where data belongs. Default that of the user.
+    ///   - configuration: How the store behaves.
     public convenience init(
         named name: String, in directories: Directories = .current, configuration: Configuration = .init()
     ) throws(CacheError) {

@@ -15,14 +15,28 @@ import VitrineCore
 /// after unlocking, so their `deinit` may use the cache.
 ///
 /// ## Memory
-/// Besides the value and what the key refers to, an entry occupies 75 to 140 bytes with a ``VitrineCore/CacheKey`` and
+/// Besides the value and what the key refers to, an entry occupies 75 to 140 bytes with a `CacheKey` and
 /// a class as value: key and value side by side, 32 bytes in the queues, and its share of a table and of the ghosts.
 ///
 /// ## Topics
-/// Reading: ``value(forKey:)``, ``peek(_:)``, ``contains(_:)``, ``staleValue(forKey:)``, ``keys``.
-/// Writing: ``set(_:forKey:cost:expires:evenIfLarge:)``, ``remove(_:)``, ``removeAll()``, ``removeAll(where:)``,
-/// ``expire(_:)``.
-/// Limits: ``capacity``, ``totalCost``, ``trim(to:)``, ``trim(toShare:)``, ``statistics``.
+/// ### Reading
+/// - ``value(forKey:)``
+/// - ``peek(_:)``
+/// - ``contains(_:)``
+/// - ``staleValue(forKey:)``
+/// - ``keys``
+/// ### Writing
+/// - ``set(_:forKey:cost:expires:evenIfLarge:)``
+/// - ``remove(_:)``
+/// - ``removeAll()``
+/// - ``removeAll(where:)``
+/// - ``expire(_:)``
+/// ### Limits
+/// - ``capacity``
+/// - ``totalCost``
+/// - ``trim(to:)``
+/// - ``trim(toShare:)``
+/// - ``statistics``
 public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     /// How the cache behaves.
     public typealias Configuration = MemoryCacheConfiguration

@@ -3,7 +3,7 @@ import Synchronization
 /// The memory behind an ``Image`` or a ``PixelPlane``: allocated once, freed with its last owner.
 ///
 /// Unchecked because it holds a raw pointer: the bytes are written only while a single owner can see the storage
-/// (during initialisation, or after ``isWritable(_:)`` said so) and are read-only from then on.
+/// (during initialisation, or after `isWritable(_:)` said so) and are read-only from then on.
 public final class PixelStorage: @unchecked Sendable {
     package let bytes: UnsafeMutableRawBufferPointer
     /// Owns the bytes, unless somebody else allocated them.

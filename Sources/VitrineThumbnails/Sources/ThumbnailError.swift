@@ -8,7 +8,7 @@ public enum ThumbnailError: Error, Sendable {
     case unsupported(source: String, reason: String)
     /// Its bytes break the rules of their format, or end early.
     case damaged(source: String, reason: String)
-    /// It asks for more than ``/VitrineImaging/ImageLimits`` allow.
+    /// It asks for more than `ImageLimits` allow.
     case limitExceeded(source: String, limit: ImageLimits.Kind, actual: Int, allowed: Int)
     /// It opens with a password only, and none was given.
     case encrypted(source: String)
