@@ -2,14 +2,16 @@ import TestSupport
 import VitrineCache
 import VitrineCore
 
-/// `write DIRECTORY SEED KEYS CAPACITY [BATCHES]`: follows a ``WritePlan``, until it is killed if no end is given, and
-/// reports each flushed batch.
+/// `write DIRECTORY SEED KEYS CAPACITY SIZE [BATCHES]`: follows a ``WritePlan``, until it is killed if no end is given,
+/// and reports each flushed batch. Entries are mixed if SIZE is 0.
 enum Writer {
     static func run(_ arguments: inout ChildArguments) {
         let directory = arguments.text()
-        let plan = WritePlan(seed: arguments.number(), keys: arguments.number())
+        var plan = WritePlan(seed: arguments.number(), keys: arguments.number())
         var configuration = DiskCache.Configuration()
         configuration.capacity = ByteCount(arguments.number())
+        let size = arguments.number()
+        if size > 0 { plan.sizes = .fixed(size) }
         let batches = arguments.isEmpty ? .max : arguments.number()
         let cache = DiskCache(directory: directory, configuration: configuration).blocking
         do {

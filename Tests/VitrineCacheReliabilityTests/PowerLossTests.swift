@@ -15,7 +15,7 @@ struct PowerLossTests {
             let plan = WritePlan(seed: 77, keys: Self.keys)
             let recorded = directory.file("cache"), log = directory.file("log")
             let child = try ChildProcess(
-                ["write", recorded, String(plan.seed), String(plan.keys), String(Int.max), "24"],
+                ["write", recorded, String(plan.seed), String(plan.keys), String(Int.max), "0", "24"],
                 wrapper: FileTrace.command(log: log))
             let findings = child.findings()
             #expect(child.wait() == .exit(0), "\(findings)")
@@ -60,7 +60,7 @@ struct PowerLossTests {
             let directory = try TemporaryDirectory()
             let path = directory.file("cache")
             let plan = WritePlan(seed: 78, keys: Self.keys)
-            let child = try ChildProcess(["write", path, String(plan.seed), String(plan.keys), String(Int.max)])
+            let child = try ChildProcess(["write", path, String(plan.seed), String(plan.keys), String(Int.max), "0"])
             var random = SeededGenerator(6), entries = 0
             for state in 0..<40 * Rounds.factor {
                 for _ in 0..<3 { try #require(child.line() != nil) }

@@ -8,9 +8,33 @@ import Darwin
 import VitrineCore
 
 /// A large body in a file of its own: nothing but its bytes; length and checksum are in its entry's row.
+///
+/// A body that replaces another is written beside it first, as its successor. Then the row is stored, and then the
+/// successor takes the place of the older one. So whenever the program is killed, the body that fits the row's checksum
+/// is whole, in one of the two files.
 enum BodyFile {
+    /// What follows the name of a body in that of its successor.
+    static let successorSuffix = ".new"
+
+    /// Where the body lies that is to replace the one at a path.
+    static func successor(of path: String) -> String { path + successorSuffix }
+
+    /// The body that fits, and whether it is still the successor of the one at the path; nil if none fits.
+    static func find(
+        _ path: String, size: Int, where fits: (UnsafeRawBufferPointer) -> Bool
+    ) -> (bytes: [UInt8], isSuccessor: Bool)? {
+        for isSuccessor in [false, true] {
+            let bytes = read(isSuccessor ? successor(of: path) : path, size: size)
+            if let bytes, bytes.withUnsafeBytes(fits) { return (bytes, isSuccessor) }
+        }
+        return nil
+    }
+
+    /// Puts a successor into the place of the older body. If that fails it is found where it is.
+    static func promoteSuccessor(of path: String) { rename(successor(of: path), path) }
+
     /// The file's bytes if it has exactly that many; nil if not, or if it cannot be read.
-    static func read(_ path: String, size: Int) -> [UInt8]? {
+    private static func read(_ path: String, size: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -43,8 +67,11 @@ enum BodyFile {
         }
     }
 
-    /// Deletes a body; harmless if there is none.
-    static func remove(_ path: String) { unlink(path) }
+    /// Deletes a body and its successor; harmless if there is none.
+    static func remove(_ path: String) {
+        unlink(path)
+        unlink(successor(of: path))
+    }
 }
 
 // The enum's own read hides the C function.

@@ -232,5 +232,8 @@ public final class DiskCache: Sendable {
     public var statistics: Statistics { engine.counters.statistics }
 
     /// Where the body of a key lies if it is larger than ``Configuration/inlineLimit``, whether or not it exists (R41).
+    ///
+    /// A body that is replaced stays there, whole, until the newer one is stored and takes its place in one step. After
+    /// a crash between these two it may be the older one, until the entry is read or written.
     public func path(forKey key: CacheKey) -> String { engine.layout.path(forKey: key) }
 }

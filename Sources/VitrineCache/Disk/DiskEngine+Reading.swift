@@ -65,9 +65,11 @@ extension DiskEngine {
         case .nothing:
             makeFilter()
             return nil
-        case .row(let row): return patch.map { applied($0, to: row) } ?? row
+        case .row(let row):
+            if row.isSuccessor { suspect(key) }
+            return patch.map { applied($0, to: row) } ?? row
         case .damaged:
-            // A large body's file is replaced before its row is: look again before calling it damaged.
+            // A large body's file may have gone after its row was read: look again before calling it damaged.
             let again = try withReader { (reader) throws(DatabaseError) in try reader.read(key) }
             if case .row(let row) = again { return patch.map { applied($0, to: row) } ?? row }
             if case .damaged = again { suspect(key) }
@@ -91,10 +93,11 @@ extension DiskEngine {
         return row
     }
 
-    /// Has the writer look at an entry that did not fit its checksum, and remove it if it still does not.
+    /// Has the writer look at an entry that did not fit its checksum, and remove it if it still does not; or that a
+    /// crash has left with an older file in its place.
     private func suspect(_ key: CacheKey) {
         guard !state.withLock({ $0.isReadOnly }) else { return }
-        onWriter { engine in engine.removeIfDamaged([key]) }
+        onWriter { engine in engine.repair([key]) }
     }
 
     /// Runs a body with a connection; nil if there is no cache. Begins anew when the files are replaced meanwhile.

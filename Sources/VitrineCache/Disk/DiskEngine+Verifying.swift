@@ -18,8 +18,7 @@ extension DiskEngine {
             let page = try withReader { (reader) throws(DatabaseError) in try reader.rows(after: after, limit: 256) }
             guard let page, let end = page.last else { break }
             for (key, row) in page {
-                if row.isFile { files.insert(DiskLayout.fileName(Int64(bitPattern: key.hash))) }
-                try verify(key, row, &report)
+                try verify(key, row, &report, &files)
             }
             last = end.key
         }
@@ -29,11 +28,14 @@ extension DiskEngine {
     }
 
     private func verify(
-        _ key: CacheKey, _ row: DiskReader.Row, _ report: inout DiskCache.VerifyReport
+        _ key: CacheKey, _ row: DiskReader.Row, _ report: inout DiskCache.VerifyReport, _ files: inout Set<String>
     ) throws(CacheError) {
+        let file = DiskLayout.fileName(Int64(bitPattern: key.hash))
+        if row.isFile { files.insert(file) }
         let found = try withReader { (reader) throws(DatabaseError) in try reader.read(key) }
         switch found {
         case .row(let row):
+            if row.isSuccessor { files.insert(BodyFile.successor(of: file)) }
             report.entries += 1
             report.bytes += ByteCount(row.body.count)
         case .damaged:
@@ -57,7 +59,8 @@ extension DiskEngine {
             for name in (try? Directory.names(in: root + "/" + folder)) ?? [] {
                 let file = folder + "/" + name
                 guard !files.contains(file) else { continue }
-                let isOurs = name.hasPrefix(folder) && name.utf8.count == 16 && UInt64(name, radix: 16) != nil
+                let digits = name.hasSuffix(BodyFile.successorSuffix) ? name.dropLast(4) : name[...]
+                let isOurs = name.hasPrefix(folder) && digits.utf8.count == 16 && UInt64(digits, radix: 16) != nil
                 if isOurs, let changed = FileTree.changed(root + "/" + file), changed > limit { continue }
                 orphans.append(root + "/" + file)
             }
@@ -68,20 +71,20 @@ extension DiskEngine {
     private func remove(_ report: DiskCache.VerifyReport) throws(CacheError) {
         for orphan in report.orphans { FileTree.remove(orphan) }
         let keys = report.damaged.map(\.key)
-        try onWriterAndWait { engine throws(CacheError) in engine.removeIfDamaged(keys) }
+        try onWriterAndWait { engine throws(CacheError) in engine.repair(keys) }
         guard !report.database.isEmpty, let generation = try generation() else { return }
         try recover(generation, because: report.database.joined(separator: "; "))
     }
 
-    /// Removes entries that do not fit their checksums. On the writing thread.
-    func removeIfDamaged(_ keys: [CacheKey]) {
+    /// Removes entries that do not fit their checksums, and puts files in their places. On the writing thread.
+    func repair(_ keys: [CacheKey]) {
         do throws(CacheError) {
             try withProcessLock { _ throws(CacheError) in
                 let writer = try writerLocked()
                 guard let generation = state.withLock({ $0.generation }) else { return }
                 do {
                     try writer.transaction {
-                        for key in keys { try removeIfDamaged(key, writer, generation) }
+                        for key in keys { try repair(key, writer, generation) }
                     }
                 } catch {
                     throw Self.error(error, path: layout.root)
@@ -93,13 +96,17 @@ extension DiskEngine {
         }
     }
 
-    private func removeIfDamaged(
+    private func repair(
         _ key: CacheKey, _ writer: DiskWriter, _ generation: Generation
     ) throws(DatabaseError) {
         // Nobody writes now: what does not fit is damaged.
         let reader = try generation.takeReader()
-        guard case .damaged = try reader.read(key) else { return generation.giveBack(reader) }
+        let found = try reader.read(key)
         generation.giveBack(reader)
+        if case .row(let row) = found, row.isSuccessor {
+            BodyFile.promoteSuccessor(of: writer.bodyPath(Int64(bitPattern: key.hash)))
+        }
+        guard case .damaged = found else { return }
         guard let stored = try writer.find(Int64(bitPattern: key.hash)) else { return }
         try writer.delete(stored)
         counters.add { $0.damaged += 1 }

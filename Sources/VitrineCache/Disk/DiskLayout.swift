@@ -14,6 +14,7 @@ import VitrineCore
 ///     DIRECTORY/v1/current -> g-…          a symbolic link that names the generation in use
 ///     DIRECTORY/v1/g-…/cache.sqlite        with -wal and -shm beside it
 ///     DIRECTORY/v1/g-…/files/ab/abcd…      large bodies, by the key's hash in hexadecimal
+///     DIRECTORY/v1/g-…/files/ab/abcd….new  a body on its way to the place of the one before (``BodyFile``)
 ///
 /// `v1` is the format: a later one takes another directory and never reads this one's bytes. A generation is never
 /// repaired or emptied in place, for SQLite's files must not move under an open connection: another one takes its

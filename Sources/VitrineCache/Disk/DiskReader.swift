@@ -31,6 +31,8 @@ final class DiskReader: @unchecked Sendable {
         var hits = 0
         var tag: [UInt8] = []
         var isFile = false
+        /// The body's file has not taken the place of the one before yet.
+        var isSuccessor = false
     }
 
     /// SQLite's own upper limit for mapped bytes (SQLITE_MAX_MMAP_SIZE).
@@ -152,10 +154,12 @@ final class DiskReader: @unchecked Sendable {
 
     private func readFile(_ id: Int64, _ row: Row, _ sum: UInt64) throws(DatabaseError) -> Found {
         var row = row
-        guard let body = BodyFile.read(path + "/files/" + DiskLayout.fileName(id), size: row.size),
-            body.withUnsafeBytes({ EntrySum.body($0, id: id) }) == sum
-        else { return .damaged }
-        row.body = body
+        let file = path + "/files/" + DiskLayout.fileName(id)
+        guard let found = BodyFile.find(file, size: row.size, where: { EntrySum.body($0, id: id) == sum }) else {
+            return .damaged
+        }
+        row.body = found.bytes
+        row.isSuccessor = found.isSuccessor
         return .row(row)
     }
 

@@ -1,3 +1,10 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 import VitrineCore
 import VitrineDatabase
 
@@ -67,29 +74,67 @@ extension DiskWriter {
 
     private func put(_ put: Put, _ bytes: [UInt8], _ key: CacheKey, _ terms: Terms) throws {
         let charge = Self.charge(bytes: bytes.count, key: key, tag: put.tag)
-        let isFile = bytes.count > terms.inlineLimit
-        var hits: Int64 = 1
-        if let stored = try find(Int64(bitPattern: key.hash)) {
-            hits = stored.hits
-            try delete(stored)
-        }
+        let stored = try find(Int64(bitPattern: key.hash))
         guard charge <= terms.capacity else {
+            if let stored { try delete(stored) }
             tally.refusals += 1
             return
         }
-        try makeRoom(for: charge, capacity: terms.capacity, now: terms.now)
-        if isFile {
-            // Room is made, and the older file gone, before the new one is written: never more than the capacity is
-            // there, and a crash in between leaves a file without an entry, not an entry without a file.
-            try commit()
-            try BodyFile.write(bytes, to: bodyPath(Int64(bitPattern: key.hash)))
-            try begin()
+        guard bytes.count > terms.inlineLimit else {
+            if let stored { try delete(stored) }
+            try makeRoom(for: charge, capacity: terms.capacity, now: terms.now)
+            try insert(put, bytes: bytes, key: key, hits: stored?.hits ?? 1, isFile: false)
+            return
         }
-        try insert(put, bytes: bytes, key: key, hits: hits, isFile: isFile)
-        if isFile {
-            try commit()
+        // What was evicted so far goes before the file is written; what gives way to it goes when its row is stored. So
+        // there is never more than one entry above the capacity, and a crash leaves the older entry or this one.
+        try commit()
+        let file = try writeBody(bytes, key, replacing: stored)
+        do {
             try begin()
+            if let stored { try delete(stored, keepingFile: true) }
+            try makeRoom(for: charge, capacity: terms.capacity, now: terms.now)
+            try insert(put, bytes: bytes, key: key, hits: stored?.hits ?? 1, isFile: true)
+            try commit()
+        } catch {
+            rollback()
+            unlink(file)
+            throw error
         }
+        if stored?.isFile == true { BodyFile.promoteSuccessor(of: bodyPath(Int64(bitPattern: key.hash))) }
+        try begin()
+    }
+
+    /// Writes a large body into its file, or beside the one that it is to replace.
+    ///
+    /// - Returns: The file.
+    private func writeBody(_ bytes: [UInt8], _ key: CacheKey, replacing stored: Stored?) throws -> String {
+        let path = bodyPath(Int64(bitPattern: key.hash))
+        guard stored?.isFile == true else {
+            try BodyFile.write(bytes, to: path)
+            return path
+        }
+        let successor = BodyFile.successor(of: path)
+        if FileTree.exists(successor) { try settleSuccessor(of: path, key) }
+        try BodyFile.write(bytes, to: successor)
+        return successor
+    }
+
+    /// A crash has left a successor: it takes its place if it is what the row tells of, for another is to be written.
+    private func settleSuccessor(of path: String, _ key: CacheKey) throws(DatabaseError) {
+        let id = Int64(bitPattern: key.hash)
+        let select = try statements().database.prepare("SELECT key,size,created,expires,tag,sum FROM entry WHERE id=?")
+        select.bind(id, at: 1)
+        guard try select.step() else { return }
+        let seal = select.withBytes(at: 0) { key in
+            select.withBytes(at: 4) { tag in
+                EntrySum.seal(
+                    key: key, created: select.integer(at: 2), expires: select.integerIfPresent(at: 3), tag: tag)
+            }
+        }
+        let sum = UInt64(bitPattern: select.integer(at: 5)) ^ seal
+        let found = BodyFile.find(path, size: Int(select.integer(at: 1))) { EntrySum.body($0, id: id) == sum }
+        if found?.isSuccessor == true { BodyFile.promoteSuccessor(of: path) }
     }
 
     private func apply(_ patch: Patch, to key: CacheKey) throws(DatabaseError) {

@@ -26,6 +26,7 @@ final class DiskWriter: @unchecked Sendable {
         var rank: Double
         /// The row in `body`; 0 for a file.
         var body: Int64
+        var isFile: Bool { body == 0 }
     }
 
     /// The format of the tables.
@@ -238,7 +239,7 @@ final class DiskWriter: @unchecked Sendable {
         let core = try statements()
         core.delete.bind(stored.id, at: 1)
         try core.delete.run()
-        if stored.body != 0 {
+        if !stored.isFile {
             core.deleteBody.bind(stored.body, at: 1)
             try core.deleteBody.run()
         } else if !keepingFile {
@@ -260,9 +261,6 @@ final class DiskWriter: @unchecked Sendable {
         if !isFile {
             try core.insertBody.binding(bytes, at: 1) { () throws(DatabaseError) in try core.insertBody.run() }
             body = core.database.lastInsertedRow
-        } else {
-            // The identifier may be among those whose file was to go, when another entry had it before.
-            doomed.removeAll { $0 == id }
         }
         let charge = Self.charge(bytes: bytes.count, key: key, tag: put.tag)
         let sum = bytes.withUnsafeBytes { EntrySum.body($0, id: id) }

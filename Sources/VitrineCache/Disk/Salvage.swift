@@ -75,13 +75,23 @@ struct Salvage {
         let put = Put(
             body: .ready([]), created: select.integer(at: 2), expires: select.integerIfPresent(at: 3),
             tag: select.bytes(at: 4))
-        let bytes = isFile ? BodyFile.read(from.bodyPath(id), size: size) : select.bytes(at: 7)
-        guard let bytes, bytes.count == size else { return nil }
-        let sum = bytes.withUnsafeBytes { EntrySum.body($0, id: id) }
+        let sum = UInt64(bitPattern: select.integer(at: 5))
             ^ EntrySum.seal(key: key, created: put.created, expires: put.expires, tag: put.tag)
-        guard sum == UInt64(bitPattern: select.integer(at: 5)) else { return nil }
+        guard let bytes = body(id, size: size, isFile: isFile, sum: sum) else { return nil }
         let hits = max(1, min(15, select.integer(at: 6)))
         return (DiskWriter.Step(key: key, operation: .put(put), bytes: bytes), put, hits, isFile)
+    }
+
+    private func body(_ id: Int64, size: Int, isFile: Bool, sum: UInt64) -> [UInt8]? {
+        guard !isFile else {
+            let path = from.bodyPath(id)
+            let found = BodyFile.find(path, size: size) { EntrySum.body($0, id: id) == sum }
+            if found?.isSuccessor == true { BodyFile.promoteSuccessor(of: path) }
+            return found?.bytes
+        }
+        let bytes = select.bytes(at: 7)
+        let isWhole = bytes.count == size && bytes.withUnsafeBytes { EntrySum.body($0, id: id) } == sum
+        return isWhole ? bytes : nil
     }
 
     private func keep(_ step: DiskWriter.Step, _ put: Put, _ hits: Int64, isFile: Bool) throws {
