@@ -19,7 +19,8 @@ struct ValueFiles {
         path = FilePath.join(directory, "values-1.sqlite")
     }
 
-    /// Opens, creating what is missing. A file that is no database, or a damaged one, is moved aside first.
+    /// Opens, creating what is missing, the directory as well. A file that is no database, or a damaged one, is moved
+    /// aside first.
     ///
     /// - Parameter isDamaged: Move it aside whatever it looks like.
     /// - Returns: Where the damaged file is now, if there was one.
@@ -29,6 +30,10 @@ struct ValueFiles {
             let lock = try ProcessLock(directory: directory)
             try lock.acquire()
             defer { lock.release() }
+            if access(path, F_OK) != 0 {
+                // Of a file that was deleted: connections that are still open use them, and no other must.
+                for end in ["-wal", "-shm"] { unlink(path + end) }
+            }
             if !isDamaged, !isUnreadable() { return nil }
             return try moveAside()
         } catch {

@@ -22,6 +22,8 @@ final class ValueSession: Sendable {
         var isDamaged = false
         var others: Int64 = 0
         var lastLook: ContinuousClock.Instant?
+        /// When it was last looked whether the file is in its place.
+        var lastCheck: ContinuousClock.Instant?
 
         mutating func next() -> Int {
             sequence += 1
@@ -44,11 +46,17 @@ final class ValueSession: Sendable {
     private let reader: ValueReader
     private let writer: DatabaseWriter
     private let state = Locked(State())
+    /// The file that is open, and where it was.
+    private let identity: FileIdentity?
+    private let path: String
     private let log = Log.logger("values")
 
     init(directory: String, configuration: ValueStore.Configuration, files: ValueFiles) throws(CacheError) {
         self.directory = directory
         self.configuration = configuration
+        path = files.path
+        // Before it is opened: another one in its place is found out, this one mistaken for it would not be.
+        identity = FileIdentity(path: files.path)
         let (reader, writer) = try files.open(configuration)
         self.reader = reader
         self.writer = writer
@@ -61,6 +69,19 @@ final class ValueSession: Sendable {
 
     /// Whether the file was found damaged. The session is of no more use.
     var isDamaged: Bool { state.withLock { $0.isDamaged } }
+
+    /// Whether its file was deleted or replaced, or its directory. The session is of no more use then.
+    ///
+    /// - Parameter lookingNow: Look in any case; else at most once per interval.
+    func isLost(lookingNow: Bool) -> Bool {
+        let now = ContinuousClock.now
+        let isDue = state.withLock { state in
+            if !lookingNow, let last = state.lastCheck, now - last < configuration.sharingInterval { return false }
+            state.lastCheck = now
+            return true
+        }
+        return isDue && (identity == nil || FileIdentity(path: path) != identity)
+    }
 
     /// The names of the values that memory holds.
     var memoryKeys: [String] { memory.keys.compactMap { $0.parts.last } }

@@ -14,14 +14,16 @@ extension ValueStore {
 
     /// Removes a group with all groups in it. One call whatever is in it; an unknown group is harmless.
     @discardableResult
-    public func removeGroup(_ group: GroupPath) -> PendingWrite { session.remove(.group(group.text)) }
+    public func removeGroup(_ group: GroupPath) -> PendingWrite {
+        writing { $0.remove(.group(group.text)) }
+    }
 
     /// Removes everything.
     ///
     /// - Parameter keepingReserve: Leave the reserve group. Default true.
     @discardableResult
     public func removeAll(keepingReserve: Bool = true) -> PendingWrite {
-        session.remove(keepingReserve ? .allButReserve : .everything)
+        writing { $0.remove(keepingReserve ? .allButReserve : .everything) }
     }
 
     // MARK: Asking
@@ -64,7 +66,7 @@ extension ValueStore {
 
         /// ``ValueStore/flush()``.
         public func flush() throws(CacheError) {
-            let session = store.session
+            let session = try store.session
             session.waitForWrites()
             if let error = session.takeFailure() { throw error }
         }
@@ -76,7 +78,7 @@ extension ValueStore {
         ///   - group: Where to look.
         ///   - body: Returns whether to go on.
         public func forEachChild(of group: GroupPath, _ body: (Child) -> Bool) throws(CacheError) {
-            let session = settled()
+            let session = try settled()
             let path = group.text
             var last: String?
             while true {
@@ -94,7 +96,7 @@ extension ValueStore {
         /// ``ValueStore/groups()``.
         public func groups() throws(CacheError) -> [String] {
             var names: [String] = []
-            try forEachGroup(below: GroupPath.namedRoot, settled()) { name in
+            try forEachGroup(below: GroupPath.namedRoot, try settled()) { name in
                 names.append(name)
                 return true
             }
@@ -130,8 +132,8 @@ extension ValueStore {
         }
 
         /// The session, once its file holds what was written so far.
-        private func settled() -> ValueSession {
-            let session = store.session
+        private func settled() throws(CacheError) -> ValueSession {
+            let session = try store.session
             session.waitForWrites()
             return session
         }

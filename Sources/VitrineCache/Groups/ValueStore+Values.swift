@@ -39,7 +39,7 @@ extension ValueStore {
     /// Removes a value; an unknown name is harmless.
     @discardableResult
     public func remove(_ key: String, in group: GroupPath = .standard) -> PendingWrite {
-        session.set(nil, group, key, keepInMemory: nil)
+        writing { $0.set(nil, group, key, keepInMemory: nil) }
     }
 
     /// The `Codable` value stored under a name, as ``value(_:forKey:in:keepInMemory:)``.
@@ -170,12 +170,14 @@ extension ValueStore {
         } catch {
             return refused(group, key, error)
         }
-        return session.update(group, key, keepInMemory: keepInMemory) { stored in
-            guard stored == nil || stored?.kind == .list else {
-                throw CacheableValueError.notRepresentable(type: "list")
+        return writing { session in
+            session.update(group, key, keepInMemory: keepInMemory) { stored in
+                guard stored == nil || stored?.kind == .list else {
+                    throw CacheableValueError.notRepresentable(type: "list")
+                }
+                let list = try ListBytes.appending(bytes, to: stored?.bytes ?? [], maximumCount: maximumCount)
+                return StoredValue(kind: .list, bytes: list)
             }
-            let list = try ListBytes.appending(bytes, to: stored?.bytes ?? [], maximumCount: maximumCount)
-            return StoredValue(kind: .list, bytes: list)
         }
     }
 
@@ -194,12 +196,13 @@ extension ValueStore {
 
     /// What is stored. A damaged file is replaced, and then nothing is.
     private func stored(_ group: GroupPath, _ key: String, _ keepInMemory: Bool?) throws(CacheError) -> StoredValue? {
-        let session = session
+        let session = try session
         do throws(CacheError) {
             return try session.value(group, key, keepInMemory: keepInMemory)
         } catch {
-            guard session.isDamaged, self.session !== session else { throw error }
-            return try self.session.value(group, key, keepInMemory: keepInMemory)
+            let next = try self.session
+            guard next !== session else { throw error }
+            return try next.value(group, key, keepInMemory: keepInMemory)
         }
     }
 
@@ -207,7 +210,8 @@ extension ValueStore {
         _ group: GroupPath, _ key: String, _ keepInMemory: Bool?, _ encode: () throws -> StoredValue?
     ) -> PendingWrite {
         do {
-            return session.set(try encode(), group, key, keepInMemory: keepInMemory)
+            let value = try encode()
+            return writing { $0.set(value, group, key, keepInMemory: keepInMemory) }
         } catch {
             return refused(group, key, error)
         }
@@ -215,7 +219,9 @@ extension ValueStore {
 
     private func refused(_ group: GroupPath, _ key: String, _ error: any Error) -> PendingWrite {
         let error = CacheError.notEncodable(key: CacheKey(group.description, key), underlying: error)
-        session.report(error)
-        return PendingWrite(failed: error)
+        return writing { session in
+            session.report(error)
+            return PendingWrite(failed: error)
+        }
     }
 }

@@ -17,6 +17,8 @@ public import VitrineDatabase
 /// - Values smaller than 1 MiB are also kept in memory, larger ones when asked (R24); memory is bounded.
 /// - Several processes may share a directory; what memory holds is at most 0.1 s older than the file.
 /// - A damaged file is moved aside, logged and listed in ``damagedFiles``; the store goes on with an empty one.
+/// - A directory that is deleted or replaced while it is open is made anew (R45): a write notices at once, a read within
+///   ``Configuration/sharingInterval``.
 ///
 /// It is a store: nothing is evicted.
 public final class ValueStore: Sendable {
@@ -35,7 +37,7 @@ public final class ValueStore: Sendable {
         public var queueCapacity: ByteCount = .mebibytes(32)
         /// What a power cut may take. Default `Database.Options.Durability.full`: nothing that was committed.
         public var durability = Database.Options.Durability.full
-        /// How often a read looks for other processes' changes. Default 0.1 s.
+        /// How often a read looks for other processes' changes, and whether the file is still there. Default 0.1 s.
         public var sharingInterval: Duration = .milliseconds(100)
 
         /// The defaults.
@@ -108,23 +110,38 @@ public final class ValueStore: Sendable {
         }
     }
 
-    /// The session in use; a new one if its file is damaged.
+    /// The session in use for reading; a new one if its file is damaged, or gone for a while.
     var session: ValueSession {
-        state.withLock { state in
-            guard state.session.isDamaged else { return state.session }
-            do throws(CacheError) {
-                let opened = try Self.open(state.session.directory, configuration, isDamaged: true)
-                state.session = opened.0
-                if let damaged = opened.damaged { state.damagedFiles.append(damaged) }
-            } catch {
-                Log.logger("values").error("A damaged file could not be replaced: \(error)")
+        get throws(CacheError) { try session(lookingNow: false) }
+    }
+
+    /// Changes something by the session in use, which is a new one if its file is damaged or gone.
+    func writing(_ change: (ValueSession) -> PendingWrite) -> PendingWrite {
+        do throws(CacheError) {
+            return change(try session(lookingNow: true))
+        } catch {
+            state.withLock { $0.session }.report(error)
+            return PendingWrite(failed: error)
+        }
+    }
+
+    private func session(lookingNow: Bool) throws(CacheError) -> ValueSession {
+        try state.withLock { state throws(CacheError) in
+            let isDamaged = state.session.isDamaged
+            guard isDamaged || state.session.isLost(lookingNow: lookingNow) else { return state.session }
+            let directory = state.session.directory
+            if !isDamaged {
+                Log.logger("values").notice("The values were deleted while open", metadata: ["path": "\(directory)"])
             }
+            let opened = try Self.open(directory, configuration, isDamaged: isDamaged)
+            state.session = opened.0
+            if let damaged = opened.damaged { state.damagedFiles.append(damaged) }
             return state.session
         }
     }
 
     /// The names of the values that memory holds, sorted.
-    package var memoryKeys: [String] { session.memoryKeys.sorted() }
+    package var memoryKeys: [String] { state.withLock { $0.session }.memoryKeys.sorted() }
 
     // MARK: Pending writes
 
@@ -132,7 +149,7 @@ public final class ValueStore: Sendable {
     ///
     /// - Throws: The first failure of a write since the last call, whether or not anyone heard of it.
     public func flush() async throws(CacheError) {
-        let session = session
+        let session = try session
         let result = await BlockingExecutor.shared.run { () -> Result<Void, CacheError> in
             session.waitForWrites()
             return session.takeFailure().map { .failure($0) } ?? .success(())

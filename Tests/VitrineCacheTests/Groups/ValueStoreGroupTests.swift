@@ -178,4 +178,57 @@ import VitrineCore
         try await store.set(1, forKey: "k").committed()
         #expect(try ValueStore(directory: path).int(forKey: "k") == 1)
     }
+
+    /// A store whose reads look each time.
+    private func watchful(_ name: String) throws -> ValueStore {
+        var configuration = ValueStore.Configuration()
+        configuration.sharingInterval = .zero
+        return try ValueStore(directory: directory.file(name), configuration: configuration)
+    }
+
+    @Test func aDirectoryDeletedWhileOpenIsMadeAgain() async throws {
+        let store = try watchful("deleted"), path = store.directory
+        for round in 0..<5 {
+            try await store.set(round, forKey: "old").committed()
+            try await store.set(Data(count: 50_000), forKey: "large").committed()
+            try FileManager.default.removeItem(atPath: path)
+            if round % 2 == 0 { #expect(store.int(forKey: "old") == 0) }
+            try await store.set(round, forKey: "new", in: "group").committed()
+            #expect(store.int(forKey: "old") == 0)
+            #expect(store.int(forKey: "new", in: "group") == round)
+            // What is written after the loss is there for the next as well.
+            let other = try ValueStore(directory: path)
+            #expect(other.int(forKey: "new", in: "group") == round)
+            #expect(try await other.count() == 1)
+            #expect(try await store.count() == 1)
+        }
+        #expect(store.damagedFiles == [])
+    }
+
+    @Test func aFileDeletedOrReplacedWhileOpenIsNoticed() async throws {
+        let store = try watchful("one"), other = try watchful("other")
+        try await store.set(1, forKey: "a").committed()
+        try await other.set(2, forKey: "a").committed()
+        // The file alone: what was in its log must not come back, nor meet the new one.
+        try FileManager.default.removeItem(atPath: store.directory + "/values-1.sqlite")
+        #expect(store.int(forKey: "a") == 0)
+        try await store.set(3, forKey: "b").committed()
+        #expect(try ValueStore(directory: store.directory).int(forKey: "b") == 3)
+        // The directory of another one in its place.
+        try FileManager.default.removeItem(atPath: store.directory)
+        try FileManager.default.moveItem(atPath: other.directory, toPath: store.directory)
+        #expect(store.int(forKey: "a") == 2)
+    }
+
+    @Test func aDirectoryThatCannotBeMadeAgainFailsTheWriteUntilItCan() async throws {
+        let store = try watchful("blocked"), path = store.directory
+        try await store.set(1, forKey: "a").committed()
+        try FileManager.default.removeItem(atPath: path)
+        try Data([1]).write(to: URL(filePath: path))
+        await #expect(throws: CacheError.self) { try await store.set(2, forKey: "a").committed() }
+        #expect(throws: CacheError.self) { try store.value(Int.self, forKey: "a") }
+        try FileManager.default.removeItem(atPath: path)
+        try await store.set(3, forKey: "a").committed()
+        #expect(store.int(forKey: "a") == 3)
+    }
 }
