@@ -25,8 +25,6 @@ extension Database {
         public var cacheBytes = 2 << 20
         /// How long to wait for another connection's lock, in milliseconds. Default 5000.
         public var busyMilliseconds: Int32 = 5000
-        /// Bytes in a page, a power of two from 512 to 65536; for a new file only. Default 4096.
-        public var pageBytes = 4096
 
         /// The defaults: reading and writing, normal durability.
         public init() {}

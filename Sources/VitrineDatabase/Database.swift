@@ -30,7 +30,7 @@ import CSQLite
 /// - ``transaction(_:_:)``
 /// - ``savepoint(_:)``
 /// ### State
-/// - ``checkpoint(truncating:)``
+/// - ``checkpoint(_:)``
 /// - ``findDamage()``
 /// - ``changesOfOthers()``
 /// - ``interrupter``
@@ -55,9 +55,10 @@ public final class Database {
             try execute("PRAGMA schema_version")
             return
         }
-        try execute("PRAGMA page_size=\(options.pageBytes)")
         try enterWriteAheadMode(milliseconds: options.busyMilliseconds)
-        try execute("PRAGMA synchronous=\(options.durability.rawValue);PRAGMA foreign_keys=ON")
+        // Some builds of SQLite overwrite what is deleted, and so write pages that are free.
+        try execute(
+            "PRAGMA synchronous=\(options.durability.rawValue);PRAGMA foreign_keys=ON;PRAGMA secure_delete=OFF")
     }
 
     /// Two connections that switch a new file at once would wait for each other, so SQLite fails one of them without
@@ -178,9 +179,6 @@ public final class Database {
 
     // MARK: State
 
-    /// Rows changed by the last INSERT, UPDATE or DELETE.
-    public var changedRows: Int { Int(sqlite3_changes64(handle)) }
-
     /// The rowid of the last INSERT.
     public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
 
@@ -191,7 +189,7 @@ public final class Database {
     }
 
     /// How far a checkpoint goes (https://www.sqlite.org/c3ref/wal_checkpoint_v2.html).
-    package enum Checkpoint: Sendable {
+    public enum Checkpoint: Sendable {
         /// What can be moved without waiting for anybody.
         case passive
         /// All of it, waiting for readers, so that the log begins anew.
@@ -201,14 +199,7 @@ public final class Database {
     }
 
     /// Moves what the write-ahead log holds into the file.
-    ///
-    /// - Parameter truncating: Also cuts the log to nothing, waiting for readers.
-    public func checkpoint(truncating: Bool = false) throws(DatabaseError) {
-        try checkpoint(truncating ? .truncating : .passive)
-    }
-
-    /// Moves what the write-ahead log holds into the file.
-    package func checkpoint(_ kind: Checkpoint) throws(DatabaseError) {
+    public func checkpoint(_ kind: Checkpoint = .passive) throws(DatabaseError) {
         let mode =
             switch kind {
             case .passive: SQLITE_CHECKPOINT_PASSIVE

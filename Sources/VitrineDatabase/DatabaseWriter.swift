@@ -40,27 +40,19 @@ public final class DatabaseWriter: Sendable {
     private let lock: ProcessLock?
     private let thread: BlockingExecutor
     /// Jobs in one transaction at most: others, in this process and beyond, wait meanwhile.
-    private let maximumJobs: Int
+    private static let maximumJobs = 1024
 
     /// A writer over a connection that nobody else uses from now on.
-    ///
-    /// - Parameters:
-    ///   - database: The connection.
-    ///   - maximumJobs: How many jobs share a transaction at most. Default 1024.
-    public convenience init(_ database: sending Database, maximumJobs: Int = 1024) {
-        self.init(database, lock: nil, maximumJobs: maximumJobs)
+    public convenience init(_ database: sending Database) {
+        self.init(database, lock: nil)
     }
 
     /// A writer over a connection that nobody else uses from now on.
     ///
-    /// - Parameters:
-    ///   - database: The connection.
-    ///   - lock: Taken around each transaction, so that processes take turns; nil leaves waiting to SQLite.
-    ///   - maximumJobs: How many jobs share a transaction at most. Default 1024.
-    package init(_ database: sending Database, lock: ProcessLock?, maximumJobs: Int = 1024) {
+    /// - Parameter lock: Taken around each transaction, so that processes take turns; nil leaves waiting to SQLite.
+    package init(_ database: sending Database, lock: ProcessLock?) {
         self.database = Locked(database)
         self.lock = lock
-        self.maximumJobs = max(1, maximumJobs)
         thread = BlockingExecutor(threads: 1, name: "vitrine-writer")
     }
 
@@ -118,7 +110,7 @@ public final class DatabaseWriter: Sendable {
     private func drain() {
         while true {
             let batch = queue.withLock { queue in
-                let batch = Array(queue.jobs.prefix(maximumJobs))
+                let batch = Array(queue.jobs.prefix(Self.maximumJobs))
                 queue.jobs.removeFirst(batch.count)
                 if batch.isEmpty { queue.isDraining = false }
                 return batch
@@ -172,16 +164,13 @@ public final class DatabaseWriter: Sendable {
             try database.beginTransaction()
             for index in jobs.indices {
                 let job = jobs[index]
-                if jobs.count == 1 {
-                    job.run(database)
-                    if job.hasFailed {
-                        database.rollbackTransaction()
-                        return .failed
-                    }
-                } else {
-                    // The job keeps its error; thrown again here, it makes the savepoint roll back.
-                    try? database.savepoint { try job.runThrowing(database) }
-                }
+                // The job keeps its error; thrown again here, it makes the savepoint or the transaction roll back.
+                do {
+                    if jobs.count == 1 { try job.run(database) } else { try database.savepoint { try job.run(database) } }
+                } catch where jobs.count == 1 {
+                    database.rollbackTransaction()
+                    return .failed
+                } catch {}
                 guard database.isInTransaction else {
                     job.fail(
                         DatabaseError(code: SQLITE_ABORT, message: "the transaction ended early", path: database.path))

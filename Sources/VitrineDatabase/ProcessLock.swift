@@ -67,19 +67,6 @@ package final class ProcessLock: Sendable {
         }
     }
 
-    /// Takes the lock if nobody has it or waits for it.
-    package func acquireIfFree() -> Bool {
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { return false }
-        // Whoever waits has drawn a ticket and is about to take the lock.
-        guard let mine = try? drawTicket(), (try? hold(F_WRLCK, Self.byte(before: mine), waiting: false)) != nil else {
-            giveTicketUp()
-            flock(lock, LOCK_UN)
-            return false
-        }
-        try? hold(F_UNLCK, Self.byte(before: mine), waiting: false)
-        return true
-    }
-
     package func release() {
         flock(lock, LOCK_UN)
         giveTicketUp()

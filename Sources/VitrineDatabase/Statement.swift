@@ -73,13 +73,6 @@ public final class Statement {
         isRunning = false
     }
 
-    /// Sets all parameters to NULL.
-    public func clearBindings() {
-        endRun()
-        sqlite3_clear_bindings(handle)
-        bindFailure = SQLITE_OK
-    }
-
     // MARK: Parameters
 
     /// Binds a number.

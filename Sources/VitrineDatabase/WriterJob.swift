@@ -3,11 +3,9 @@ internal import VitrineCore
 /// A job of a ``DatabaseWriter`` whatever it returns.
 protocol WriterJobRunning: Sendable {
     /// Runs the job and keeps what it returned or threw, in place of an earlier outcome.
-    func run(_ database: Database)
-    /// The same, and throws the job's error as well.
-    func runThrowing(_ database: Database) throws
-    /// Whether the outcome is an error.
-    var hasFailed: Bool { get }
+    ///
+    /// - Throws: What the job threw.
+    func run(_ database: Database) throws
     /// Makes an error the outcome, unless the job has failed by itself.
     func fail(_ error: any Error)
     /// Tells the outcome.
@@ -28,18 +26,10 @@ final class WriterJob<Value: Sendable>: WriterJobRunning {
         self.completion = completion
     }
 
-    func run(_ database: Database) { try? runThrowing(database) }
-
-    func runThrowing(_ database: Database) throws {
+    func run(_ database: Database) throws {
         let result = Result { try body(database) }
         outcome.withLock { $0 = result }
         _ = try result.get()
-    }
-
-    var hasFailed: Bool {
-        outcome.withLock { outcome in
-            if case .failure = outcome { true } else { false }
-        }
     }
 
     func fail(_ error: any Error) {

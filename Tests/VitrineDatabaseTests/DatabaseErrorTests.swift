@@ -36,7 +36,7 @@ import VitrineDatabase
                 insert.bind([UInt8](repeating: 7, count: 3000), at: 1)
                 try insert.run()
             }
-            try database.checkpoint(truncating: true)
+            try database.checkpoint(.truncating)
         }
         let handle = try #require(FileHandle(forWritingAtPath: path))
         try handle.truncate(atOffset: 40_000)
