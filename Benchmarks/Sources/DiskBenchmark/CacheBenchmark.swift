@@ -83,7 +83,23 @@ enum CacheBenchmark {
         } end: {
             try blocking.flush()
         }
+        // The same without a pause: the caller goes as fast as the queue takes it, and waits for the rest at the end.
+        let last = entries / 2 - 1
+        try measure("sustained-blocks", 0...last, block: blockLength) { index in
+            try blocking.set(values.bytes(order[index]), forKey: values.key(entries + entries / 2 + index))
+            if index == last { try blocking.flush() }
+        } end: {
+        }
         print("full-count \(before) \(try blocking.count)")
+    }
+
+    /// Puts into a full cache alone, for profiles.
+    static func fulls(_ directory: String, entries: Int) throws {
+        let workload = Workload(), values = PreparedValues(workload, entries)
+        let cache = DiskCache(directory: directory, configuration: .init(capacity: .unlimited))
+        for number in 0..<entries { try cache.blocking.set(values.bytes(number), forKey: values.key(number)) }
+        try cache.blocking.flush()
+        try full(cache, workload, values, entries)
     }
 
     static func fill(_ directory: String, entries: Int) throws {

@@ -18,14 +18,15 @@ final class LogMover: Sendable {
         var written: Int64 = 0
     }
 
-    /// So many bytes are moved while others are written, but no more than a fourth of the capacity.
-    private static let busyLimits = 4 << 20...16 << 20
+    /// So many bytes are moved while others are written, but no more than a fourth of the capacity. The more, the fewer
+    /// pages: those of the tables and indexes are in the log many times, and moved once.
+    private static let busyLimits = 4 << 20...32 << 20
     /// So many are moved once nobody writes: what is in the log is not mapped, and slower to read.
     private static let idleLimit = 1 << 20
     /// So long nobody writes then, in nanoseconds.
     private static let idleTime: Int64 = 30_000_000
     /// A log of so many times the limit is too long.
-    private static let storm = 3
+    private static let storm = 2
 
     private let generation: Generation
     private let state = Locked(State())
