@@ -1,4 +1,58 @@
+import VitrineCore
+
 extension ImageDecoder {
+    /// The small picture that a camera stored in the file, for showing until the picture itself is there; nil when there
+    /// is none that shows the same section. The picture itself is never decoded. Blocks.
+    ///
+    /// - Parameters:
+    ///   - resizer: Size and mode, as for the picture; a preview that is smaller is not enlarged, but keeps the shape.
+    /// - Throws: What ``decode(_:at:options:cancellation:)-(_,ImageResizer,_,_)`` throws; damage to the preview is no
+    ///   error.
+    public func embeddedPreview(
+        of input: ImageInput, at resizer: ImageResizer, cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) -> Image? {
+        let source = try ByteSource(input)
+        let info = try ImageInfo(reading: source, limits: limits)
+        try limits.check(info, source: source)
+        guard !info.embeddedPreviews.isEmpty else { return nil }
+        let plan = try DecodePlan(resizer, for: info, limits: limits, input: source.name)
+        return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
+            token throws(ImageError) in
+            let request = DecodeRequest(info: info, target: plan.target, limits: limits, cancellation: token)
+            let wanted = plan.target ?? info.storedSize
+            // The smallest that is large enough, else the largest.
+            let (large, small) = (
+                info.embeddedPreviews.filter { $0.covers(wanted) }, info.embeddedPreviews.filter { !$0.covers(wanted) }
+            )
+            for preview in large.reversed() + small {
+                guard let decoded = try decodePreview(preview, in: source, request) else { continue }
+                return try render(decoded, plan, resizer, info, token)
+            }
+            return nil
+        }
+    }
+
+    /// A preview as `plan` has it, without enlarging it.
+    private func render(
+        _ decoded: DecodedImage, _ plan: DecodePlan, _ resizer: ImageResizer, _ info: ImageInfo,
+        _ cancellation: CancellationToken
+    ) throws(ImageError) -> Image {
+        let (plane, region) = (decoded.planes[0], plan.region ?? .full)
+        let scale = min(
+            1, plane.extentWidth * region.width / Double(plan.rendered.width),
+            plane.extentHeight * region.height / Double(plan.rendered.height))
+        func scaled(_ size: PixelSize) -> PixelSize {
+            PixelSize(
+                width: max(1, Int((Double(size.width) * scale).rounded())),
+                height: max(1, Int((Double(size.height) * scale).rounded())))
+        }
+        let image = try DecodedImageRenderer.image(
+            from: decoded, size: scaled(plan.rendered), region: plan.region, orientation: info.orientation,
+            cancellation: cancellation, inputName: "preview")
+        guard plan.needsPixels else { return image }
+        return try ImageResizer(size: scaled(resizer.outputSize(for: info.size)), mode: resizer.mode).resize(image)
+    }
+
     /// The smallest preview inside the file that can stand in for the picture at the size asked for; nil when the
     /// picture itself has to be decoded.
     ///
@@ -6,7 +60,7 @@ extension ImageDecoder {
     func embeddedPreview(in source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage? {
         guard request.allowsEmbeddedPreview, let target = request.target else { return nil }
         for preview in request.info.embeddedPreviews.reversed() {
-            guard let size = preview.size, size.width >= target.width, size.height >= target.height else { continue }
+            guard preview.covers(target) else { continue }
             if let image = try decodePreview(preview, in: source, request) { return image }
         }
         return nil

@@ -79,22 +79,14 @@ public struct ImageDecoder: Sendable {
         _ input: ImageInput, at resizer: ImageResizer = .none, options: DecodeOptions = DecodeOptions(),
         cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> Image {
-        var source = try ByteSource(input)
-        var info = try ImageInfo(reading: source, limits: limits)
-        try limits.check(info, source: source, frames: options.page &+ 1)
-        if info.format == .svg {
-            (source, info) = try checkedDrawing(source, frames: options.page &+ 1)
-        }
-        return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
-            token throws(ImageError) in
-            try decode(source, info, at: resizer, options: options, cancellation: token)
-        }
+        let images = try decode(input, at: [resizer], options: options, cancellation: cancellation)
+        return images[0]
     }
 
     /// A document that keeps to itself, in memory: a file might become another one between the check and the drawing.
     ///
     /// - Throws: ``ImageError/unsupported(input:reason:)`` when it refers to anything else.
-    private func checkedDrawing(
+    func checkedDrawing(
         _ source: ByteSource, frames: Int
     ) throws(ImageError) -> (ByteSource, ImageInfo) {
         let copy = ByteSource(bytes: try source.allBytes(), name: source.name)
@@ -105,34 +97,6 @@ public struct ImageDecoder: Sendable {
             throw .unsupported(input: copy.name, reason: reason)
         }
         return (copy, info)
-    }
-
-    private func decode(
-        _ source: ByteSource, _ info: ImageInfo, at resizer: ImageResizer, options: DecodeOptions,
-        cancellation: CancellationToken
-    ) throws(ImageError) -> Image {
-        guard options.page >= 0 && options.page < max(1, info.frameCount) else {
-            throw .invalidRequest(
-                reason: "page \(options.page) of \(source.name), which has \(info.frameCount), counted from 0")
-        }
-        var plan = try DecodePlan(resizer, for: info, limits: limits, input: source.name)
-        let request = DecodeRequest(
-            info: info, target: plan.target, page: options.page, allowPartial: options.allowPartial,
-            allowsEmbeddedPreview: options.embeddedPreview == .whenLargeEnough, limits: limits,
-            cancellation: cancellation)
-        let decoded: DecodedImage
-        if let preview = try embeddedPreview(in: source, request) {
-            decoded = preview
-        } else {
-            decoded = try DecoderRegistry.decode(source, request, with: decoders(for: info.format))
-        }
-        if options.page > 0, let page = info.ofPage(decoded) {
-            plan = try DecodePlan(resizer, for: page, limits: limits, input: source.name)
-        }
-        let image = try DecodedImageRenderer.image(
-            from: decoded, size: plan.rendered, region: plan.region, orientation: info.orientation,
-            cancellation: cancellation, inputName: source.name)
-        return plan.needsPixels ? try resizer.resize(image) : image
     }
 
     /// The decoders for one format, with those that need it moved into the worker.

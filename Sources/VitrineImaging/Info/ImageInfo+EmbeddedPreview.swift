@@ -6,4 +6,10 @@ extension ImageInfo.EmbeddedPreview {
         let shape = Double(size.width) / Double(size.height)
         return abs(Double(own.width) / Double(own.height) / shape - 1) < 0.02
     }
+
+    /// Whether it has at least as many pixels in both directions.
+    func covers(_ size: PixelSize) -> Bool {
+        guard let own = self.size else { return false }
+        return own.width >= size.width && own.height >= size.height
+    }
 }

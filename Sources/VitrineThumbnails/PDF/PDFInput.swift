@@ -29,7 +29,7 @@ public final class PDFInput: Sendable {
     private let workers: WorkerPool
     private let inputs: OpenInputs
     private let opening = Locked(())
-    private let digest = Locked<String?>(nil)
+    private let digest: ContentDigest?
 
     /// A file. Its identity is its path, size, time of change and inode.
     ///
@@ -68,6 +68,7 @@ public final class PDFInput: Sendable {
         inputs: OpenInputs = .shared
     ) {
         self.origin = origin
+        if case .bytes(let bytes) = origin { digest = ContentDigest(bytes) } else { digest = nil }
         self.name = name
         self.password = password
         self.workers = workers
@@ -121,13 +122,7 @@ public final class PDFInput: Sendable {
         switch origin {
         case .file(let path): return try FileIdentity.key(of: path)
         case .closure: return CacheKey("PDF", name)
-        case .bytes(let bytes):
-            let digest = digest.withLock { digest in
-                let known = digest ?? Hexadecimal.text(SHA256Digest.digest(of: bytes))
-                digest = known
-                return known
-            }
-            return CacheKey("bytes", digest)
+        case .bytes(let bytes): return (digest ?? ContentDigest(bytes)).key
         }
     }
 

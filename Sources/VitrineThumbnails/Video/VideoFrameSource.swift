@@ -44,11 +44,13 @@ public struct VideoFrameSource: ThumbnailSource {
     /// What the frame is known by instead of its file and second (R106).
     public var identifier: CacheKey?
     private var workers = VideoWorkers.shared
+    private let content: InputIdentity
 
     /// A frame of a file or of bytes.
     public init(_ input: ImageInput, at moment: Moment) {
         self.input = input
         self.moment = moment
+        content = InputIdentity(input)
     }
 
     /// The frame of a file at a second.
@@ -70,11 +72,7 @@ public struct VideoFrameSource: ThumbnailSource {
     /// The file's identity, the second, and what else changes the picture.
     public func identity() throws(ThumbnailError) -> CacheKey {
         if let identifier { return identifier }
-        var key: CacheKey
-        switch input {
-        case .file(let path): key = try FileIdentity.key(of: path)
-        case .bytes(let bytes, _): key = CacheKey("bytes", Hexadecimal.text(SHA256Digest.digest(of: bytes)))
-        }
+        var key = try content.key()
         switch moment {
         case .second(let second): key = key.appending("-\(second)")
         case .poster: key = key.appending("-poster")
