@@ -1,5 +1,6 @@
 #if LibJPEG
 import Foundation
+import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
@@ -36,19 +37,11 @@ import VitrineImaging
             bytes = try encoder.encode(gray, quality: 0.9, options: options)
         }
 
-        /// A TIFF block (Exif 2.32 §4.5.2, §4.6.9): orientation in the first directory, the preview in the second.
         private static func exif(_ orientation: Int, preview: [UInt8]) -> [UInt8] {
-            func u16(_ value: Int) -> [UInt8] { [UInt8(value & 0xFF), UInt8(value >> 8 & 0xFF)] }
-            func u32(_ value: Int) -> [UInt8] { u16(value & 0xFFFF) + u16(value >> 16) }
-            func entry(_ tag: Int, type: Int, _ value: Int) -> [UInt8] { u16(tag) + u16(type) + u32(1) + u32(value) }
-            let second = preview.isEmpty ? 0 : 26
-            var block: [UInt8] = Array("II*\0".utf8) + u32(8)
-            block += u16(1) + entry(0x0112, type: 3, orientation) + u32(second)
-            guard second > 0 else { return block }
-            let start = second + 2 + 3 * 12 + 4
-            block += u16(3) + entry(0x0103, type: 3, 6)
-            block += entry(0x0201, type: 4, start) + entry(0x0202, type: 4, preview.count) + u32(0)
-            return block + preview
+            var exif = ExifSample()
+            exif.orientation = orientation
+            exif.preview = preview
+            return exif.bytes
         }
 
         /// Bytes up to the picture's own samples, the preview among them.
