@@ -7,7 +7,7 @@ import Darwin
 #endif
 
 /// Starts detached POSIX threads.
-enum Thread {
+package enum Thread {
     /// Stack of every thread, in bytes. Codecs and SQLite need more than musl's default of 128 KiB.
     static let stackSize = 2 << 20
 
@@ -24,7 +24,7 @@ enum Thread {
     /// Starts a thread.
     ///
     /// - Returns: Whether there is one; false when the system allows no more threads.
-    static func start(name: String, body: @escaping @Sendable () -> Void) -> Bool {
+    package static func start(name: String, body: @escaping @Sendable () -> Void) -> Bool {
         var attributes = pthread_attr_t()
         guard pthread_attr_init(&attributes) == 0 else { return false }
         defer { pthread_attr_destroy(&attributes) }

@@ -40,5 +40,5 @@ package struct ISOBox {
 
 extension [ISOBox] {
     /// The first box of a type.
-    subscript(type: FourCC) -> ISOBox? { first { $0.type == type } }
+    package subscript(type: FourCC) -> ISOBox? { first { $0.type == type } }
 }

@@ -68,16 +68,8 @@ public struct VideoInfo: Sendable, Hashable {
             let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19),
             year > 1970, (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second < 61
         else { return nil }
-        let days = daysSince1970(year, month, day)
-        return Date(timeIntervalSince1970: Double(((days * 24 + hour) * 60 + minute) * 60 + second))
-    }
-
-    /// Days from 1 January 1970 in the Gregorian calendar. Years begin with March, so that leap days come last.
-    private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        let y = month <= 2 ? year - 1 : year
-        let m = month <= 2 ? month + 9 : month - 3
-        let leapDays = y / 4 - y / 100 + y / 400
-        // 719,468 days lie between 1 March of the year 0 and 1 January 1970.
-        return y * 365 + leapDays + (153 * m + 2) / 5 + day - 1 - 719_468
+        return Date(
+            timeIntervalSince1970: CivilTime.seconds(
+                year: year, month: month, day: day, hour: hour, minute: minute, second: second))
     }
 }
