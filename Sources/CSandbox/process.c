@@ -24,6 +24,10 @@ int csandbox_socket_pair(int sockets[2]) {
     return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) ? errno : 0;
 }
 
+int csandbox_stream_pair(int sockets[2]) {
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) ? errno : 0;
+}
+
 int csandbox_shared_memory(size_t size, int *fd) {
     int m = memfd_create("vitrine-pixels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (m < 0) return errno;
@@ -167,6 +171,22 @@ int csandbox_receive(int socket, int milliseconds, void *bytes, size_t capacity,
     return 0;
 }
 
+int csandbox_write_some(int socket, const void *bytes, size_t count, size_t *written) {
+    for (;;) {
+        ssize_t n = send(socket, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+        *written = n > 0 ? (size_t)n : 0;
+        if (n >= 0) return 0;
+        if (errno != EINTR) return errno;
+    }
+}
+
+int csandbox_wait_stream(int socket, bool write, int milliseconds) {
+    struct pollfd p = {socket, write ? POLLOUT : POLLIN, 0};
+    int n = poll(&p, 1, milliseconds);
+    if (n > 0) return 0;
+    return n == 0 || errno == EINTR ? ETIMEDOUT : errno;
+}
+
 int csandbox_spawn(const char *path, char *const argv[], char *const envp[], int socket, int memory,
                    csandbox_process *process) {
     // Above every number they are to be moved to, so that one move cannot overwrite the other's origin.
@@ -212,6 +232,8 @@ void csandbox_kill(csandbox_process process) {
     if (process.pidfd >= 0) syscall(SYS_pidfd_send_signal, process.pidfd, SIGKILL, NULL, 0);
     else kill(process.pid, SIGKILL);
 }
+
+void csandbox_kill_group(csandbox_process process) { kill(-process.pid, SIGKILL); }
 
 int csandbox_reap(csandbox_process process, bool block, int *signal, int *code) {
     int status = 0;
@@ -278,6 +300,9 @@ size_t csandbox_private_memory(int fd) {
 #else
 
 int csandbox_socket_pair(int sockets[2]) { (void)sockets; return ENOSYS; }
+int csandbox_stream_pair(int sockets[2]) { (void)sockets; return ENOSYS; }
+int csandbox_write_some(int s, const void *b, size_t n, size_t *w) { (void)s; (void)b; (void)n; *w = 0; return ENOSYS; }
+int csandbox_wait_stream(int s, bool w, int ms) { (void)s; (void)w; (void)ms; return ENOSYS; }
 int csandbox_shared_memory(size_t size, int *fd) { (void)size; (void)fd; return ENOSYS; }
 int csandbox_sealed_copy(const void *b, size_t n, int *fd) { (void)b; (void)n; (void)fd; return ENOSYS; }
 int csandbox_map(int fd, size_t size, void **a) { (void)fd; (void)size; (void)a; return ENOSYS; }
@@ -296,6 +321,7 @@ int csandbox_spawn(const char *path, char *const a[], char *const e[], int s, in
     return ENOSYS;
 }
 void csandbox_kill(csandbox_process p) { (void)p; }
+void csandbox_kill_group(csandbox_process p) { (void)p; }
 int csandbox_reap(csandbox_process p, bool block, int *signal, int *code) {
     (void)p; (void)block; (void)signal; (void)code;
     return ENOSYS;

@@ -13,6 +13,8 @@
 
 // A connected pair of packet sockets, closed on exec.
 int csandbox_socket_pair(int sockets[2]);
+// A connected pair of stream sockets, closed on exec.
+int csandbox_stream_pair(int sockets[2]);
 // Shared memory of `size` bytes: pages appear when first written, the size is sealed. `*fd` is closed on exec.
 int csandbox_shared_memory(size_t size, int *fd);
 // Shared memory holding a copy of `bytes`, sealed against every change. `*fd` is closed on exec.
@@ -36,6 +38,11 @@ int csandbox_receive(int socket, int milliseconds, void *bytes, size_t capacity,
 // Waits until `socket` has a packet or is closed. ETIMEDOUT after `milliseconds` (negative: for ever).
 int csandbox_wait_readable(int socket, int milliseconds);
 
+// Writes some of the bytes to a stream socket, without waiting: EAGAIN when it takes none now. Never raises SIGPIPE.
+int csandbox_write_some(int socket, const void *bytes, size_t count, size_t *written);
+// Waits until a stream socket can be read from or, if `write` is set, written to. ETIMEDOUT after `milliseconds`.
+int csandbox_wait_stream(int socket, bool write, int milliseconds);
+
 typedef struct {
     int pid;
     int pidfd; // -1 where the kernel has none (before 5.3)
@@ -47,6 +54,8 @@ int csandbox_spawn(const char *path, char *const argv[], char *const envp[], int
                    csandbox_process *process);
 // SIGKILL.
 void csandbox_kill(csandbox_process process);
+// SIGKILL for the process and all of its group that are left. Only before it is reaped.
+void csandbox_kill_group(csandbox_process process);
 // Reaps the process. `*signal` is what ended it, or 0 with `*code` set. EAGAIN when it still runs and `block` is
 // false; ECHILD when somebody else has reaped it.
 int csandbox_reap(csandbox_process process, bool block, int *signal, int *code);

@@ -1,8 +1,8 @@
 import VitrineCore
 
 extension ImageDecoder {
-    /// The small picture that a camera stored in the file, for showing until the picture itself is there; nil when there
-    /// is none that shows the same section. The picture itself is never decoded. Blocks.
+    /// The small picture that a camera stored in the file, for showing until the picture itself is there; nil when
+    /// there is none that shows the same section. The picture itself is never decoded. Blocks.
     ///
     /// - Parameters:
     ///   - resizer: Size and mode, as for the picture; a preview that is smaller is not enlarged, but keeps the shape.

@@ -47,15 +47,18 @@ public enum WorkerLocation: Sendable, Hashable {
         if let running = runningProgram(), let slash = running.lastIndex(of: "/") {
             paths.append(running[...slash] + program)
         }
-        if let search = getenv("PATH") {
-            // Relative entries would depend on where the program was started.
-            paths += String(cString: search).split(separator: ":").filter { $0.hasPrefix("/") }
-                .map { "\($0)/\(program)" }
-        }
-        return paths
+        return paths + inSearchPath(program)
     }
 
-    private static func isExecutable(_ path: String) -> Bool {
+    /// Where a program could be according to `PATH`.
+    package static func inSearchPath(_ program: String) -> [String] {
+        guard let search = getenv("PATH") else { return [] }
+        // Relative entries would depend on where the program was started.
+        return String(cString: search).split(separator: ":").filter { $0.hasPrefix("/") }.map { "\($0)/\(program)" }
+    }
+
+    /// Whether there is a file that this process may start.
+    package static func isExecutable(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
     }

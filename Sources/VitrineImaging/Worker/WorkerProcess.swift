@@ -185,7 +185,7 @@ package final class WorkerProcess: Sendable {
 }
 
 /// Calls `body` with a null-terminated array of C strings.
-private func withCStrings<R>(
+func withCStrings<R>(
     _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> R
 ) -> R {
     var pointers: [UnsafeMutablePointer<CChar>?] = strings.map { strdup($0) }

@@ -12,8 +12,8 @@ extension MediaAsset.Kind {
         "bmp", "jp2", "j2k", "svg", "ico", "dng", "mpo",
     ]
     private static let videos: Set<String> = [
-        "mp4", "m4v", "mov", "qt", "mkv", "webm", "avi", "mpg", "mpeg", "mpe", "m2v", "3gp", "3g2", "mts", "m2ts", "wmv",
-        "flv", "f4v", "ogv", "mxf",
+        "mp4", "m4v", "mov", "qt", "mkv", "webm", "avi", "mpg", "mpeg", "mpe", "m2v", "3gp", "3g2", "mts", "m2ts",
+        "wmv", "flv", "f4v", "ogv", "mxf",
     ]
     /// `ts` is TypeScript or a transport stream, the others are what caches, cameras and downloads call anything.
     private static let doubtful: Set<String> = [
