@@ -67,8 +67,8 @@ let package = Package(
             swiftSettings: swift
         ),
         .target(
-            name: "VitrineThumbnails", dependencies: ["VitrineCore", "VitrineImaging", "DocumentWire"],
-            swiftSettings: swift),
+            name: "VitrineThumbnails",
+            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "DocumentWire"], swiftSettings: swift),
         // What the clients in VitrineThumbnails and the helpers for documents say to each other.
         .target(name: "DocumentWire", dependencies: ["VitrineImaging"], swiftSettings: swift),
         .executableTarget(

@@ -52,5 +52,6 @@ public struct Delivery: Sendable {
         return mark
     }()
 
-    private static var isMainActor: Bool { DispatchQueue.getSpecific(key: mainMark) == true }
+    /// Whether the caller is on the main actor.
+    package static var isMainActor: Bool { DispatchQueue.getSpecific(key: mainMark) == true }
 }

@@ -54,6 +54,9 @@ public struct PDFPageSource: ThumbnailSource {
         return key
     }
 
+    /// ``identifier``.
+    public var knownIdentity: CacheKey? { identifier }
+
     /// An empty page of this page's shape, at most 140 pixels wide and high.
     public func placeholder(_ request: RenderRequest) throws -> Image? {
         let info = try document.info(

@@ -7,7 +7,8 @@ extension ThumbnailError: CustomStringConvertible {
         case .unreadable(let source, _), .unsupported(let source, _), .damaged(let source, _),
             .limitExceeded(let source, _, _, _), .encrypted(let source), .wrongPassword(let source),
             .noSuchPage(let source, _, _), .noVideo(let source), .beyondEnd(let source, _, _), .timedOut(let source),
-            .cancelled(let source), .toolMissing(let source, _, _), .underlying(let source, _):
+            .cancelled(let source), .tooManyStuck(let source, _), .toolMissing(let source, _, _),
+            .underlying(let source, _):
             source
         }
     }
@@ -27,6 +28,7 @@ extension ThumbnailError: CustomStringConvertible {
         case .beyondEnd(_, let second, let duration): "it ends after \(duration) s, before second \(second)"
         case .timedOut: "it took longer than the deadline"
         case .cancelled: "cancelled"
+        case .tooManyStuck(_, let count): "\(count) calls of sources have not come back; no further one is made"
         case .toolMissing(_, let name, let remedy): "\(name) is missing: \(remedy)"
         case .underlying(_, let error as ImageError): error.reason
         case .underlying(_, let error): "\(error)"

@@ -24,6 +24,8 @@ public enum ThumbnailError: Error, Sendable {
     case timedOut(source: String)
     /// The work was cancelled. Asynchronous calls throw `CancellationError` in its place.
     case cancelled(source: String)
+    /// So many calls of sources never came back that no further one is made until one does.
+    case tooManyStuck(source: String, count: Int)
     /// A helper program is not installed. `remedy` says how to get it.
     case toolMissing(source: String, name: String, remedy: String)
     /// Anything else: a source's own error, a request that cannot be met, a helper that died.

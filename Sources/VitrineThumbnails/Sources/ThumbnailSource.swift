@@ -14,6 +14,12 @@ public protocol ThumbnailSource: Sendable {
     /// - Throws: ``ThumbnailError/unreadable(source:reason:)`` when the source is gone.
     func identity() throws(ThumbnailError) -> CacheKey
 
+    /// The ``identity()`` where it is known without asking anybody; nil, the default, where it takes a look at a file.
+    ///
+    /// Thumbnails of such sources that are in memory are given at once even to callers that must not block, as the main
+    /// thread.
+    var knownIdentity: CacheKey? { get }
+
     /// Something to show until the thumbnail is there, without much work; nil for nothing, which is the default (R90).
     func placeholder(_ request: RenderRequest) throws -> Image?
 
@@ -37,6 +43,8 @@ public protocol ThumbnailSource: Sendable {
 }
 
 extension ThumbnailSource {
+    public var knownIdentity: CacheKey? { nil }
+
     public var requiresMainActor: Bool { false }
 
     public func placeholder(_ request: RenderRequest) throws -> Image? { nil }

@@ -84,6 +84,9 @@ public struct VideoFrameSource: ThumbnailSource {
         return prefersCoverArt ? key.appending("cover") : key
     }
 
+    /// ``identifier``.
+    public var knownIdentity: CacheKey? { identifier }
+
     /// What the file tells about itself.
     ///
     /// - Throws: ``ThumbnailError``; a file with sound only is no error.

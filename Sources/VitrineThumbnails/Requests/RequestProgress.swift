@@ -1,0 +1,53 @@
+import VitrineCache
+import VitrineCore
+import VitrineImaging
+
+/// What changes in the life of a ``ThumbnailRequest``.
+struct RequestProgress {
+    typealias ThumbnailHandler = @Sendable (Result<Image, ThumbnailError>) -> Void
+    typealias PlaceholderHandler = @Sendable (Image) -> Void
+
+    /// How far the placeholder is (R90).
+    enum Placeholder {
+        /// Nobody has asked for it.
+        case unwanted
+        /// Somebody will want it as soon as the request is enqueued, or waits for it now.
+        case wanted
+        /// It is being made.
+        case coming
+        /// It was made, there is none, or it came to nothing.
+        case settled(Image?)
+
+        var isSettled: Bool {
+            if case .settled = self { return true }
+            return false
+        }
+    }
+
+    var state = ThumbnailRequest.State.new
+    var queuePriority = Priority.normal
+    var executionPriority = ExecutionPriority.background
+    var cacheOptions = ThumbnailCacheOptions.all
+    var delivery = Delivery.main
+
+    var thumbnailHandlers: [ThumbnailHandler] = []
+    var placeholderHandlers: [PlaceholderHandler] = []
+    var placeholder = Placeholder.unwanted
+    /// The result, from the moment it is told.
+    var result: Result<Image, ThumbnailError>?
+    /// A result that waits for the placeholder to be told first.
+    var withheld: Result<Image, ThumbnailError>?
+    /// Called when the request has ended, in whatever way.
+    var endObservers: [@Sendable () -> Void] = []
+    /// Called with the result.
+    var waiters: [@Sendable (Result<Image, ThumbnailError>) -> Void] = []
+    /// Called with the placeholder, nil for none.
+    var placeholderWaiters: [@Sendable (Image?) -> Void] = []
+    /// Set by ``ThumbnailRequest/cancel()``: closures on their way to another thread are not called any more.
+    var isSilenced = false
+
+    /// Set from enqueueing to the end.
+    var service: ThumbnailService?
+    /// Whether a group says when it is enqueued.
+    var isGrouped = false
+}

@@ -1,0 +1,120 @@
+import VitrineCore
+import VitrineImaging
+
+/// The steps of a request's life, as its service takes them.
+extension ThumbnailRequest {
+    /// Takes the request into a service.
+    ///
+    /// - Parameter group: Whether a group does so; requests of groups are enqueued by nobody else (R99).
+    /// - Returns: Whether the request was new.
+    func begin(in service: ThumbnailService, byGroup: Bool) -> Bool {
+        progress.withLock { progress in
+            guard progress.state == .new, progress.isGrouped == byGroup else { return false }
+            progress.state = .queued
+            progress.service = service
+            return true
+        }
+    }
+
+    /// Gives the request to a group. false if it has one, or was enqueued.
+    func joinGroup() -> Bool {
+        progress.withLock { progress in
+            guard !progress.isGrouped, progress.state == .new || progress.state.isFinal else { return false }
+            progress.isGrouped = true
+            return true
+        }
+    }
+
+    /// The source is at work.
+    func markRunning() {
+        progress.withLock { if $0.state == .queued { $0.state = .running } }
+    }
+
+    // MARK: The end
+
+    /// Ends the request with what was made.
+    func finish(_ result: Result<Image, ThumbnailError>) {
+        switch result {
+        case .success: end(result, as: .finished)
+        case .failure(let error): end(result, as: error.isCancellation ? .cancelled : .failed)
+        }
+    }
+
+    /// Ends the request, once; what was made waits for a placeholder that is under way.
+    func end(_ result: Result<Image, ThumbnailError>, as state: State) {
+        let ended: RequestProgress? = progress.withLock { progress in
+            guard !progress.state.isFinal else { return nil }
+            if state != .cancelled, case .coming = progress.placeholder {
+                progress.withheld = result
+                return nil
+            }
+            let before = progress
+            progress.state = state
+            progress.result = result
+            progress.withheld = nil
+            progress.thumbnailHandlers = []
+            progress.placeholderHandlers = []
+            progress.waiters = []
+            progress.placeholderWaiters = []
+            progress.endObservers = []
+            progress.service = nil
+            return before
+        }
+        guard let ended else { return }
+        ended.service?.leave(self)
+        if state != .cancelled, !ended.thumbnailHandlers.isEmpty {
+            deliver { for handler in ended.thumbnailHandlers { handler(result) } }
+        }
+        for waiter in ended.waiters { waiter(result) }
+        for waiter in ended.placeholderWaiters { waiter(nil) }
+        for observer in ended.endObservers { observer() }
+    }
+
+    /// Calls closures of the user's, unless the request is cancelled before.
+    func deliver(_ body: @escaping @Sendable () -> Void) {
+        let delivery = progress.withLock { $0.delivery }
+        delivery.perform {
+            guard !self.progress.withLock({ $0.isSilenced }) else { return }
+            body()
+        }
+    }
+
+    // MARK: The placeholder
+
+    /// Asks for a placeholder, now or when the request is enqueued.
+    func wantPlaceholder() {
+        let service: ThumbnailService? = progress.withLock { progress in
+            guard case .unwanted = progress.placeholder, !progress.state.isFinal else { return nil }
+            progress.placeholder = .wanted
+            return progress.service
+        }
+        service?.makeWantedPlaceholder(of: self)
+    }
+
+    /// Whether a placeholder is wanted and nobody makes it yet; the caller then does.
+    func beginPlaceholder() -> Bool {
+        progress.withLock { progress in
+            guard case .wanted = progress.placeholder, !progress.state.isFinal else { return false }
+            progress.placeholder = .coming
+            return true
+        }
+    }
+
+    /// Tells the placeholder, nil for none, and then the result that waited for it.
+    func settlePlaceholder(_ image: Image?) {
+        let (handlers, waiters, withheld) = progress.withLock { progress in
+            guard !progress.state.isFinal, !progress.placeholder.isSettled else {
+                return ([RequestProgress.PlaceholderHandler](), [@Sendable (Image?) -> Void](), nil)
+            }
+            progress.placeholder = .settled(image)
+            defer {
+                progress.placeholderHandlers = []
+                progress.placeholderWaiters = []
+            }
+            return (progress.placeholderHandlers, progress.placeholderWaiters, progress.withheld)
+        }
+        if let image, !handlers.isEmpty { deliver { for handler in handlers { handler(image) } } }
+        for waiter in waiters { waiter(image) }
+        if let withheld { finish(withheld) }
+    }
+}
