@@ -57,7 +57,7 @@ public final class PrioritySource: Sendable {
     ///
     /// - Returns: Whether the value changed; ``publish()`` must then follow outside that lock.
     @usableFromInline
-    func store(_ value: Priority) -> Bool {
+    package func store(_ value: Priority) -> Bool {
         state.withLock { state in
             guard state.value != value else { return false }
             state.value = value
@@ -77,7 +77,7 @@ public final class PrioritySource: Sendable {
 
     /// Tells the observers the value, one publisher at a time.
     @usableFromInline
-    func publish() {
+    package func publish() {
         let isFirst = state.withLock { state in
             guard !state.isPublishing else {
                 state.isStale = true

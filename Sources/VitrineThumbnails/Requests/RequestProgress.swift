@@ -36,7 +36,7 @@ struct RequestProgress {
     /// The result, from the moment it is told.
     var result: Result<Image, ThumbnailError>?
     /// A result that waits for the placeholder to be told first.
-    var withheld: Result<Image, ThumbnailError>?
+    var withheld: (result: Result<Image, ThumbnailError>, origin: Origin?)?
     /// Called when the request has ended, in whatever way.
     var endObservers: [@Sendable () -> Void] = []
     /// Called with the result.
@@ -50,4 +50,21 @@ struct RequestProgress {
     var service: ThumbnailService?
     /// Whether a group says when it is enqueued.
     var isGrouped = false
+
+    /// Ends it.
+    ///
+    /// - Returns: What there was before: those who are to be told.
+    mutating func end(_ result: Result<Image, ThumbnailError>, as state: ThumbnailRequest.State) -> RequestProgress {
+        let before = self
+        self.state = state
+        self.result = result
+        withheld = nil
+        thumbnailHandlers = []
+        placeholderHandlers = []
+        waiters = []
+        placeholderWaiters = []
+        endObservers = []
+        service = nil
+        return before
+    }
 }

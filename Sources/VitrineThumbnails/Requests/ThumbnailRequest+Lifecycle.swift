@@ -32,36 +32,26 @@ extension ThumbnailRequest {
 
     // MARK: The end
 
-    /// Ends the request with what was made.
-    func finish(_ result: Result<Image, ThumbnailError>) {
+    /// Ends the request with what was made, or with the error.
+    func finish(_ result: Result<Image, ThumbnailError>, from origin: Origin? = nil) {
         switch result {
-        case .success: end(result, as: .finished)
+        case .success: end(result, as: .finished, from: origin)
         case .failure(let error): end(result, as: error.isCancellation ? .cancelled : .failed)
         }
     }
 
     /// Ends the request, once; what was made waits for a placeholder that is under way.
-    func end(_ result: Result<Image, ThumbnailError>, as state: State) {
+    func end(_ result: Result<Image, ThumbnailError>, as state: State, from origin: Origin? = nil) {
         let ended: RequestProgress? = progress.withLock { progress in
             guard !progress.state.isFinal else { return nil }
             if state != .cancelled, case .coming = progress.placeholder {
-                progress.withheld = result
+                progress.withheld = (result, origin)
                 return nil
             }
-            let before = progress
-            progress.state = state
-            progress.result = result
-            progress.withheld = nil
-            progress.thumbnailHandlers = []
-            progress.placeholderHandlers = []
-            progress.waiters = []
-            progress.placeholderWaiters = []
-            progress.endObservers = []
-            progress.service = nil
-            return before
+            return progress.end(result, as: state)
         }
         guard let ended else { return }
-        ended.service?.leave(self)
+        ended.service?.requestDidEnd(self, result, from: origin)
         if state != .cancelled, !ended.thumbnailHandlers.isEmpty {
             deliver { for handler in ended.thumbnailHandlers { handler(result) } }
         }
@@ -102,19 +92,18 @@ extension ThumbnailRequest {
 
     /// Tells the placeholder, nil for none, and then the result that waited for it.
     func settlePlaceholder(_ image: Image?) {
-        let (handlers, waiters, withheld) = progress.withLock { progress in
-            guard !progress.state.isFinal, !progress.placeholder.isSettled else {
-                return ([RequestProgress.PlaceholderHandler](), [@Sendable (Image?) -> Void](), nil)
-            }
+        let before: RequestProgress? = progress.withLock { progress in
+            guard !progress.state.isFinal, !progress.placeholder.isSettled else { return nil }
+            let before = progress
             progress.placeholder = .settled(image)
-            defer {
-                progress.placeholderHandlers = []
-                progress.placeholderWaiters = []
-            }
-            return (progress.placeholderHandlers, progress.placeholderWaiters, progress.withheld)
+            progress.placeholderHandlers = []
+            progress.placeholderWaiters = []
+            return before
         }
+        guard let before else { return }
+        let handlers = before.placeholderHandlers
         if let image, !handlers.isEmpty { deliver { for handler in handlers { handler(image) } } }
-        for waiter in waiters { waiter(image) }
-        if let withheld { finish(withheld) }
+        for waiter in before.placeholderWaiters { waiter(image) }
+        if let (result, origin) = before.withheld { finish(result, from: origin) }
     }
 }

@@ -45,7 +45,7 @@ extension ThumbnailRequest {
         get async throws {
             let pending = PendingValue<Image>()
             observeResult { result in
-                pending.settle(result.mapError { $0.isCancellation ? CancellationError() : $0 })
+                pending.settle(result.mapError { $0.isCancellation ? CancellationError() as any Error : $0 })
             }
             return try await pending.wait()
         }

@@ -3,12 +3,32 @@ public import VitrineCache
 public import VitrineCore
 public import VitrineImaging
 
-/// Thumbnails of anything, made once, by urgency, and kept in memory and on disk.
+/// Thumbnails of anything: made once, the most urgent first, and kept in memory and on disk.
 ///
 /// ```swift
 /// let service = ThumbnailService()
 /// let image = try await service.thumbnail(for: ImageSource(path: path), size: PixelSize(256))
 /// ```
+///
+/// - **Everything is made once.** Requests of one source, size and mode share the work (R91). Requests of one source at
+///   several sizes that wait together are one call of the source. A thumbnail that has at least twice the pixels of one
+///   that is wanted stands in for the source.
+/// - **The most urgent first.** Work is as urgent as the most urgent request for it, at any moment (R92). At most
+///   ``Configuration/concurrency`` calls of sources run at once; looking at the caches does not wait for these.
+/// - **What nobody wants stops.** The last request to go stops the work and gives its place to the next (R93).
+/// - **A source cannot take the service along.** One that throws, hangs or does not stop costs its own requests, which
+///   end with an error; its place is taken by the next.
+/// - **No stale pictures.** The identity of a source changes with its content; what was kept under the old one is left to
+///   eviction.
+///
+/// Requests keep their service: one that is let go of while requests wait goes on until the last has ended.
+///
+/// ## Topics
+/// - Asking: ``thumbnail(for:size:scale:mode:priority:)``, ``enqueue(_:)-(ThumbnailRequest)``,
+///   ``enqueue(_:)-(ThumbnailGroup)``, ``cachedThumbnail(for:size:scale:mode:allowsUpscaling:)``
+/// - On the calling thread: ``execute(_:)``, ``executeIfCachedOnDiskOrEnqueue(_:)``
+/// - Ahead of time: ``precache(_:size:scale:mode:allowsUpscaling:)``
+/// - Caches: ``hasMemoryCache(for:)``, ``hasDiskCache(for:)``, ``clear(_:)``, ``thumbnails``, ``placeholders``
 public final class ThumbnailService: Sendable {
     /// How it was configured.
     public let configuration: Configuration
@@ -17,35 +37,77 @@ public final class ThumbnailService: Sendable {
     /// The placeholders in memory and on disk, used with ``Configuration/cachesPlaceholders``.
     public let placeholders: Cache<Image>
 
+    struct State {
+        var board = ThumbnailBoard()
+        /// Requests whose source is being asked who it is.
+        var identifications: [ObjectIdentifier: (id: Int, turn: Turn)] = [:]
+        var placeholders: [ObjectIdentifier: FlightSubscription<CacheKey, Image?>] = [:]
+        var statistics = ThumbnailStatistics()
+    }
+
+    let state = Locked(State())
+    let siblings = SiblingIndex()
+    let crew: Crew
+    /// Calls for thumbnails.
+    let making: WorkQueue
+    /// Looks at the caches.
+    let lookups: WorkQueue
+    /// Calls for identities.
+    let identifying: WorkQueue
+    /// Calls for placeholders.
+    let placing: WorkQueue
+    let placeholderFlights = SingleFlight<CacheKey, Image?>()
     let log = Log.logger("thumbnails")
 
     /// A service. Opens nothing: that happens when the caches are first used.
     public init(_ configuration: Configuration = .standard) {
+        var configuration = configuration
+        configuration.concurrency = max(1, configuration.concurrency)
         self.configuration = configuration
-        thumbnails = Cache(name: "Thumbnails", configuration: CacheConfiguration(root: configuration.root))
-        placeholders = Cache(name: "Placeholders", configuration: CacheConfiguration(root: configuration.root))
+        thumbnails = configuration.cache("Thumbnails")
+        placeholders = configuration.cache("Placeholders")
+        crew = Crew(
+            idleLimit: configuration.concurrency, stuckLimit: configuration.maximumStuckCalls,
+            grace: configuration.grace)
+        making = WorkQueue(
+            limit: configuration.concurrency, reserved: configuration.concurrency > 1 ? [.low: 1] : [:])
+        lookups = WorkQueue(limit: BlockingExecutor.shared.threads)
+        identifying = WorkQueue(limit: 4)
+        placing = WorkQueue(limit: 2)
     }
 
-    /// Takes a request in. One that was enqueued before, or belongs to a group, is passed over with a word in the log.
+    // MARK: Asking
+
+    /// Takes a request in. One that was enqueued before, has ended, or belongs to a group is passed over, with a word in
+    /// the log.
+    ///
+    /// A thumbnail that is in memory is told before this returns, unless the source first has to be asked who it is and
+    /// the caller is on the main actor or in a task, where nothing may block.
     public func enqueue(_ request: ThumbnailRequest) {
-        guard request.begin(in: self, byGroup: false) else { return }
-        BlockingExecutor.shared.submit {
-            request.finish(
-                Result { try request.source.thumbnail(request.spec.render(limits: .standard, cancellation: .init())) }
-                    .mapError { ThumbnailError(thrown: $0, source: "source") })
+        guard request.begin(in: self, byGroup: false) else {
+            return log.warning("A request was not enqueued: it was before, has ended, or belongs to a group")
         }
+        admit(request)
     }
 
     /// Takes the requests of a group in, by its own rules (R99).
-    public func enqueue(_ group: some ThumbnailGroup) {}
+    public func enqueue(_ group: some ThumbnailGroup) { GroupRun(group, self).proceed() }
 
     /// The thumbnail of a source.
     ///
-    /// - Throws: ``ThumbnailError``; `CancellationError` when the calling task is cancelled.
+    /// - Parameters:
+    ///   - source: What it is made from.
+    ///   - size: The box, in points.
+    ///   - scale: Pixels for each point.
+    ///   - mode: How the picture is brought to the box.
+    ///   - priority: How urgent it is.
+    /// - Throws: ``ThumbnailError``; `CancellationError` when the calling task is cancelled, which is the end of the
+    ///   request.
     public func thumbnail(
         for source: any ThumbnailSource, size: PixelSize, scale: Double = 1, mode: ImageResizer.Mode = .aspectFit,
         priority: Priority = .normal
     ) async throws -> Image {
+        try Task.checkCancellation()
         let request = ThumbnailRequest(source, size: size, scale: scale, mode: mode)
         request.queuePriority = priority
         enqueue(request)
@@ -56,44 +118,63 @@ public final class ThumbnailService: Sendable {
         }
     }
 
-    /// The thumbnail in memory, at once; nil if there is none, or its source is not known without blocking.
-    public func cachedThumbnail(
-        for source: any ThumbnailSource, size: PixelSize, scale: Double = 1, mode: ImageResizer.Mode = .aspectFit,
-        allowsUpscaling: Bool = true
-    ) -> Image? { nil }
-
-    /// Makes a thumbnail on the calling thread, which may block (R95).
-    @discardableResult
-    public func execute(_ request: ThumbnailRequest) throws(ThumbnailError) -> Image {
-        enqueue(request)
-        return try request.blocking.value()
-    }
-
-    /// Executes a request whose thumbnail is on disk, and enqueues others (R95). Blocks.
-    public func executeIfCachedOnDiskOrEnqueue(_ request: ThumbnailRequest) { enqueue(request) }
-
-    /// Whether a request's thumbnail is on disk, and the request and the service may use it.
-    public func hasDiskCache(for request: ThumbnailRequest) async -> Bool { false }
-
-    /// Whether a request's thumbnail is in memory, and the request and the service may use it.
-    public func hasMemoryCache(for request: ThumbnailRequest) async -> Bool { false }
-
-    /// Puts thumbnails on disk, at the lowest priority (R107).
-    public func precache(
-        _ sources: some Sequence<any ThumbnailSource>, size: PixelSize, scale: Double = 1,
-        mode: ImageResizer.Mode = .aspectFit, allowsUpscaling: Bool = true
-    ) -> Precaching { Precaching(total: 0) }
-
-    /// Removes thumbnails and placeholders from the levels whose write bits are given.
-    public func clear(_ levels: CacheLevels = .all) async throws(CacheError) {
-        try await thumbnails.removeAll(levels: levels)
-        try await placeholders.removeAll(levels: levels)
-    }
-
     /// What the service has done so far.
-    public var statistics: ThumbnailStatistics { ThumbnailStatistics() }
+    public var statistics: ThumbnailStatistics { state.withLock { $0.statistics } }
 
-    func priorityDidChange(_ request: ThumbnailRequest) {}
-    func leave(_ request: ThumbnailRequest) {}
-    func makeWantedPlaceholder(of request: ThumbnailRequest) {}
+    // MARK: For tests
+
+    /// The effective priority of the work for a thumbnail; nil when there is none.
+    package func workPriority(ofKey key: CacheKey) -> Priority? {
+        state.withLock { state in state.board.jobs.values.first { $0.key == key }?.turn.priority.value }
+    }
+
+    /// The key of a request's thumbnail, for a source whose identity is known.
+    package func key(of request: ThumbnailRequest, identity: CacheKey) -> CacheKey { request.spec.key(for: identity) }
+
+    /// What waits for, and has, a place at the sources.
+    package var slots: WorkQueue.Counts { making.counts }
+
+    /// How many calls of sources were given up and have not come back.
+    package var stuckCalls: Int { crew.stuckCount }
+
+    /// Whether nothing waits or runs, and nothing is remembered of what did.
+    package var isIdle: Bool {
+        state.withLock { $0.board.isEmpty && $0.identifications.isEmpty && $0.placeholders.isEmpty }
+            && [making, lookups, identifying, placing].allSatisfy { $0.counts == .init(queued: 0, running: 0) }
+    }
+
+    /// Returns when nothing waits or runs any more.
+    package func waitUntilIdle() async {
+        while !isIdle {
+            for queue in [identifying, placing, lookups, making] { await queue.waitUntilIdle() }
+            await Task.yield()
+        }
+    }
+
+    /// Starts no further call for thumbnails until told to.
+    package func setSuspended(_ isSuspended: Bool) {
+        if isSuspended { making.suspend() } else { making.resume() }
+    }
+}
+
+extension ThumbnailService.Configuration {
+    /// A cache of the service's.
+    fileprivate func cache(_ kind: String) -> Cache<Image> {
+        var cache = CacheConfiguration(root: root)
+        cache.memoryCapacity = memoryCapacity
+        cache.diskCapacity = diskCapacity
+        cache.memoryPressure = memoryPressure
+        cache.levels = []
+        if usesMemoryCache { cache.levels.formUnion(.memory) }
+        if usesDiskCache { cache.levels.formUnion(.disk) }
+        return Cache(name: name.map { "\(kind)_\($0)" } ?? kind, configuration: cache)
+    }
+
+    /// The levels the service has.
+    var options: ThumbnailCacheOptions {
+        var options: ThumbnailCacheOptions = []
+        if usesMemoryCache { options.insert(.memory) }
+        if usesDiskCache { options.insert(.disk) }
+        return options
+    }
 }

@@ -1,0 +1,148 @@
+import VitrineCore
+import VitrineImaging
+
+/// Calls of sources, and what becomes of their results.
+extension ThumbnailService {
+    /// Puts a job that no cache could serve in line for its source.
+    func proceed(_ id: Int) {
+        guard let (batchID, batch) = change({ $0.wait(id, &$1) }) else { return }
+        batch.turn.enqueue(on: making) { [self] in start(batchID, batch) }
+    }
+
+    /// Makes a call that has a place.
+    private func start(_ id: Int, _ batch: ThumbnailBoard.Batch) {
+        let onMainActor = batch.source.requiresMainActor
+        let priority = state.withLock { $0.board.executionPriority(ofBatch: id) }
+        let isMade = crew.call(
+            id, priority: priority, onMainActor: onMainActor, timeLimit: configuration.timeLimit
+        ) { [self] in
+            run(id, batch, onMainActor: onMainActor)
+        } onTimeout: { [self] in
+            fail(id, batch) { .timedOut(source: $0) }
+        }
+        guard !isMade else { return }
+        BlockingExecutor.shared.submit { [self] in
+            fail(id, batch) { .tooManyStuck(source: $0, count: crew.stuckCount) }
+        }
+    }
+
+    private func run(_ id: Int, _ batch: ThumbnailBoard.Batch, onMainActor: Bool) {
+        guard let work = change({ board, _ in board.begin(batch: id) }) else { return batch.turn.finish() }
+        guard onMainActor else { return complete(make(servedBySiblings(work))) }
+        let results = make(work)
+        BlockingExecutor.shared.submit { [self] in complete(results) }
+    }
+
+    /// Ends a batch with an error: its call has not come back, or was not made.
+    func fail(_ id: Int, _ batch: ThumbnailBoard.Batch, _ error: (_ source: String) -> ThumbnailError) {
+        let jobs = change { $0.end(batch: id, &$1) }
+        batch.cancellation.cancel()
+        batch.turn.finish()
+        for job in jobs { tell(job, .failure(error(batch.identity.sourceName))) }
+    }
+
+    // MARK: The call
+
+    /// What a call has made.
+    struct Results: Sendable {
+        let work: Work
+        let results: [Result<Image, ThumbnailError>]
+    }
+
+    /// Serves what can be made from thumbnails that came to memory while the work waited.
+    private func servedBySiblings(_ work: Work) -> Work {
+        var work = work
+        work.parts = work.parts.filter { part in
+            let known = siblings.candidates(for: part.spec, of: work.identity).known
+            guard !known.isEmpty, let plan = plan(for: part.job),
+                let image = fromSiblingInMemory(part.spec, work.identity, known, plan.options)
+            else { return true }
+            conclude(part.job, .success(Made(image: image, origin: .sibling)))
+            return false
+        }
+        return work
+    }
+
+    /// Calls the source once for all that is wanted from it.
+    func make(_ work: Work) -> Results {
+        guard !work.parts.isEmpty else { return Results(work: work, results: []) }
+        state.withLock { $0.statistics.calls += 1 }
+        let requests = work.parts.map { $0.spec.render(limits: configuration.limits, cancellation: work.cancellation) }
+        let result = images(requests.count, of: work) { try work.source.thumbnails(requests) }
+        switch result {
+        case .success(let images): return Results(work: work, results: images.map { .success($0) })
+        case .failure(let error) where requests.count > 1 && error.concernsRequest:
+            // One of them cannot be met, which is no reason to fail the others.
+            let each = requests.map { request in
+                images(1, of: work) { [try work.source.thumbnail(request)] }.map { $0[0] }
+            }
+            return Results(work: work, results: each)
+        case .failure(let error): return Results(work: work, results: requests.map { _ in .failure(error) })
+        }
+    }
+
+    private func images(_ count: Int, of work: Work, _ body: () throws -> [Image]) -> Result<[Image], ThumbnailError> {
+        let name = work.identity.sourceName
+        do {
+            let images = try body()
+            guard images.count == count else {
+                return .failure(.underlying(source: name, error: MiscountedThumbnails()))
+            }
+            return .success(images)
+        } catch {
+            let error = ThumbnailError(thrown: error, source: name)
+            // Who was not cancelled did not ask for that.
+            guard error.isCancellation, !work.cancellation.isCancelled else { return .failure(error) }
+            return .failure(.underlying(source: name, error: CancellationError()))
+        }
+    }
+
+    /// Stores and tells what was made, and gives the place back.
+    func complete(_ results: Results) {
+        for (part, result) in zip(results.work.parts, results.results) {
+            conclude(part.job, result.map { Made(image: $0, origin: .source) })
+        }
+        change { _ = $0.end(batch: results.work.batch, &$1) }
+        results.work.turn.finish()
+    }
+
+    /// Stores a result and tells it, on a thread that may block. What nobody wants any more is neither.
+    private func conclude(_ job: Int, _ result: Result<Made, ThumbnailError>) {
+        guard let plan = plan(for: job) else {
+            return state.withLock { $0.statistics.discarded += 1 }
+        }
+        if case .success(let made) = result, let image = made.image {
+            let stored = Outcome<Void>()
+            Task {
+                await self.store(image, plan)
+                stored.set(())
+            }
+            stored.wait()
+            if made.origin == .source, let shared = configuration.shared {
+                let request = plan.spec.render(limits: configuration.limits, cancellation: CancellationToken())
+                shared.store(image, of: plan.source, for: request)
+            }
+        }
+        tell(job, result)
+    }
+
+    /// Ends a job.
+    func tell(_ id: Int, _ result: Result<Made, ThumbnailError>) {
+        for subscriber in change({ $0.end(id, &$1) }) { subscriber.jobDidEnd(result) }
+    }
+}
+
+/// A source gave another number of thumbnails than it was asked for.
+struct MiscountedThumbnails: Error, CustomStringConvertible {
+    var description: String { "the source gave another number of thumbnails than it was asked for" }
+}
+
+extension ThumbnailError {
+    /// Whether another size of the same source may do better.
+    fileprivate var concernsRequest: Bool {
+        switch self {
+        case .limitExceeded(_, .outputSide, _, _), .underlying(_, ImageError.invalidRequest): true
+        default: false
+        }
+    }
+}
