@@ -68,19 +68,25 @@ struct WorkerProcesses {
         for task in tasks {
             let children = (try? String(contentsOfFile: "/proc/self/task/\(task)/children", encoding: .utf8)) ?? ""
             for child in children.split(separator: " ") {
-                sum.cpu += ticks(of: child) * 1000 / Double(sysconf(Int32(_SC_CLK_TCK)))
+                sum.cpu += milliseconds(of: child)
                 sum.peak = max(sum.peak, peak(of: child))
             }
         }
         return sum
     }
 
-    /// Fields 14 and 15 of `stat`, counted behind the name, which may hold anything (proc(5)).
-    private static func ticks(of process: Substring) -> Double {
-        let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
-        let fields = stat[(stat.lastIndex(of: ")") ?? stat.startIndex)...].split(separator: " ")
-        guard fields.count > 13 else { return 0 }
-        return (Double(fields[12]) ?? 0) + (Double(fields[13]) ?? 0)
+    /// To the nanosecond: the ticks in `stat` are as long as a dozen small pictures.
+    private static func milliseconds(of process: Substring) -> Double {
+        #if os(Linux)
+        var clock = clockid_t()
+        var time = timespec()
+        guard let process = pid_t(process), clock_getcpuclockid(process, &clock) == 0,
+            clock_gettime(clock, &time) == 0
+        else { return 0 }
+        return Double(time.tv_sec) * 1_000 + Double(time.tv_nsec) / 1_000_000
+        #else
+        return 0
+        #endif
     }
 
     private static func peak(of process: Substring) -> Double {

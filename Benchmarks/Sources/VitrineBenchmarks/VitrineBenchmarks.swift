@@ -6,7 +6,8 @@ struct VitrineBenchmarks: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "vitrine-benchmarks",
         subcommands: [
-            ImagingBenchmark.self, QualityBenchmark.self, CancellationBenchmark.self, MeasuredChild.self,
+            ImagingBenchmark.self, QualityBenchmark.self, CancellationBenchmark.self, IsolationBenchmark.self,
+            MeasuredChild.self,
         ],
         defaultSubcommand: ImagingBenchmark.self)
 }
