@@ -166,7 +166,11 @@ public final class DatabaseWriter: Sendable {
                 let job = jobs[index]
                 // The job keeps its error; thrown again here, it makes the savepoint or the transaction roll back.
                 do {
-                    if jobs.count == 1 { try job.run(database) } else { try database.savepoint { try job.run(database) } }
+                    if jobs.count == 1 {
+                        try job.run(database)
+                    } else {
+                        try database.savepoint { try job.run(database) }
+                    }
                 } catch where jobs.count == 1 {
                     database.rollbackTransaction()
                     return .failed

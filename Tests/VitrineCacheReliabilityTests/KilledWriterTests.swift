@@ -88,8 +88,8 @@ struct KilledWriterTests {
         return lines.number("batch")
     }
 
-    /// What each key may hold when all batches up to `acknowledged` are stored and the next one may be in part: its older
-    /// or its newer value, or another one of that batch's.
+    /// What each key may hold when all batches up to `acknowledged` are stored and the next one may be in part: its
+    /// older or its newer value, or another one of that batch's.
     private static func allowed(from state: State, plan: WritePlan, acknowledged: Int) -> [Int: Set<Int?>] {
         var state = state
         for batch in 0..<max(0, acknowledged + 1) {

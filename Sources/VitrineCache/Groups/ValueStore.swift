@@ -17,8 +17,8 @@ public import VitrineDatabase
 /// - Values smaller than 1 MiB are also kept in memory, larger ones when asked (R24); memory is bounded.
 /// - Several processes may share a directory; what memory holds is at most 0.1 s older than the file.
 /// - A damaged file is moved aside, logged and listed in ``damagedFiles``; the store goes on with an empty one.
-/// - A directory that is deleted or replaced while it is open is made anew (R45): a write notices at once, a read within
-///   ``Configuration/sharingInterval``.
+/// - A directory that is deleted or replaced while it is open is made anew (R45): a write notices at once, a read
+///   within ``Configuration/sharingInterval``.
 ///
 /// It is a store: nothing is evicted.
 public final class ValueStore: Sendable {
