@@ -19,6 +19,9 @@ public struct EncodeOptions: Sendable, Hashable {
     public var isProgressive = false
     /// What to write beside the pixels. Default nil: nothing, all metadata is stripped.
     public var metadata: ImageMetadata?
+    /// PNG: red, green, blue and alpha of 8 bits each, also where fewer would do; for readers that expect no others.
+    /// Others ignore it. Default false.
+    package var writesAllChannels = false
 
     public init(isProgressive: Bool = false, metadata: ImageMetadata? = nil) {
         self.isProgressive = isProgressive

@@ -13,7 +13,7 @@ package struct LibPNGEncoder: ImageEncoding {
     package var format: ImageFormat { .png }
 
     package func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
-        let pixels = PNGPixels(image)
+        let pixels = PNGPixels(image, allChannels: options.writesAllChannels)
         let exif = options.metadata?.exif.flatMap { $0.isEmpty ? nil : $0 }
         // C strings end at a zero byte: without one libpng would read on.
         let xmp = options.metadata?.xmp.map { Array($0.prefix { $0 != 0 }) + [0] }

@@ -12,7 +12,7 @@ package struct PNGEncoder: ImageEncoding {
         guard image.width <= 0x7FFF_FFFF, image.height <= 0x7FFF_FFFF else {
             throw .encodingFailed(format: .png, reason: "the picture is too large")
         }
-        let pixels = PNGPixels(image)
+        let pixels = PNGPixels(image, allChannels: options.writesAllChannels)
         let types: [UInt8] = [0, 4, 2, 6]
         var file: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
         let type = pixels.palette == nil ? types[pixels.channels - 1] : 3

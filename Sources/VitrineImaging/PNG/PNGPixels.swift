@@ -20,11 +20,17 @@ struct PNGPixels {
     }
 
     /// Converts an image. Grey pictures become grey, pictures of at most 256 colours get a palette.
-    init(_ image: Image) {
+    ///
+    /// - Parameter allChannels: Whether it stays RGBA whatever its colours are.
+    init(_ image: Image, allChannels: Bool = false) {
         let straight = Self.straight(image)
-        let findings = Self.look(at: straight)
         width = image.width
         height = image.height
+        if allChannels {
+            (channels, bytes, palette, transparentCount) = (4, straight, nil, 0)
+            return
+        }
+        let findings = Self.look(at: straight)
         if findings.isGray {
             channels = findings.isOpaque ? 1 : 2
             bytes = Self.pick(straight, findings.isOpaque ? [0] : [0, 3])
