@@ -99,6 +99,11 @@ public struct ImageDecoder: Sendable {
         return (copy, info)
     }
 
+    /// Whether there is a decoder for a format: in this build, or in a worker that is installed.
+    package func canDecode(_ format: ImageFormat) -> Bool {
+        !registry.decoders(for: format).isEmpty || (isolation != .inProcess && pool.isAvailable)
+    }
+
     /// The decoders for one format, with those that need it moved into the worker.
     package func decoders(for format: ImageFormat) -> [any ImageDecoding] {
         switch isolation {

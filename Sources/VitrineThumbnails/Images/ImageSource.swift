@@ -66,6 +66,11 @@ public struct ImageSource: ThumbnailSource {
         }
     }
 
+    /// The file; nil for bytes and pixels.
+    var path: String? {
+        if case .input(.file(let path), _) = content { path } else { nil }
+    }
+
     /// The file's, bytes' or picture's own identity, and what else changes the result.
     public func identity() throws(ThumbnailError) -> CacheKey {
         if let identifier { return identifier }

@@ -81,6 +81,11 @@ public final class PDFInput: Sendable {
     /// ones. Without this call they end after 30 idle seconds.
     public static func endIdleHelpers() { PDFWorkers.shared.endIdleWorkers() }
 
+    /// The file, if it needs no password to be seen; nil for anything else.
+    var openFile: String? {
+        if case .file(let path) = origin, password == nil { path } else { nil }
+    }
+
     /// Page `number`, from 1, as a source of thumbnails. Whether there is one shows when it is drawn.
     public func page(_ number: Int) -> PDFPageSource { PDFPageSource(self, page: number) }
 
