@@ -74,7 +74,7 @@ let package = Package(
         .executableTarget(
             name: "VitrineCommand",
             dependencies: [
-                "VitrineCore", "VitrineCache", "VitrineImaging",
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineThumbnails",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swift
@@ -158,7 +158,9 @@ let package = Package(
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
             name: "VitrineCommandTests",
-            dependencies: ["VitrineImaging", "VitrineCommand", "VitrineWorker", "TestSupport"],
+            dependencies: [
+                "VitrineImaging", "VitrineCommand", "VitrineWorker", "VitrinePDF", "VitrineVideo", "TestSupport",
+            ],
             swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]

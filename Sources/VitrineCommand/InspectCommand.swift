@@ -1,29 +1,25 @@
 import ArgumentParser
 import Foundation
+import VitrineCore
 import VitrineImaging
+import VitrineThumbnails
 
-/// `vitrine inspect`: what the header of each input says.
+/// `vitrine inspect`: what each input is.
 struct InspectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "inspect",
-        abstract: "Says what each input is, without decoding its pixels.")
+        abstract: "Says what each picture, PDF or film is, without decoding its pixels.")
 
-    @Argument(help: "Pictures; - is standard input.")
+    @Argument(help: "Pictures, PDFs, films; - is standard input.")
     var inputs: [String]
 
     @Flag(help: "One JSON object a line instead of text.")
     var json = false
 
     func run() async throws {
-        let decoder = ImageDecoder()
         var failures = 0
         await Batch.run(inputs) { _, word in
-            do {
-                let input = try InputArgument.read(word)
-                return InspectReport(input: word, info: try await decoder.info(of: input), error: nil)
-            } catch {
-                return InspectReport(input: word, info: nil, error: Diagnostics.describe(error).reason)
-            }
+            await BlockingExecutor.shared.run { InspectReport(word) }
         } report: { report in
             if report.error != nil { failures += 1 }
             report.print(asJSON: json)
@@ -35,12 +31,37 @@ struct InspectCommand: AsyncParsableCommand {
 /// What is known of one input; a line of text or of JSON.
 struct InspectReport: Sendable, Encodable {
     let input: String
-    let info: ImageInfo?
-    let error: String?
+    var info: ImageInfo?
+    var document: PDFDocumentInfo?
+    var film: VideoInfo?
+    var error: String?
+
+    /// Looks at an input. Blocks.
+    init(_ word: String) {
+        input = word
+        do {
+            let input = try InputArgument.read(word)
+            switch try FileKind(of: input) {
+            case .pdf?: document = try Self.document(input).info(pages: 1...1)
+            case .media?:
+                film = try VideoFrameSource(input, at: .poster).info()
+            case .image?, nil: info = try ImageInfo(of: input)
+            }
+        } catch {
+            self.error = Diagnostics.describe(error).reason
+        }
+    }
+
+    private static func document(_ input: ImageInput) -> PDFInput {
+        switch input {
+        case .file(let path): PDFInput(path: path)
+        case .bytes(let bytes, let name): PDFInput(bytes: bytes, name: name)
+        }
+    }
 
     private enum CodingKeys: String, CodingKey {
         case input, format, width, height, orientation, alpha, colorModel, bitDepth, profile, frames, duration, loops
-        case progressive, previews, error
+        case progressive, previews, error, pages, title, videoCodec, audioCodec, frameRate, created
     }
 
     private struct Preview: Encodable {
@@ -49,20 +70,21 @@ struct InspectReport: Sendable, Encodable {
         let bytes: Int
     }
 
+    /// Every key is always there; what does not apply is null.
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(input, forKey: .input)
-        try container.encode(info?.format.rawValue, forKey: .format)
-        try container.encode(info?.size.width, forKey: .width)
-        try container.encode(info?.size.height, forKey: .height)
-        try container.encode(info?.orientation.rawValue, forKey: .orientation)
+        try container.encode(format, forKey: .format)
+        try container.encode(size?.width, forKey: .width)
+        try container.encode(size?.height, forKey: .height)
+        try container.encode((info?.orientation ?? film?.orientation)?.rawValue, forKey: .orientation)
         try container.encode(info?.hasAlpha, forKey: .alpha)
         try container.encode(info?.colorModel.rawValue, forKey: .colorModel)
         try container.encode(info?.bitDepth, forKey: .bitDepth)
         try container.encode(
             info.flatMap { $0.colorProfile == nil ? nil : $0.colorProfileName ?? "unnamed" }, forKey: .profile)
         try container.encode(info?.frameCount, forKey: .frames)
-        try container.encode(info?.duration, forKey: .duration)
+        try container.encode(info?.duration ?? film?.duration, forKey: .duration)
         try container.encode(info?.loopCount, forKey: .loops)
         try container.encode(info?.isProgressive, forKey: .progressive)
         try container.encode(
@@ -70,16 +92,58 @@ struct InspectReport: Sendable, Encodable {
                 Preview(width: $0.size?.width, height: $0.size?.height, bytes: $0.count)
             }, forKey: .previews)
         try container.encode(error, forKey: .error)
+        try encodeDocument(to: &container)
+    }
+
+    private func encodeDocument(to container: inout KeyedEncodingContainer<CodingKeys>) throws {
+        try container.encode(document?.pageCount, forKey: .pages)
+        try container.encode(document?.title, forKey: .title)
+        try container.encode(film?.videoCodec, forKey: .videoCodec)
+        try container.encode(film?.audioCodec, forKey: .audioCodec)
+        try container.encode(film?.frameRate, forKey: .frameRate)
+        try container.encode(film?.creationDate.map { $0.formatted(.iso8601) }, forKey: .created)
+    }
+
+    private var format: String? {
+        info?.format.rawValue ?? (document == nil ? film?.container : "pdf")
+    }
+
+    /// Pixels of pictures and films, points of a document's first page; nil where there is nothing to see.
+    private var size: PixelSize? {
+        if let document {
+            guard let page = document.size(ofPage: 1), page.width < 1e9, page.height < 1e9 else { return nil }
+            return PixelSize(width: Int(page.width.rounded()), height: Int(page.height.rounded()))
+        }
+        if let film { return film.hasVideo ? film.size : nil }
+        return info?.size
     }
 
     func print(asJSON: Bool) {
         if asJSON {
             Swift.print(JSONLine.text(self))
-        } else if let info {
-            Swift.print("\(input)  \(summary(of: info))")
+        } else if let summary = info.map(summary) ?? document.map(summary) ?? film.map(summary) {
+            Swift.print("\(input)  \(summary)")
         } else {
             Diagnostics.write("\(input): \(error ?? "unknown")")
         }
+    }
+
+    private func summary(of document: PDFDocumentInfo) -> String {
+        var parts = ["pdf", document.pageCount == 1 ? "1 page" : "\(document.pageCount) pages"]
+        if let size { parts.append("\(size) points") }
+        if let title = document.title { parts.append("“\(title)”") }
+        return parts.joined(separator: ", ")
+    }
+
+    private func summary(of film: VideoInfo) -> String {
+        var parts = [film.container]
+        if let size { parts.append("\(size)") }
+        if let duration = film.duration { parts.append(String(format: "%.2f s", duration)) }
+        if let rate = film.frameRate { parts.append(String(format: "%.4g frames a second", rate)) }
+        if film.hasVideo, film.orientation != .up { parts.append("orientation \(film.orientation.rawValue)") }
+        parts += [film.videoCodec, film.audioCodec].compactMap(\.self)
+        if film.hasCoverArt { parts.append("cover") }
+        return parts.joined(separator: ", ")
     }
 
     private func summary(of info: ImageInfo) -> String {

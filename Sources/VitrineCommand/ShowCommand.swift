@@ -1,8 +1,10 @@
 import ArgumentParser
 import Foundation
+import VitrineCore
 import VitrineImaging
+import VitrineThumbnails
 
-/// `vitrine show`: a picture in the terminal.
+/// `vitrine show`: a picture, a page or a frame in the terminal.
 struct ShowCommand: AsyncParsableCommand {
     enum Method: String, ExpressibleByArgument, CaseIterable {
         case auto, kitty, sixel, blocks
@@ -10,10 +12,10 @@ struct ShowCommand: AsyncParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Shows a picture in the terminal.",
+        abstract: "Shows a picture, a page of a PDF or a frame of a film in the terminal.",
         discussion: "auto uses the kitty protocol where the terminal is known to have it, else half blocks.")
 
-    @Argument(help: "A picture; - is standard input.")
+    @Argument(help: "A picture, PDF, film or http address; - is standard input.")
     var input: String
 
     @Option(help: "Size in pixels: WxH, Wx, xH, or one number. Default: what fits the terminal.")
@@ -25,11 +27,14 @@ struct ShowCommand: AsyncParsableCommand {
     @Option(help: "CSS colour to put behind transparent pixels.")
     var background: ColorArgument?
 
-    @Option(help: "Page of a document or frame of an animation, from 0.")
-    var page = 0
+    @Option(help: "Page of a document or frame of an animation, from 1.")
+    var page = 1
+
+    @Option(help: "Moment of a film: seconds from its beginning, or poster. Default: poster.")
+    var time: TimeArgument?
 
     func validate() throws {
-        guard page >= 0 else { throw ValidationError("--page counts from 0") }
+        guard page >= 1 else { throw ValidationError("--page counts from 1") }
     }
 
     func run() async throws {
@@ -44,12 +49,14 @@ struct ShowCommand: AsyncParsableCommand {
                 }
             let box = size ?? TerminalSize.pixels(for: method)
             let unbounded = 1 << 30
-            let image = try await ImageDecoder().image(
-                from: try InputArgument.read(input),
-                at: ImageResizer(
-                    size: PixelSize(width: box.width ?? unbounded, height: box.height ?? unbounded), mode: .aspectFit,
-                    allowsUpscaling: size != nil),
-                options: DecodeOptions(page: page))
+            let request = RenderRequest(
+                size: PixelSize(width: box.width ?? unbounded, height: box.height ?? unbounded),
+                allowsUpscaling: size != nil)
+            let options = ThumbnailSources.Options(page: page, moment: time?.moment ?? .poster)
+            let item = try InputItem(word: input)
+            let image = try await BlockingExecutor.shared.run {
+                Result { try item.source(options).source.thumbnail(request) }
+            }.get()
             let bytes = TerminalPicture(mode: method, background: background?.color).render(image)
             try FileHandle.standardOutput.write(contentsOf: Data(bytes))
         } catch {

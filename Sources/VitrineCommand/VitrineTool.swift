@@ -1,18 +1,19 @@
 import ArgumentParser
 import Foundation
 
-/// `vitrine`: thumbnails, headers and pictures in the terminal.
+/// `vitrine`: thumbnails, headers, caches, and pictures in the terminal.
 ///
 /// Exit status: 0 everything done, 1 some inputs failed, 2 the command line is wrong.
 @main
 struct VitrineTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "vitrine",
-        abstract: "Makes thumbnails, reads headers and shows pictures.",
+        abstract: "Makes thumbnails of pictures, pages, films and web pages, reads headers, and keeps caches.",
         discussion: "Exit status: 0 all done, 1 some inputs failed, 2 bad usage.",
         version: "0.1.0",
         subcommands: [
-            ThumbnailCommand.self, InspectCommand.self, ShowCommand.self, SheetCommand.self, CacheCommand.self,
+            ThumbnailCommand.self, ContactSheetCommand.self, InspectCommand.self, ShowCommand.self,
+            PrecacheCommand.self, CacheCommand.self, ThumbnailerCommand.self,
         ]
     )
 

@@ -14,5 +14,8 @@ package enum Samples {
     /// Every picture, by file name.
     package static let names: [String] =
         ((try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? [])
-        .filter { $0 != "make-samples" && !$0.hasPrefix(".") }.sorted()
+        .filter { $0 != "make-samples" && !$0.hasPrefix(".") && !others.contains($0) }.sorted()
+
+    /// What is no picture: a document of three pages, and a film of five seconds.
+    package static let others = ["lake.pdf", "lake.mp4"]
 }

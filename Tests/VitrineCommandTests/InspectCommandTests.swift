@@ -41,4 +41,18 @@ import Testing
         #expect(outcome.output.contains("16 frames in 1.28 s"))
         #expect(outcome.errors == "/nowhere/at/all.png: No such file or directory\n")
     }
+
+    @Test func pagesAndFilmsAreTold() throws {
+        let outcome = try Tool.run(["inspect", Samples.path("lake.pdf"), Samples.path("lake.mp4")])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.contains("lake.pdf  pdf, 3 pages, 420×595 points, “A Lake at Dusk”\n"))
+        #expect(outcome.output.contains("480×320, 5.00 s, 12 frames a second, h264\n"))
+        let objects = try Tool.run(["inspect", Samples.path("lake.pdf"), Samples.path("lake.mp4"), "--json"]).objects
+        #expect(objects.map { $0["pages"] as? Int } == [3, nil])
+        #expect(objects.map { $0["width"] as? Int } == [420, 480])
+        #expect(objects[0]["title"] as? String == "A Lake at Dusk")
+        #expect(objects[1]["duration"] as? Double == 5)
+        #expect(objects[1]["videoCodec"] as? String == "h264")
+        #expect(objects.allSatisfy { $0.count == objects[0].count && $0["error"] is NSNull })
+    }
 }

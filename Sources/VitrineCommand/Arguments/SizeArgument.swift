@@ -2,7 +2,7 @@ import ArgumentParser
 import VitrineImaging
 
 /// `WxH`, `Wx`, `xH` or one number for a square, in pixels.
-struct SizeArgument: ExpressibleByArgument {
+struct SizeArgument: ExpressibleByArgument, Hashable, Sendable {
     var width: Int?
     var height: Int?
 
@@ -29,6 +29,20 @@ struct SizeArgument: ExpressibleByArgument {
     }
 
     init(_ side: Int) { (width, height) = (side, side) }
+}
+
+/// Sizes with commas between them.
+struct SizesArgument: ExpressibleByArgument {
+    let sizes: [SizeArgument]
+
+    init?(argument: String) {
+        var sizes: [SizeArgument] = []
+        for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let size = SizeArgument(argument: String(part)) else { return nil }
+            if !sizes.contains(size) { sizes.append(size) }
+        }
+        self.sizes = sizes
+    }
 }
 
 /// The command's names for the resizer's modes.
@@ -69,8 +83,11 @@ enum FormatArgument: String, ExpressibleByArgument, CaseIterable {
 
 /// The options that say how large a picture is to be.
 struct GeometryOptions: ParsableArguments {
-    @Option(help: "Size in pixels: WxH, Wx, xH, or one number for a square box.")
-    var size = SizeArgument(256)
+    @Option(help: "Size in pixels: WxH, Wx, xH, or one number for a square box. Default: 256.")
+    var size: SizeArgument?
+
+    @Option(help: "Several sizes at once, such as 64,256,1024; names of results end in theirs.")
+    var sizes: SizesArgument?
 
     @Option(
         help: "fit inside the size, fill (cover) it, stretch to it, or crop to it.")
@@ -79,11 +96,22 @@ struct GeometryOptions: ParsableArguments {
     @Flag(help: "Never make a picture larger than it is.")
     var noUpscale = false
 
-    /// The resizer these options mean for a picture of `size`.
-    func resizer(gravity: Gravity = .center) throws -> ImageResizer {
+    func validate() throws {
+        if size != nil, sizes != nil { throw ValidationError("--size and --sizes exclude each other") }
+    }
+
+    /// The sizes asked for, each once.
+    var boxes: [SizeArgument] { sizes?.sizes ?? [size ?? SizeArgument(256)] }
+
+    /// The rules these options mean, one for each size.
+    func resizers(gravity: Gravity = .center) throws -> [ImageResizer] {
+        try boxes.map { try resizer($0, gravity) }
+    }
+
+    private func resizer(_ size: SizeArgument, _ gravity: Gravity) throws -> ImageResizer {
         guard let width = size.width, let height = size.height else {
             guard mode == .fit else {
-                throw ValidationError("--mode \(mode.rawValue) needs both sides of --size")
+                throw ValidationError("--mode \(mode.rawValue) needs both sides of the size")
             }
             // One side given: the other is as long as it comes out.
             return ImageResizer(

@@ -1,5 +1,7 @@
 import Foundation
+import VitrineCore
 import VitrineImaging
+import VitrineThumbnails
 
 /// What the command says on standard error.
 enum Diagnostics {
@@ -9,10 +11,12 @@ enum Diagnostics {
 
     /// `path: reason`, in words a person can act on.
     static func describe(_ error: any Error) -> (input: String?, reason: String) {
-        guard let error = error as? ImageError else {
-            if error is CancellationError { return (nil, "cancelled") }
-            return (nil, String(describing: error))
+        switch error {
+        case let error as ImageError: (error.input, error.reason)
+        case let error as ThumbnailError: (error.source, error.reason)
+        case let failure as InputFailure: (failure.name, failure.reason)
+        case is CancellationError: (nil, "cancelled")
+        default: (nil, String(describing: error))
         }
-        return (error.input, error.reason)
     }
 }

@@ -1,10 +1,11 @@
 import ArgumentParser
 import Foundation
+import VitrineCore
 
 /// Decides where each result goes before any is made, so that two inputs never share an output and no input is
 /// overwritten.
 struct OutputPlan {
-    enum Target {
+    enum Target: Sendable {
         /// This file; its extension is fixed.
         case file(String)
         /// This path and the extension of the format that comes out.
@@ -12,53 +13,72 @@ struct OutputPlan {
         case standardOutput
     }
 
-    let targets: [Target]
+    /// For each input, one target for each size.
+    let targets: [[Target]]
 
     /// - Parameters:
-    ///   - inputs: Paths, `-` for standard input.
-    ///   - output: The argument of `-o`: a file for one input, a directory (made if absent) for several, `-` for
+    ///   - items: What is to be shown.
+    ///   - sizes: The sizes of each, as they stand in names; a single one does not.
+    ///   - output: The argument of `-o`: a file for one result, a directory (made if absent) for several, `-` for
     ///     standard output; nil for the current directory, where results get `-thumbnail` behind their names.
-    init(inputs: [String], output: String?) throws {
+    ///   - isOne: Whether the command line named a single thing. Its pages and sizes go into files that are named after
+    ///     `output` if that has the extension of a format.
+    init(items: [InputItem], sizes: [String], output: String?, isOne: Bool) throws {
+        let endings = sizes.count > 1 ? sizes.map { "-\($0)" } : [""]
         if output == "-" {
-            guard inputs.count == 1 else { throw ValidationError("-o - takes one input") }
-            targets = [.standardOutput]
+            guard isOne, items.count <= 1, sizes.count == 1 else { throw ValidationError("-o - takes one result") }
+            targets = items.map { _ in [.standardOutput] }
             return
         }
-        if let output, inputs.count == 1, !Self.isDirectory(output), !output.hasSuffix("/") {
-            targets = [.file(output)]
+        let isSingle = items.count <= 1 && sizes.count == 1
+        if let output, isOne, !Directory.isDirectory(output), !output.hasSuffix("/"),
+            isSingle || FormatArgument(path: output) != nil
+        {
+            targets = items.map { item in
+                endings.map { .file(Self.name(output, with: Self.pageEnding(item) + $0)) }
+            }
             return
         }
         let directory = output ?? "."
-        if output != nil {
-            guard !FileManager.default.fileExists(atPath: directory) || Self.isDirectory(directory) else {
-                throw ValidationError("\(directory) is a file, and there are several inputs")
-            }
-            do {
-                try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            } catch {
-                throw ValidationError("cannot make the directory \(directory)")
-            }
-        }
-        // Stems are told apart without regard to case, for file systems that do not keep it.
+        if output != nil { try Self.makeDirectory(directory) }
+        // Names are told apart without regard to case, for file systems that do not keep it.
         var used: Set<String> = []
-        targets = inputs.map { input in
-            let name = input == "-" ? "stdin" : URL(filePath: input).lastPathComponent
-            let dot = name.lastIndex(of: ".").flatMap { $0 == name.startIndex ? nil : $0 }
-            let base = (dot.map { String(name[..<$0]) } ?? name) + (output == nil ? "-thumbnail" : "")
-            var candidate = base
+        targets = items.map { item in
+            let base = item.stem + (output == nil ? "-thumbnail" : "") + Self.pageEnding(item)
+            let folder = item.folder.isEmpty ? directory : FilePath.join(directory, item.folder)
+            let path = folder == "." ? base : FilePath.join(folder, base)
+            var candidate = path
             var n = 2
-            while !used.insert(candidate.lowercased()).inserted {
-                candidate = "\(base)-\(n)"
+            while endings.contains(where: { used.contains((candidate + $0).lowercased()) }) {
+                candidate = "\(path)-\(n)"
                 n += 1
             }
-            return .stem(
-                directory == "." ? candidate : URL(filePath: directory).appending(path: candidate).relativePath)
+            return endings.map { ending in
+                used.insert((candidate + ending).lowercased())
+                return .stem(candidate + ending)
+            }
         }
     }
 
-    static func isDirectory(_ path: String) -> Bool {
-        var directory: ObjCBool = false
-        return FileManager.default.fileExists(atPath: path, isDirectory: &directory) && directory.boolValue
+    private static func pageEnding(_ item: InputItem) -> String { item.page.map { "-page-\($0)" } ?? "" }
+
+    /// `path` with `ending` before its extension.
+    private static func name(_ path: String, with ending: String) -> String {
+        let file = path.split(separator: "/").last ?? ""
+        guard let dot = file.lastIndex(of: "."), dot != file.startIndex else { return path + ending }
+        let count = file.distance(from: dot, to: file.endIndex)
+        return path.dropLast(count) + ending + path.suffix(count)
+    }
+
+    private static func makeDirectory(_ directory: String) throws {
+        guard !FileManager.default.fileExists(atPath: directory) || Directory.isDirectory(directory) else {
+            throw ValidationError("\(directory) is a file, and there are several results")
+        }
+        do {
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        } catch {
+            throw ValidationError("cannot make the directory \(directory)")
+        }
     }
 
     /// Whether both paths lead to one file.

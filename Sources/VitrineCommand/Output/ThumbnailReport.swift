@@ -1,7 +1,8 @@
 import Foundation
 import VitrineImaging
+import VitrineThumbnails
 
-/// What became of one input; a line of text or of JSON.
+/// What became of one input at one size; a line of text or of JSON.
 struct ThumbnailReport: Sendable, Encodable {
     var input: String
     var output: String?
@@ -12,15 +13,32 @@ struct ThumbnailReport: Sendable, Encodable {
     var error: String?
     var inputSize: PixelSize?
     var inputBytes: Int?
+    /// From 1; nil for what has no pages.
+    var page: Int?
+    /// Second of a film; nil for its poster, and for what is no film.
+    var time: Double?
+    var source: ThumbnailOrigin?
 
-    init(input: String) {
-        self.input = input
-        let attributes = try? FileManager.default.attributesOfItem(atPath: input)
+    init(_ item: InputItem) {
+        input = item.name
+        guard let path = item.path else { return }
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         inputBytes = (attributes?[.size] as? NSNumber)?.intValue
     }
 
+    init(_ failure: InputFailure) {
+        input = failure.name
+        error = failure.reason
+    }
+
+    mutating func fail(_ error: any Error, after start: ContinuousClock.Instant) {
+        self.error = Diagnostics.describe(error).reason
+        source = nil
+        milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
+    }
+
     private enum CodingKeys: String, CodingKey {
-        case input, output, format, width, height, bytes, milliseconds, error
+        case input, output, format, width, height, bytes, milliseconds, error, page, time, source
     }
 
     /// Every key is always there; what does not apply is null.
@@ -34,6 +52,9 @@ struct ThumbnailReport: Sendable, Encodable {
         try container.encode(bytes, forKey: .bytes)
         try container.encode((milliseconds * 1000).rounded() / 1000, forKey: .milliseconds)
         try container.encode(error, forKey: .error)
+        try container.encode(page, forKey: .page)
+        try container.encode(time, forKey: .time)
+        try container.encode(source, forKey: .source)
     }
 
     func print(asJSON: Bool, toStandardError: Bool) {

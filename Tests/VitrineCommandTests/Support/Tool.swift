@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Runs the `vitrine` command that stands beside the test bundle.
@@ -18,14 +19,21 @@ struct Tool {
     static let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appending(path: "vitrine")
 
-    static func run(_ arguments: [String], in directory: URL? = nil, input: Data? = nil) throws -> Outcome {
+    /// - Parameter home: Where the user's directories are; nil for new ones.
+    static func run(
+        _ arguments: [String], in directory: URL? = nil, input: Data? = nil, home: URL? = nil
+    ) throws -> Outcome {
         let process = Process()
         process.executableURL = executable
         process.arguments = arguments
         process.currentDirectoryURL = directory
-        process.environment = ProcessInfo.processInfo.environment.merging(["TERM": "dumb"]) { $1 }
         // Files, not pipes: nothing has to be read while the command runs.
         let scratch = try Scratch()
+        let home = home ?? scratch.file("home")
+        process.environment = ProcessInfo.processInfo.environment.merging([
+            "TERM": "dumb", "XDG_CACHE_HOME": home.appending(path: "cache").path,
+            "XDG_DATA_HOME": home.appending(path: "data").path,
+        ]) { $1 }
         let (out, err, stdin) = (scratch.file("out"), scratch.file("err"), scratch.file("in"))
         for file in [out, err] { _ = FileManager.default.createFile(atPath: file.path, contents: nil) }
         try (input ?? Data()).write(to: stdin)
@@ -51,6 +59,20 @@ final class Scratch {
     }
 
     deinit { try? FileManager.default.removeItem(at: url) }
+
+    /// A directory `tree` with copies of samples, each by its own name in the directories it is given.
+    func tree(_ paths: [String]) throws -> URL {
+        let tree = file("tree")
+        try FileManager.default.createDirectory(at: tree, withIntermediateDirectories: true)
+        for path in paths {
+            let target = tree.appending(path: path)
+            try FileManager.default.createDirectory(
+                at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try FileManager.default.copyItem(
+                at: Samples.directory.appending(path: target.lastPathComponent), to: target)
+        }
+        return tree
+    }
 
     func file(_ name: String) -> URL { url.appending(path: name) }
 

@@ -1,0 +1,77 @@
+import ArgumentParser
+import VitrineThumbnails
+
+/// Pages, from 1: `3`, `1-9`, `2,5-7`, `4-`.
+struct PagesArgument: ExpressibleByArgument {
+    private let ranges: [ClosedRange<Int>]
+
+    init?(argument: String) {
+        var ranges: [ClosedRange<Int>] = []
+        for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
+            let ends = part.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let first = Int(ends[0]), first >= 1 else { return nil }
+            var last = first
+            if ends.count == 2 {
+                guard let end = ends[1].isEmpty ? Int.max : Int(ends[1]), end >= first else { return nil }
+                last = end
+            }
+            ranges.append(first...last)
+        }
+        self.ranges = ranges
+    }
+
+    /// The pages there are among `count`, in the order they were named, each once.
+    func pages(of count: Int) -> [Int] {
+        var seen: Set<Int> = []
+        return ranges.flatMap { range in
+            range.lowerBound > count ? [] : Array(range.lowerBound...min(range.upperBound, count))
+        }.filter { seen.insert($0).inserted }
+    }
+
+    /// The first page named, for telling that there is no such page.
+    var first: Int { ranges[0].lowerBound }
+}
+
+/// A moment of a film: seconds from its beginning, or `poster`.
+struct TimeArgument: ExpressibleByArgument {
+    let moment: VideoFrameSource.Moment
+
+    init?(argument: String) {
+        if argument == "poster" {
+            moment = .poster
+        } else if let second = Double(argument), second.isFinite, second >= 0 {
+            moment = .second(second)
+        } else {
+            return nil
+        }
+    }
+}
+
+/// Which part of an input is shown.
+struct PartOptions: ParsableArguments {
+    @Option(help: "Page of a document or frame of an animation, from 1. Default: the first.")
+    var page: Int?
+
+    @Option(help: "Several pages, each by itself: 1-9 or 2,5-7 or 4-. Those beyond the last one are left out.")
+    var pages: PagesArgument?
+
+    @Option(help: "Moment of a film: seconds from its beginning, or poster. Default: poster.")
+    var time: TimeArgument?
+
+    @Flag(help: "Show the very frame of --time, not the nearest one that can be had quickly.")
+    var exact = false
+
+    func validate() throws {
+        if let page {
+            guard page >= 1 else { throw ValidationError("--page counts from 1") }
+            guard pages == nil else { throw ValidationError("--page and --pages exclude each other") }
+        }
+    }
+
+    /// The part, for page `page` of `pages`.
+    func options(page: Int?) -> ThumbnailSources.Options {
+        var options = ThumbnailSources.Options(page: page ?? self.page ?? 1, moment: time?.moment ?? .poster)
+        options.precision = exact ? .exact : .nearestKeyFrame
+        return options
+    }
+}

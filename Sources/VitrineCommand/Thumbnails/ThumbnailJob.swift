@@ -1,0 +1,174 @@
+import Foundation
+import VitrineCore
+import VitrineImaging
+import VitrineThumbnails
+
+/// What `vitrine thumbnail` does to each input: asks the service for all sizes at once, and writes them.
+struct ThumbnailJob: Sendable {
+    /// Above this quality the cache's own loss (JPEG at 0.95) might be seen.
+    private static let highestCachedQuality = 0.9
+
+    private let service: ThumbnailService
+    private let desktop: RecordedThumbnails?
+    private let boxes: [ImageResizer]
+    private let parts: PartOptions
+    private let allowsEmbeddedPreview: Bool
+    private let allowsPartial: Bool
+    private let processors: [ImageProcessor]
+    private let format: FormatArgument?
+    private let quality: Double
+    private let isProgressive: Bool
+    private let keepsMetadata: Bool
+
+    init(_ command: ThumbnailCommand, _ service: ThumbnailService) throws {
+        self.service = service
+        desktop = service.configuration.shared as? RecordedThumbnails
+        boxes = try command.geometry.resizers(gravity: command.gravity.gravity)
+        parts = command.parts
+        allowsEmbeddedPreview = command.embeddedPreview
+        allowsPartial = command.allowPartial
+        var processors: [ImageProcessor] = []
+        if let color = command.background?.color { processors.append(.background(color)) }
+        if let radius = command.round { processors.append(.roundCorners(radius)) }
+        self.processors = processors
+        format = command.format
+        quality = command.quality
+        isProgressive = command.progressive
+        keepsMetadata = command.keepMetadata
+    }
+
+    /// One report for each size.
+    func run(_ item: InputItem, _ targets: [OutputPlan.Target]) async -> [ThumbnailReport] {
+        var report = ThumbnailReport(item)
+        let start = ContinuousClock.now
+        var requests: [ThumbnailRequest] = []
+        do {
+            var options = parts.options(page: item.page)
+            options.allowsEmbeddedPreview = allowsEmbeddedPreview
+            options.allowsPartial = allowsPartial
+            let wanted = options
+            let (source, kind) = try await BlockingExecutor.shared.run { Result { try item.source(wanted) } }.get()
+            try await describe(item, kind, wanted, &report)
+            requests = boxes.map { box in
+                let request = ThumbnailRequest(
+                    source, size: box.size, mode: box.mode, allowsUpscaling: box.allowsUpscaling)
+                request.executionPriority = .normal
+                request.delivery = .immediate
+                return request
+            }
+        } catch {
+            report.fail(error, after: start)
+            return [report]
+        }
+        var reports: [ThumbnailReport] = []
+        for (request, target) in zip(requests, targets) {
+            request.cacheOptions = mayUseCache(item, target) ? .all : []
+            var next = report
+            next.source = await service.hasDiskCache(for: request) ? .disk : .made
+            reports.append(next)
+        }
+        for request in requests { service.enqueue(request) }
+        for (index, request) in requests.enumerated() {
+            do {
+                let image = try await request.value.processed(by: processors)
+                if desktop?.gave(request) == true { reports[index].source = .desktop }
+                try await write(image, of: item, to: targets[index], &reports[index])
+                reports[index].milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
+            } catch {
+                reports[index].fail(error, after: start)
+            }
+        }
+        return reports
+    }
+
+    /// Looks at the header: pictures that cannot be read are told from it, in its own words.
+    private func describe(
+        _ item: InputItem, _ kind: FileKind?, _ options: ThumbnailSources.Options, _ report: inout ThumbnailReport
+    ) async throws {
+        guard case .input(let input) = item.content else { return }
+        if case .bytes(let bytes, _) = input { report.inputBytes = bytes.count }
+        switch kind {
+        case .image?:
+            let info = try await ImageDecoder().info(of: input)
+            report.inputSize = info.size
+            if info.frameCount > 1 { report.page = options.page }
+        case .pdf?: report.page = options.page
+        case .media?:
+            if case .second(let second) = options.moment { report.time = second }
+        case nil: break
+        }
+    }
+
+    /// Whether the cache's copy is as good as the picture itself for what is written.
+    private func mayUseCache(_ item: InputItem, _ target: OutputPlan.Target) -> Bool {
+        guard processors.isEmpty, !keepsMetadata, !item.isWebPage else { return false }
+        switch outputFormat(for: target) {
+        case .png, .gif: return false
+        case .jpeg, .webp, .avif, .jxl, .auto: return quality <= Self.highestCachedQuality
+        }
+    }
+
+    private func write(
+        _ image: Image, of item: InputItem, to target: OutputPlan.Target, _ report: inout ThumbnailReport
+    ) async throws {
+        let output: OutputFormat = outputFormat(for: target).outputFormat(quality: quality)
+        let actual = output.imageFormat(for: image)
+        var options = EncodeOptions(isProgressive: isProgressive)
+        if keepsMetadata, case .input(let input) = item.content, try FileKind(of: input)?.isImage == true {
+            options.metadata = try ImageMetadata(reading: ByteSource(input)).sanitizedForUprightPixels()
+        }
+        let encodeOptions = options
+        let bytes = try await BlockingExecutor.shared.run { () throws(ImageError) in
+            try image.encoded(as: output, options: encodeOptions)
+        }
+        switch target {
+        case .standardOutput:
+            try FileHandle.standardOutput.write(contentsOf: Data(bytes))
+            report.output = "-"
+        case .file(let path):
+            try save(bytes, to: path, besides: item)
+            report.output = path
+        case .stem(let stem):
+            let path = "\(stem).\(actual.fileExtension)"
+            try save(bytes, to: path, besides: item)
+            report.output = path
+        }
+        report.format = actual.rawValue
+        report.size = image.size
+        report.bytes = bytes.count
+    }
+
+    /// The format asked for, else the one the output's name asks for, else automatic.
+    private func outputFormat(for target: OutputPlan.Target) -> FormatArgument {
+        if let format { return format }
+        if case .file(let path) = target, let named = FormatArgument(path: path) { return named }
+        return .auto
+    }
+
+    private func save(_ bytes: [UInt8], to path: String, besides item: InputItem) throws {
+        if let source = item.path, OutputPlan.isSameFile(source, path) {
+            throw ImageError.invalidRequest(reason: "the output \(path) is the input")
+        }
+        if !item.folder.isEmpty { try Directory.create(FilePath.parent(of: path), mode: 0o777) }
+        if Self.isEmptyFile(path) {
+            // Made by a file manager that has it open and reads it from there: another file in its place is not seen.
+            let file = try FileHandle(forWritingTo: URL(filePath: path))
+            try file.write(contentsOf: Data(bytes))
+            try file.close()
+        } else {
+            try AtomicFile.write(bytes, to: path)
+        }
+    }
+
+    private static func isEmptyFile(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_size == 0
+    }
+}
+
+extension FileKind {
+    /// Whether it is a picture.
+    var isImage: Bool {
+        if case .image = self { true } else { false }
+    }
+}
