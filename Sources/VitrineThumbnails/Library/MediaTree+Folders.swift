@@ -60,7 +60,8 @@ extension MediaTree {
         // First what is gone, everywhere: what was moved is gone from one place and new at another.
         for (path, listing) in listings { removeMissing(in: path, listing) }
         var agenda = Agenda()
-        for path in listings.keys.sorted() {
+        // One that was replaced by another is listed anew, as that one.
+        for path in listings.keys.sorted() where folders[path] != nil {
             if let listing = listings[path] { add(listing, in: path, &agenda) }
         }
         while let next = agenda.next() { add(folder: next.path, next.identity, &agenda) }
@@ -141,6 +142,7 @@ extension MediaTree {
     }
 
     private mutating func add(folder path: String, _ identity: Identity, _ agenda: inout Agenda) {
+        guard folders[path] == nil, folders[FilePath.parent(of: path)] != nil else { return }
         if let other = places[identity] {
             // A circle, or the same under another name; unless that is where it was before it was moved.
             guard Self.status(other).map(Identity.init) != identity else { return }

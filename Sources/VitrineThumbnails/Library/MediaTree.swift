@@ -95,9 +95,9 @@ struct MediaTree {
 
     mutating func note(file name: String, _ stamp: Stamp, in folder: String) {
         let path = FilePath.join(folder, name)
+        folders[folder]?.files.insert(name)
         let known = files[path]
         guard known?.stamp != stamp else { return }
-        folders[folder]?.files.insert(name)
         var asset: MediaAsset?
         if case .kind(let kind) = MediaAsset.Kind.named(name) {
             asset = MediaAsset(path: path, kind: kind, size: ByteCount(stamp.size), modified: stamp.modified)
