@@ -48,7 +48,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
     /// Where its formats' directories are.
     public let directory: String
 
-    @usableFromInline let original: FormatArea<Value>
+    @usableFromInline package let original: FormatArea<Value>
     @usableFromInline let hits: MemoryHitRecorder?
     let formats: FormatTable<Value>
     let sharedMemory: MemoryCache<MemoryKey, Value>

@@ -22,7 +22,7 @@ extension ThumbnailService {
             return proceed(id)
         }
         turn.enqueue(on: lookups) { [self] in
-            Task(executorPreference: BlockingExecutor.shared) {
+            Task(executorPreference: Self.looking) {
                 await self.lookUp(id)
                 turn.finish()
             }
@@ -79,8 +79,9 @@ extension ThumbnailService {
 
     /// Whether a thumbnail is on disk, without reading it.
     func isOnDisk(_ key: CacheKey) async -> Bool {
-        guard let info = try? await thumbnails.info(forKey: key) else { return false }
-        return !info.isExpired
+        await thumbnails.original.outbox.settle()
+        let disk = thumbnails.original.disk
+        return await Self.looking.run { (try? disk.blocking.contains(key)) ?? false }
     }
 
     /// A thumbnail on disk. One that is damaged was removed, and is made again (R50).

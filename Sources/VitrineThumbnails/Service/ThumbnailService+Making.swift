@@ -21,7 +21,7 @@ extension ThumbnailService {
             fail(id, batch) { .timedOut(source: $0) }
         }
         guard !isMade else { return }
-        BlockingExecutor.shared.submit { [self] in
+        Self.ending.submit { [self] in
             fail(id, batch) { .tooManyStuck(source: $0, count: crew.stuckCount) }
         }
     }
@@ -30,7 +30,7 @@ extension ThumbnailService {
         guard let work = change({ board, _ in board.begin(batch: id) }) else { return batch.turn.finish() }
         guard onMainActor else { return complete(make(servedBySiblings(work))) }
         let results = make(work)
-        BlockingExecutor.shared.submit { [self] in complete(results) }
+        Self.ending.submit { [self] in complete(results) }
     }
 
     /// Ends a batch with an error: its call has not come back, or was not made.

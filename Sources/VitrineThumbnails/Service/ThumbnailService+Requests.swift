@@ -59,7 +59,7 @@ extension ThumbnailService {
                 onFailure { .timedOut(source: $0) }
             }
             guard !isMade else { return }
-            BlockingExecutor.shared.submit { [self] in
+            Self.ending.submit { [self] in
                 turn.finish()
                 onFailure { .tooManyStuck(source: $0, count: crew.stuckCount) }
             }

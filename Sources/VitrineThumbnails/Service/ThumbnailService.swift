@@ -45,6 +45,11 @@ public final class ThumbnailService: Sendable {
         var statistics = ThumbnailStatistics()
     }
 
+    /// The threads that look at the caches. Not the shared ones, on which callers may wait for what is done here.
+    static let looking = BlockingExecutor(threads: max(2, ProcessorCount.active), name: "vitrine-look")
+    /// The threads that end requests where no other may block.
+    static let ending = BlockingExecutor(threads: 2, name: "vitrine-end")
+
     let state = Locked(State())
     let siblings = SiblingIndex()
     let crew: Crew
@@ -71,7 +76,7 @@ public final class ThumbnailService: Sendable {
             grace: configuration.grace)
         making = WorkQueue(
             limit: configuration.concurrency, reserved: configuration.concurrency > 1 ? [.low: 1] : [:])
-        lookups = WorkQueue(limit: BlockingExecutor.shared.threads)
+        lookups = WorkQueue(limit: Self.looking.threads)
         identifying = WorkQueue(limit: 4)
         placing = WorkQueue(limit: 2)
     }
@@ -164,6 +169,7 @@ extension ThumbnailService.Configuration {
         cache.memoryCapacity = memoryCapacity
         cache.diskCapacity = diskCapacity
         cache.memoryPressure = memoryPressure
+        cache.executor = ThumbnailService.looking
         cache.levels = []
         if usesMemoryCache { cache.levels.formUnion(.memory) }
         if usesDiskCache { cache.levels.formUnion(.disk) }
