@@ -16,6 +16,7 @@ let package = Package(
         .library(name: "VitrineCache", targets: ["VitrineCache"]),
         .library(name: "VitrineImaging", targets: ["VitrineImaging"]),
         .library(name: "VitrineThumbnails", targets: ["VitrineThumbnails"]),
+        .library(name: "VitrineStores", targets: ["VitrineStores"]),
         .executable(name: "vitrine", targets: ["VitrineCommand"]),
         .executable(name: "vitrine-worker", targets: ["VitrineWorker"]),
         .executable(name: "vitrine-pdf", targets: ["VitrinePDF"]),
@@ -38,13 +39,14 @@ let package = Package(
     targets: [
         .target(
             name: "Vitrine",
-            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineThumbnails"],
+            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineThumbnails", "VitrineStores"],
             swiftSettings: swift),
         .target(
             name: "VitrineCore",
             dependencies: [
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "DequeModule", package: "swift-collections"),
+                "CFileSystem",
             ],
             swiftSettings: swift
         ),
@@ -69,6 +71,9 @@ let package = Package(
         .target(
             name: "VitrineThumbnails",
             dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "DocumentWire"], swiftSettings: swift),
+        .target(
+            name: "VitrineStores", dependencies: ["VitrineCore", "VitrineImaging", "VitrineThumbnails", "CFileSystem"],
+            swiftSettings: swift),
         // What the clients in VitrineThumbnails and the helpers for documents say to each other.
         .target(name: "DocumentWire", dependencies: ["VitrineImaging"], swiftSettings: swift),
         .executableTarget(
@@ -105,6 +110,7 @@ let package = Package(
             name: "CFFmpeg", dependencies: ["SystemFFmpeg"], cSettings: c,
             linkerSettings: [.linkedLibrary("avcodec"), .linkedLibrary("swscale"), .linkedLibrary("avutil")]),
         .target(name: "CSandbox", cSettings: c),
+        .target(name: "CFileSystem", cSettings: c),
         .target(name: "CSQLite", dependencies: ["SystemSQLite"], cSettings: c),
         .systemLibrary(
             name: "SystemSQLite", path: "Sources/SystemLibraries/SQLite", pkgConfig: "sqlite3",
@@ -156,6 +162,12 @@ let package = Package(
             name: "VitrineThumbnailsTests",
             dependencies: ["VitrineThumbnails", "VitrinePDF", "VitrineVideo", "DocumentWire", "TestSupport"],
             resources: [.copy("Fixtures")], swiftSettings: swift),
+        .executableTarget(
+            name: "StoreChild", dependencies: ["VitrineStores", "TestSupport"], path: "Tests/StoreChild",
+            swiftSettings: swift),
+        .testTarget(
+            name: "VitrineStoresTests", dependencies: ["VitrineStores", "TestSupport", "StoreChild"],
+            swiftSettings: swift),
         .testTarget(
             name: "VitrineCommandTests",
             dependencies: [

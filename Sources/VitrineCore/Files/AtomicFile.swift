@@ -99,7 +99,7 @@ public enum AtomicFile {
 
     /// Begins the name of every temporary file. No ``FileName/escaped(_:)`` name has `%` before anything but two
     /// hexadecimal digits, so a key can never be taken for one.
-    static let temporaryPrefix = ".%tmp-"
+    package static let temporaryPrefix = ".%tmp-"
 
     /// Removes the temporary files that crashed writers left in a directory (not below it).
     ///

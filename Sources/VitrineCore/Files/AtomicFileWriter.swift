@@ -1,3 +1,5 @@
+import CFileSystem
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -24,11 +26,24 @@ public final class AtomicFileWriter {
     /// Makes the temporary file.
     ///
     /// - Parameters: As of ``AtomicFile/write(_:to:options:permissions:cancellation:)``.
-    public init(path: String, options: AtomicFile.Options = [], permissions: UInt32? = nil) throws(FileError) {
-        let target = options.contains(.doNotReplace) ? path : try SymbolicLink.target(of: path)
+    public convenience init(
+        path: String, options: AtomicFile.Options = [], permissions: UInt32? = nil
+    ) throws(FileError) {
+        try self.init(path: path, options: options, permissions: permissions, followsLinks: true)
+    }
+
+    /// Makes the temporary file.
+    ///
+    /// - Parameter followsLinks: Whether a symbolic link at the path stays, and what it points to is replaced.
+    package init(
+        path: String, options: AtomicFile.Options, permissions: UInt32? = nil, followsLinks: Bool
+    ) throws(FileError) {
+        let replaces = !options.contains(.doNotReplace)
+        let target = replaces && followsLinks ? try SymbolicLink.target(of: path) : path
         var replaced = stat()
-        let replaces = !options.contains(.doNotReplace) && stat(target, &replaced) == 0
-        if replaces, replaced.st_mode & S_IFMT == S_IFDIR {
+        let isThere = replaces && (followsLinks ? stat(target, &replaced) : lstat(target, &replaced)) == 0
+        let isLink = isThere && replaced.st_mode & S_IFMT == S_IFLNK
+        if isThere, replaced.st_mode & S_IFMT == S_IFDIR {
             throw .system(operation: "rename", path: target, code: EISDIR)
         }
         self.path = target
@@ -45,7 +60,7 @@ public final class AtomicFileWriter {
         }
         // Held until the descriptor closes; see removeStaleTemporaries.
         flock(file.number, LOCK_EX | LOCK_NB)
-        if replaces { try takeOver(replaced) }
+        if isThere, !isLink { try takeOver(replaced) }
         if let permissions, fchmod(file.number, mode_t(truncatingIfNeeded: permissions & 0o7777)) != 0 {
             throw FileError(operation: "fchmod", path: target, code: errno)
         }
@@ -77,22 +92,65 @@ public final class AtomicFileWriter {
         try result.get()
     }
 
+    /// Appends the bytes of a file, which share its blocks if nothing was written yet and the file system can do that.
+    ///
+    /// - Throws: ``FileError/untrusted(path:reason:)`` if it is no regular file, and others.
+    package func append(contentsOf path: String, cancellation: CancellationToken? = nil) throws(FileError) {
+        let source = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
+        let status = try source.status()
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .untrusted(path: path, reason: "it is no regular file") }
+        if count == 0, cfilesystem_clone(source.number, file.number) == 0 {
+            count = Int(try file.status().st_size)
+            return
+        }
+        let size = 1 << 18
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+        defer { buffer.deallocate() }
+        while true {
+            if let cancellation, cancellation.isCancelled { throw .cancelled(path: self.path) }
+            let read = try source.read(into: buffer)
+            if read == 0 { return }
+            try write(UnsafeRawBufferPointer(rebasing: buffer[..<read]))
+        }
+    }
+
     /// Makes the file appear at its path. On any failure the path is as it was and the temporary file is removed.
     public func commit() throws(FileError) {
         precondition(isOpen, "An AtomicFileWriter commits once.")
         defer { discard() }
-        if options.contains(.durable) { try file.synchronize() }
+        if options.contains(.durable) { try synchronize() }
+        try place()
+        if options.contains(.durable) {
+            try FileDescriptor(opening: FilePath.parent(of: path), flags: O_RDONLY | O_DIRECTORY).synchronize()
+        }
+    }
+
+    // MARK: Steps of a commit, for those who commit several files together
+
+    /// Gives the file a time of change instead of the time at which it was written.
+    package func setModified(_ time: Duration) throws(FileError) {
+        let (seconds, attoseconds) = time.components
+        let moment = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+        guard [moment, moment].withUnsafeBufferPointer({ futimens(file.number, $0.baseAddress) }) == 0 else {
+            throw FileError(operation: "futimens", path: path, code: errno)
+        }
+    }
+
+    /// Returns when the bytes are on the medium; the path is as it was.
+    package func synchronize() throws(FileError) { try file.synchronize() }
+
+    /// Makes the file appear at its path; whether that outlives a power cut is not known until the directory has been
+    /// synchronized.
+    package func place() throws(FileError) {
         if options.contains(.doNotReplace) {
             // Fails if there is anything at the path, in one step. The temporary name goes with discard().
             guard link(temporary, path) == 0 else { throw FileError(operation: "link", path: path, code: errno) }
+            discard()
         } else {
             guard rename(temporary, path) == 0 else {
                 throw FileError(operation: "rename", path: path, code: errno)
             }
             isOpen = false
-        }
-        if options.contains(.durable) {
-            try FileDescriptor(opening: FilePath.parent(of: path), flags: O_RDONLY | O_DIRECTORY).synchronize()
         }
     }
 

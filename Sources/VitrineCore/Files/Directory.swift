@@ -42,6 +42,22 @@ package enum Directory {
 
     /// The names in a directory but `.` and `..`, in no order.
     package static func names(in path: String) throws(FileError) -> [String] {
+        try names(in: path) { _, _ in true }
+    }
+
+    /// The names of the regular files in a directory, in no order. Symbolic links are not followed.
+    package static func names(ofFilesIn path: String) throws(FileError) -> [String] {
+        try names(in: path) { type, name in
+            if type != DT_UNKNOWN { return type == DT_REG }
+            // Some file systems do not tell.
+            var status = stat()
+            return lstat(FilePath.join(path, name()), &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        }
+    }
+
+    private static func names(
+        in path: String, where isWanted: (_ type: Int, _ name: () -> String) -> Bool
+    ) throws(FileError) -> [String] {
         guard let directory = opendir(path) else { throw FileError(operation: "opendir", path: path, code: errno) }
         defer { closedir(directory) }
         var names: [String] = []
@@ -49,7 +65,7 @@ package enum Directory {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            if name != ".", name != ".." { names.append(name) }
+            if name != ".", name != "..", isWanted(Int(entry.pointee.d_type), { name }) { names.append(name) }
         }
         return names
     }

@@ -25,6 +25,8 @@ public enum DirectoryListing {
         public let modified: Duration
         /// Whether it is a directory. Symbolic links are not followed.
         public let isDirectory: Bool
+        /// Whether it is a file with contents of its own: neither a directory nor a link, a socket and the like.
+        public let isRegularFile: Bool
     }
 
     /// What to sort by. Items that are equal in it follow by name, in the order of its bytes.
@@ -72,6 +74,6 @@ public enum DirectoryListing {
         return Item(
             name: name, size: ByteCount(Int(status.st_size)),
             modified: .seconds(Int64(changed.tv_sec)) + .nanoseconds(Int64(changed.tv_nsec)),
-            isDirectory: status.st_mode & S_IFMT == S_IFDIR)
+            isDirectory: status.st_mode & S_IFMT == S_IFDIR, isRegularFile: status.st_mode & S_IFMT == S_IFREG)
     }
 }

@@ -7,12 +7,14 @@ import Darwin
 #endif
 
 /// An open file, closed when it goes. The few calls this module needs, with interruptions and short counts handled.
-struct FileDescriptor: ~Copyable {
-    let number: Int32
-    let path: String
+package struct FileDescriptor: ~Copyable {
+    /// What the system knows it by.
+    package let number: Int32
+    /// What it was opened as.
+    package let path: String
 
     /// Opens a file; never passed on to child processes.
-    init(opening path: String, flags: Int32, mode: UInt32 = 0o666) throws(FileError) {
+    package init(opening path: String, flags: Int32, mode: UInt32 = 0o666) throws(FileError) {
         var number: Int32
         repeat {
             number = open(path, flags | O_CLOEXEC, mode_t(truncatingIfNeeded: mode))
@@ -27,7 +29,7 @@ struct FileDescriptor: ~Copyable {
     }
 
     /// Writes all of the bytes.
-    func write(_ bytes: UnsafeRawBufferPointer) throws(FileError) {
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(FileError) {
         guard let base = bytes.baseAddress else { return }
         var offset = 0
         while offset < bytes.count {
@@ -41,7 +43,7 @@ struct FileDescriptor: ~Copyable {
     }
 
     /// Reads up to the buffer's size; 0 at the end.
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws(FileError) -> Int {
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(FileError) -> Int {
         while true {
             let count = systemRead(number, buffer.baseAddress, buffer.count)
             if count >= 0 { return count }
@@ -49,14 +51,15 @@ struct FileDescriptor: ~Copyable {
         }
     }
 
-    func status() throws(FileError) -> stat {
+    /// What the system knows about it.
+    package func status() throws(FileError) -> stat {
         var status = stat()
         guard fstat(number, &status) == 0 else { throw FileError(operation: "fstat", path: path, code: errno) }
         return status
     }
 
     /// Returns when the bytes are on the medium.
-    func synchronize() throws(FileError) {
+    package func synchronize() throws(FileError) {
         #if canImport(Darwin)
         // fsync only reaches the drive's cache there (fsync(2)); not every file system knows the full form.
         if fcntl(number, F_FULLFSYNC) == 0 { return }

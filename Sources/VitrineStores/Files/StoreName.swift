@@ -1,0 +1,25 @@
+import VitrineCore
+
+/// Says which names things in a store may have: one component of a path, in any Unicode.
+enum StoreName {
+    /// - Parameters:
+    ///   - name: Taken as it is: names that differ only in how Unicode composes their characters are two names, as
+    ///     they are to the file system.
+    ///   - reserved: What the store itself needs.
+    static func check(_ name: String, reserved: String? = nil) throws(StoreError) {
+        if let reason = fault(name, reserved) { throw .invalidName(name, reason: reason) }
+    }
+
+    private static func fault(_ name: String, _ reserved: String?) -> String? {
+        if name.isEmpty { return "it is empty" }
+        if name == "." || name == ".." { return "it means a directory" }
+        if name.utf8.contains(UInt8(ascii: "/")) { return "it has a slash" }
+        if name.utf8.contains(0) { return "it has a zero byte" }
+        if name.utf8.count > FileName.maximumLength {
+            return "it has \(name.utf8.count) bytes, more than \(FileName.maximumLength)"
+        }
+        if name.hasPrefix(AtomicFile.temporaryPrefix) { return "files being written have such names" }
+        if let reserved, name.utf8.elementsEqual(reserved.utf8) { return "the store keeps something else under it" }
+        return nil
+    }
+}
