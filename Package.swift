@@ -79,7 +79,7 @@ let package = Package(
         .executableTarget(
             name: "VitrineCommand",
             dependencies: [
-                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineThumbnails",
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineThumbnails", "VitrineStores",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swift

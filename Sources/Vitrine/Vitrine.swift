@@ -1,4 +1,5 @@
 @_exported import VitrineCache
 @_exported import VitrineCore
 @_exported import VitrineImaging
+@_exported import VitrineStores
 @_exported import VitrineThumbnails

@@ -1,31 +1,37 @@
 import Foundation
-import VitrineCore
+internal import VitrineCore
 
-/// A running `CacheChild`, with its standard output and, if asked for, a standard input to close.
-final class ChildProcess {
+/// A running program of this package, with its standard output and, if asked for, a standard input to close.
+package final class ChildProcess {
     /// How a child ended.
-    enum End: Equatable { case exit(Int32), signal(Int32) }
+    package enum End: Equatable { case exit(Int32), signal(Int32) }
 
-    static let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-        .deletingLastPathComponent().appending(path: "CacheChild").path
+    /// Where a program of this package is: beside the tests.
+    package static func path(of executable: String) -> String {
+        URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+            .appending(path: executable).path
+    }
 
     /// One child at a time gets its pipes: another must not inherit them before they are marked.
     private static let spawning = Locked(())
 
-    let identifier: pid_t
+    package let identifier: pid_t
     private let output: Int32
     private var input: Int32?
     private var pending: [UInt8] = []
     private var end: End?
 
-    /// Starts `CacheChild` with arguments.
+    /// Starts a program with arguments.
     ///
     /// - Parameters:
+    ///   - executable: Its name.
     ///   - wrapper: Words before the executable's path: a command that ends in executing what follows.
     ///   - holdsInput: Whether standard input stays open until ``closeInput()``; else it is empty.
-    init(_ arguments: [String], wrapper: [String] = [], holdsInput: Bool = false) throws {
+    package init(
+        executable: String, _ arguments: [String], wrapper: [String] = [], holdsInput: Bool = false
+    ) throws {
         let (child, out, into) = try Self.spawning.withLock { _ in
-            try Self.spawn(wrapper + [Self.executable] + arguments)
+            try Self.spawn(wrapper + [Self.path(of: executable)] + arguments)
         }
         (identifier, output, input) = (child, out, into)
         if !holdsInput { closeInput() }
@@ -56,28 +62,30 @@ final class ChildProcess {
         close(output)
     }
 
-    func closeInput() {
+    /// Ends the child's standard input.
+    package func closeInput() {
         if let input { close(input) }
         input = nil
     }
 
     /// Ends the child where it stands, as `kill -9` does.
-    func kill() {
+    package func kill() {
         if end == nil { Foundation.kill(identifier, SIGKILL) }
     }
 
     /// Halts the child, and returns when it stands.
-    func stop() {
+    package func stop() {
         var status: Int32 = 0
         Foundation.kill(identifier, SIGSTOP)
         while waitpid(identifier, &status, WUNTRACED) < 0, errno == EINTR {}
     }
 
     /// Lets a halted child go on.
-    func resume() { Foundation.kill(identifier, SIGCONT) }
+    package func resume() { Foundation.kill(identifier, SIGCONT) }
 
+    /// Returns when the child has ended.
     @discardableResult
-    func wait() -> End {
+    package func wait() -> End {
         if let end { return end }
         var status: Int32 = 0
         while waitpid(identifier, &status, 0) < 0, errno == EINTR {}
@@ -88,7 +96,7 @@ final class ChildProcess {
     }
 
     /// The next line of output, waiting for it; nil after the last. A line without an end does not count.
-    func line() -> String? {
+    package func line() -> String? {
         while true {
             if let newline = pending.firstIndex(of: 0x0A) {
                 defer { pending.removeSubrange(...newline) }
@@ -103,7 +111,7 @@ final class ChildProcess {
     }
 
     /// All lines up to the end of the output, as name and value.
-    func findings() -> Findings {
+    package func findings() -> Findings {
         var findings = Findings()
         while let line = line() { findings.add(line) }
         return findings
@@ -118,20 +126,22 @@ final class ChildProcess {
 }
 
 /// What a child reported: `name value` a line.
-struct Findings: CustomStringConvertible {
-    private(set) var lines: [(name: String, value: String)] = []
+package struct Findings: CustomStringConvertible {
+    package private(set) var lines: [(name: String, value: String)] = []
 
-    mutating func add(_ line: String) {
+    package init() {}
+
+    package mutating func add(_ line: String) {
         let words = line.split(separator: " ", maxSplits: 1)
         guard let name = words.first else { return }
         lines.append((String(name), words.count > 1 ? String(words[1]) : ""))
     }
 
     /// The last value reported under a name.
-    subscript(name: String) -> String? { lines.last { $0.name == name }?.value }
+    package subscript(name: String) -> String? { lines.last { $0.name == name }?.value }
 
     /// The last value as a number; -1 if there is none.
-    func number(_ name: String) -> Int { self[name].flatMap { Int($0) } ?? -1 }
+    package func number(_ name: String) -> Int { self[name].flatMap { Int($0) } ?? -1 }
 
-    var description: String { lines.suffix(40).map { "\($0.name) \($0.value)" }.joined(separator: "; ") }
+    package var description: String { lines.suffix(40).map { "\($0.name) \($0.value)" }.joined(separator: "; ") }
 }
