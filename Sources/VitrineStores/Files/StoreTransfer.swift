@@ -66,12 +66,15 @@ extension FileStore {
         let progress = Locked<(names: [String], done: Int)?>(nil)
         return AsyncThrowingStream {
             try await executor.run { () throws(StoreError) in
-                let (names, done) = try progress.withLock { $0 } ?? (names(), 0)
-                guard done < names.count else { return nil }
+                var state = (names: [String](), done: 0)
+                if let known = progress.withLock({ $0 }) { state = known } else { state.names = try names() }
+                guard state.done < state.names.count else { return nil }
+                let name = state.names[state.done]
                 var failure: StoreError?
-                do throws(StoreError) { try body(names[done]) } catch { failure = error }
-                progress.withLock { $0 = (names, done + 1) }
-                return StoreTransfer(name: names[done], done: done + 1, total: names.count, failure: failure)
+                do throws(StoreError) { try body(name) } catch { failure = error }
+                state.done += 1
+                progress.withLock { $0 = state }
+                return StoreTransfer(name: name, done: state.done, total: state.names.count, failure: failure)
             }
         }
     }
