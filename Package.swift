@@ -15,6 +15,7 @@ let package = Package(
         .library(name: "VitrineDatabase", targets: ["VitrineDatabase"]),
         .library(name: "VitrineCache", targets: ["VitrineCache"]),
         .library(name: "VitrineImaging", targets: ["VitrineImaging"]),
+        .library(name: "VitrineNetwork", targets: ["VitrineNetwork"]),
         .library(name: "VitrineThumbnails", targets: ["VitrineThumbnails"]),
         .library(name: "VitrineStores", targets: ["VitrineStores"]),
         .executable(name: "vitrine", targets: ["VitrineCommand"]),
@@ -39,7 +40,9 @@ let package = Package(
     targets: [
         .target(
             name: "Vitrine",
-            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineThumbnails", "VitrineStores"],
+            dependencies: [
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineThumbnails", "VitrineStores",
+            ],
             swiftSettings: swift),
         .target(
             name: "VitrineCore",
@@ -65,6 +68,14 @@ let package = Package(
                 .target(name: "CPNG", condition: .when(traits: ["LibPNG"])),
                 .target(name: "CWebP", condition: .when(traits: ["LibWebP"])),
                 .target(name: "CAVIF", condition: .when(traits: ["LibAVIF"])),
+            ],
+            swiftSettings: swift
+        ),
+        .target(
+            name: "VitrineNetwork",
+            dependencies: [
+                "VitrineCore", .target(name: "CCurl", condition: .when(platforms: [.linux])),
+                .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: swift
         ),
@@ -112,9 +123,13 @@ let package = Package(
         .target(name: "CSandbox", cSettings: c),
         .target(name: "CFileSystem", cSettings: c),
         .target(name: "CSQLite", dependencies: ["SystemSQLite"], cSettings: c),
+        .target(name: "CCurl", dependencies: ["SystemCurl"], cSettings: c),
         .systemLibrary(
             name: "SystemSQLite", path: "Sources/SystemLibraries/SQLite", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+        .systemLibrary(
+            name: "SystemCurl", path: "Sources/SystemLibraries/Curl", pkgConfig: "libcurl",
+            providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(
             name: "SystemJPEG", path: "Sources/SystemLibraries/JPEG", pkgConfig: "libjpeg",
             providers: [.apt(["libjpeg62-turbo-dev"]), .brew(["jpeg-turbo"])]),
@@ -158,6 +173,8 @@ let package = Package(
             name: "VitrineImagingTests",
             dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],
             resources: [.copy("Fixtures")], swiftSettings: swift),
+        .testTarget(
+            name: "VitrineNetworkTests", dependencies: ["VitrineNetwork", "TestSupport"], swiftSettings: swift),
         .testTarget(
             name: "VitrineThumbnailsTests",
             dependencies: ["VitrineThumbnails", "VitrinePDF", "VitrineVideo", "DocumentWire", "TestSupport"],

@@ -8,9 +8,9 @@ import Darwin
 
 /// An open file, closed when it goes. The few calls this module needs, with interruptions and short counts handled.
 package struct FileDescriptor: ~Copyable {
-    /// What the system knows it by.
+    /// The system's number for it.
     package let number: Int32
-    /// What it was opened as.
+    /// What was opened.
     package let path: String
 
     /// Opens a file; never passed on to child processes.
@@ -51,7 +51,7 @@ package struct FileDescriptor: ~Copyable {
         }
     }
 
-    /// What the system knows about it.
+    /// What the system knows of it.
     package func status() throws(FileError) -> stat {
         var status = stat()
         guard fstat(number, &status) == 0 else { throw FileError(operation: "fstat", path: path, code: errno) }

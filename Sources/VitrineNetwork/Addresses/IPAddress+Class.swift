@@ -1,0 +1,113 @@
+extension IPAddress {
+    /// What an address is for.
+    public enum Class: Sendable, Hashable {
+        /// A host anywhere.
+        case `public`
+        /// This machine.
+        case loopback
+        /// No host: "this network", "unspecified".
+        case unspecified
+        /// The same cable or the same radio.
+        case linkLocal
+        /// A network that is not connected to others, or behind a translator.
+        case `private`
+        /// Between a provider and its customers.
+        case carrierGrade
+        /// Many hosts.
+        case multicast
+        /// All hosts of a network.
+        case broadcast
+        /// Not for hosts: examples, measurements, protocols, the future.
+        case reserved
+    }
+
+    /// What the address is for, by the registries of special-purpose addresses (RFC 6890 and its successors).
+    ///
+    /// An IPv6 address that stands for an IPv4 address is in that one's class, whichever way it is written: whoever
+    /// translates it connects there.
+    public var `class`: Class {
+        if let embedded = embeddedIPv4.first(where: { $0.class != .public }) { return embedded.class }
+        return Self.special.first { $0.range.contains(self) }?.class ?? .public
+    }
+
+    /// The IPv4 addresses an IPv6 address stands for in one of the ways to write that.
+    public var embeddedIPv4: [IPAddress] {
+        guard case .v6(let value) = self else { return [] }
+        let low = UInt32(truncatingIfNeeded: value)
+        func bits(_ shift: UInt128) -> IPAddress { .v4(UInt32(truncatingIfNeeded: value >> shift)) }
+        // IPv4-mapped ::ffff:0:0/96 (RFC 4291, 2.5.5.2), IPv4-translated ::ffff:0:0:0/96 (RFC 2765),
+        // IPv4-compatible ::/96 (RFC 4291, 2.5.5.1); :: and ::1 are themselves.
+        if value >> 32 == 0xFFFF || value >> 32 == 0xFFFF_0000 { return [.v4(low)] }
+        if value >> 32 == 0 { return low > 1 ? [.v4(low)] : [] }
+        // NAT64 64:ff9b::/96 (RFC 6052), and 64:ff9b:1::/48 for a provider's own (RFC 8215), where the address may
+        // stand at any of the places of RFC 6052, 2.2.
+        if value >> 32 == 0x0064_FF9B_0000_0000_0000_0000 { return [.v4(low)] }
+        if value >> 80 == 0x0064_FF9B_0001 { return [.v4(low), nat64(value, 48), nat64(value, 56), nat64(value, 64)] }
+        // 6to4 2002::/16 (RFC 3056).
+        if value >> 112 == 0x2002 { return [bits(80)] }
+        // Teredo 2001::/32 (RFC 4380): the server's address, and the client's with its bits inverted.
+        if value >> 96 == 0x2001_0000 { return [bits(64), .v4(~low)] }
+        // ISATAP (RFC 5214, 6.1): the interface identifier is 0000:5efe or 0200:5efe and the address.
+        let identifier = UInt32(truncatingIfNeeded: value >> 32)
+        if identifier == 0x0000_5EFE || identifier == 0x0200_5EFE { return [.v4(low)] }
+        return []
+    }
+
+    /// The address behind a prefix of so many bits; bits 64 to 71 are left out (RFC 6052, 2.2).
+    private func nat64(_ value: UInt128, _ prefix: UInt128) -> IPAddress {
+        let before = value >> 64 & 0xFFFF_FFFF_FFFF_FFFF, after = value & 0x00FF_FFFF_FFFF_FFFF
+        // 120 bits without the octet between.
+        let joined = before << 56 | after
+        return .v4(UInt32(truncatingIfNeeded: joined >> (120 - prefix - 32)))
+    }
+
+    private static let special: [(range: AddressRange, class: Class)] = [
+        // RFC 791, 3.2: this network.
+        (v4(0, 0, 0, 0, 8), .unspecified),
+        // RFC 1918.
+        (v4(10, 0, 0, 0, 8), .private), (v4(172, 16, 0, 0, 12), .private), (v4(192, 168, 0, 0, 16), .private),
+        // RFC 6598.
+        (v4(100, 64, 0, 0, 10), .carrierGrade),
+        // RFC 1122, 3.2.1.3.
+        (v4(127, 0, 0, 0, 8), .loopback),
+        // RFC 3927; 169.254.169.254 tells machines of clouds their secrets.
+        (v4(169, 254, 0, 0, 16), .linkLocal),
+        // RFC 6890, 2.1: protocol assignments.
+        (v4(192, 0, 0, 0, 24), .reserved),
+        // RFC 5737: examples.
+        (v4(192, 0, 2, 0, 24), .reserved), (v4(198, 51, 100, 0, 24), .reserved), (v4(203, 0, 113, 0, 24), .reserved),
+        // RFC 7526: the way to 6to4, which is no more.
+        (v4(192, 88, 99, 0, 24), .reserved),
+        // RFC 2544: measurements.
+        (v4(198, 18, 0, 0, 15), .reserved),
+        // RFC 5771.
+        (v4(224, 0, 0, 0, 4), .multicast),
+        // RFC 919.
+        (v4(255, 255, 255, 255, 32), .broadcast),
+        // RFC 1112, 4.
+        (v4(240, 0, 0, 0, 4), .reserved),
+        // RFC 4291.
+        (v6(0, 128), .unspecified), (v6(1, 128), .loopback), (v6(0xFE80 << 112, 10), .linkLocal),
+        (v6(0xFF00 << 112, 8), .multicast),
+        // RFC 3879: site-local, which some still use.
+        (v6(0xFEC0 << 112, 10), .private),
+        // RFC 4193.
+        (v6(0xFC00 << 112, 7), .private),
+        // RFC 6666: addresses that swallow everything.
+        (v6(0x0100 << 112, 64), .reserved),
+        // RFC 2928: protocol assignments, with Teredo, benchmarks (RFC 5180) and ORCHID (RFC 7343).
+        (v6(0x2001 << 112, 23), .reserved),
+        // RFC 3849 and RFC 9637: examples.
+        (v6(0x2001_0DB8 << 96, 32), .reserved), (v6(0x3FFF << 112, 20), .reserved),
+        // RFC 9602: segment routing.
+        (v6(0x5F00 << 112, 16), .reserved),
+        // RFC 8215: translators of providers.
+        (v6(0x0064_FF9B_0001 << 80, 48), .private),
+    ]
+
+    private static func v4(_ a: UInt32, _ b: UInt32, _ c: UInt32, _ d: UInt32, _ prefix: Int) -> AddressRange {
+        AddressRange(.v4(a << 24 | b << 16 | c << 8 | d), prefix)
+    }
+
+    private static func v6(_ value: UInt128, _ prefix: Int) -> AddressRange { AddressRange(.v6(value), prefix) }
+}

@@ -1,0 +1,31 @@
+/// What fields and methods may look like (RFC 9110, sections 5 and 9).
+package enum HTTPSyntax {
+    /// Whether a text is a token (RFC 9110, section 5.6.2): what names of fields and methods are.
+    package static func isToken(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                default: "!#$%&'*+.^`|~".utf8.contains(byte)
+                }
+            }
+    }
+
+    /// Whether a text can be the value of a field: one line, without control characters besides tabs, and without
+    /// white space at its ends (RFC 9110, section 5.5).
+    package static func isFieldValue(_ text: String) -> Bool {
+        let bytes = text.utf8
+        if let first = bytes.first, let last = bytes.last, isBlank(first) || isBlank(last) { return false }
+        return bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
+    }
+
+    package static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    /// Whether sending a request twice does no more than sending it once (RFC 9110, section 9.2.2).
+    package static func isIdempotent(_ method: String) -> Bool {
+        switch method {
+        case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE": true
+        default: false
+        }
+    }
+}

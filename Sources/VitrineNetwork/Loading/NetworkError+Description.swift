@@ -1,0 +1,108 @@
+extension NetworkError {
+    /// What all errors of the network say their domain is, where one is wanted (R15).
+    public static let domain = "vitrine.network"
+
+    /// A number that stays the same in all releases, for logs and for other languages (R15). -400 to -402 are those of
+    /// an earlier library.
+    public var code: Int {
+        switch self {
+        case .contentType: -400
+        case .truncated: -401
+        case .status: -402
+        case .invalidURL: -410
+        case .invalidRequest: -411
+        case .refused: -412
+        case .unsupportedScheme: -413
+        case .handler: -414
+        case .nameNotResolved: -420
+        case .notConnected: -421
+        case .insecure: -422
+        case .timedOut: -423
+        case .invalidResponse: -430
+        case .headerTooLarge: -431
+        case .bodyTooLarge: -432
+        case .tooManyRedirects: -440
+        case .redirectLoop: -441
+        case .file: -450
+        case .cancelled: -460
+        case .unavailable: -461
+        }
+    }
+
+    /// The address concerned, without names and passwords.
+    public var url: String {
+        switch self {
+        case .invalidURL(let url, _), .invalidRequest(let url, _), .refused(let url, _), .unsupportedScheme(let url, _),
+            .handler(let url, _), .nameNotResolved(let url, _), .notConnected(let url, _), .insecure(let url, _),
+            .timedOut(let url, _), .truncated(let url, _, _), .invalidResponse(let url, _), .headerTooLarge(let url),
+            .bodyTooLarge(let url, _), .status(let url, _), .contentType(let url, _), .tooManyRedirects(let url, _),
+            .redirectLoop(let url), .cancelled(let url), .unavailable(let url, _):
+            url
+        case .file(let error): error.path
+        }
+    }
+
+    /// Whether the same request may well succeed later: the server was busy, or the way to it broken.
+    public var isRetryable: Bool {
+        switch self {
+        case .nameNotResolved, .notConnected, .timedOut, .truncated: true
+        case .status(_, let head): RetryPolicy.transientStatuses.contains(head.status)
+        default: false
+        }
+    }
+}
+
+extension NetworkError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .invalidURL(let url, let reason): "\(url) cannot be loaded: \(reason). Correct the address."
+        case .invalidRequest(let url, let reason): "The request for \(url) cannot be sent: \(reason)."
+        case .refused(let url, let violation): "\(url) is not loaded: \(violation)."
+        case .unsupportedScheme(let url, let scheme):
+            "\(url) cannot be loaded: nobody is registered for the scheme \(scheme)."
+        case .handler(let url, let error): "\(url) could not be loaded: \(error)"
+        case .nameNotResolved(let url, let host):
+            "\(url) could not be loaded: there is no address for \(host). Check the name and the connection."
+        case .notConnected(let url, let reason): "\(url) could not be loaded: \(reason)."
+        case .insecure(let url, let reason): "\(url) is not loaded, as its encryption cannot be trusted: \(reason)."
+        case .timedOut(let url, let phase): "\(url) could not be loaded: \(phase.text). Try again later."
+        case .truncated(let url, let received, let reason):
+            "\(url) ended early, after \(received): \(reason)."
+        case .invalidResponse(let url, let reason): "The answer of \(url) breaks the rules of HTTP: \(reason)."
+        case .headerTooLarge(let url): "The answer of \(url) has more header than is accepted."
+        case .bodyTooLarge(let url, let limit): "\(url) is larger than the \(limit) that are accepted."
+        case .status(let url, let head): "\(url) could not be loaded: the server answers \(head.status)."
+        case .contentType(let url, let type): "\(url) is \(type ?? "of no known type"), which is not accepted."
+        case .tooManyRedirects(let url, let limit): "\(url) is redirected more than \(limit) times."
+        case .redirectLoop(let url): "\(url) is redirected in a circle."
+        case .file(let error): error.description
+        case .cancelled(let url): "Loading \(url) was cancelled."
+        case .unavailable(let url, let reason): "\(url) could not be loaded: \(reason)."
+        }
+    }
+}
+
+extension NetworkError.TimeoutPhase {
+    fileprivate var text: String {
+        switch self {
+        case .connect: "connecting took too long"
+        case .idle: "the server fell silent"
+        case .total: "it took longer than allowed"
+        }
+    }
+}
+
+extension PolicyViolation: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .scheme(let scheme): "the scheme \(scheme) is not allowed"
+        case .host(let host): "the host \(host) is not allowed"
+        case .port(let port): "the port \(port) is not allowed"
+        case .userInformation: "names and passwords are not allowed in it"
+        case .address(let address): "the address \(address) is not public"
+        case .redirectToPrivate(let address): "a public address redirects to \(address), which is not"
+        case .redirectToInsecure: "an encrypted address redirects to one that is not"
+        case .addressesUnknown: "it cannot be told which address would be connected to"
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import VitrineCore
+
+/// How far a transfer has come, for any number of followers (R82).
+///
+/// ```swift
+/// let progress = TransferProgress()
+/// async let response = loader.load(request, progress: progress)
+/// for await step in progress { print(step.fraction ?? 0) }
+/// ```
+///
+/// A follower sees the newest state, not every one in between; who begins to follow later sees the state at once, and
+/// who follows after the end sees the end.
+public final class TransferProgress: AsyncSequence, Sendable {
+    /// A state of a transfer.
+    public struct Step: Sendable, Hashable {
+        /// Bytes of body handed on so far.
+        public var received = 0
+        /// How many there will be; nil as long as it is not known.
+        public var total: Int?
+        /// How many times the transfer began again.
+        public var retries = 0
+        /// Whether it has ended; and well, with all bytes.
+        public var isFinished = false, isComplete = false
+
+        /// From 0 to 1; nil as long as the total is not known.
+        public var fraction: Double? {
+            if isComplete { return 1 }
+            guard let total, total > 0 else { return nil }
+            return Swift.min(1, Double(received) / Double(total))
+        }
+    }
+
+    private struct State {
+        var step = Step()
+        var version = 0
+        var followers: [Int: CheckedContinuation<Void, Never>] = [:]
+        var nextID = 0
+        var cancelled: Set<Int> = []
+    }
+
+    private let state = Locked(State())
+
+    public init() {}
+
+    /// The state now.
+    public var current: Step { state.withLock { $0.step } }
+
+    /// Changes the state, for loaders. After the end nothing changes any more.
+    public func update(_ change: @Sendable (inout Step) -> Void) {
+        let followers = state.withLock { state in
+            guard !state.step.isFinished else { return [CheckedContinuation<Void, Never>]() }
+            change(&state.step)
+            state.version += 1
+            defer { state.followers = [:] }
+            return Array(state.followers.values)
+        }
+        for follower in followers { follower.resume() }
+    }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(progress: self) }
+
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let progress: TransferProgress
+        private var version = -1
+        private var isAtEnd = false
+
+        fileprivate init(progress: TransferProgress) { self.progress = progress }
+
+        /// The state, once it is another than the last one; nil after the end, and when the task is cancelled.
+        public mutating func next() async -> Step? {
+            guard !isAtEnd else { return nil }
+            while !Task.isCancelled {
+                let (step, version) = progress.state.withLock { ($0.step, $0.version) }
+                if version != self.version {
+                    self.version = version
+                    isAtEnd = step.isFinished
+                    return step
+                }
+                await progress.waitForChange(since: version)
+            }
+            return nil
+        }
+    }
+
+    private func waitForChange(since version: Int) async {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let mustWait = state.withLock { state in
+                    guard state.version == version, state.cancelled.remove(id) == nil else { return false }
+                    state.followers[id] = continuation
+                    return true
+                }
+                if !mustWait { continuation.resume() }
+            }
+        } onCancel: {
+            let follower = state.withLock { state in
+                // The cancellation may come before the wait.
+                if state.followers[id] == nil { state.cancelled.insert(id) }
+                return state.followers.removeValue(forKey: id)
+            }
+            follower?.resume()
+        }
+        state.withLock { _ = $0.cancelled.remove(id) }
+    }
+}
+
+/// A body whose bytes are counted.
+final class CountedBody: BodySource {
+    private let body: any BodySource
+    private let progress: TransferProgress
+
+    init(_ body: any BodySource, _ progress: TransferProgress) {
+        self.body = body
+        self.progress = progress
+    }
+
+    deinit { progress.update { $0.isFinished = true } }
+
+    func next() async throws(NetworkError) -> [UInt8]? { try await next(reusing: []) }
+
+    func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? {
+        do throws(NetworkError) {
+            let chunk = try await body.next(reusing: spare)
+            count(chunk?.count)
+            return chunk
+        } catch {
+            progress.update { $0.isFinished = true }
+            throw error
+        }
+    }
+
+    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
+        // Piece by piece, so that there is something to see.
+        var result: [UInt8] = []
+        while let chunk = try await next() {
+            guard result.count + chunk.count <= limit.bytes else {
+                cancel()
+                throw .bodyTooLarge(url: "", limit: limit)
+            }
+            result += chunk
+        }
+        return result
+    }
+
+    private func count(_ count: Int?) {
+        progress.update { step in
+            if let count {
+                step.received += count
+            } else {
+                step.isFinished = true
+                step.isComplete = true
+            }
+        }
+    }
+
+    func cancel() { body.cancel() }
+}

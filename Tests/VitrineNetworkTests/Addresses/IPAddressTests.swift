@@ -1,0 +1,62 @@
+import Testing
+import VitrineNetwork
+
+struct IPAddressTests {
+    @Test(arguments: ["192.0.2.1", "0.0.0.0", "2001:db8::1", "::", "::ffff:192.0.2.1", "fe80::1"])
+    func writesWhatItReads(_ text: String) {
+        #expect(IPAddress(text)?.description == text)
+    }
+
+    @Test(arguments: ["", "1.2.3", "1.2.3.04", "0x1.2.3.4", "1.2.3.4 ", "::1%lo", "[::1]", "1:2:3:4:5:6:7:8:9", "a"])
+    func refusesOtherNotations(_ text: String) {
+        #expect(IPAddress(text) == nil)
+    }
+
+    @Test(arguments: [
+        ("8.8.8.8", .public), ("100.63.255.255", .public), ("172.32.0.1", .public), ("2606:4700::1111", .public),
+        ("127.0.0.1", .loopback), ("127.255.255.255", .loopback), ("::1", .loopback),
+        ("0.0.0.0", .unspecified), ("0.1.2.3", .unspecified), ("::", .unspecified),
+        ("10.0.0.1", .private), ("172.16.0.1", .private), ("172.31.255.255", .private), ("192.168.1.1", .private),
+        ("fc00::1", .private), ("fdff::1", .private), ("fec0::1", .private),
+        ("100.64.0.1", .carrierGrade), ("100.127.255.255", .carrierGrade),
+        ("169.254.169.254", .linkLocal), ("fe80::1", .linkLocal), ("febf::1", .linkLocal),
+        ("192.0.0.8", .reserved), ("192.0.2.1", .reserved), ("198.51.100.1", .reserved), ("203.0.113.1", .reserved),
+        ("198.18.0.1", .reserved), ("198.19.255.255", .reserved), ("240.0.0.1", .reserved),
+        ("192.88.99.1", .reserved), ("2001:db8::1", .reserved), ("3fff::1", .reserved), ("100::1", .reserved),
+        ("224.0.0.1", .multicast), ("239.255.255.255", .multicast), ("ff02::1", .multicast),
+        ("255.255.255.255", .broadcast),
+    ] as [(String, IPAddress.Class)])
+    func knowsWhatAddressesAreFor(_ text: String, _ expected: IPAddress.Class) throws {
+        #expect(try #require(IPAddress(text)).class == expected)
+    }
+
+    /// 127.0.0.1 and 10.0.0.1 in every way to write an IPv4 address as an IPv6 address.
+    @Test(arguments: [
+        ("::ffff:127.0.0.1", .loopback), ("::ffff:0:127.0.0.1", .loopback), ("::127.0.0.1", .loopback),
+        ("64:ff9b::10.0.0.1", .private), ("64:ff9b:1::10.0.0.1", .private), ("2002:7f00:1::1", .loopback),
+        ("2002:a9fe:a9fe::", .linkLocal), ("2001:0:a00:1::", .private),
+        // The client's address is inverted: 80ff:fffe is 127.0.0.1.
+        ("2001:0:808:808::80ff:fffe", .loopback), ("fe80::5efe:10.0.0.1", .private),
+        ("2606:4700::5efe:10.0.0.1", .private), ("2606:4700::200:5efe:169.254.169.254", .linkLocal),
+    ] as [(String, IPAddress.Class)])
+    func seesThroughEmbeddedAddresses(_ text: String, _ expected: IPAddress.Class) throws {
+        #expect(try #require(IPAddress(text)).class == expected)
+    }
+
+    @Test func publicAddressesStayPublicInsideOthers() throws {
+        for text in ["::ffff:8.8.8.8", "2002:808:808::1", "64:ff9b::8.8.8.8"] {
+            #expect(try #require(IPAddress(text)).class == .public, "\(text)")
+        }
+    }
+
+    @Test func rangesHoldTheirAddresses() throws {
+        let range = try #require(AddressRange("10.1.0.0/16"))
+        #expect(range.contains(.v4(0x0A01_FFFF)))
+        #expect(!range.contains(.v4(0x0A02_0000)))
+        #expect(AddressRange("0.0.0.0/0")?.contains(.v4(.max)) == true)
+        #expect(AddressRange("::1")?.contains(.v6(1)) == true)
+        #expect(AddressRange("10.0.0.0/33") == nil)
+        #expect(AddressRange("10.0.0.0/") == nil)
+        #expect(AddressRange("10/8") == nil)
+    }
+}

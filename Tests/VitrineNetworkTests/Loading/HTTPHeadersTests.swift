@@ -1,0 +1,36 @@
+import Testing
+import VitrineNetwork
+
+struct HTTPHeadersTests {
+    private let headers = HTTPHeaders([
+        .init(name: "Vary", value: "Accept"), .init(name: "ETag", value: "\"a\""),
+        .init(name: "vary", value: "Origin"), .init(name: "VARY", value: "Cookie"),
+    ])
+
+    @Test func findsFieldsInAnyCase() {
+        #expect(headers.first("eTaG") == "\"a\"")
+        #expect(headers.all("Vary") == ["Accept", "Origin", "Cookie"])
+        #expect(headers.combined("vary") == "Accept, Origin, Cookie")
+        #expect(headers.contains("ETAG"))
+        #expect(headers.first("Age") == nil)
+        #expect(headers.combined("Age") == nil)
+    }
+
+    @Test func setReplacesAllFieldsOfTheNameInPlaceOfTheFirst() {
+        var headers = headers
+        headers.set("Vary", "*")
+        #expect(headers.map(\.name) == ["Vary", "ETag"])
+        #expect(headers.all("vary") == ["*"])
+        headers.set("Age", "1")
+        #expect(headers.map(\.name) == ["Vary", "ETag", "Age"])
+    }
+
+    @Test func removesAndAppends() {
+        var headers = headers
+        headers.remove("vary")
+        headers.append("Age", "1")
+        headers.append("age", "2")
+        #expect(headers == ["etag": "\"a\"", "AGE": "1", "age": "2"])
+        #expect(headers != ["etag": "\"A\"", "AGE": "1", "age": "2"])
+    }
+}

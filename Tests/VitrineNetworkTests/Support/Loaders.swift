@@ -1,0 +1,29 @@
+import Foundation
+import TestSupport
+import Testing
+import VitrineNetwork
+
+/// A loader that no environment leads astray.
+func makeLoader(_ change: (inout CurlLoader.Configuration) -> Void = { _ in }) -> CurlLoader {
+    var configuration = CurlLoader.Configuration()
+    configuration.proxy = .none
+    change(&configuration)
+    return CurlLoader(configuration)
+}
+
+/// What loading throws; nil if it does not.
+func failure(_ body: () async throws -> Void) async -> NetworkError? {
+    do { try await body() } catch { return error as? NetworkError }
+    return nil
+}
+
+extension CurlLoader {
+    /// Head and whole body.
+    func whole(_ request: DataRequest) async throws -> (ResponseHead, [UInt8]) {
+        let response = try await load(request)
+        return (response.head, try await response.body.collect())
+    }
+}
+
+/// Bytes that repeat late enough to show what is missing.
+func pattern(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
