@@ -4,6 +4,7 @@ import PackageDescription
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],
+    products: [.executable(name: "vitrine-cache-proxy", targets: ["CacheProxy"])],
     dependencies: [
         .package(name: "Vitrine", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -39,6 +40,23 @@ let package = Package(
                 .product(name: "VitrineImaging", package: "Vitrine"),
                 .product(name: "VitrineThumbnails", package: "Vitrine"),
             ]),
+        .executableTarget(
+            name: "CacheProxy",
+            dependencies: [
+                .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineNetwork", package: "Vitrine"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        .executableTarget(
+            name: "NetworkBenchmark",
+            dependencies: [
+                "CNetworkPeer",
+                .product(name: "VitrineCore", package: "Vitrine"),
+                .product(name: "VitrineNetwork", package: "Vitrine"),
+            ]),
+        .target(name: "CNetworkPeer", dependencies: ["PeerCurl"]),
+        .systemLibrary(
+            name: "PeerCurl", path: "Sources/PeerCurl", pkgConfig: "libcurl",
+            providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(name: "CPeers", dependencies: ["PeerVips", "PeerJPEG"]),
         .systemLibrary(
             name: "PeerVips", path: "Sources/PeerVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),

@@ -1,0 +1,68 @@
+import Foundation
+import Synchronization
+import VitrineCore
+import VitrineNetwork
+
+func makeLoader(connections: Int, ca: String) -> CurlLoader {
+    var configuration = CurlLoader.Configuration()
+    configuration.connectionsPerHost = connections
+    if !ca.isEmpty { configuration.certificateAuthorities = ca }
+    return CurlLoader(configuration)
+}
+
+/// What the tasks of a run share.
+final class Tally: Sendable {
+    let next = Atomic<Int>(0), bytes = Atomic<Int>(0)
+}
+
+func loadSmall(_ arguments: Arguments) async throws {
+    let count = arguments.number(0, default: 1000), concurrency = arguments.number(1, default: 64)
+    let loader = makeLoader(connections: concurrency, ca: arguments.text(2))
+    let tally = Tally(), base = arguments.address
+    try await report("vitrine", count: count) {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<concurrency {
+                group.addTask {
+                    while true {
+                        let number = tally.next.add(1, ordering: .relaxed).oldValue
+                        guard number < count else { return }
+                        guard let url = URL(string: "\(base)/\(number % 1000).jpg") else { return }
+                        let request = DataRequest(url: url)
+                        let response = try await loader.load(request)
+                        let body = try await response.body.collect()
+                        tally.bytes.add(body.count, ordering: .relaxed)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+    precondition(tally.bytes.load(ordering: .relaxed) > 0)
+}
+
+func loadFile(_ arguments: Arguments) async throws {
+    guard let url = URL(string: arguments.address) else { return }
+    let delay = arguments.number(1, default: 0)
+    let loader = makeLoader(connections: 10, ca: arguments.text(2))
+    let descriptor = open(arguments.text(0), O_CREAT | O_WRONLY | O_TRUNC, 0o644)
+    precondition(descriptor >= 0)
+    var total = 0
+    try await report("vitrine", count: 1) {
+        var request = DataRequest(url: url)
+        request.prefersHTTP1 = true
+        request.acceptsCompression = false
+        let response = try await loader.load(request)
+        _ = try await response.body.read { bytes in
+            var offset = 0
+            while offset < bytes.count {
+                let count = write(descriptor, bytes.baseAddress! + offset, bytes.count - offset)
+                precondition(count > 0)
+                offset += count
+            }
+            total += bytes.count
+            if delay > 0 { usleep(UInt32(delay * bytes.count / 1_000_000)) }
+        }
+    }
+    close(descriptor)
+    print("bytes", total)
+}

@@ -1,0 +1,63 @@
+// Measures the network module against a server: see Benchmarks/Scripts/network-benchmark, which starts one.
+import CNetworkPeer
+import Foundation
+import VitrineCore
+import VitrineNetwork
+
+func microseconds(_ clock: clockid_t) -> Double {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return Double(time.tv_sec) * 1e6 + Double(time.tv_nsec) / 1e3
+}
+
+/// Prints what a run took: requests per second, processor time, the most memory.
+func report(_ name: String, count: Int, _ body: () async throws -> Void) async rethrows {
+    let wall = microseconds(CLOCK_MONOTONIC), cpu = microseconds(CLOCK_PROCESS_CPUTIME_ID)
+    try await body()
+    let seconds = (microseconds(CLOCK_MONOTONIC) - wall) / 1e6
+    let used = (microseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) / 1e6
+    let rate = Int(Double(count) / seconds), cost = Int(used * 1e6 / Double(count))
+    let peak = network_peer_peak()
+    print("\(name) requests/s \(rate) seconds \(seconds) cpu \(used) cpu-us/request \(cost) peak-kB \(peak)")
+}
+
+struct Arguments {
+    let mode: String
+    let contender: String
+    let address: String
+    let rest: [String]
+
+    init?(_ arguments: [String]) {
+        guard arguments.count >= 4 else { return nil }
+        mode = arguments[1]
+        contender = arguments[2]
+        address = arguments[3]
+        rest = Array(arguments.dropFirst(4))
+    }
+
+    func number(_ index: Int, default value: Int) -> Int {
+        rest.indices.contains(index) ? Int(rest[index]) ?? value : value
+    }
+    func text(_ index: Int) -> String { rest.indices.contains(index) ? rest[index] : "" }
+}
+
+guard let arguments = Arguments(CommandLine.arguments) else {
+    print("usage: NetworkBenchmark small vitrine|curl BASE [COUNT CONCURRENCY CA-FILE HTTP2]")
+    print("       NetworkBenchmark file vitrine URL PATH [MICROSECONDS-PER-MEGABYTE]")
+    exit(2)
+}
+
+switch (arguments.mode, arguments.contender) {
+case ("small", "curl"):
+    let count = arguments.number(0, default: 1000)
+    var bytes: Int64 = 0
+    await report("curl", count: count) {
+        bytes = network_peer_small(
+            arguments.address, Int32(count), Int32(arguments.number(1, default: 64)), arguments.text(2),
+            Int32(arguments.number(3, default: 0)))
+    }
+    precondition(bytes > 0)
+case ("small", _): try await loadSmall(arguments)
+case ("file", _): try await loadFile(arguments)
+default: exit(2)
+}
