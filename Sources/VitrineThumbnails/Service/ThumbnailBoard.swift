@@ -237,14 +237,22 @@ struct ThumbnailBoard {
             cancellation: batch.cancellation)
     }
 
-    /// Ends a batch.
-    ///
-    /// - Returns: The jobs that it still had.
-    mutating func end(batch id: Int, _ effects: inout Effects) -> [Int] {
-        guard let batch = batches.removeValue(forKey: id) else { return [] }
+    /// Ends a batch, whose jobs have ended.
+    mutating func end(batch id: Int, _ effects: inout Effects) {
+        guard let batch = batches.removeValue(forKey: id) else { return }
         if !batch.isRunning { waiting[batch.identity] = nil }
         effects.released.append(batch)
-        return batch.jobs
+    }
+
+    /// Ends a batch and its jobs.
+    ///
+    /// - Returns: The batch, and who is to be told; nil if it has ended before.
+    mutating func fail(
+        batch id: Int, _ effects: inout Effects
+    ) -> (batch: Batch, subscribers: [any ThumbnailSubscriber])? {
+        guard let batch = batches[id] else { return nil }
+        end(batch: id, &effects)
+        return (batch, batch.jobs.flatMap { end($0, &effects) })
     }
 
     /// Whether nothing is left.

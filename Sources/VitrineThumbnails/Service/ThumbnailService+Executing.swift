@@ -57,13 +57,11 @@ extension ThumbnailService {
         }
         if let plan = plan(for: job), let made = waitFor({ await self.found(plan) }) {
             tell(job, .success(made))
-            return change { _ = $0.end(batch: work.batch, &$1) }
+            return change { $0.end(batch: work.batch, &$1) }
         }
         let timer = Task {
             guard (try? await Task.sleep(for: configuration.timeLimit)) != nil else { return }
-            let jobs = change { $0.end(batch: work.batch, &$1) }
-            work.cancellation.cancel()
-            for job in jobs { tell(job, .failure(.timedOut(source: identity.sourceName))) }
+            fail(work.batch) { .timedOut(source: $0) }
         }
         complete(make(work))
         timer.cancel()

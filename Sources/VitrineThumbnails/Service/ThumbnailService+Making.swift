@@ -18,11 +18,13 @@ extension ThumbnailService {
         ) { [self] in
             run(id, batch, onMainActor: onMainActor)
         } onTimeout: { [self] in
-            fail(id, batch) { .timedOut(source: $0) }
+            fail(id) { .timedOut(source: $0) }
+            batch.turn.finish()
         }
         guard !isMade else { return }
         Self.ending.submit { [self] in
-            fail(id, batch) { .tooManyStuck(source: $0, count: crew.stuckCount) }
+            fail(id) { .tooManyStuck(source: $0, count: crew.stuckCount) }
+            batch.turn.finish()
         }
     }
 
@@ -34,11 +36,13 @@ extension ThumbnailService {
     }
 
     /// Ends a batch with an error: its call has not come back, or was not made.
-    func fail(_ id: Int, _ batch: ThumbnailBoard.Batch, _ error: (_ source: String) -> ThumbnailError) {
-        let jobs = change { $0.end(batch: id, &$1) }
+    func fail(_ id: Int, _ error: (_ source: String) -> ThumbnailError) {
+        // The requests leave before the source hears of it, so that none of them gets what it says to that.
+        guard let (batch, subscribers) = change({ $0.fail(batch: id, &$1) }) else { return }
         batch.cancellation.cancel()
         batch.turn.finish()
-        for job in jobs { tell(job, .failure(error(batch.identity.sourceName))) }
+        let error = error(batch.identity.sourceName)
+        for subscriber in subscribers { subscriber.jobDidEnd(.failure(error)) }
     }
 
     // MARK: The call
@@ -102,7 +106,7 @@ extension ThumbnailService {
         for (part, result) in zip(results.work.parts, results.results) {
             conclude(part.job, result.map { Made(image: $0, origin: .source) })
         }
-        change { _ = $0.end(batch: results.work.batch, &$1) }
+        change { $0.end(batch: results.work.batch, &$1) }
         results.work.turn.finish()
     }
 

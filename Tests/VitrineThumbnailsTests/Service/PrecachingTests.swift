@@ -41,13 +41,13 @@ import VitrineThumbnails
         let service = ThumbnailService.stored(in: directory, concurrency: 2)
         let sources = (0..<6).map { FiringSource(CacheKey("\($0)")) }
         let precaching = service.precache(sources, size: PixelSize(20))
-        await sources[0].begun.reach(1)
+        while sources.allSatisfy({ $0.begun.count == 0 }) { await Task.yield() }
         // One runs, the others wait, and there is a place for this one.
         let image = try await service.thumbnail(for: ClosureSource.picture("seen"), size: PixelSize(20))
         #expect(image.width == 20)
         #expect(sources.map(\.begun.count).reduce(0, +) == 1)
         precaching.cancel()
-        await sources[0].ended.reach(1)
+        while sources.allSatisfy({ $0.ended.count == 0 }) { await Task.yield() }
         await service.waitUntilIdle()
         #expect(await precaching.finished.completed == 0)
     }
