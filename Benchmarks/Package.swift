@@ -57,6 +57,13 @@ let package = Package(
         .systemLibrary(
             name: "PeerCurl", path: "Sources/PeerCurl", pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"])]),
+        .executableTarget(
+            name: "ThumbnailsBenchmark",
+            dependencies: [
+                .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
+                .product(name: "VitrineImaging", package: "Vitrine"),
+                .product(name: "VitrineThumbnails", package: "Vitrine"),
+            ]),
         .target(name: "CPeers", dependencies: ["PeerVips", "PeerJPEG"]),
         .systemLibrary(
             name: "PeerVips", path: "Sources/PeerVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),

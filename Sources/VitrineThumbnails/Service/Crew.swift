@@ -5,40 +5,27 @@ import VitrineCore
 /// A call that is given up keeps its thread; the next one gets another. Threads that do not come back within the grace
 /// are written off, and there is a bound on these: beyond it no call is made until one comes back.
 final class Crew: Sendable {
-    private enum Stage {
-        case running
-        /// Given up, and told so a moment ago. The closure gives the slot back, if that had to wait.
-        case abandoned((@Sendable () -> Void)?)
-        case writtenOff
-    }
-
-    private struct State {
-        var idle: [ExecutionPriority: [BlockingExecutor]] = [:]
-        var calls: [Int: (stage: Stage, timer: Task<Void, Never>?)] = [:]
-        var abandonedCount = 0
-        var writtenOffCount = 0
-    }
-
     private let idleLimit: Int
-    private let stuckLimit: Int
-    private let grace: Duration
-    private let state = Locked(State())
+    private let idle = Locked<[ExecutionPriority: [BlockingExecutor]]>([:])
+    private let calls: CrewCalls
+    private let limits: Deadlines
+    private let graces: Deadlines
 
     /// - Parameters:
     ///   - idleLimit: How many threads of each priority are kept for later calls.
     ///   - stuckLimit: How many may be written off.
+    ///   - timeLimit: How long a call may take.
     ///   - grace: How long a call that was given up may go on before it counts as stuck.
-    init(idleLimit: Int, stuckLimit: Int, grace: Duration) {
+    init(idleLimit: Int, stuckLimit: Int, timeLimit: Duration, grace: Duration) {
+        let calls = CrewCalls(stuckLimit: max(1, stuckLimit))
         self.idleLimit = idleLimit
-        self.stuckLimit = max(1, stuckLimit)
-        self.grace = grace
+        self.calls = calls
+        limits = Deadlines(timeLimit, isOpen: { calls.isRunning($0) }, expire: { calls.timeOut($0) })
+        graces = Deadlines(grace, isOpen: { calls.isAbandoned($0) }, expire: { calls.writeOff($0) })
     }
 
     /// How many calls have been given up and have not come back.
-    var stuckCount: Int { state.withLock { $0.abandonedCount + $0.writtenOffCount } }
-
-    /// How many calls are out.
-    var callCount: Int { state.withLock { $0.calls.count } }
+    var stuckCount: Int { calls.stuckCount }
 
     /// Makes a call.
     ///
@@ -46,37 +33,29 @@ final class Crew: Sendable {
     ///   - id: A number that no other call has.
     ///   - priority: Of the thread.
     ///   - onMainActor: Whether to use the main actor in place of a thread.
-    ///   - timeLimit: How long it may take.
     ///   - body: The call.
-    ///   - onTimeout: Called if it takes longer, on any thread. The call counts as written off then.
+    ///   - onTimeout: Called if it takes too long, on any thread. The call counts as stuck then.
     /// - Returns: false, and nothing is called, if too many never came back.
     func call(
-        _ id: Int, priority: ExecutionPriority, onMainActor: Bool = false, timeLimit: Duration,
-        body: @escaping @Sendable () -> Void, onTimeout: @escaping @Sendable () -> Void
+        _ id: Int, priority: ExecutionPriority, onMainActor: Bool = false, body: @escaping @Sendable () -> Void,
+        onTimeout: @escaping @Sendable () -> Void
     ) -> Bool {
-        let (isAdmitted, idle) = state.withLock { state -> (Bool, BlockingExecutor?) in
-            guard state.writtenOffCount < stuckLimit else { return (false, nil) }
-            state.calls[id] = (.running, nil)
-            return (true, onMainActor ? nil : state.idle[priority]?.popLast())
-        }
-        guard isAdmitted else { return false }
-        let timer = after(timeLimit) {
-            if self.writeOff(id) { onTimeout() }
-        }
-        state.withLock { $0.calls[id]?.timer = timer }
+        guard calls.begin(id, onTimeout) else { return false }
+        limits.add(id)
         if onMainActor {
             Task { @MainActor in
                 body()
-                self.callDidEnd(id)
+                calls.end(id)
             }
             return true
         }
-        let thread = idle ?? BlockingExecutor(threads: 1, name: "vitrine-make")
-        thread.submit {
-            if idle == nil { ThreadPriority.set(priority) }
+        let parked = idle.withLock { $0[priority]?.popLast() }
+        let thread = parked ?? BlockingExecutor(threads: 1, name: "vitrine-make")
+        thread.submit { [self] in
+            if parked == nil { ThreadPriority.set(priority) }
             body()
-            self.park(thread, priority)
-            self.callDidEnd(id)
+            park(thread, priority)
+            calls.end(id)
         }
         return true
     }
@@ -86,76 +65,110 @@ final class Crew: Sendable {
     /// - Parameter release: Gives its slot back: called at once as long as there are threads to spare, else when the
     ///   call comes back or counts as stuck.
     func abandon(_ id: Int, release: @escaping @Sendable () -> Void) {
-        let isNow = state.withLock { state in
-            guard let call = state.calls[id], case .running = call.stage else { return true }
-            let isNow = state.abandonedCount + state.writtenOffCount < stuckLimit
-            call.timer?.cancel()
-            state.calls[id] = (.abandoned(isNow ? nil : release), nil)
-            state.abandonedCount += 1
-            return isNow
-        }
-        if isNow { release() }
-        let timer = after(grace) { _ = self.writeOff(id) }
-        let isOver = state.withLock { state in
-            guard state.calls[id] != nil else { return true }
-            state.calls[id]?.timer = timer
-            return false
-        }
-        if isOver { timer.cancel() }
-    }
-
-    // MARK: The end of calls
-
-    /// - Returns: Whether the call was still out, and not given up before.
-    private func writeOff(_ id: Int) -> Bool {
-        let (wasRunning, release) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
-            guard let call = state.calls[id] else { return (false, nil) }
-            switch call.stage {
-            case .writtenOff: return (false, nil)
-            case .running:
-                state.calls[id]?.stage = .writtenOff
-                state.writtenOffCount += 1
-                return (true, nil)
-            case .abandoned(let release):
-                state.calls[id]?.stage = .writtenOff
-                state.abandonedCount -= 1
-                state.writtenOffCount += 1
-                return (false, release)
-            }
-        }
-        release?()
-        return wasRunning
-    }
-
-    private func callDidEnd(_ id: Int) {
-        let (timer, release) = state.withLock { state -> (Task<Void, Never>?, (@Sendable () -> Void)?) in
-            guard let call = state.calls.removeValue(forKey: id) else { return (nil, nil) }
-            switch call.stage {
-            case .running: return (call.timer, nil)
-            case .writtenOff:
-                state.writtenOffCount -= 1
-                return (call.timer, nil)
-            case .abandoned(let release):
-                state.abandonedCount -= 1
-                return (call.timer, release)
-            }
-        }
-        timer?.cancel()
-        release?()
+        if calls.abandon(id, release) { release() }
+        if calls.isAbandoned(id) { graces.add(id) }
     }
 
     /// Keeps a thread for later, unless there are enough: it ends with its executor then.
     private func park(_ thread: BlockingExecutor, _ priority: ExecutionPriority) {
+        idle.withLock { idle in
+            guard idle[priority, default: []].count < idleLimit else { return }
+            idle[priority, default: []].append(thread)
+        }
+    }
+}
+
+/// The calls that a ``Crew`` has out.
+private final class CrewCalls: Sendable {
+    private enum Stage {
+        case running
+        /// Given up, and told so a moment ago. The closure gives the slot back, if that had to wait.
+        case abandoned((@Sendable () -> Void)?)
+        case writtenOff
+    }
+
+    private struct Call {
+        var stage = Stage.running
+        let onTimeout: @Sendable () -> Void
+    }
+
+    private struct State {
+        var calls: [Int: Call] = [:]
+        var abandonedCount = 0
+        var writtenOffCount = 0
+    }
+
+    private let stuckLimit: Int
+    private let state = Locked(State())
+
+    init(stuckLimit: Int) { self.stuckLimit = stuckLimit }
+
+    var stuckCount: Int { state.withLock { $0.abandonedCount + $0.writtenOffCount } }
+
+    func isRunning(_ id: Int) -> Bool {
+        state.withLock { if case .running? = $0.calls[id]?.stage { true } else { false } }
+    }
+
+    func isAbandoned(_ id: Int) -> Bool {
+        state.withLock { if case .abandoned? = $0.calls[id]?.stage { true } else { false } }
+    }
+
+    /// - Returns: Whether there is a thread to spare.
+    func begin(_ id: Int, _ onTimeout: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
-            guard state.idle[priority, default: []].count < idleLimit else { return }
-            state.idle[priority, default: []].append(thread)
+            guard state.writtenOffCount < stuckLimit else { return false }
+            state.calls[id] = Call(onTimeout: onTimeout)
+            return true
         }
     }
 
-    private func after(_ duration: Duration, _ body: @escaping @Sendable () -> Void) -> Task<Void, Never> {
-        Task {
-            guard (try? await Task.sleep(for: duration)) != nil else { return }
-            body()
+    /// - Returns: Whether the slot is free now, also because the call has ended before.
+    func abandon(_ id: Int, _ release: @escaping @Sendable () -> Void) -> Bool {
+        state.withLock { state in
+            guard case .running? = state.calls[id]?.stage else { return true }
+            let isNow = state.abandonedCount + state.writtenOffCount < stuckLimit
+            state.calls[id]?.stage = .abandoned(isNow ? nil : release)
+            state.abandonedCount += 1
+            return isNow
         }
+    }
+
+    func timeOut(_ id: Int) {
+        let onTimeout: (@Sendable () -> Void)? = state.withLock { state in
+            guard let call = state.calls[id], case .running = call.stage else { return nil }
+            state.calls[id]?.stage = .writtenOff
+            state.writtenOffCount += 1
+            return call.onTimeout
+        }
+        onTimeout?()
+    }
+
+    func writeOff(_ id: Int) {
+        let release: (@Sendable () -> Void)? = state.withLock { state in
+            guard case .abandoned(let release)? = state.calls[id]?.stage else { return nil }
+            state.calls[id]?.stage = .writtenOff
+            state.abandonedCount -= 1
+            state.writtenOffCount += 1
+            return release
+        }
+        release?()
+    }
+
+    func end(_ id: Int) {
+        let (call, release) = state.withLock { state -> (Call?, (@Sendable () -> Void)?) in
+            guard let call = state.calls.removeValue(forKey: id) else { return (nil, nil) }
+            switch call.stage {
+            case .running: return (call, nil)
+            case .writtenOff:
+                state.writtenOffCount -= 1
+                return (call, nil)
+            case .abandoned(let release):
+                state.abandonedCount -= 1
+                return (call, release)
+            }
+        }
+        // What it captured is released here, outside the lock.
+        _ = call
+        release?()
     }
 }

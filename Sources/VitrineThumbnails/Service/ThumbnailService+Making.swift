@@ -13,9 +13,7 @@ extension ThumbnailService {
     private func start(_ id: Int, _ batch: ThumbnailBoard.Batch) {
         let onMainActor = batch.source.requiresMainActor
         let priority = state.withLock { $0.board.executionPriority(ofBatch: id) }
-        let isMade = crew.call(
-            id, priority: priority, onMainActor: onMainActor, timeLimit: configuration.timeLimit
-        ) { [self] in
+        let isMade = crew.call(id, priority: priority, onMainActor: onMainActor) { [self] in
             run(id, batch, onMainActor: onMainActor)
         } onTimeout: { [self] in
             fail(id) { .timedOut(source: $0) }

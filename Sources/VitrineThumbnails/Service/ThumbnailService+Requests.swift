@@ -49,9 +49,7 @@ extension ThumbnailService {
         onFailure: @escaping @Sendable (_ error: (_ source: String) -> ThumbnailError) -> Void
     ) {
         turn.enqueue(on: queue) { [self] in
-            let isMade = crew.call(
-                id, priority: .normal, onMainActor: onMainActor, timeLimit: configuration.timeLimit
-            ) {
+            let isMade = crew.call(id, priority: .normal, onMainActor: onMainActor) {
                 body()
                 turn.finish()
             } onTimeout: {

@@ -73,7 +73,7 @@ public final class ThumbnailService: Sendable {
         placeholders = configuration.cache("Placeholders")
         crew = Crew(
             idleLimit: configuration.concurrency, stuckLimit: configuration.maximumStuckCalls,
-            grace: configuration.grace)
+            timeLimit: configuration.timeLimit, grace: configuration.grace)
         making = WorkQueue(
             limit: configuration.concurrency, reserved: configuration.concurrency > 1 ? [.low: 1] : [:])
         lookups = WorkQueue(limit: Self.looking.threads)

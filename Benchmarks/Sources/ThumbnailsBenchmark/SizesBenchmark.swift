@@ -1,0 +1,48 @@
+import VitrineCore
+import VitrineImaging
+import VitrineThumbnails
+
+/// Three sizes of each photo asked for together, against the largest alone.
+struct SizesBenchmark {
+    static let sizes = [64, 256, 1_024]
+    static let rounds = 3
+    let photos: Photos
+
+    init(_ photos: Photos) { self.photos = photos }
+
+    func run() async throws {
+        print("| \(photos.paths.count) photos | CPU ms a photo | ratio | calls |")
+        print("|---|---:|---:|---:|")
+        for usesDisk in [false, true] {
+            var together: [Double] = [], alone: [Double] = []
+            var calls = 0
+            for _ in 0..<Self.rounds {
+                alone.append(try await make([1_024], usesDisk).cpu)
+                let result = try await make(Self.sizes, usesDisk)
+                together.append(result.cpu)
+                calls = result.calls
+            }
+            let place = usesDisk ? "kept on disk" : "in memory only"
+            let count = Double(photos.paths.count)
+            print("| 1024, \(place) | \(text(median(alone) / count * 1_000)) | 1 | |")
+            print(
+                "| 64, 256 and 1024, \(place) | \(text(median(together) / count * 1_000)) "
+                    + "| \(text(median(together) / median(alone))) | \(calls) |")
+        }
+    }
+
+    private func make(_ sizes: [Int], _ usesDisk: Bool) async throws -> (cpu: Double, calls: Int) {
+        var configuration = ThumbnailService.Configuration(root: photos.fresh(), concurrency: 2)
+        configuration.usesDiskCache = usesDisk
+        let service = ThumbnailService(configuration)
+        let sample = try await Sample.take {
+            let requests = photos.sources.flatMap { source in
+                sizes.map { ThumbnailRequest(source, size: PixelSize($0)) }
+            }
+            for request in requests { service.enqueue(request) }
+            for request in requests { _ = try await request.value }
+            if usesDisk { try await service.thumbnails.flush() }
+        }
+        return (sample.cpu, service.statistics.calls)
+    }
+}
