@@ -60,6 +60,9 @@ final class Crew: Sendable {
         return true
     }
 
+    /// The foreign part of a call has come back: what follows on its thread takes no time of its.
+    func didReturn(_ id: Int) { calls.end(id) }
+
     /// Gives a call up: its source has been told to stop.
     ///
     /// - Parameter release: Gives its slot back: called at once as long as there are threads to spare, else when the

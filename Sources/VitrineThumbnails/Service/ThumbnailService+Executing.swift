@@ -63,8 +63,9 @@ extension ThumbnailService {
             guard (try? await Task.sleep(for: configuration.timeLimit)) != nil else { return }
             fail(work.batch) { .timedOut(source: $0) }
         }
-        complete(make(work))
+        let results = make(work)
         timer.cancel()
+        complete(results)
     }
 
     /// Makes a thumbnail that is being made elsewhere once more, for its request alone.

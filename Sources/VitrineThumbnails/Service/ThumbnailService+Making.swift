@@ -28,8 +28,9 @@ extension ThumbnailService {
 
     private func run(_ id: Int, _ batch: ThumbnailBoard.Batch, onMainActor: Bool) {
         guard let work = change({ board, _ in board.begin(batch: id) }) else { return batch.turn.finish() }
-        guard onMainActor else { return complete(make(servedBySiblings(work))) }
-        let results = make(work)
+        let results = make(onMainActor ? work : servedBySiblings(work))
+        crew.didReturn(id)
+        guard onMainActor else { return complete(results) }
         Self.ending.submit { [self] in complete(results) }
     }
 

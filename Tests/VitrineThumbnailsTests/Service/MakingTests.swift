@@ -306,7 +306,7 @@ import Glibc
         let request = ThumbnailRequest.counted(source)
         service.enqueue(request)
         #expect(try await request.placeholder == nil)
-        _ = try await request.value
+        _ = await request.ending
         gate.fire(2)
         await gate.ended.reach(2)
         await service.waitUntilIdle()
