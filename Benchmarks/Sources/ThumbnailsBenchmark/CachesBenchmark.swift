@@ -26,7 +26,9 @@ struct CachesBenchmark {
         let memory = try await Sample.take { try await all(in: reading) }
         let sources = photos.sources
         let blocking = await Sample.take { await onThread { inMemory(sources, reading) } }
-        print("| \(photos.paths.count) photos → \(Self.side) | CPU ms a photo | wall ms a photo | photos a second | CPU, made = 1 |")
+        print(
+            "| \(photos.paths.count) photos → \(Self.side) | CPU ms a photo | wall ms a photo | photos a second "
+                + "| CPU, made = 1 |")
         print("|---|---:|---:|---:|---:|")
         let rows = [
             ("made, one at a time", one), ("made, two at a time", two), ("`vipsthumbnail`", vips),

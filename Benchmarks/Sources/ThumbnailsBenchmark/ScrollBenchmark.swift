@@ -4,8 +4,8 @@ import VitrineCore
 import VitrineImaging
 import VitrineThumbnails
 
-/// A fling over a long list of cells: what comes into view is asked for, what leaves it is cancelled. The cells at which
-/// it ends are compared with the same cells alone.
+/// A fling over a long list of cells: what comes into view is asked for, what leaves it is cancelled. The cells at
+/// which it ends are compared with the same cells alone.
 struct ScrollBenchmark {
     static let side = 256
     static let visible = 24

@@ -10,5 +10,6 @@ case ("caches", let count?): try await CachesBenchmark(Photos(count, of: argumen
 case ("scroll", let count?): try await ScrollBenchmark(Photos(count, of: arguments.dropFirst(2))).run()
 case ("sizes", let count?): try await SizesBenchmark(Photos(count, of: arguments.dropFirst(2))).run()
 case ("formats", nil): try FormatsBenchmark(photos: Array(arguments.dropFirst())).run()
-default: print("usage: ThumbnailsBenchmark caches COUNT PHOTO... | scroll CELLS PHOTO... | sizes COUNT PHOTO... | formats PHOTO...")
+default:
+    print("usage: ThumbnailsBenchmark caches|scroll|sizes COUNT PHOTO... | formats PHOTO...")
 }

@@ -3,9 +3,9 @@
 /// On Linux a thread's nice value, on Apple platforms its quality of service. Of several requests for one thumbnail the
 /// highest counts.
 public enum ExecutionPriority: Int, Sendable, Hashable, CaseIterable, Comparable {
-    /// What nobody else wants. The default, so that nothing the user touches is slowed down. Nice 10.
+    /// What nobody else wants: for what nobody looks at yet, as on a busy machine it may wait long. Nice 10.
     case background
-    /// Less than others. Nice 5.
+    /// Less than others, so that nothing the user touches is slowed down. The default of requests. Nice 5.
     case low
     /// As the program itself. Nice 0.
     case normal

@@ -26,7 +26,7 @@ struct RequestProgress {
 
     var state = ThumbnailRequest.State.new
     var queuePriority = Priority.normal
-    var executionPriority = ExecutionPriority.background
+    var executionPriority = ExecutionPriority.low
     var cacheOptions = ThumbnailCacheOptions.all
     var delivery = Delivery.main
 

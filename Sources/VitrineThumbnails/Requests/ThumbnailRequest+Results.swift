@@ -39,8 +39,8 @@ extension ThumbnailRequest {
 
     /// The thumbnail, once it is there (R96). Does not enqueue the request; any number of tasks may wait.
     ///
-    /// - Throws: ``ThumbnailError``; `CancellationError` when the request or the waiting task is cancelled. Cancelling the
-    ///   task leaves the request as it is.
+    /// - Throws: ``ThumbnailError``; `CancellationError` when the request or the waiting task is cancelled. Cancelling
+    ///   the task leaves the request as it is.
     public var value: Image {
         get async throws {
             let pending = PendingValue<Image>()

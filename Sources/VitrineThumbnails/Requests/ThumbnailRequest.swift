@@ -96,7 +96,7 @@ public final class ThumbnailRequest: Sendable {
     }
 
     /// How much of the processor it may claim. Counts from the moment the work starts; default
-    /// ``ExecutionPriority/background``.
+    /// ``ExecutionPriority/low``.
     public var executionPriority: ExecutionPriority {
         get { progress.withLock { $0.executionPriority } }
         set {
@@ -105,7 +105,8 @@ public final class ThumbnailRequest: Sendable {
         }
     }
 
-    /// Which levels of the service's caches it may use. Default ``ThumbnailCacheOptions/all``. Set it before enqueueing.
+    /// Which levels of the service's caches it may use. Default ``ThumbnailCacheOptions/all``. Set it before
+    /// enqueueing.
     public var cacheOptions: ThumbnailCacheOptions {
         get { progress.withLock { $0.cacheOptions } }
         set { progress.withLock { $0.cacheOptions = newValue } }
@@ -123,9 +124,9 @@ public final class ThumbnailRequest: Sendable {
     /// Where the request is now.
     public var state: State { progress.withLock { $0.state } }
 
-    /// Ends the request without a result (R93). The last one to go stops the work. No closure is called afterwards: not at
-    /// all where this is called in the place of ``delivery``, else none but one that is being called just now. Who waits
-    /// gets a `CancellationError`. Does nothing to a request that has ended, but silence closures that are under way.
+    /// Ends the request without a result (R93). The last one to go stops the work. No closure is called afterwards: not
+    /// at all where this is called in the place of ``delivery``, else none but one that is being called just now. Who
+    /// waits gets a `CancellationError`. A request that has ended stays as it is; closures on their way are silenced.
     public func cancel() {
         progress.withLock { $0.isSilenced = true }
         end(.failure(.cancelled(source: "\(type(of: source))")), as: .cancelled)

@@ -45,8 +45,8 @@ public final class ThumbnailSequence: ThumbnailGroup {
 
     /// Adds a request at the end.
     ///
-    /// - Returns: false, and nothing changes, if the request was enqueued or belongs to a group already, or the sequence
-    ///   is finished.
+    /// - Returns: false, and nothing changes, if the request was enqueued or belongs to a group already, or the
+    ///   sequence is finished.
     @discardableResult
     public func add(_ request: ThumbnailRequest) -> Bool {
         guard !isFinished, request.joinGroup() else {

@@ -1,6 +1,7 @@
 import VitrineCore
 
-/// Takes the requests of one group through a service: asks the group, from one thread at a time, whenever one has ended.
+/// Takes the requests of one group through a service: asks the group, from one thread at a time, whenever one has
+/// ended.
 final class GroupRun: Sendable {
     private struct State {
         var isRunning = false

@@ -34,8 +34,8 @@ public final class Precaching: Sendable {
     /// How far it is now.
     public var current: Progress { state.withLock { $0.progress } }
 
-    /// How far it is whenever that changes, beginning with now; ends with the precaching. Whoever asks after the end gets
-    /// the last one. Slow readers get the newest only.
+    /// How far it is whenever that changes, beginning with now; ends with the precaching. Whoever asks after the end
+    /// gets the last one. Slow readers get the newest only.
     public var progress: AsyncStream<Progress> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let isEnded = state.withLock { state in

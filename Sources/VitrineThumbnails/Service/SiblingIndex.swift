@@ -38,7 +38,9 @@ final class SiblingIndex: Sendable {
 
     /// The rules whose thumbnails of a source may serve one of `spec`, the smallest first: those known to exist, and
     /// those worth a look on disk.
-    func candidates(for spec: ThumbnailSpec, of identity: CacheKey) -> (known: [ThumbnailSpec], possible: [ThumbnailSpec]) {
+    func candidates(
+        for spec: ThumbnailSpec, of identity: CacheKey
+    ) -> (known: [ThumbnailSpec], possible: [ThumbnailSpec]) {
         let (specs, recent) = state.withLock {
             ($0.specs[identity] ?? $0.older[identity] ?? [], $0.recent)
         }

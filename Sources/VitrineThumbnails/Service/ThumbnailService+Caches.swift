@@ -5,8 +5,8 @@ public import VitrineImaging
 extension ThumbnailService {
     /// The thumbnail in memory, at once.
     ///
-    /// - Returns: nil if there is none, or the source first has to be asked who it is and the caller is on the main actor
-    ///   or in a task, where nothing may block; see ``ThumbnailSource/knownIdentity``.
+    /// - Returns: nil if there is none, or the source first has to be asked who it is and the caller is on the main
+    ///   actor or in a task, where nothing may block; see ``ThumbnailSource/knownIdentity``.
     public func cachedThumbnail(
         for source: any ThumbnailSource, size: PixelSize, scale: Double = 1, mode: ImageResizer.Mode = .aspectFit,
         allowsUpscaling: Bool = true

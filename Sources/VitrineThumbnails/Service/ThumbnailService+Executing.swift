@@ -3,7 +3,7 @@ import VitrineCore
 public import VitrineImaging
 
 extension ThumbnailService {
-    /// Makes a thumbnail on the calling thread, which must be one that may block: never in a task, without waiting for a place (R95).
+    /// Makes a thumbnail on the calling thread, without waiting for a place (R95). Never in a task: that must not block.
     ///
     /// What the caches have is given without the source. Work that waits for its place is taken over, and its other
     /// requests served as well; work that runs already is waited for. The result is cached as any other. The thread

@@ -127,7 +127,7 @@ extension ThumbnailService {
             return
         }
         var levels: CacheLevels = .writeDisk
-        // What may not be written is removed by the cache; for a precached one that is in memory already there is no need.
+        // What may not be written is removed by the cache; for a precached one that is in memory there is no need.
         if plan.options.contains(.memory) || thumbnails[plan.key] != nil { levels.insert(.writeMemory) }
         do throws(CacheError) {
             try await thumbnails.set(image, forKey: plan.key, levels: levels)

@@ -54,7 +54,8 @@ extension ThumbnailService {
         }
     }
 
-    /// The placeholder from its cache, or from the source. May block, but on the main actor, where the disk is left out.
+    /// The placeholder from its cache, or from the source. May block, but for the main actor, where the disk is left
+    /// out.
     func placeholder(_ key: CacheKey, _ source: any ThumbnailSource, _ render: RenderRequest) throws -> Image? {
         guard configuration.cachesPlaceholders else { return try source.placeholder(render) }
         if let image = placeholders[key] { return image }

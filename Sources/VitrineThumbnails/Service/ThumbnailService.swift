@@ -18,8 +18,8 @@ public import VitrineImaging
 /// - **What nobody wants stops.** The last request to go stops the work and gives its place to the next (R93).
 /// - **A source cannot take the service along.** One that throws, hangs or does not stop costs its own requests, which
 ///   end with an error; its place is taken by the next.
-/// - **No stale pictures.** The identity of a source changes with its content; what was kept under the old one is left to
-///   eviction.
+/// - **No stale pictures.** The identity of a source changes with its content; what was kept under the old one is left
+///   to eviction.
 ///
 /// Requests keep their service: one that is let go of while requests wait goes on until the last has ended.
 ///
@@ -83,8 +83,8 @@ public final class ThumbnailService: Sendable {
 
     // MARK: Asking
 
-    /// Takes a request in. One that was enqueued before, has ended, or belongs to a group is passed over, with a word in
-    /// the log.
+    /// Takes a request in. One that was enqueued before, has ended, or belongs to a group is passed over, with a word
+    /// in the log.
     ///
     /// A thumbnail that is in memory is told before this returns, unless the source first has to be asked who it is and
     /// the caller is on the main actor or in a task, where nothing may block.

@@ -121,6 +121,7 @@ extension ThumbnailService {
         var configuration = Configuration(root: "/nonexistent", concurrency: concurrency)
         configuration.usesDiskCache = false
         configuration.memoryPressure = nil
+        configuration.timeLimit = .seconds(3_600)
         change(&configuration)
         return ThumbnailService(configuration)
     }
@@ -131,6 +132,7 @@ extension ThumbnailService {
     ) -> ThumbnailService {
         var configuration = Configuration(root: directory.path, concurrency: concurrency)
         configuration.memoryPressure = nil
+        configuration.timeLimit = .seconds(3_600)
         change(&configuration)
         return ThumbnailService(configuration)
     }
