@@ -3,7 +3,8 @@ import VitrineCore
 public import VitrineImaging
 
 extension ThumbnailService {
-    /// Makes a thumbnail on the calling thread, without waiting for a place (R95). Never in a task: that must not block.
+    /// Makes a thumbnail on the calling thread, without waiting for a place (R95). Never in a task, which must not
+    /// block.
     ///
     /// What the caches have is given without the source. Work that waits for its place is taken over, and its other
     /// requests served as well; work that runs already is waited for. The result is cached as any other. The thread

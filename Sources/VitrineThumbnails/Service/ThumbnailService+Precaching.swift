@@ -5,8 +5,8 @@ extension ThumbnailService {
     /// Puts thumbnails on disk before anybody wants to see them (R107).
     ///
     /// In the order of the sources, at the lowest priority and a few at a time. What is on disk is passed over, what is
-    /// in memory only is written. A request for the same thumbnail joins the work and makes it as urgent as itself. Where
-    /// the service does not use the disk there is nothing to do, and all are passed over.
+    /// in memory only is written. A request for the same thumbnail joins the work and makes it as urgent as itself.
+    /// Where the service does not use the disk there is nothing to do, and all are passed over.
     ///
     /// - Parameters:
     ///   - sources: What the thumbnails are made from.
