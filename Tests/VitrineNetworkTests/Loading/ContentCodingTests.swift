@@ -11,14 +11,14 @@ struct ContentCodingTests {
         let packed = try gzip(plain)
         let server = try LoopbackServer { _ in [.reply(200, ["Content-Encoding: gzip"], body: packed)] }
         let loader = makeLoader()
-        let (head, body) = try await loader.whole(DataRequest(url: server.url("/")))
+        let (head, body) = try await loader.whole(patient(server.url("/")))
         #expect(body == plain)
         #expect(head.decodedFrom == "gzip")
         #expect(head.contentLength == nil)
         #expect(!head.headers.contains("Content-Encoding"))
         let accepted = try #require(server.requests.first?.header("Accept-Encoding"))
         for coding in ["gzip", "br", "zstd"] { #expect(accepted.contains(coding)) }
-        var raw = DataRequest(url: server.url("/"))
+        var raw = patient(server.url("/"))
         raw.acceptsCompression = false
         let (rawHead, rawBody) = try await loader.whole(raw)
         #expect(rawBody == packed)
@@ -31,7 +31,7 @@ struct ContentCodingTests {
         #expect(bomb.count < 100_000)
         let server = try LoopbackServer { _ in [.reply(200, ["Content-Encoding: gzip"], body: bomb)] }
         let loader = makeLoader()
-        var request = DataRequest(url: server.url("/"))
+        var request = patient(server.url("/"))
         request.maximumBodySize = .megabytes(10)
         let collected = await failure { _ = try await loader.whole(request) }
         guard case .bodyTooLarge = collected else { Issue.record("\(String(describing: collected))"); return }
@@ -51,7 +51,7 @@ struct ContentCodingTests {
         broken[100] ^= 0xFF
         let bytes = broken
         let server = try LoopbackServer { _ in [.reply(200, ["Content-Encoding: gzip"], body: bytes)] }
-        let error = await failure { _ = try await makeLoader().whole(DataRequest(url: server.url("/"))) }
+        let error = await failure { _ = try await makeLoader().whole(patient(server.url("/"))) }
         guard case .invalidResponse = error else { Issue.record("\(String(describing: error))"); return }
     }
 

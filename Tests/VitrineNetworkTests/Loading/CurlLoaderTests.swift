@@ -11,7 +11,7 @@ struct CurlLoaderTests {
             [.reply(200, ["Content-Type: Image/JPEG; x=1", "X-A: 1", "x-a: 2"], body: pattern(100_000))]
         }
         let loader = makeLoader()
-        let (head, body) = try await loader.whole(DataRequest(url: server.url("/a.jpg?q")))
+        let (head, body) = try await loader.whole(patient(server.url("/a.jpg?q")))
         #expect(head.status == 200)
         #expect(head.contentLength == 100_000)
         #expect(head.contentType == "image/jpeg")
@@ -28,7 +28,7 @@ struct CurlLoaderTests {
         let server = try LoopbackServer { _ in
             [.text("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"), .wait(barrier), .text("body")]
         }
-        let response = try await makeLoader().load(DataRequest(url: server.url("/")))
+        let response = try await makeLoader().load(patient(server.url("/")))
         #expect(response.head.contentLength == 4)
         barrier.open()
         #expect(try await response.body.collect() == Array("body".utf8))
@@ -40,7 +40,7 @@ struct CurlLoaderTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<60 {
                 group.addTask {
-                    let (_, body) = try await loader.whole(DataRequest(url: server.url("/\(number)")))
+                    let (_, body) = try await loader.whole(patient(server.url("/\(number)")))
                     #expect(body == Array("/\(number)".utf8))
                 }
             }
@@ -56,15 +56,15 @@ struct CurlLoaderTests {
             (request.target == "/first" ? [.wait(barrier)] : []) + [.reply(body: [1])]
         }
         let loader = makeLoader { $0.connectionsPerHost = 1 }
-        async let first = loader.whole(DataRequest(url: server.url("/first")))
+        async let first = loader.whole(patient(server.url("/first")))
         while server.requests.isEmpty { await Task.yield() }
         let low = Task {
-            var request = DataRequest(url: server.url("/low"))
+            var request = patient(server.url("/low"))
             request.priority = .low
             _ = try await loader.whole(request)
         }
         let high = Task {
-            var request = DataRequest(url: server.url("/high"))
+            var request = patient(server.url("/high"))
             request.priority = .high
             _ = try await loader.whole(request)
         }
@@ -79,7 +79,7 @@ struct CurlLoaderTests {
         let chunk = [UInt8](repeating: 7, count: 64 << 10)
         let server = try LoopbackServer { _ in [.text("HTTP/1.1 200 OK\r\n\r\n"), .endless(chunk)] }
         let loader = makeLoader { $0.unreadSize = .kibibytes(256) }
-        var request = DataRequest(url: server.url("/"))
+        var request = patient(server.url("/"))
         request.acceptsCompression = false
         let response = try await loader.load(request)
         var iterator = response.body.makeAsyncIterator()
@@ -100,7 +100,7 @@ struct CurlLoaderTests {
         }
         let loader = makeLoader()
         do {
-            let response = try await loader.load(DataRequest(url: server.url("/")))
+            let response = try await loader.load(patient(server.url("/")))
             #expect(response.head.status == 200)
         }
         await server.waitUntilUnused()
@@ -111,8 +111,8 @@ struct CurlLoaderTests {
             request.target == "/body" ? [.text("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"), .hang] : [.hang]
         }
         let loader = makeLoader()
-        let head = Task { try await loader.load(DataRequest(url: server.url("/head"))) }
-        let body = Task { try await loader.whole(DataRequest(url: server.url("/body"))) }
+        let head = Task { try await loader.load(patient(server.url("/head"))) }
+        let body = Task { try await loader.whole(patient(server.url("/body"))) }
         while server.requests.count < 2 { await Task.yield() }
         head.cancel()
         body.cancel()
@@ -122,7 +122,7 @@ struct CurlLoaderTests {
         await server.waitUntilUnused()
         let late = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            return try await loader.load(DataRequest(url: server.url("/late")))
+            return try await loader.load(patient(server.url("/late")))
         }
         let error = await failure { _ = try await late.value }
         guard case .cancelled = error else { Issue.record("\(String(describing: error))"); return }
@@ -134,7 +134,7 @@ struct CurlLoaderTests {
         let server = try LoopbackServer { _ in
             [.text("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"), .wait(barrier), .text("ab")]
         }
-        let response = try await makeLoader().load(DataRequest(url: server.url("/")))
+        let response = try await makeLoader().load(patient(server.url("/")))
         barrier.open()
         #expect(try await response.body.collect() == Array("ab".utf8))
     }
@@ -143,7 +143,7 @@ struct CurlLoaderTests {
         let server = try LoopbackServer { _ in [.reply(body: [1])] }
         do {
             let loader = makeLoader()
-            _ = try await loader.whole(DataRequest(url: server.url("/")))
+            _ = try await loader.whole(patient(server.url("/")))
         }
         await server.waitUntilUnused()
     }
@@ -154,7 +154,7 @@ struct CurlLoaderTests {
         var post = DataRequest(url: server.url("/post"), method: "POST", headers: ["X-Empty": "", "A": "ä"])
         post.body = Array("hello".utf8)
         _ = try await loader.whole(post)
-        var part = DataRequest(url: server.url("/part"))
+        var part = patient(server.url("/part"))
         part.range = ByteRange(from: 100)
         part.ifRange = "\"tag\""
         _ = try await loader.whole(part)
@@ -191,7 +191,7 @@ struct CurlLoaderTests {
         let seen = Recorder<IPAddress>()
         let refuse: AddressGuard = { .address($0) }
         for _ in 0..<2 {
-            let error = await failure { _ = try await loader.load(DataRequest(url: server.url("/")), allowing: refuse) }
+            let error = await failure { _ = try await loader.load(patient(server.url("/")), allowing: refuse) }
             guard case .refused(_, .address(.v4(0x7F00_0001))) = error else {
                 Issue.record("\(String(describing: error))")
                 return
@@ -200,7 +200,7 @@ struct CurlLoaderTests {
                 #expect(server.connectionCount == 0)
                 // Leaves a connection behind, which the second round may not use.
                 let allow: AddressGuard = { seen.add($0); return nil }
-                _ = try await loader.load(DataRequest(url: server.url("/")), allowing: allow).body.collect()
+                _ = try await loader.load(patient(server.url("/")), allowing: allow).body.collect()
             }
         }
         #expect(server.requests.count == 1)

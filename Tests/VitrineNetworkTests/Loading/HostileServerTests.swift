@@ -13,7 +13,7 @@ struct HostileServerTests {
     ) async throws -> Result<[UInt8], NetworkError> {
         let server = try LoopbackServer { $0.target == "/good" ? [.reply(body: [1, 2, 3])] : steps }
         let loader = makeLoader()
-        var request = DataRequest(url: server.url("/bad"))
+        var request = patient(server.url("/bad"))
         request.maximumBodySize = .megabytes(1)
         change(&request)
         let result: Result<[UInt8], NetworkError>
@@ -22,7 +22,7 @@ struct HostileServerTests {
         } catch {
             result = .failure(error)
         }
-        let (_, good) = try await loader.whole(DataRequest(url: server.url("/good")))
+        let (_, good) = try await loader.whole(patient(server.url("/good")))
         #expect(good == [1, 2, 3])
         return result
     }
@@ -100,7 +100,7 @@ struct HostileServerTests {
         let server = try LoopbackServer { _ in
             [.text("HTTP/1.1 200 OK\r\n\r\n"), .endless([UInt8](repeating: 65, count: 4096))]
         }
-        let response = try await makeLoader().load(DataRequest(url: server.url("/")))
+        let response = try await makeLoader().load(patient(server.url("/")))
         guard case .bodyTooLarge = await failure({ _ = try await response.body.collect(upTo: .megabytes(2)) }) else {
             Issue.record("not refused")
             return
@@ -143,7 +143,7 @@ struct HostileServerTests {
                 .text("\r\nContent-Length: 0\r\n\r\n"),
             ]
         }
-        let (head, _) = try await makeLoader().whole(DataRequest(url: server.url("/")))
+        let (head, _) = try await makeLoader().whole(patient(server.url("/")))
         #expect(head.headers.first("A") == "b c")
         #expect(head.headers.first("L") == "café")
     }
@@ -189,7 +189,7 @@ struct HostileServerTests {
         default: Issue.record("\(String(describing: error))")
         }
         let server = try LoopbackServer(port: port) { _ in [.reply(body: [2])] }
-        #expect(try await loader.whole(DataRequest(url: server.url("/"))).1 == [2])
+        #expect(try await loader.whole(patient(server.url("/"))).1 == [2])
     }
 
     @Test func unknownNamesAreTold() async throws {
@@ -214,7 +214,7 @@ struct HostileServerTests {
             do {
                 let loader = makeLoader()
                 for target in ["/cut", "/reset", "/hang", "/good", "/cut", "/good"] {
-                    var request = DataRequest(url: server.url(target))
+                    var request = patient(server.url(target))
                     request.timeouts.idle = .milliseconds(20)
                     _ = await failure { _ = try await loader.whole(request) }
                 }

@@ -27,3 +27,10 @@ extension CurlLoader {
 
 /// Bytes that repeat late enough to show what is missing.
 func pattern(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
+
+/// A request that no timeout ends: on a busy machine a test may be kept from answering for longer than a server may.
+func patient(_ url: URL) -> DataRequest {
+    var request = DataRequest(url: url)
+    request.timeouts = .init(connect: nil, idle: nil)
+    return request
+}
