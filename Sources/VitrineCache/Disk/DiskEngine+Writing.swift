@@ -10,6 +10,11 @@ extension DiskEngine {
         _ body: Body, forKey key: CacheKey, timeToLive: Duration?, tag: [UInt8]
     ) throws(CacheError) -> Operation {
         if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
+        // It would be refused when its turn comes, and be readable until then.
+        if limit.load(ordering: .relaxed) == 0 {
+            counters.add { $0.refusals += 1 }
+            return .remove
+        }
         let now = now
         let life = (timeToLive ?? configuration.timeToLive)?.nanosecondsClamped
         return .put(Put(body: body, created: now, expires: life.map { now &+ $0 }, tag: tag))

@@ -142,9 +142,23 @@ final class FileWatch: Sendable {
         return ReadState(version: version, moved: mapped.load(fromByteOffset: 96, as: UInt64.self))
     }
 
+    /// Whether the log is shorter than the index says. What is written behind such a gap is lost with what was in it.
+    ///
+    /// The index is told before a log is shortened, so it is asked again after the log was measured
+    /// (https://www.sqlite.org/walformat.html, 2.1: the number of frames is the fifth word; 24 bytes precede a page).
+    var isLogCut: Bool {
+        guard let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else { return false }
+        let before = version
+        let frames = Int(mapped.load(fromByteOffset: 16, as: UInt32.self))
+        var status = stat()
+        guard frames > 0, stat(path + "-wal", &status) == 0, Int(status.st_size) < 32 + frames * (24 + 4096) else {
+            return false
+        }
+        return before == version
+    }
+
     /// Looks at the files: two fstat calls. What was cut is filled up with zeros again, so that what is still mapped
-    /// can
-    /// be read; zeros are no valid pages.
+    /// can be read; zeros are no valid pages.
     func check() -> State {
         switch Self.look(descriptor, size) {
         case .intact: break
@@ -157,8 +171,7 @@ final class FileWatch: Sendable {
         case .deleted: return .deleted
         case .cut:
             // Without a valid header SQLite rebuilds the index from the log (https://www.sqlite.org/walformat.html,
-            // 2.2):
-            // two copies of 48 bytes, and 40 about checkpoints and readers.
+            // 2.2): two copies of 48 bytes, and 40 about checkpoints and readers.
             let zeros = [UInt8](repeating: 0, count: 136)
             _ = zeros.withUnsafeBytes { pwrite(index, $0.baseAddress, $0.count, 0) }
             return .intact

@@ -197,6 +197,7 @@ struct CacheLoadingTests {
         cache.clearMemory()
         #expect(try await cache.value(forKey: "lake") { throw SourceFailure() } == "old")
         #expect(try await cache.value(forKey: "lake") { "new" } == "new")
+        try await cache.flush()
         let strict = fixture.another { $0.servesStale = false }
         await strict.expire("lake")
         #expect(await code { _ = try await strict.value(forKey: "lake") { throw SourceFailure() } } == -530)
