@@ -177,7 +177,9 @@ let package = Package(
             name: "VitrineNetworkTests", dependencies: ["VitrineNetwork", "TestSupport"], swiftSettings: swift),
         .testTarget(
             name: "VitrineThumbnailsTests",
-            dependencies: ["VitrineThumbnails", "VitrinePDF", "VitrineVideo", "DocumentWire", "TestSupport"],
+            dependencies: [
+                "VitrineThumbnails", "VitrinePDF", "VitrineVideo", "VitrineWorker", "DocumentWire", "TestSupport",
+            ],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .executableTarget(
             name: "StoreChild", dependencies: ["VitrineStores", "TestSupport"], path: "Tests/StoreChild",

@@ -39,7 +39,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let expansion = InputExpansion(isRecursive: recursive, pages: parts.pages)
+        let expansion = InputExpansion(isRecursive: recursive, pages: parts.pages, password: parts.password)
         let items = await BlockingExecutor.shared.run { [inputs] in expansion.items(inputs) }
         let service = caches.service()
         let room = PixelSize(width: size * 4 / 3, height: size)
@@ -96,7 +96,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
         let request = ThumbnailRequest(source, size: room, allowsUpscaling: kind == .pdf || kind == nil)
         request.executionPriority = .normal
         request.delivery = .immediate
-        if item.isWebPage { request.cacheOptions = [] }
+        if item.isWebPage || parts.password != nil { request.cacheOptions = [] }
         service.enqueue(request)
         let image = try await request.value
         if detail.isEmpty { detail = "web page" }

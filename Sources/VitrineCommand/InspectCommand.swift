@@ -13,13 +13,16 @@ struct InspectCommand: AsyncParsableCommand {
     @Argument(help: "Pictures, PDFs, films; - is standard input.")
     var inputs: [String]
 
+    @Option(help: "Password of encrypted documents. Lists of processes show it.")
+    var password: String?
+
     @Flag(help: "One JSON object a line instead of text.")
     var json = false
 
     func run() async throws {
         var failures = 0
-        await Batch.run(inputs) { _, word in
-            await BlockingExecutor.shared.run { InspectReport(word) }
+        await Batch.run(inputs) { [password] _, word in
+            await BlockingExecutor.shared.run { InspectReport(word, password: password) }
         } report: { report in
             if report.error != nil { failures += 1 }
             report.print(asJSON: json)
@@ -37,12 +40,12 @@ struct InspectReport: Sendable, Encodable {
     var error: String?
 
     /// Looks at an input. Blocks.
-    init(_ word: String) {
+    init(_ word: String, password: String?) {
         input = word
         do {
             let input = try InputArgument.read(word)
             switch try FileKind(of: input) {
-            case .pdf?: document = try Self.document(input).info(pages: 1...1)
+            case .pdf?: document = try Self.document(input, password).info(pages: 1...1)
             case .media?:
                 film = try VideoFrameSource(input, at: .poster).info()
             case .image?, nil: info = try ImageInfo(of: input)
@@ -52,10 +55,10 @@ struct InspectReport: Sendable, Encodable {
         }
     }
 
-    private static func document(_ input: ImageInput) -> PDFInput {
+    private static func document(_ input: ImageInput, _ password: String?) -> PDFInput {
         switch input {
-        case .file(let path): PDFInput(path: path)
-        case .bytes(let bytes, let name): PDFInput(bytes: bytes, name: name)
+        case .file(let path): PDFInput(path: path, password: password)
+        case .bytes(let bytes, let name): PDFInput(bytes: bytes, name: name, password: password)
         }
     }
 

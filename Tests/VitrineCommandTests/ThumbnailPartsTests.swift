@@ -153,7 +153,17 @@ import VitrineImaging
             #expect(outcome.status == 1)
             #expect(outcome.errors == "\(path): it is encrypted and needs a password\n")
         }
+        let wrong = try Tool.run(["thumbnail", path, "--password", "wrong", "-o", "x.jpg"], in: scratch.url)
+        #expect(wrong.status == 1)
         #expect(scratch.contents.isEmpty)
+        for arguments in [
+            ["thumbnail", path, "--pages", "1-", "-o", "out"], ["inspect", path],
+            ["contact-sheet", path, "-o", "x.png"],
+        ] {
+            let outcome = try Tool.run(arguments + ["--password", "openpassword"], in: scratch.url)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+        }
+        #expect(try Tool.run(["precache", path, "--size", "64", "--password", "x"], in: scratch.url).status == 2)
     }
 
     @Test func soundAloneHasNoPicture() throws {

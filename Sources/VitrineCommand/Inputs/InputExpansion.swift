@@ -14,6 +14,8 @@ struct InputExpansion {
     var excluded: [String] = []
     /// Pages wanted of each document and animation.
     var pages: PagesArgument?
+    /// What encrypted documents are opened with.
+    var password: String?
 
     /// In the order of the words, and of names below a directory.
     func items(_ words: [String]) -> [Result<InputItem, InputFailure>] {
@@ -70,7 +72,9 @@ struct InputExpansion {
         guard let pages, case .input(let input) = item.content else { return [.success(item)] }
         do {
             if case .media? = try FileKind(of: input) { return [.success(item)] }
-            let count = try ThumbnailSources.pageCount(of: input)
+            var options = ThumbnailSources.Options()
+            options.password = password
+            let count = try ThumbnailSources.pageCount(of: input, options)
             let numbers = pages.pages(of: count)
             guard !numbers.isEmpty else {
                 throw ThumbnailError.noSuchPage(source: item.name, page: pages.first, count: count)

@@ -61,6 +61,9 @@ struct PartOptions: ParsableArguments {
     @Flag(help: "Show the very frame of --time, not the nearest one that can be had quickly.")
     var exact = false
 
+    @Option(help: "Password of encrypted documents, of which nothing is kept. Lists of processes show it.")
+    var password: String?
+
     func validate() throws {
         if let page {
             guard page >= 1 else { throw ValidationError("--page counts from 1") }
@@ -72,6 +75,7 @@ struct PartOptions: ParsableArguments {
     func options(page: Int?) -> ThumbnailSources.Options {
         var options = ThumbnailSources.Options(page: page ?? self.page ?? 1, moment: time?.moment ?? .poster)
         options.precision = exact ? .exact : .nearestKeyFrame
+        options.password = password
         return options
     }
 }

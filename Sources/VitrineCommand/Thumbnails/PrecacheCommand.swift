@@ -35,6 +35,9 @@ struct PrecacheCommand: AsyncParsableCommand {
 
     func validate() throws {
         _ = try geometry.resizers()
+        guard parts.password == nil else {
+            throw ValidationError("nothing of encrypted documents is kept, so --password has no use here")
+        }
         if desktop {
             let sides = Set(DesktopThumbnailSize.allCases.map(\.side))
             guard geometry.boxes.allSatisfy({ $0.width == $0.height && sides.contains($0.width ?? 0) }),

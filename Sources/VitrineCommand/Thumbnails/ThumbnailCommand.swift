@@ -72,7 +72,7 @@ struct ThumbnailCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var expansion = InputExpansion(isRecursive: recursive, pages: parts.pages)
+        var expansion = InputExpansion(isRecursive: recursive, pages: parts.pages, password: parts.password)
         if let output { expansion.excluded = [output] }
         let items = await BlockingExecutor.shared.run { [expansion, inputs] in expansion.items(inputs) }
         let plan = try OutputPlan(

@@ -101,7 +101,7 @@ struct ThumbnailJob: Sendable {
 
     /// Whether the cache's copy is as good as the picture itself for what is written.
     private func mayUseCache(_ item: InputItem, _ target: OutputPlan.Target) -> Bool {
-        guard processors.isEmpty, !keepsMetadata, !item.isWebPage else { return false }
+        guard processors.isEmpty, !keepsMetadata, !item.isWebPage, parts.password == nil else { return false }
         switch outputFormat(for: target) {
         case .png, .gif: return false
         case .jpeg, .webp, .avif, .jxl, .auto: return quality <= Self.highestCachedQuality

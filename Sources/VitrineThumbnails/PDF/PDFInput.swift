@@ -33,7 +33,8 @@ public final class PDFInput: Sendable {
 
     /// A file. Its identity is its path, size, time of change and inode.
     ///
-    /// - Parameter password: The user's or the owner's.
+    /// - Parameter password: The user's or the owner's. Thumbnails of a document with a password are found again by
+    ///   this process only.
     public convenience init(path: String, password: String? = nil) {
         self.init(.file(path), name: path, password: password)
     }
@@ -123,13 +124,21 @@ public final class PDFInput: Sendable {
     }
 
     /// The document's part of its pages' identities.
+    ///
+    /// With a password it differs from one password to the next, and from process to process: what one showed is not
+    /// for those who come without, and nothing on disk tells what it was.
     func identity() throws(ThumbnailError) -> CacheKey {
-        switch origin {
-        case .file(let path): return try FileIdentity.key(of: path)
-        case .closure: return CacheKey("PDF", name)
-        case .bytes(let bytes): return (digest ?? ContentDigest(bytes)).key
-        }
+        let key =
+            switch origin {
+            case .file(let path): try FileIdentity.key(of: path)
+            case .closure: CacheKey("PDF", name)
+            case .bytes(let bytes): (digest ?? ContentDigest(bytes)).key
+            }
+        guard let password else { return key }
+        return key.appending("opened " + Hexadecimal.text(SHA256Digest.digest(of: Self.salt + password.utf8)))
     }
+
+    private static let salt = (0..<32).map { _ in UInt8.random(in: 0...255) }
 
     private func ask<Answer>(
         _ parameters: inout PDFParameters, _ body: (ByteSource, [UInt8]) throws(ImageError) -> Answer

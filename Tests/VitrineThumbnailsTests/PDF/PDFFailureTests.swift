@@ -28,6 +28,16 @@ import VitrineThumbnails
         #expect(thrown { _ = try input(nil).page(1).thumbnail(Self.small) } == "encrypted")
     }
 
+    @Test func thumbnailsOfOnePasswordAreNotForAnother() throws {
+        let bytes = TinyPDF.book(pages: 1).bytes
+        func identity(_ password: String?) throws -> CacheKey {
+            try PDFInput(bytes: bytes, password: password).page(1).identity()
+        }
+        #expect(try identity("one") == identity("one"))
+        #expect(try Set([identity("one"), identity("other"), identity(""), identity(nil)]).count == 4)
+        #expect(try !identity("one").identity.contains("one"))
+    }
+
     @Test func needsNoPasswordWhereThereIsNone() throws {
         let input = PDFInput(bytes: TinyPDF.book(pages: 1).bytes, password: "unasked")
         #expect(try PDFInput(input, workers: PDFFixture.workers()).info().needsPassword == false)
