@@ -51,6 +51,11 @@ public final class NetworkLoader: Sendable {
     public convenience init(_ configuration: Configuration = Configuration()) {
         self.init(CurlLoader(), configuration)
     }
+    #elseif canImport(Darwin)
+    /// A loader over a ``URLSessionLoader`` of its own.
+    public convenience init(_ configuration: Configuration = Configuration()) {
+        self.init(URLSessionLoader(), configuration)
+    }
     #endif
 
     /// Hands all addresses of a scheme to a loader (R79). It replaces the one registered before.

@@ -1,0 +1,196 @@
+#if canImport(Darwin)
+import Foundation
+import VitrineCore
+
+/// One exchange: what the session's delegate and the reader share about it.
+final class SessionTransfer: Sendable {
+    private struct State {
+        var head: ResponseHead?
+        var pending: [UInt8] = []
+        var received = 0
+        var end: Result<Void, NetworkError>?
+        var waiter: CheckedContinuation<Void, Never>?
+        var isSuspended = false
+    }
+
+    let task: URLSessionDataTask
+    /// The address, without names and passwords.
+    let url: String
+    private let limit: ByteCount
+    private let highWater: Int
+    private let state = Locked(State())
+
+    init(_ task: URLSessionDataTask, url: String, limit: ByteCount, highWater: Int) {
+        self.task = task
+        self.url = url
+        self.limit = limit
+        self.highWater = highWater
+    }
+
+    // MARK: The reader's side
+
+    /// The header, once it is there.
+    func head() async throws(NetworkError) -> ResponseHead {
+        while true {
+            let known = state.withLock { state -> Result<ResponseHead, NetworkError>? in
+                if let head = state.head { return .success(head) }
+                if case .failure(let error) = state.end { return .failure(error) }
+                return nil
+            }
+            if let known { return try known.get() }
+            await wait { $0.head != nil }
+        }
+    }
+
+    /// All that has come since the last call; nil at the end.
+    func next() async throws(NetworkError) -> [UInt8]? {
+        while true {
+            let (chunk, end, wasSuspended) = state.withLock { state in
+                let chunk = state.pending
+                state.pending = []
+                let wasSuspended = state.isSuspended
+                state.isSuspended = false
+                return (chunk, state.end, wasSuspended)
+            }
+            if wasSuspended { task.resume() }
+            if !chunk.isEmpty { return chunk }
+            if let end {
+                try end.get()
+                return nil
+            }
+            await wait { !$0.pending.isEmpty }
+        }
+    }
+
+    /// Ends the transfer, if it has not ended.
+    func cancel() { end(with: .cancelled(url: url)) }
+
+    private func wait(unless isReady: @Sendable (State) -> Bool) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let mustWait = state.withLock { state in
+                    guard state.end == nil, !isReady(state), state.waiter == nil else { return false }
+                    state.waiter = continuation
+                    return true
+                }
+                if !mustWait { continuation.resume() }
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    // MARK: The session's side
+
+    /// Takes the header.
+    ///
+    /// - Returns: Whether the body is wanted.
+    func receive(_ response: URLResponse) -> Bool {
+        guard let response = response as? HTTPURLResponse, let address = response.url else {
+            end(with: .invalidResponse(url: url, reason: "it is not HTTP"))
+            return false
+        }
+        let head = ResponseHead(response, at: address)
+        let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            state.head = head
+            return state.waiter.take()
+        }
+        waiter?.resume()
+        return true
+    }
+
+    /// Takes a piece of body.
+    func receive(_ data: Data) {
+        let (waiter, isTooLarge, mustSuspend) = state.withLock { state in
+            guard state.end == nil else { return (CheckedContinuation<Void, Never>?.none, false, false) }
+            state.received += data.count
+            guard state.received <= limit.bytes else { return (nil, true, false) }
+            state.pending.append(contentsOf: data)
+            let mustSuspend = state.pending.count > highWater && !state.isSuspended
+            if mustSuspend { state.isSuspended = true }
+            return (state.waiter.take(), false, mustSuspend)
+        }
+        if mustSuspend { task.suspend() }
+        if isTooLarge { end(with: .bodyTooLarge(url: url, limit: limit)) }
+        waiter?.resume()
+    }
+
+    /// The session is done with it.
+    func complete(_ error: (any Error)?) {
+        let (head, received) = state.withLock { ($0.head, $0.received) }
+        if let error {
+            finish(.failure(NetworkError(error, url: url, received: head == nil ? nil : received)))
+        } else if let length = head?.contentLength, task.originalRequest?.httpMethod != "HEAD", received < length {
+            finish(.failure(.truncated(url: url, received: ByteCount(received), reason: "the server ended early")))
+        } else {
+            finish(.success(()))
+        }
+    }
+
+    /// Ends the transfer for a reason of one's own.
+    func end(with error: NetworkError) {
+        if finish(.failure(error)) { task.cancel() }
+    }
+
+    /// - Returns: Whether it had not ended.
+    @discardableResult
+    private func finish(_ end: Result<Void, NetworkError>) -> Bool {
+        let (isFirst, waiter) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in
+            guard state.end == nil else { return (false, nil) }
+            state.end = end
+            if case .failure(.cancelled) = end { state.pending = [] }
+            return (true, state.waiter.take())
+        }
+        waiter?.resume()
+        return isFirst
+    }
+}
+
+extension ResponseHead {
+    /// What the session says of a response.
+    fileprivate init(_ response: HTTPURLResponse, at url: URL) {
+        var headers = HTTPHeaders()
+        for (name, value) in response.allHeaderFields {
+            if let name = name as? String, let value = value as? String { headers.append(name, value) }
+        }
+        var coding: String?
+        if let value = headers.combined("Content-Encoding")?.lowercased(), value != "identity" {
+            // The session has undone it.
+            coding = value
+            headers.remove("Content-Encoding")
+            headers.remove("Content-Length")
+        }
+        self.init(status: response.statusCode, headers: headers, url: url, decodedFrom: coding)
+    }
+}
+
+extension NetworkError {
+    /// What the session's error means here.
+    ///
+    /// - Parameter received: How much of the body has come; nil before the header.
+    fileprivate init(_ error: any Error, url: String, received: Int?) {
+        guard let error = error as? URLError else {
+            self = .unavailable(url: url, reason: "\(error)")
+            return
+        }
+        switch error.code {
+        case .cancelled: self = .cancelled(url: url)
+        case .timedOut: self = .timedOut(url: url, .idle)
+        case .cannotFindHost, .dnsLookupFailed:
+            self = .nameNotResolved(url: url, host: error.failingURL?.host() ?? "its host")
+        case .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateUntrusted,
+            .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
+            .clientCertificateRequired, .appTransportSecurityRequiresSecureConnection:
+            self = .insecure(url: url, reason: error.localizedDescription)
+        case .badServerResponse, .cannotParseResponse, .cannotDecodeRawData, .cannotDecodeContentData:
+            self = .invalidResponse(url: url, reason: error.localizedDescription)
+        default:
+            guard let received else {
+                self = .notConnected(url: url, reason: error.localizedDescription)
+                return
+            }
+            self = .truncated(url: url, received: ByteCount(received), reason: error.localizedDescription)
+        }
+    }
+}
+#endif

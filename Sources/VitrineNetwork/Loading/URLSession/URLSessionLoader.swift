@@ -1,0 +1,157 @@
+#if canImport(Darwin)
+import Foundation
+public import VitrineCore
+
+/// Loads over HTTP by the system's `URLSession`, on Apple platforms.
+///
+/// Ephemeral: no cookies, no credentials and no responses are kept. Redirects are not followed. A body that is not read
+/// is not received: beyond ``Configuration/unreadSize`` the task is suspended. The session does not show addresses
+/// before it connects to them: such a loader does not have ``LoadingCapabilities/addressPolicy``.
+///
+/// Make one and share it; each has connections of its own.
+public final class URLSessionLoader: DataLoading {
+    /// How a loader loads.
+    public struct Configuration: Sendable {
+        /// The most connections to one host at a time. Default: 10 (R76).
+        public var connectionsPerHost = 10
+        /// How much of a body is kept that nobody has read yet. Default: 512 KB.
+        public var unreadSize = ByteCount.kibibytes(512)
+        /// Whether a request waits for a connection instead of failing without one (R76). Default: true.
+        public var waitsForConnectivity = true
+        /// Whether expensive networks, such as mobile ones, may be used. Default: true.
+        public var allowsExpensiveNetworks = true
+        /// Whether networks in low data mode may be used. Default: true.
+        public var allowsConstrainedNetworks = true
+
+        public init() {}
+    }
+
+    private let session: URLSession
+    private let delegate = SessionDelegate()
+    private let highWater: Int
+
+    public var capabilities: LoadingCapabilities { [.backPressure, .http2, .decompression] }
+
+    public init(_ configuration: Configuration = Configuration()) {
+        let settings = URLSessionConfiguration.ephemeral
+        settings.httpMaximumConnectionsPerHost = configuration.connectionsPerHost
+        settings.waitsForConnectivity = configuration.waitsForConnectivity
+        settings.allowsExpensiveNetworkAccess = configuration.allowsExpensiveNetworks
+        settings.allowsConstrainedNetworkAccess = configuration.allowsConstrainedNetworks
+        settings.requestCachePolicy = .reloadIgnoringLocalCacheData
+        settings.urlCache = nil
+        settings.httpCookieStorage = nil
+        settings.httpShouldSetCookies = false
+        settings.urlCredentialStorage = nil
+        session = URLSession(configuration: settings, delegate: delegate, delegateQueue: nil)
+        highWater = configuration.unreadSize.bytes
+    }
+
+    deinit { session.finishTasksAndInvalidate() }
+
+    public func load(
+        _ request: DataRequest, allowing guardian: AddressGuard?
+    ) async throws(NetworkError) -> DataResponse {
+        let url = SourceURL.withoutCredentials(request.url.absoluteString)
+        guard !Task.isCancelled else { throw .cancelled(url: url) }
+        let transfer = SessionTransfer(
+            session.dataTask(with: Self.urlRequest(request)), url: url, limit: request.maximumBodySize,
+            highWater: highWater)
+        let body = SessionBody(transfer, loader: self)
+        delegate.start(transfer, total: request.timeouts.total)
+        let head = try await transfer.head()
+        if let length = head.contentLength, length > request.maximumBodySize.bytes, request.method != "HEAD" {
+            throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
+        }
+        return DataResponse(head: head, body: ResponseBody(body))
+    }
+
+    private static func urlRequest(_ request: DataRequest) -> URLRequest {
+        var result = URLRequest(url: request.url)
+        result.httpMethod = request.method
+        result.httpBody = request.body.map { Data($0) }
+        for field in request.headers { result.addValue(field.value, forHTTPHeaderField: field.name) }
+        if let range = request.range { result.setValue(range.headerValue, forHTTPHeaderField: "Range") }
+        if let validator = request.ifRange { result.setValue(validator, forHTTPHeaderField: "If-Range") }
+        // Left alone, the session asks for what it can decode.
+        if !request.acceptsCompression { result.setValue("identity", forHTTPHeaderField: "Accept-Encoding") }
+        if let idle = request.timeouts.idle { result.timeoutInterval = idle / .seconds(1) }
+        result.networkServiceType = request.priority < .normal ? .background : .default
+        return result
+    }
+}
+
+/// The body of a transfer. Letting go of it ends the transfer.
+private final class SessionBody: BodySource {
+    private let transfer: SessionTransfer
+    /// Keeps the session.
+    private let loader: URLSessionLoader
+
+    init(_ transfer: SessionTransfer, loader: URLSessionLoader) {
+        self.transfer = transfer
+        self.loader = loader
+    }
+
+    deinit { transfer.cancel() }
+
+    func next() async throws(NetworkError) -> [UInt8]? { try await transfer.next() }
+
+    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let chunk = try await transfer.next() {
+            guard bytes.count + chunk.count <= limit.bytes else {
+                cancel()
+                throw .bodyTooLarge(url: transfer.url, limit: limit)
+            }
+            if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
+        }
+        return bytes
+    }
+
+    func cancel() { transfer.cancel() }
+}
+
+/// Hands what the session reports to the transfer it concerns.
+private final class SessionDelegate: NSObject, URLSessionDataDelegate {
+    private let transfers = Locked<[Int: SessionTransfer]>([:])
+
+    func start(_ transfer: SessionTransfer, total: Duration?) {
+        transfers.withLock { $0[transfer.task.taskIdentifier] = transfer }
+        transfer.task.resume()
+        guard let total else { return }
+        Task { [weak transfer] in
+            try? await Task.sleep(for: total)
+            transfer?.end(with: .timedOut(url: transfer?.url ?? "", .total))
+        }
+    }
+
+    private func transfer(of task: URLSessionTask) -> SessionTransfer? {
+        transfers.withLock { $0[task.taskIdentifier] }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        // The redirect is the response.
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        let mayGoOn = transfer(of: dataTask)?.receive(response) ?? false
+        completionHandler(mayGoOn ? .allow : .cancel)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        transfer(of: dataTask)?.receive(data)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        let transfer = transfers.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+        transfer?.complete(error)
+    }
+}
+#endif
