@@ -31,7 +31,7 @@ extension Cache {
     ) -> Fetch<Value> {
         let key = fetcher.key
         return begin(key, format, levels, priority) { area, source in
-            try await self.load(key, in: area, AnySource(fetcher), levels: levels, following: source)
+            try await self.load(key, in: area, AnySource(fetcher), levels: levels, following: source).value
         }
     }
 

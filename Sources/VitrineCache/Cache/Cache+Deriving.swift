@@ -55,7 +55,7 @@ extension Cache {
         guard let entry else { return nil }
         let result = SourceResult<Value>(
             value: nil, bytes: entry.bytes, timeToLive: remaining(entry.expires), tag: [], levels: .all,
-            storesOriginal: true, isStored: true, ticket: originalTicket)
+            storesOriginal: true, origin: .stored, ticket: originalTicket)
         let value: Value
         do throws(CacheError) {
             value = try await make(key, in: area, from: result, priority)
@@ -78,7 +78,7 @@ extension Cache {
         metrics.countDerivation()
         let result = SourceResult(
             value: value, bytes: nil, timeToLive: remaining(expires), tag: [], levels: .all, storesOriginal: false,
-            isStored: true, ticket: ticket)
+            origin: .stored, ticket: ticket)
         await store(made, key, in: area, from: result, levels, ticket)
         return made
     }

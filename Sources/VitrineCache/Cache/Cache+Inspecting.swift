@@ -26,7 +26,7 @@ extension Cache {
         return await isOnDisk(key, in: area) ? .disk : .source
     }
 
-    private func isOnDisk(_ key: CacheKey, in area: FormatArea<Value>) async -> Bool {
+    func isOnDisk(_ key: CacheKey, in area: FormatArea<Value>) async -> Bool {
         await area.outbox.settle()
         return (try? await area.disk.contains(key)) ?? false
     }
@@ -106,13 +106,16 @@ extension Cache {
             for: FlightKey(slot: slot, levels: configuration.levels, epoch: register.epoch(of: slot), isRefresh: false))
     }
 
-    /// How many formats wait for a fetch of a key.
-    package func sourceWaiters(for key: CacheKey) -> Int {
+    /// How many formats and prefetches wait for a fetch of a key.
+    package func sourceWaiters(for key: CacheKey, isRefresh: Bool = false) -> Int {
         let slot = original.slot(key)
         return originals.subscriberCount(
             for: FlightKey(
-                slot: slot, levels: configuration.levels, epoch: register.epoch(of: slot), isRefresh: false))
+                slot: slot, levels: .all, epoch: register.epoch(of: slot), isRefresh: isRefresh))
     }
+
+    /// How many keys are asked for again behind a value that was given.
+    package var runningRefreshes: Int { refreshes.withLock { $0.count } }
 
     /// How many audits wait for those before them.
     package var waitingAudits: Int { audits.counts.queued }

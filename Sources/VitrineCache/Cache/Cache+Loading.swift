@@ -29,7 +29,7 @@ extension Cache {
         let area = try area(format)
         if let value = memoryValue(area, key, levels: levels) { return value }
         let source = AnySource(timeToLive: timeToLive, load)
-        return try await self.load(key, in: area, source, levels: levels, following: PrioritySource(priority))
+        return try await self.load(key, in: area, source, levels: levels, following: PrioritySource(priority)).value
     }
 
     /// The value of a fetcher's key: from memory, from disk, or else fetched (R7).
@@ -46,7 +46,8 @@ extension Cache {
         let key = fetcher.key
         if let value = memoryValue(area, key, levels: levels) { return value }
         return try await load(
-            key, in: area, AnySource(fetcher), levels: levels, following: PrioritySource(priority))
+            key, in: area, AnySource(fetcher), levels: levels, following: PrioritySource(priority)
+        ).value
     }
 
     /// The value of a file (R8), whose path is the key. See ``FileFetcher``.
@@ -62,38 +63,40 @@ extension Cache {
     /// Loads, shared with all who want the same. Memory was asked before.
     func load(
         _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, levels: CacheLevels,
-        isRefresh: Bool = false, following priority: PrioritySource
-    ) async throws(CacheError) -> Value {
+        reason: LoadReason = .missing, following priority: PrioritySource
+    ) async throws(CacheError) -> Loaded<Value> {
         let levels = levels.intersection(configuration.levels)
         let slot = area.slot(key)
-        let flightKey = FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: isRefresh)
+        let flightKey = FlightKey(
+            slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: reason.isRefresh)
         do {
             return try await loads.value(for: flightKey, following: priority) { flight in
                 let ticket = self.register.begin(slot)
-                if !isRefresh, let stored = try await self.stored(key, in: area, levels, ticket, flight.priority) {
-                    return stored
+                if !reason.isRefresh,
+                    let stored = try await self.stored(key, in: area, levels, ticket, flight.priority)
+                {
+                    return Loaded(value: stored, origin: .stored)
                 }
-                return try await self.produce(
-                    key, in: area, source, levels, isRefresh: isRefresh, ticket, flight.priority)
+                return try await self.produce(key, in: area, source, levels, reason, ticket, flight.priority)
             }
         } catch {
             let error = CacheError(error, key: key)
-            if configuration.servesStale, !isRefresh, !error.isCancellation,
+            if configuration.servesStale, !reason.isRefresh, !error.isCancellation,
                 let stale = await staleValue(key, in: area, levels)
             {
                 metrics.count(.stale)
                 log.notice("Gave an expired value: \(error)", metadata: ["cache": "\(name)", "key": "\(key)"])
-                return stale
+                return Loaded(value: stale, origin: .stale)
             }
             throw error
         }
     }
 
     /// What the levels have, as it is or in a form from which it can be made.
-    private func stored(
+    func stored(
         _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: LoadRegister.Ticket,
         _ priority: PrioritySource
-    ) async throws -> Value? {
+    ) async throws(CacheError) -> Value? {
         // It may have come since the caller looked, from a load that has just ended.
         if levels.contains(.readMemory), let value = area.memory.peek(ticket.slot) { return value }
         do throws(CacheError) {
@@ -107,21 +110,31 @@ extension Cache {
 
     /// Asks the source, and stores and gives what it says, transformed.
     private func produce(
-        _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, _ levels: CacheLevels, isRefresh: Bool,
-        _ ticket: LoadRegister.Ticket, _ priority: PrioritySource
-    ) async throws -> Value {
-        let slot = original.slot(key)
-        let flightKey = FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: isRefresh)
-        let result = try await originals.value(for: flightKey, following: priority) { flight in
-            try await self.ask(source, key, levels, isRefresh: isRefresh, flight.priority)
+        _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, _ levels: CacheLevels,
+        _ reason: LoadReason, _ ticket: LoadRegister.Ticket, _ priority: PrioritySource
+    ) async throws -> Loaded<Value> {
+        var result = try await askOnce(source, key, reason, levels, priority)
+        let value: Value
+        do throws(CacheError) {
+            value = try await make(key, in: area, from: result, priority)
+        } catch {
+            // The stored original is no value: the source is asked for all of it (R50).
+            guard case .invalidData(_, let underlying) = error, !result.isNew else { throw error }
+            await discard(key, in: original, result.ticket, because: underlying)
+            result = try await askOnce(source, key, .refresh, levels, priority)
+            value = try await make(key, in: area, from: result, priority)
         }
-        let value = try await make(key, in: area, from: result, priority)
+        if case .stale(let refreshing) = result.origin {
+            metrics.count(.stale)
+            if refreshing { refreshBehind(key, in: area, source, levels) }
+            return Loaded(value: value, origin: .stale)
+        }
         await store(value, key, in: area, from: result, levels, ticket)
-        return value
+        return Loaded(value: value, origin: result.isNew ? .source : .stored)
     }
 
     /// The expired value of a key, if it is still there.
-    private func staleValue(_ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels) async -> Value? {
+    func staleValue(_ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels) async -> Value? {
         if levels.contains(.readMemory), let stale = area.memory.staleValue(forKey: area.slot(key)) {
             return stale.value
         }

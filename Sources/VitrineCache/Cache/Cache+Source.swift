@@ -1,28 +1,81 @@
 import VitrineCore
 
 extension Cache {
+    /// What the source says, asked once for all who want to know it now (R80).
+    func askOnce(
+        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, _ levels: CacheLevels,
+        _ priority: PrioritySource
+    ) async throws -> SourceResult<Value> {
+        let readsStored = levels.contains(.readDisk)
+        var result = try await flight(source, key, joined(key, reason), readsStored: readsStored, priority)
+        if result.isStale, !readsStored {
+            // Another's request was answered from the disk, which this one does not want.
+            result = try await flight(source, key, .refresh, readsStored: false, priority)
+        }
+        return result
+    }
+
+    private func flight(
+        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, readsStored: Bool,
+        _ priority: PrioritySource
+    ) async throws -> SourceResult<Value> {
+        try await originals.value(for: flightKey(key, isRefresh: reason.isRefresh), following: priority) { flight in
+            try await self.ask(source, key, reason, readsStored: readsStored, flight.priority)
+        }
+    }
+
+    private func flightKey(_ key: CacheKey, isRefresh: Bool) -> FlightKey {
+        let slot = original.slot(key)
+        return FlightKey(slot: slot, levels: .all, epoch: register.epoch(of: slot), isRefresh: isRefresh)
+    }
+
+    /// Who only misses something waits for a refresh that is demanded and under way. Behind one that nobody waits for,
+    /// the source says itself what may be given meanwhile.
+    private func joined(_ key: CacheKey, _ reason: LoadReason) -> LoadReason {
+        guard reason == .missing, originals.subscriberCount(for: flightKey(key, isRefresh: true)) > 0,
+            !refreshes.withLock({ $0.contains(key) })
+        else { return reason }
+        return .refresh
+    }
+
     /// Asks the source for the original.
-    func ask(
-        _ source: AnySource<Value>, _ key: CacheKey, _ levels: CacheLevels, isRefresh: Bool, _ priority: PrioritySource
+    private func ask(
+        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, readsStored: Bool,
+        _ priority: PrioritySource
     ) async throws -> SourceResult<Value> {
         let ticket = register.begin(original.slot(key))
-        let stored = source.revalidates && (levels.contains(.readDisk) || isRefresh) ? await storedOriginal(key) : nil
-        var fetched = try await fetch(source, key, FetchContext(priority: priority, stored: stored))
-        if case .unchanged = fetched.content {
-            if stored != nil, let result = try await renewed(key, fetched, ticket) { return result }
+        let reads = source.revalidates && (readsStored || reason.isRefresh)
+        let stored = reads ? await storedOriginal(key) : nil
+        var fetched = try await fetch(source, key, context(reason, stored, priority))
+        if fetched.isStored {
+            if stored != nil, let result = try await storedResult(key, fetched, reason, ticket) { return result }
             // The entry went while the source was asked.
-            fetched = try await fetch(source, key, FetchContext(priority: priority))
+            fetched = try await fetch(source, key, context(reason, nil, priority))
         }
         let (value, bytes): (Value?, [UInt8]?)
         switch fetched.content {
         case .value(let found): (value, bytes) = (found, nil)
         case .bytes(let found): (value, bytes) = (nil, found)
         case .both(let found, let foundBytes): (value, bytes) = (found, foundBytes)
-        case .unchanged: throw CacheError.notFound(key: key)
+        case .unchanged, .stale: throw CacheError.notFound(key: key)
+        }
+        var origin = SourceResult<Value>.Origin.source
+        if stored != nil, !fetched.levels.contains(.writeDisk) {
+            await forget(key, ticket)
+        } else if stored != nil, reason.isRefresh, let bytes, try await isStored(bytes, key) {
+            await renew(key, fetched)
+            origin = .stored
         }
         return SourceResult(
             value: value, bytes: bytes, timeToLive: fetched.timeToLive, tag: fetched.tag, levels: fetched.levels,
-            storesOriginal: source.storesOriginal, isStored: false, ticket: ticket)
+            storesOriginal: source.storesOriginal, origin: origin, ticket: ticket)
+    }
+
+    private func context(
+        _ reason: LoadReason, _ stored: FetchContext.Stored?, _ priority: PrioritySource
+    ) -> FetchContext {
+        FetchContext(
+            priority: priority, stored: stored, isRefresh: reason.isRefresh, isBackground: reason == .background)
     }
 
     private func fetch(
@@ -47,18 +100,39 @@ extension Cache {
         return FetchContext.Stored(created: info.created, expires: info.expires, tag: info.tag)
     }
 
-    /// The stored original, fresh again.
-    private func renewed(
-        _ key: CacheKey, _ fetched: Fetched<Value>, _ ticket: LoadRegister.Ticket
+    /// The stored original, fresh again or although it is not.
+    private func storedResult(
+        _ key: CacheKey, _ fetched: Fetched<Value>, _ reason: LoadReason, _ ticket: LoadRegister.Ticket
     ) async throws -> SourceResult<Value>? {
         guard let entry = try await readBytes(key, in: original, includingExpired: true) else { return nil }
-        let life = fetched.timeToLive ?? original.format.timeToLive ?? configuration.timeToLive
-        await original.disk.renew(key, timeToLive: life)
-        if !fetched.keepsTag { await original.disk.setTag(fetched.tag, forKey: key) }
+        var origin = SourceResult<Value>.Origin.stored
+        if case .stale(let refreshing) = fetched.content {
+            guard !reason.isRefresh else { throw CacheError.notFound(key: key) }
+            origin = .stale(refreshing: refreshing)
+        } else {
+            await renew(key, fetched)
+        }
         return SourceResult(
             value: nil, bytes: entry.bytes, timeToLive: fetched.timeToLive,
             tag: fetched.keepsTag ? entry.tag : fetched.tag, levels: fetched.levels, storesOriginal: true,
-            isStored: true, ticket: ticket)
+            origin: origin, ticket: ticket)
+    }
+
+    /// Lets the stored original's time begin anew.
+    private func renew(_ key: CacheKey, _ fetched: Fetched<Value>) async {
+        await original.disk.renew(
+            key, timeToLive: fetched.timeToLive ?? original.format.timeToLive ?? configuration.timeToLive)
+        if !fetched.keepsTag { await original.disk.setTag(fetched.tag, forKey: key) }
+    }
+
+    /// Whether a source without validators has sent what is there already.
+    private func isStored(_ bytes: [UInt8], _ key: CacheKey) async throws(CacheError) -> Bool {
+        try await readBytes(key, in: original, includingExpired: true)?.bytes == bytes
+    }
+
+    /// Removes the original that has a successor which may not be stored.
+    private func forget(_ key: CacheKey, _ ticket: LoadRegister.Ticket) async {
+        await original.outbox.send(.remove, forKey: key) { send in ticket.ifValid(send) ?? true }
     }
 
     // MARK: Making
@@ -137,22 +211,23 @@ extension Cache {
             keepInMemory(value, expires: expiry(result.timeToLive, in: area), in: area, ticket)
         }
         guard levels.contains(.writeDisk) else { return }
-        if !isOriginal || !result.isStored {
-            let body = isOriginal ? result.bytes.map(Body.ready) : nil
-            await keepOnDisk(
-                body ?? encoded(value, area.format), key, in: area, result.timeToLive, result.tag, ticket)
+        if !isOriginal {
+            await keepOnDisk(encoded(value, area.format), key, in: area, result.timeToLive, result.tag, ticket)
+            guard configuration.storesOriginals, result.storesOriginal else { return }
         }
-        guard !isOriginal, !result.isStored, configuration.storesOriginals, result.storesOriginal,
-            result.claimStoring()
-        else { return }
-        // An older original in memory is not what other formats are to be made from.
-        result.ticket.ifValid { _ = original.memory.remove(original.slot(key)) }
-        if let bytes = result.bytes {
-            await keepOnDisk(.ready(bytes), key, in: original, result.timeToLive, result.tag, result.ticket)
-        } else if let known = result.knownValue {
-            await keepOnDisk(
-                encoded(known, original.format), key, in: original, result.timeToLive, result.tag, result.ticket)
+        await storeOriginal(key, from: result, isInMemory: isOriginal)
+    }
+
+    /// Keeps the original on disk, for the first who asks.
+    func storeOriginal(_ key: CacheKey, from result: SourceResult<Value>, isInMemory: Bool) async {
+        guard result.isNew, result.claimStoring() else { return }
+        if !isInMemory {
+            // An older original in memory is not what other formats are to be made from.
+            result.ticket.ifValid { _ = original.memory.remove(original.slot(key)) }
         }
+        let body = result.bytes.map(Body.ready) ?? result.knownValue.map { encoded($0, original.format) }
+        guard let body else { return }
+        await keepOnDisk(body, key, in: original, result.timeToLive, result.tag, result.ticket)
     }
 
     /// A value that is encoded when the disk level writes it (R10).

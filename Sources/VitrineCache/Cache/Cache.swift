@@ -32,6 +32,8 @@ public import VitrineCore
 /// - ``value(forKey:format:levels:priority:timeToLive:orLoad:)``
 /// - ``value(from:format:levels:priority:)``
 /// - ``refresh(_:format:priority:timeToLive:orLoad:)``
+/// - ``updates(from:format:levels:priority:revalidatingFresh:)``
+/// - ``prefetch(from:format:to:priority:)``
 /// - ``fetch(forKey:format:depth:levels:priority:)``
 /// ### Changing
 /// - ``set(_:forKey:format:timeToLive:levels:)``
@@ -53,8 +55,10 @@ public final class Cache<Value: CacheableValue>: Sendable {
     let formats: FormatTable<Value>
     let sharedMemory: MemoryCache<MemoryKey, Value>
     let register = LoadRegister()
+    /// What is being asked for again behind a value that was given.
+    let refreshes = Locked<Set<CacheKey>>([])
     let lookups = SingleFlight<FlightKey, Value?>()
-    let loads = SingleFlight<FlightKey, Value>()
+    let loads = SingleFlight<FlightKey, Loaded<Value>>()
     let originals = SingleFlight<FlightKey, SourceResult<Value>>()
     let transforms: WorkQueue
     let metrics: CacheMetrics

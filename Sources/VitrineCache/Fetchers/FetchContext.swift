@@ -23,9 +23,19 @@ public struct FetchContext: Sendable {
     /// The original's entry that is on disk but expired or to be refreshed; a fetcher that finds it still valid answers
     /// with ``Fetched/unchanged(timeToLive:tag:)``. nil if there is none, or the fetcher does not revalidate.
     public let stored: Stored?
+    /// Whether what is stored is to be replaced, however fresh: the answer must not be ``Fetched/stale(refreshing:)``.
+    public let isRefresh: Bool
+    /// With ``isRefresh``: whether nobody demanded it. The stored value has been given already, and this looks for a
+    /// newer one behind it.
+    public let isBackground: Bool
 
-    public init(priority: PrioritySource = PrioritySource(), stored: Stored? = nil) {
+    public init(
+        priority: PrioritySource = PrioritySource(), stored: Stored? = nil, isRefresh: Bool = false,
+        isBackground: Bool = false
+    ) {
         self.priority = priority
         self.stored = stored
+        self.isRefresh = isRefresh
+        self.isBackground = isBackground
     }
 }

@@ -12,6 +12,8 @@ public struct Fetched<Value: CacheableValue>: Sendable {
         case both(Value, bytes: [UInt8])
         /// The stored entry is still valid.
         case unchanged
+        /// The stored entry is to be given although its time has passed.
+        case stale(refreshing: Bool)
     }
 
     /// The value or its bytes.
@@ -52,5 +54,21 @@ public struct Fetched<Value: CacheableValue>: Sendable {
         return fetched
     }
 
+    /// The stored entry although its time has passed, which it stays: a source that allows it to be used while it is
+    /// asked again, or that could not be reached. Only as the answer to a context with ``FetchContext/stored`` that is
+    /// no refresh; otherwise it counts as ``CacheError/notFound(key:)``.
+    ///
+    /// - Parameter refreshing: Whether the cache asks again behind it, once for all who get it: with
+    ///   ``FetchContext/isBackground``. Who asks after that has ended gets the newer value.
+    public static func stale(refreshing: Bool) -> Fetched { Fetched(.stale(refreshing: refreshing)) }
+
     package private(set) var keepsTag = false
+
+    /// Whether the answer is what is stored.
+    var isStored: Bool {
+        switch content {
+        case .unchanged, .stale: true
+        case .value, .bytes, .both: false
+        }
+    }
 }
