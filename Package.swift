@@ -74,7 +74,7 @@ let package = Package(
         .target(
             name: "VitrineNetwork",
             dependencies: [
-                "VitrineCore", .target(name: "CCurl", condition: .when(platforms: [.linux])),
+                "VitrineCore", "VitrineCache", .target(name: "CCurl", condition: .when(platforms: [.linux])),
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: swift
@@ -174,7 +174,8 @@ let package = Package(
             dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
-            name: "VitrineNetworkTests", dependencies: ["VitrineNetwork", "TestSupport"], swiftSettings: swift),
+            name: "VitrineNetworkTests", dependencies: ["VitrineNetwork", "VitrineCache", "TestSupport"],
+            swiftSettings: swift),
         .testTarget(
             name: "VitrineThumbnailsTests",
             dependencies: [

@@ -1,0 +1,61 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+public import VitrineCore
+
+/// How a ``NetworkFetcher`` loads, and how long what it loads is fresh.
+///
+/// ```swift
+/// FetchOptions.default.contentTypes = ["image/*"]
+/// FetchOptions.default.identity = { url in url.path() }      // signatures in the query change nothing
+/// ```
+public struct FetchOptions: Sendable {
+    /// Loads: redirects, policy, repetitions, authentication, schemes. Default: ``NetworkLoader/shared``.
+    public var loader: NetworkLoader
+    /// What of HTTP's responses is stored and how long it is fresh: by what they say, for a fixed time, or for ever
+    /// (``HTTPCachePolicy/lifetime``). Default: ``HTTPCachePolicy/images``.
+    public var caching = HTTPCachePolicy.images
+    /// The only media types accepted, such as `image/jpeg` or `image/*`, which is also what servers are told; empty for
+    /// whatever the loader's policy accepts (R75). Default: empty.
+    public var contentTypes: [String] = []
+    /// What a URL's resource is known by at every level, for URLs that change while what they stand for stays the same:
+    /// signed ones, those of mirrors. nil, also as the result, for the URL itself. Two resources must not have the
+    /// same identity.
+    public var identity: (@Sendable (URL) -> String?)?
+    /// The most bytes of body to accept, decoded; a request may allow less. Default: 256 MB.
+    public var maximumBodySize: ByteCount = .megabytes(256)
+    /// The time of day. Default: the system's; the same as the cache's, if that has another.
+    public var clock = WallClock.system
+
+    /// The defaults, with a loader.
+    public init(loader: NetworkLoader) { self.loader = loader }
+
+    private static let chosen = Locked<FetchOptions?>(nil)
+
+    /// What fetchers use that are not told otherwise. To be set before the first of them, if at all: what is loading
+    /// keeps the options it began with.
+    public static var `default`: FetchOptions {
+        get { chosen.withLock { $0 } ?? builtIn }
+        set { chosen.withLock { $0 = newValue } }
+    }
+
+    #if os(Linux)
+    private static let builtIn = FetchOptions(loader: .shared)
+
+    /// The defaults, with the shared loader.
+    public init() { self.init(loader: .shared) }
+    #else
+    private static var builtIn: FetchOptions {
+        preconditionFailure("Set FetchOptions.default: on this platform a loader has to be given.")
+    }
+    #endif
+}
+
+#if os(Linux)
+extension NetworkLoader {
+    /// One for everyone in the program, with the defaults: connections are kept and used again.
+    public static let shared = NetworkLoader()
+}
+#endif
