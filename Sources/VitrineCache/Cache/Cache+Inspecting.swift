@@ -27,6 +27,7 @@ extension Cache {
     }
 
     func isOnDisk(_ key: CacheKey, in area: FormatArea<Value>) async -> Bool {
+        if area.excludes(key) { return false }
         await area.outbox.settle()
         return (try? await area.disk.contains(key)) ?? false
     }

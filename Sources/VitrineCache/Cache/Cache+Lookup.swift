@@ -29,6 +29,10 @@ extension Cache {
     ) async throws(CacheError) -> Value? {
         let levels = levels.intersection(configuration.levels)
         guard levels.contains(.readDisk) else { return nil }
+        if area.excludes(key) {
+            area.disk.engine.counters.miss()
+            return nil
+        }
         let slot = area.slot(key)
         let flightKey = FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: false)
         do {
@@ -77,6 +81,10 @@ extension Cache {
     func readBytes(
         _ key: CacheKey, in area: FormatArea<Value>, includingExpired: Bool = false
     ) async throws(CacheError) -> DiskCache.Entry? {
+        if area.excludes(key) {
+            area.disk.engine.counters.miss()
+            return nil
+        }
         await area.outbox.settle()
         return try await metrics.measure(.disk) { () throws(CacheError) in
             try await configuration.executor.run { () throws(CacheError) in

@@ -46,6 +46,9 @@ package final class DiskOutbox: Sendable {
         }
     }
 
+    /// Whether nothing waits here.
+    var isEmpty: Bool { state.withLock { !$0.isDraining } }
+
     /// Returns when nothing waits here: what was sent before is then seen by every read of the disk.
     package func settle() async {
         guard state.withLock({ $0.isDraining }) else { return }

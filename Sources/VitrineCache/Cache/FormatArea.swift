@@ -30,6 +30,9 @@ package final class FormatArea<Value: CacheableValue>: Sendable {
     @inlinable
     package func slot(_ key: CacheKey) -> MemoryKey { MemoryKey(key, format: id) }
 
+    /// Whether a key certainly has no entry on disk, told at once: most that have none have not.
+    func excludes(_ key: CacheKey) -> Bool { outbox.isEmpty && disk.engine.excludes(key) }
+
     /// Empties the format's memory level. Values that are alive elsewhere are forgotten as well.
     package func clearMemory() {
         guard sharesMemory else { return memory.removeAll() }

@@ -41,10 +41,6 @@ public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
             case .end: return nil
             }
         }
-
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws(CacheError) -> Value? {
-            try await next()
-        }
     }
 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }

@@ -142,6 +142,15 @@ extension DiskEngine {
         return nil
     }
 
+    /// Whether a key certainly has no entry, by what is in memory: quick enough for any thread.
+    func excludes(_ key: CacheKey) -> Bool {
+        guard queue.pending(key) == nil else { return false }
+        let time = Self.coarseTime()
+        let (known, isDue) = state.withLock { ($0.generation, time &- $0.checked >= Self.checkInterval) }
+        guard let known, !isDue, known.watch.check() == .intact, let version = known.watch.version else { return false }
+        return known.filter.excludes(Int64(bitPattern: key.hash), in: version)
+    }
+
     /// A miss had to ask the database: sees to it, in the background, that later ones need not.
     private func makeFilter() {
         guard let generation = state.withLock({ $0.generation }), let version = generation.watch.version,
