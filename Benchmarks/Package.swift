@@ -50,7 +50,7 @@ let package = Package(
             name: "NetworkBenchmark",
             dependencies: [
                 "CNetworkPeer",
-                .product(name: "VitrineCore", package: "Vitrine"),
+                .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
                 .product(name: "VitrineNetwork", package: "Vitrine"),
             ]),
         .target(name: "CNetworkPeer", dependencies: ["PeerCurl"]),

@@ -43,12 +43,14 @@ struct Arguments {
 
 guard let arguments = Arguments(CommandLine.arguments) else {
     print("usage: NetworkBenchmark small vitrine|curl BASE [COUNT CONCURRENCY CA-FILE HTTP2]")
+    print("       NetworkBenchmark cached vitrine|curl|urlsession BASE [COUNT CONCURRENCY]")
+    print("       NetworkBenchmark cold vitrine URL [COUNT]")
     print("       NetworkBenchmark file vitrine URL PATH [MICROSECONDS-PER-MEGABYTE]")
     exit(2)
 }
 
 switch (arguments.mode, arguments.contender) {
-case ("small", "curl"):
+case ("small", "curl"), ("cached", "curl"):
     let count = arguments.number(0, default: 1000)
     var bytes: Int64 = 0
     await report("curl", count: count) {
@@ -58,6 +60,9 @@ case ("small", "curl"):
     }
     precondition(bytes > 0)
 case ("small", _): try await loadSmall(arguments)
+case ("cached", "urlsession"): try await loadBySession(arguments)
+case ("cached", _): try await loadCached(arguments)
+case ("cold", _): try await loadCold(arguments)
 case ("file", _): try await loadFile(arguments)
 default: exit(2)
 }
