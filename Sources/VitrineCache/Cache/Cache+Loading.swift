@@ -65,7 +65,7 @@ extension Cache {
         _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, levels: CacheLevels,
         reason: LoadReason = .missing, following priority: PrioritySource
     ) async throws(CacheError) -> Loaded<Value> {
-        let levels = levels.intersection(configuration.levels)
+        let levels = levels.intersection(configuration.levels).intersection(source.levels)
         let slot = area.slot(key)
         let flightKey = FlightKey(
             slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: reason.isRefresh)

@@ -37,7 +37,7 @@ extension Cache {
     private func prefetchToDisk(
         _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, _ priority: PrioritySource
     ) async throws(CacheError) {
-        guard configuration.levels.contains(.writeDisk) else { return }
+        guard configuration.levels.intersection(source.levels).contains(.writeDisk) else { return }
         if await isOnDisk(key, in: area) { return }
         if area !== original {
             guard configuration.storesOriginals, source.storesOriginal else {

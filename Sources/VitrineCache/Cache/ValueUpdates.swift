@@ -50,7 +50,7 @@ public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
         let area = try cache.area(format)
         if let value = cache.memoryValue(area, key, levels: levels) { return (value, !revalidatesFresh) }
         let priority = PrioritySource(priority)
-        let levels = levels.intersection(cache.configuration.levels)
+        let levels = levels.intersection(cache.configuration.levels).intersection(source.levels)
         let ticket = cache.register.begin(area.slot(key))
         if let value = try await cache.stored(key, in: area, levels, ticket, priority) {
             return (value, !revalidatesFresh)
@@ -65,7 +65,7 @@ public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
     /// What the source has; nil if it is the same.
     private func second() async throws(CacheError) -> Value? {
         let area = try cache.area(format)
-        let levels = levels.intersection(cache.configuration.levels)
+        let levels = levels.intersection(cache.configuration.levels).intersection(source.levels)
         let loaded = try await cache.reload(key, in: area, source, levels, .background, PrioritySource(priority))
         return loaded.origin == .source ? loaded.value : nil
     }

@@ -4,17 +4,20 @@ import VitrineCore
 struct AnySource<Value: CacheableValue>: Sendable {
     let storesOriginal: Bool
     let revalidates: Bool
+    let levels: CacheLevels
     let fetch: @Sendable (FetchContext) async throws -> Fetched<Value>
 
     init(_ fetcher: some Fetcher<Value>) {
         storesOriginal = fetcher.storesOriginal
         revalidates = fetcher.revalidates
+        levels = fetcher.levels
         fetch = { try await fetcher.fetch($0) }
     }
 
     init(timeToLive: Duration?, _ load: @escaping @Sendable () async throws -> Value) {
         storesOriginal = true
         revalidates = false
+        levels = .all
         fetch = { _ in Fetched(value: try await load(), timeToLive: timeToLive) }
     }
 }

@@ -26,6 +26,10 @@ public protocol Fetcher<Value>: Sendable {
     /// is as cheap as reading the cache. Default: true.
     var storesOriginal: Bool { get }
 
+    /// Where values of the fetcher may be looked for and kept, in any format; the request may narrow this further.
+    /// Default: everywhere.
+    var levels: CacheLevels { get }
+
     /// Whether the fetcher can tell that the stored original is still valid: it is then told what is stored, see
     /// ``FetchContext/stored``. Default: false, which saves a look at the disk.
     var revalidates: Bool { get }
@@ -42,5 +46,6 @@ public protocol Fetcher<Value>: Sendable {
 
 extension Fetcher {
     public var storesOriginal: Bool { true }
+    public var levels: CacheLevels { .all }
     public var revalidates: Bool { false }
 }

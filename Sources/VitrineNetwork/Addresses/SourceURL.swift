@@ -93,11 +93,25 @@ package struct SourceURL: Sendable, Hashable {
 
     /// Any text without what looks like a name and password in it, for messages.
     package static func withoutCredentials(_ text: String) -> String {
-        guard let slashes = text.utf8.firstRange(of: "//".utf8) else { return text }
-        let rest = text[slashes.upperBound...]
-        let end = rest.utf8.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 || $0 == 0x5C } ?? rest.endIndex
-        guard let at = rest[..<end].utf8.lastIndex(of: UInt8(ascii: "@")) else { return text }
-        return String(text[..<slashes.upperBound]) + text[text.utf8.index(after: at)...]
+        var text = text
+        guard let found = text.withUTF8({ Self.findCredentials(in: $0) }) else { return text }
+        return String(decoding: text.utf8.prefix(found.lowerBound), as: UTF8.self)
+            + String(decoding: text.utf8.dropFirst(found.upperBound), as: UTF8.self)
+    }
+
+    /// What lies between `//` and the last `@` before path, query and fragment, with that.
+    private static func findCredentials(in bytes: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+        guard let second = bytes.indices.dropFirst().first(where: { bytes[$0] == 0x2F && bytes[$0 - 1] == 0x2F })
+        else { return nil }
+        var end: Int?
+        for index in (second + 1)..<bytes.count {
+            switch bytes[index] {
+            case 0x40: end = index + 1
+            case 0x2F, 0x3F, 0x23, 0x5C: return end.map { second + 1..<$0 }
+            default: break
+            }
+        }
+        return end.map { second + 1..<$0 }
     }
 }
 

@@ -86,13 +86,3 @@ extension Cache {
             from: fetcher, format: format, levels: levels, priority: priority, revalidatingFresh: revalidatesFresh)
     }
 }
-
-extension TransferProgress {
-    /// Ends what needed no transfer of its own.
-    fileprivate func end(isComplete: Bool) {
-        update { step in
-            step.isFinished = true
-            step.isComplete = isComplete
-        }
-    }
-}

@@ -40,17 +40,18 @@ struct CachedLoad: Sendable {
     func answer(_ context: FetchContext, _ resource: Resource) async throws(NetworkError) -> Answer {
         var load = self
         load.request.priority = context.priority.value
-        guard resource == .http else { return try await load.local(resource) }
+        guard resource == .http else { return try await load.local() }
         let stored = context.stored.flatMap { try? StoredResponse(bytes: $0.tag) }
         return try await load.exchange(stored, context)
     }
 
     /// Other places than servers know no rules for caches.
-    private func local(_ resource: Resource) async throws(NetworkError) -> Answer {
+    private func local() async throws(NetworkError) -> Answer {
         let response = try await options.loader.load(request, progress: progress)
+        // Files do not say what they are.
         if response.head.contentType != nil { try check(response) }
         let bytes = try await response.body.collect()
-        return .body(bytes, timeToLive: nil, tag: [], resource.isLocal ? .memory : .all)
+        return .body(bytes, timeToLive: nil, tag: [], .all)
     }
 
     // MARK: HTTP
@@ -123,6 +124,8 @@ struct CachedLoad: Sendable {
         var failure = ResponseCheck.failure(response.head, to: sent, policy: options.loader.configuration.policy)
         if failure == nil, response.head.status == 304 { failure = .status(url: displayURL, response.head) }
         if let failure {
+            // What is read now is no part of what is wanted.
+            progress?.end(isComplete: false)
             await response.body.discard()
             throw failure
         }
@@ -139,6 +142,7 @@ struct CachedLoad: Sendable {
         var policy = SourcePolicy.userInitiated
         policy.contentTypes = options.contentTypes
         guard !policy.accepts(contentType: response.head.contentType) else { return }
+        progress?.end(isComplete: false)
         response.body.cancel()
         throw .contentType(url: displayURL, type: response.head.contentType)
     }

@@ -59,6 +59,9 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// False for `file:` and `data:` URLs.
     public var storesOriginal: Bool { !resource.isLocal }
 
+    /// Memory alone for `file:` and `data:` URLs.
+    public var levels: CacheLevels { resource.isLocal ? .memory : .all }
+
     /// True for HTTP.
     public var revalidates: Bool { resource == .http }
 

@@ -94,7 +94,7 @@ public final class NetworkLoader: Sendable {
         _ request: DataRequest, _ checks: Checks, _ progress: TransferProgress?
     ) async throws(NetworkError) -> DataResponse {
         let scheme = (request.url.scheme ?? "").lowercased()
-        let url = SourceURL.withoutCredentials(request.url.absoluteString)
+        var url: String { SourceURL.withoutCredentials(request.url.absoluteString) }
         if let violation = configuration.policy.check(scheme: scheme) { throw .refused(url: url, violation) }
         if scheme == "http" || scheme == "https" { return try await loadByHTTP(request, checks, progress) }
         guard let handler = handlers.withLock({ $0[scheme] }) else {

@@ -2,10 +2,10 @@
 enum ResponseCheck {
     /// - Returns: nil if so, or why not.
     static func failure(_ head: ResponseHead, to request: DataRequest, policy: SourcePolicy) -> NetworkError? {
-        let url = SourceURL.withoutCredentials(head.url.absoluteString)
+        var url: String { SourceURL.withoutCredentials(head.url.absoluteString) }
         if head.status == 304, isConditional(request) { return nil }
         guard (200..<300).contains(head.status) else { return .status(url: url, head) }
-        if let failure = wrongRange(head, to: request, url: url) { return failure }
+        if head.status == 206, let failure = wrongRange(head, to: request, url: url) { return failure }
         // Files do not say what they are.
         if head.version == .none, head.contentType == nil { return nil }
         guard policy.accepts(contentType: head.contentType) else {
@@ -20,7 +20,6 @@ enum ResponseCheck {
 
     /// A part that was not asked for would be put together with what is there already, to something that never was.
     private static func wrongRange(_ head: ResponseHead, to request: DataRequest, url: String) -> NetworkError? {
-        guard head.status == 206 else { return nil }
         guard let range = request.range else {
             guard !request.headers.contains("Range") else { return nil }
             return .invalidResponse(url: url, reason: "it is a part, and all was asked for")

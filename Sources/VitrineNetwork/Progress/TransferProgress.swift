@@ -57,6 +57,14 @@ public final class TransferProgress: AsyncSequence, Sendable {
         for follower in followers { follower.resume() }
     }
 
+    /// Ends what has not ended yet.
+    func end(isComplete: Bool) {
+        update { step in
+            step.isFinished = true
+            step.isComplete = isComplete
+        }
+    }
+
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(progress: self) }
 
     public struct AsyncIterator: AsyncIteratorProtocol {

@@ -1,0 +1,83 @@
+import Foundation
+import TestSupport
+import Testing
+import VitrineCache
+import VitrineCore
+import VitrineNetwork
+
+/// The forms with URLs (R3–R8).
+struct CacheURLTests {
+    @Test func valuesHandlesAndPrefetchesTakeURLs() async throws {
+        let pages = Pages()
+        for name in ["/a", "/b", "/c"] { pages[name] = .init(name, ["Cache-Control: max-age=60"]) }
+        let server = try pages.serve()
+        let fixture = try FetchFixture<String>()
+        let cache = fixture.cache, options = fixture.options
+        cache.register(Format("loud") { $0.uppercased() })
+        #expect(try await cache.value(from: server.url("/a"), options: options) == "/a")
+        #expect(try await cache.fetch(from: server.url("/b"), format: "loud", options: options).value == "/B")
+        let told = Recorder<String>()
+        cache.fetch(from: server.url("/a"), options: options).onSuccess { told.add($0) }
+        // A memory hit has been told on return.
+        #expect(told.all == ["/a"])
+        try await cache.prefetch(from: server.url("/c"), options: options)
+        #expect(await cache.depth(of: fixture.fetcher(server.url("/c")).key) == .disk)
+        try await cache.prefetch(from: server.url("/c"), to: .memory, options: options)
+        #expect(cache[fixture.fetcher(server.url("/c")).key] == "/c")
+        pages["/c"] = .init("new")
+        #expect(try await cache.refresh(from: server.url("/c"), options: options) == "new")
+        var updates: [String] = []
+        for try await value in cache.updates(from: server.url("/c"), options: options) { updates.append(value) }
+        #expect(updates == ["new"])
+        #expect(await cacheCode { _ = try await cache.value(from: server.url("/none"), options: options) } == -530)
+        let missing = cache.fetch(from: server.url("/none"), options: options)
+        #expect(await cacheCode { _ = try await missing.value } == -530)
+    }
+
+    @Test func updatesSwapWhatHasChanged() async throws {
+        let pages = Pages()
+        pages["/a"] = .init("one", tag: "\"1\"", ["Cache-Control: max-age=60"])
+        let server = try pages.serve()
+        let fixture = try FetchFixture<String>()
+        let url = server.url("/a")
+        _ = try await fixture.value(url)
+        fixture.clock.advance(by: .seconds(61))
+        func updates() async throws -> [String] {
+            try await fixture.cache.updates(from: url, options: fixture.options).reduce(into: []) { $0.append($1) }
+        }
+        #expect(try await updates() == ["one"])
+        #expect(server.requests.count == 2)
+        fixture.clock.advance(by: .seconds(61))
+        pages["/a"] = .init("two", tag: "\"2\"")
+        #expect(try await updates() == ["one", "two"])
+    }
+
+    @Test func progressIsToldToTheEnd() async throws {
+        let pages = Pages()
+        pages["/a"] = .init("0123456789", ["Cache-Control: max-age=60"])
+        let server = try pages.serve()
+        let fixture = try FetchFixture<String>()
+        let first = TransferProgress()
+        _ = try await fixture.cache.value(from: server.url("/a"), options: fixture.options, progress: first)
+        #expect(first.current.received == 10)
+        #expect(first.current.isComplete)
+        // From memory: nothing to transfer, and still an end.
+        let second = TransferProgress(), third = TransferProgress(), fourth = TransferProgress()
+        _ = try await fixture.cache.value(from: server.url("/a"), options: fixture.options, progress: second)
+        #expect(second.current.isComplete)
+        _ = try await fixture.cache.fetch(from: server.url("/a"), options: fixture.options, progress: third).value
+        for await _ in third {}
+        #expect(third.current.isComplete)
+        _ = try? await fixture.cache.value(from: server.url("/none"), options: fixture.options, progress: fourth)
+        #expect(fourth.current.isFinished)
+        #expect(!fourth.current.isComplete)
+    }
+
+    @Test func defaultOptionsCanBeChosenForAll() throws {
+        let before = FetchOptions.default
+        defer { FetchOptions.default = before }
+        let url = try #require(URL(string: "http://signed.example/x?signature=1"))
+        FetchOptions.default.identity = { $0.host() == "signed.example" ? $0.path() : nil }
+        #expect(NetworkFetcher<String>(url: url).key == "/x")
+    }
+}
