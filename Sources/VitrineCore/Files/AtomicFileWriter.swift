@@ -60,7 +60,7 @@ public final class AtomicFileWriter {
         }
         // Held until the descriptor closes; see removeStaleTemporaries.
         flock(file.number, LOCK_EX | LOCK_NB)
-        if isThere, !isLink { try takeOver(replaced) }
+        if isThere, !isLink { try file.takeOver(replaced, named: target) }
         if let permissions, fchmod(file.number, mode_t(truncatingIfNeeded: permissions & 0o7777)) != 0 {
             throw FileError(operation: "fchmod", path: target, code: errno)
         }
@@ -159,18 +159,5 @@ public final class AtomicFileWriter {
         guard isOpen else { return }
         isOpen = false
         unlink(temporary)
-    }
-
-    private func takeOver(_ replaced: stat) throws(FileError) {
-        let own = try file.status()
-        if own.st_uid != replaced.st_uid || own.st_gid != replaced.st_gid {
-            // Only root may give files away. Where it is refused the file is the writer's, as with any editor.
-            if fchown(file.number, replaced.st_uid, replaced.st_gid) != 0 { _ = errno }
-        }
-        let mode = replaced.st_mode & 0o7777
-        guard own.st_mode & 0o7777 != mode || own.st_uid != replaced.st_uid else { return }
-        guard fchmod(file.number, mode) == 0 else {
-            throw FileError(operation: "fchmod", path: path, code: errno)
-        }
     }
 }

@@ -7,11 +7,11 @@ import Darwin
 #endif
 
 /// Follows symbolic links.
-enum SymbolicLink {
+package enum SymbolicLink {
     /// What a path stands for after following links at its end, whether or not the last target exists.
     ///
     /// - Throws: `ELOOP` after 40 links, the kernel's own limit (path_resolution(7)).
-    static func target(of path: String) throws(FileError) -> String {
+    package static func target(of path: String) throws(FileError) -> String {
         var path = path
         for _ in 0..<40 {
             guard let next = try link(at: path) else { return path }

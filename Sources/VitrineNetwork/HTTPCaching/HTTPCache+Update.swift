@@ -97,7 +97,7 @@ extension HTTPCache {
 
     /// Stored fields after an update (RFC 9111 section 3.2): new ones replace those of the same name, but for those
     /// that describe the stored body as it is.
-    private func merged(_ stored: HTTPHeaders, with new: HTTPHeaders) -> HTTPHeaders {
+    func merged(_ stored: HTTPHeaders, with new: HTTPHeaders) -> HTTPHeaders {
         let added = storableFields(new).filter { !HTTPCache.fieldsOfBody.contains($0.name.lowercased()) }
         var replaced = Set(added.map { $0.name.lowercased() })
         // What the stored age was counts no more; a response that says no age has none.

@@ -80,7 +80,8 @@ extension StoredResponse {
     }
 }
 
-private struct StoredResponseWriter {
+/// Writes what ``StoredResponseReader`` reads.
+struct StoredResponseWriter {
     var bytes: [UInt8] = []
 
     mutating func number(_ number: UInt64) {
@@ -98,7 +99,8 @@ private struct StoredResponseWriter {
     }
 }
 
-private struct StoredResponseReader {
+/// Reads bytes from anywhere: nothing it is told makes it take more memory than they have.
+struct StoredResponseReader {
     let bytes: [UInt8]
     var position = 0
 

@@ -22,7 +22,7 @@ public final class NetworkLoader: Sendable {
     let configuration: Configuration
     private let http: any DataLoading
     private let handlers: Locked<[String: any DataLoading]>
-    private let wallClock: WallClock
+    let wallClock: WallClock
     private let waitForHost: @Sendable (String) async throws -> Void
     private let closeHost: @Sendable (String, Duration) -> Void
     private let sleep: @Sendable (Duration) async throws -> Void
@@ -90,7 +90,8 @@ public final class NetworkLoader: Sendable {
         }
     }
 
-    private func start(
+    /// The same, but progress hears of repetitions only.
+    func start(
         _ request: DataRequest, _ checks: Checks, _ progress: TransferProgress?
     ) async throws(NetworkError) -> DataResponse {
         let scheme = (request.url.scheme ?? "").lowercased()
@@ -128,10 +129,10 @@ public final class NetworkLoader: Sendable {
                 if delay == nil, checks == .nothing { return response }
                 response.body.cancel()
                 guard let delay else { throw failure }
-                try await wait(delay, first)
+                try await wait(delay, first.text)
             } catch {
                 guard mayRepeat, error.isRetryable, !error.isStatus else { throw error }
-                try await wait(configuration.retries.delay(before: repetitions + 1), first)
+                try await wait(configuration.retries.delay(before: repetitions + 1), first.text)
             }
             repetitions += 1
             progress?.update { $0.retries += 1 }
@@ -150,9 +151,9 @@ public final class NetworkLoader: Sendable {
         return delay <= retries.maximumRetryAfter ? .zero : nil
     }
 
-    private func wait(_ delay: Duration, _ url: SourceURL) async throws(NetworkError) {
+    func wait(_ delay: Duration, _ url: String) async throws(NetworkError) {
         guard delay > .zero else { return }
-        do { try await sleep(delay) } catch { throw .cancelled(url: url.text) }
+        do { try await sleep(delay) } catch { throw .cancelled(url: url) }
     }
 
     private func pass(_ origin: String, _ url: SourceURL) async throws(NetworkError) {

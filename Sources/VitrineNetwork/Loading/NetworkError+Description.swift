@@ -24,6 +24,7 @@ extension NetworkError {
         case .tooManyRedirects: -440
         case .redirectLoop: -441
         case .file: -450
+        case .busy: -451
         case .cancelled: -460
         case .unavailable: -461
         }
@@ -36,7 +37,7 @@ extension NetworkError {
             .handler(let url, _), .nameNotResolved(let url, _), .notConnected(let url, _), .insecure(let url, _),
             .timedOut(let url, _), .truncated(let url, _, _), .invalidResponse(let url, _), .headerTooLarge(let url),
             .bodyTooLarge(let url, _), .status(let url, _), .contentType(let url, _), .tooManyRedirects(let url, _),
-            .redirectLoop(let url), .cancelled(let url), .unavailable(let url, _):
+            .redirectLoop(let url), .busy(let url, _), .cancelled(let url), .unavailable(let url, _):
             url
         case .file(let error): error.path
         }
@@ -53,31 +54,41 @@ extension NetworkError {
 }
 
 extension NetworkError: CustomStringConvertible {
+    /// What went wrong, without the address: the part of a sentence.
+    public var reason: String {
+        switch self {
+        case .invalidURL(_, let reason), .notConnected(_, let reason), .unavailable(_, let reason): reason
+        case .invalidRequest(_, let reason): "the request cannot be sent, as \(reason)"
+        case .refused(_, let violation): violation.description
+        case .unsupportedScheme(_, let scheme): "nobody is registered for the scheme \(scheme)"
+        case .handler(_, let error): String(describing: error)
+        case .nameNotResolved(_, let host): "there is no address for \(host)"
+        case .insecure(_, let reason): "its encryption cannot be trusted: \(reason)"
+        case .timedOut(_, let phase): phase.text
+        case .truncated(_, let received, let reason): "it ended early, after \(received): \(reason)"
+        case .invalidResponse(_, let reason): "the answer breaks the rules of HTTP: \(reason)"
+        case .headerTooLarge: "the answer has more header than is accepted"
+        case .bodyTooLarge(_, let limit): "it is larger than the \(limit) that are accepted"
+        case .status(_, let head): "the server answers \(head.status)"
+        case .contentType(_, let type): "it is \(type ?? "of no known type"), which is not accepted"
+        case .tooManyRedirects(_, let limit): "it is redirected more than \(limit) times"
+        case .redirectLoop: "it is redirected in a circle"
+        case .file(let error): error.description
+        case .busy(_, let path): "somebody else is loading to \(path)"
+        case .cancelled: "cancelled"
+        }
+    }
+
     public var description: String {
         switch self {
-        case .invalidURL(let url, let reason): "\(url) cannot be loaded: \(reason). Correct the address."
-        case .invalidRequest(let url, let reason): "The request for \(url) cannot be sent: \(reason)."
-        case .refused(let url, let violation): "\(url) is not loaded: \(violation)."
-        case .unsupportedScheme(let url, let scheme):
-            "\(url) cannot be loaded: nobody is registered for the scheme \(scheme)."
-        case .handler(let url, let error): "\(url) could not be loaded: \(error)"
-        case .nameNotResolved(let url, let host):
-            "\(url) could not be loaded: there is no address for \(host). Check the name and the connection."
-        case .notConnected(let url, let reason): "\(url) could not be loaded: \(reason)."
-        case .insecure(let url, let reason): "\(url) is not loaded, as its encryption cannot be trusted: \(reason)."
-        case .timedOut(let url, let phase): "\(url) could not be loaded: \(phase.text). Try again later."
-        case .truncated(let url, let received, let reason):
-            "\(url) ended early, after \(received): \(reason)."
-        case .invalidResponse(let url, let reason): "The answer of \(url) breaks the rules of HTTP: \(reason)."
-        case .headerTooLarge(let url): "The answer of \(url) has more header than is accepted."
-        case .bodyTooLarge(let url, let limit): "\(url) is larger than the \(limit) that are accepted."
-        case .status(let url, let head): "\(url) could not be loaded: the server answers \(head.status)."
-        case .contentType(let url, let type): "\(url) is \(type ?? "of no known type"), which is not accepted."
-        case .tooManyRedirects(let url, let limit): "\(url) is redirected more than \(limit) times."
-        case .redirectLoop(let url): "\(url) is redirected in a circle."
         case .file(let error): error.description
-        case .cancelled(let url): "Loading \(url) was cancelled."
-        case .unavailable(let url, let reason): "\(url) could not be loaded: \(reason)."
+        case .cancelled: "Loading \(url) was cancelled."
+        case .invalidURL: "\(url) cannot be loaded: \(reason). Correct the address."
+        case .refused: "\(url) is not loaded: \(reason)."
+        case .nameNotResolved: "\(url) could not be loaded: \(reason). Check the name and the connection."
+        case .timedOut: "\(url) could not be loaded: \(reason). Try again later."
+        case .busy: "\(url) is not loaded: \(reason). Wait for them."
+        default: "\(url) could not be loaded: \(reason)."
         }
     }
 }

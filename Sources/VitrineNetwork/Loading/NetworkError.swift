@@ -37,8 +37,10 @@ public enum NetworkError: Error, Sendable {
     case tooManyRedirects(url: String, limit: Int)
     /// A redirect that leads back to where it came from. Code -441.
     case redirectLoop(url: String)
-    /// A file could not be read. Code -450.
+    /// A file could not be read or written. Code -450.
     case file(FileError)
+    /// Somebody else, in this process or another, is loading to the same file. Code -451.
+    case busy(url: String, path: String)
     /// The task was cancelled, or nobody reads the body any more. Code -460.
     case cancelled(url: String)
     /// The loader has been shut down, or could not be set up. Code -461.

@@ -1,0 +1,251 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+import VitrineCore
+
+/// Brings one body to a part file, over as many requests as it takes: goes on where it broke off, and begins anew when
+/// the source has changed.
+struct PartialTransfer {
+    private enum Step {
+        case whole(CompletedTransfer)
+        /// Something was learned: ask again, in another way.
+        case again
+        /// The body broke off.
+        case interrupted(NetworkError)
+    }
+
+    private let loader: NetworkLoader
+    private let request: DataRequest
+    private let file: PartialFile
+    private let progress: TransferProgress?
+    private let executor: BlockingExecutor
+    /// What errors say the address is.
+    private let url: String
+    /// Whether the body comes in a coding, so that its parts cannot be had.
+    private var isCoded = false
+    private var resumedLength = 0
+    private var restarts = 0
+
+    init(
+        _ loader: NetworkLoader, _ request: DataRequest, _ file: PartialFile, _ progress: TransferProgress?,
+        _ executor: BlockingExecutor
+    ) {
+        self.loader = loader
+        self.request = request
+        self.file = file
+        self.progress = progress
+        self.executor = executor
+        url = SourceURL.withoutCredentials(request.url.absoluteString)
+    }
+
+    // MARK: All requests
+
+    mutating func run(beginningWith first: DatedResponse?) async throws(NetworkError) -> CompletedTransfer {
+        guard request.range == nil, !request.headers.contains("Range") else {
+            throw .invalidRequest(url: url, reason: "a file is loaded as a whole, not in parts")
+        }
+        let retries = loader.configuration.retries
+        let limit = HTTPSyntax.isIdempotent(request.method) ? retries.limit : 0
+        var first = first
+        resumedLength = file.length
+        var furthest = file.length, failures = 0, turns = 0
+        while true {
+            let continuation = first == nil && request.method == "GET" && !isCoded ? file.continuation : nil
+            let step: Step
+            if let given = first.take() {
+                step = try await take(given, nil)
+            } else {
+                show(continuation)
+                step = try await take(try await ask(continuation), continuation)
+            }
+            switch step {
+            case .whole(let transfer): return transfer
+            case .again:
+                turns += 1
+                // Each kind of answer is met in another way the next time; a server that thinks of new ones is left.
+                guard turns <= 4 else { throw .invalidResponse(url: url, reason: "it changes with every request") }
+            case .interrupted(let error):
+                if file.length > furthest {
+                    furthest = file.length
+                    (failures, turns) = (0, 0)
+                }
+                failures += 1
+                guard error.isWorthResuming, failures <= limit else { throw error }
+                try await loader.wait(retries.delay(before: failures), url)
+                progress?.update { $0.retries += 1 }
+            }
+        }
+    }
+
+    private func ask(_ continuation: PartialDownload?) async throws(NetworkError) -> DatedResponse {
+        var request = request
+        // The flow control of HTTP/2 costs a large body more than it saves.
+        request.prefersHTTP1 = true
+        request.acceptsCompression = isCoded
+        if !isCoded { request.headers.set("Accept-Encoding", "identity") }
+        if let continuation {
+            request.range = ByteRange(from: continuation.length)
+            request.ifRange = continuation.validator
+            request.maximumBodySize -= ByteCount(continuation.length)
+        }
+        let requestTime = loader.wallClock.now
+        do throws(NetworkError) {
+            let response = try await loader.start(request, .nothing, progress)
+            return DatedResponse(response, requestTime: requestTime, responseTime: loader.wallClock.now)
+        } catch .bodyTooLarge {
+            throw .bodyTooLarge(url: url, limit: self.request.maximumBodySize)
+        }
+    }
+
+    // MARK: One response
+
+    private mutating func take(
+        _ dated: DatedResponse, _ continuation: PartialDownload?
+    ) async throws(NetworkError) -> Step {
+        let head = dated.response.head
+        var asked = request
+        if let continuation { asked.range = ByteRange(from: continuation.length) }
+        let failure = ResponseCheck.failure(head, to: asked, policy: loader.configuration.policy)
+        if case .contentType(_, _)? = failure { return try refuse(dated, failure) }
+        guard let continuation else { return try await begin(dated, failure) }
+        switch continuation.continuation(status: head.status, headers: head.headers) {
+        case .append(let total?) where failure == nil && source(of: head) == file.head?.source:
+            return try await append(dated, total)
+        case .restart:
+            restarts += 1
+            return try await begin(dated, failure)
+        case .complete:
+            dated.response.body.cancel()
+            return .whole(completed(dated, headers: file.head?.response.headers ?? head.headers))
+        case .failed(discarding: false) where failure != nil: return try refuse(dated, failure)
+        case .failed(discarding: true) where head.status == 404 || head.status == 410:
+            try await onFile { file throws(FileError) in try file.empty() }
+            return try refuse(dated, failure)
+        case .append, .failed:
+            // Another part than the one missing, or of something else.
+            dated.response.body.cancel()
+            restarts += 1
+            try await onFile { file throws(FileError) in try file.empty() }
+            return .again
+        }
+    }
+
+    private func refuse(_ dated: DatedResponse, _ failure: NetworkError?) throws(NetworkError) -> Step {
+        dated.response.body.cancel()
+        throw failure ?? .status(url: url, dated.response.head)
+    }
+
+    private mutating func begin(_ dated: DatedResponse, _ failure: NetworkError?) async throws(NetworkError) -> Step {
+        let head = dated.response.head
+        // A confirmation brings nothing to keep.
+        if failure != nil || head.status == 304 { return try refuse(dated, failure) }
+        if !isCoded, head.decodedFrom == nil, ContentCoding.isToBeUndone(head) {
+            // It was not wanted so. As the bytes of a coding are nobody's file, it is to be decoded.
+            dated.response.body.cancel()
+            isCoded = true
+            return .again
+        }
+        resumedLength = 0
+        let stored = StoredResponse(
+            status: head.status, headers: HTTPCache().storableFields(head.headers), requestTime: dated.requestTime,
+            responseTime: dated.responseTime, selecting: [])
+        let source = source(of: head), isWhole = head.decodedFrom == nil && request.method == "GET"
+        try await onFile { file throws(FileError) in try file.begin(stored, from: source, isWhole: isWhole) }
+        let total = head.contentLength
+        progress?.update { step in
+            step.received = 0
+            step.total = total
+        }
+        if let error = try await read(dated.response.body) { return .interrupted(error) }
+        return .whole(completed(dated, headers: head.headers))
+    }
+
+    private func append(_ dated: DatedResponse, _ total: Int) async throws(NetworkError) -> Step {
+        guard total <= request.maximumBodySize.bytes else {
+            dated.response.body.cancel()
+            throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
+        }
+        progress?.update { $0.total = total }
+        if let error = try await read(dated.response.body) { return .interrupted(error) }
+        guard file.length == total else {
+            // A part of the part that was asked for is allowed (RFC 9110, section 15.3.7).
+            let reason = "the part ends before the whole does"
+            return .interrupted(.truncated(url: url, received: ByteCount(file.length), reason: reason))
+        }
+        let stored = file.head?.response.headers ?? HTTPHeaders()
+        return .whole(completed(dated, headers: HTTPCache().merged(stored, with: dated.response.head.headers)))
+    }
+
+    /// Brings a body to the file, on a thread that may block.
+    ///
+    /// - Returns: Why it broke off; nil if it has come to its end.
+    private func read(_ body: ResponseBody) async throws(NetworkError) -> NetworkError? {
+        let (file, progress) = (file, progress)
+        typealias End = Result<Result<Void, FileError>, NetworkError>
+        let result = await withTaskExecutorPreference(executor) { () async -> End in
+            do throws(NetworkError) {
+                return .success(
+                    try await body.read { bytes throws(FileError) in
+                        try file.append(bytes)
+                        let length = file.length
+                        progress?.update { $0.received = length }
+                    })
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch result {
+        case .success(.success): return nil
+        case .success(.failure(let error)): throw .file(error)
+        case .failure(.bodyTooLarge): throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
+        case .failure(let error): return error
+        }
+    }
+
+    private func onFile(
+        _ body: @escaping @Sendable (PartialFile) throws(FileError) -> Void
+    ) async throws(NetworkError) {
+        do throws(FileError) {
+            try await executor.run { [file] () throws(FileError) in try body(file) }
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    // MARK: What comes of it
+
+    private func completed(_ dated: DatedResponse, headers: HTTPHeaders) -> CompletedTransfer {
+        var head = dated.response.head
+        head.status = [206, 416].contains(head.status) ? 200 : head.status
+        head.headers = headers
+        head.headers.remove("Content-Range")
+        if head.decodedFrom == nil { head.headers.set("Content-Length", String(file.length)) }
+        return CompletedTransfer(
+            head: head, requestTime: dated.requestTime, responseTime: dated.responseTime,
+            resumedLength: resumedLength, restarts: restarts)
+    }
+
+    private func show(_ continuation: PartialDownload?) {
+        let received = continuation?.length ?? 0, total = continuation?.total
+        progress?.update { step in
+            step.received = received
+            step.total = total
+        }
+    }
+
+    private func source(of head: ResponseHead) -> String {
+        let text = head.url.absoluteString
+        guard let url = try? SourceURL(text) else { return String(text.prefix { $0 != "?" && $0 != "#" }) }
+        return url.origin + url.target.prefix { $0 != "?" }
+    }
+}
+
+extension NetworkError {
+    /// Whether what broke off may well go on.
+    fileprivate var isWorthResuming: Bool {
+        if case .timedOut(_, .total) = self { return false }
+        return isRetryable
+    }
+}
