@@ -13,13 +13,15 @@ struct CachedLoad: Sendable {
         case stale(refreshing: Bool)
     }
 
-    private var request: DataRequest
-    private let options: FetchOptions
-    private let progress: TransferProgress?
-    private let cache: HTTPCache
+    var request: DataRequest
+    let key: CacheKey
+    var options: FetchOptions
+    let progress: TransferProgress?
+    let cache: HTTPCache
 
-    init(_ request: DataRequest, _ options: FetchOptions, _ progress: TransferProgress?) {
+    init(_ request: DataRequest, _ key: CacheKey, _ options: FetchOptions, _ progress: TransferProgress?) {
         self.request = request
+        self.key = key
         self.options = options
         self.progress = progress
         cache = HTTPCache(policy: options.caching)
@@ -49,7 +51,7 @@ struct CachedLoad: Sendable {
     private func local() async throws(NetworkError) -> Answer {
         let response = try await options.loader.load(request, progress: progress)
         // Files do not say what they are.
-        if response.head.contentType != nil { try check(response) }
+        if response.head.contentType != nil { try check(response.head) }
         let bytes = try await response.body.collect()
         return .body(bytes, timeToLive: nil, tag: [], .all)
     }
@@ -83,13 +85,17 @@ struct CachedLoad: Sendable {
             sent.headers.append("Cache-Control", "no-cache")
         }
         do throws(NetworkError) {
+            // What has begun to come is newer than what is stored.
+            if let answer = try await goingOn(wanted) { return answer }
             let requestTime = options.clock.now
-            let response = try await options.loader.load(sent, checking: .nothing, progress: progress)
-            let exchange = CacheExchange(
-                request: wanted, status: response.head.status, headers: response.head.headers,
-                requestTime: requestTime, responseTime: options.clock.now, stored: stored.map { [$0] } ?? [],
-                revalidated: isConditional ? 0 : nil)
-            return try await answer(response, to: sent, exchange, context)
+            let response = try await options.loader.start(sent, .nothing, progress)
+            let dated = DatedResponse(response, requestTime: requestTime, responseTime: options.clock.now)
+            return try await answer(dated, to: sent, wanted, isConditional ? stored : nil, context)
+        } catch .file where options.resumesLargeBodies {
+            // The disk takes no more: without it, then.
+            var load = self
+            load.options.resumesLargeBodies = false
+            return try await load.exchange(stored, context)
         } catch {
             guard let stored, !context.isRefresh, error.isWithoutAnswer,
                 cache.canServeStale(stored, to: wanted, afterFailureAt: options.clock.now)
@@ -98,86 +104,55 @@ struct CachedLoad: Sendable {
         }
     }
 
+    /// - Parameter stored: What the server was asked about.
     private func answer(
-        _ response: DataResponse, to sent: DataRequest, _ exchange: CacheExchange, _ context: FetchContext
+        _ dated: DatedResponse, to sent: DataRequest, _ wanted: CacheRequest, _ stored: StoredResponse?,
+        _ context: FetchContext
     ) async throws(NetworkError) -> Answer {
-        let update = cache.update(after: exchange)
-        switch update.answer {
-        case .confirmed(let index):
-            await response.body.discard()
-            let confirmed = update.refreshed[index] ?? exchange.stored[index]
+        let head = dated.response.head, body = dated.response.body
+        let update = cache.update(
+            after: CacheExchange(
+                request: wanted, status: head.status, headers: head.headers, requestTime: dated.requestTime,
+                responseTime: dated.responseTime, stored: stored.map { [$0] } ?? [],
+                revalidated: stored == nil ? nil : 0))
+        switch (update.answer, stored) {
+        case (.confirmed(let index), let stored?):
+            await body.discard()
+            let confirmed = update.refreshed[index] ?? stored
             return .unchanged(timeToLive: timeToLive(of: confirmed), tag: confirmed.tag)
-        case .stale where !context.isRefresh:
-            await response.body.discard()
+        case (.stale, _) where !context.isRefresh:
+            await body.discard()
             return .stale(refreshing: false)
-        case .repetition:
-            await response.body.discard()
-            return try await self.exchange(nil, context)
-        case .stale, .response: return try await body(of: response, to: sent, storing: nil)
-        case .storing(let stored): return try await body(of: response, to: sent, storing: stored)
+        case (.repetition, _):
+            await body.discard()
+            return try await exchange(nil, context)
+        default: break
         }
-    }
-
-    private func body(
-        of response: DataResponse, to sent: DataRequest, storing stored: StoredResponse?
-    ) async throws(NetworkError) -> Answer {
-        var failure = ResponseCheck.failure(response.head, to: sent, policy: options.loader.configuration.policy)
-        if failure == nil, response.head.status == 304 { failure = .status(url: displayURL, response.head) }
+        var failure = ResponseCheck.failure(head, to: sent, policy: options.loader.configuration.policy)
+        if failure == nil, head.status == 304 { failure = .status(url: displayURL, head) }
         if let failure {
-            // What is read now is no part of what is wanted.
-            progress?.end(isComplete: false)
-            await response.body.discard()
+            await body.discard()
             throw failure
         }
-        try check(response)
-        let bytes = try await response.body.collect()
-        guard var stored else { return .body(bytes, timeToLive: nil, tag: [], .none) }
-        stored.bodyLength = bytes.count
-        return .body(bytes, timeToLive: timeToLive(of: stored), tag: stored.tag, .all)
+        do throws(NetworkError) { try check(head) } catch {
+            body.cancel()
+            throw error
+        }
+        if let answer = try await resumable(dated, sent, wanted) { return answer }
+        return kept(try await collected(dated.response), dated.requestTime, dated.responseTime, head, wanted)
     }
 
-    /// The content type, before anything is kept (R75).
-    private func check(_ response: DataResponse) throws(NetworkError) {
-        guard !options.contentTypes.isEmpty else { return }
-        var policy = SourcePolicy.userInitiated
-        policy.contentTypes = options.contentTypes
-        guard !policy.accepts(contentType: response.head.contentType) else { return }
-        progress?.end(isComplete: false)
-        response.body.cancel()
-        throw .contentType(url: displayURL, type: response.head.contentType)
-    }
-
-    private var displayURL: String { SourceURL.withoutCredentials(request.url.absoluteString) }
+    var displayURL: String { SourceURL.withoutCredentials(request.url.absoluteString) }
 
     /// A hundred years: more than that the disk's times do not hold.
     private static let longestLife = Duration.seconds(3_155_760_000)
 
     /// How long a response needs no asking from now on.
-    private func timeToLive(of response: StoredResponse) -> Duration {
+    func timeToLive(of response: StoredResponse) -> Duration {
         let policy = cache.policy
         let (directives, _) = policy.directives(of: response.headers)
         if policy.requiresValidation(response, directives) { return .zero }
         return min(policy.freshness(of: response, now: options.clock.now).remaining, Self.longestLife)
-    }
-}
-
-extension StoredResponse {
-    /// Beyond this many bytes only what decides is kept of a header.
-    private static let longestTag = 8 << 10
-
-    /// Fields that later decisions need, in small letters.
-    private static let decisive: Set<String> = [
-        "age", "cache-control", "content-encoding", "content-language", "content-length", "content-type", "date",
-        "etag", "expires", "last-modified", "pragma", "vary", "cdn-cache-control",
-    ]
-
-    /// The head as the tag of a cache's entry.
-    fileprivate var tag: [UInt8] {
-        let tag = bytes()
-        guard tag.count > Self.longestTag else { return tag }
-        var short = self
-        short.headers = HTTPHeaders(headers.filter { Self.decisive.contains($0.name.lowercased()) })
-        return short.bytes()
     }
 }
 

@@ -3,6 +3,7 @@ public import FoundationEssentials
 #else
 public import Foundation
 #endif
+import VitrineCache
 public import VitrineCore
 
 /// How a ``NetworkFetcher`` loads, and how long what it loads is fresh.
@@ -26,8 +27,21 @@ public struct FetchOptions: Sendable {
     public var identity: (@Sendable (URL) -> String?)?
     /// The most bytes of body to accept, decoded; a request may allow less. Default: 256 MB.
     public var maximumBodySize: ByteCount = .megabytes(256)
+    /// Whether bodies of a megabyte and more are brought to a file first, so that the rest of one that broke off is asked
+    /// for the next time, also after the process was killed. Default: true.
+    public var resumesLargeBodies = true
+    /// Where such files are, until they are whole or a week old; nil for a directory of their own below
+    /// ``VitrineCache/CacheConfiguration/defaultRoot``. Default: nil.
+    public var partialDirectory: String?
     /// The time of day. Default: the system's; the same as the cache's, if that has another.
     public var clock = WallClock.system
+
+    /// Where large bodies wait; nil for nowhere.
+    var partials: PartialDirectory? {
+        guard resumesLargeBodies else { return nil }
+        // No cache has such a name: in theirs each percent sign is an escape.
+        return .at(partialDirectory ?? FilePath.join(CacheConfiguration.defaultRoot, "%partial"))
+    }
 
     /// The defaults, with a loader.
     public init(loader: NetworkLoader) { self.loader = loader }

@@ -18,6 +18,7 @@ public import VitrineCore
 ///   or when the server fails, what is stored is given, unless it forbids that.
 /// - Nothing is stored of a response with another status than 200 to 299, of another content type than is accepted,
 ///   that broke off, or whose bytes are no value; `no-store` is not kept at all. The next request tries again.
+/// - A large body that broke off is gone on with by the next request, see ``FetchOptions/resumesLargeBodies``.
 /// - `file:` and `data:` URLs are read in place: memory is the only level that keeps them (R78). A file that has
 ///   changed is found when it has left memory, or by ``Cache/refresh(from:format:priority:)``. Schemes that are
 ///   registered with the loader are stored for as long as the cache says.
@@ -70,7 +71,8 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// - Throws: ``NetworkError``; `CancellationError` when the task is cancelled.
     public func fetch(_ context: FetchContext) async throws -> Fetched<Value> {
         do throws(NetworkError) {
-            let answer = try await CachedLoad(request, options, progress).answer(context, resource)
+            let answer = try await CachedLoad(request, key, options, progress).answer(context, resource)
+            progress?.end(isComplete: true)
             switch answer {
             case .body(let bytes, let timeToLive, let tag, let levels):
                 return Fetched(bytes: bytes, timeToLive: timeToLive, tag: tag, levels: levels)
@@ -78,6 +80,7 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
             case .stale(let refreshing): return .stale(refreshing: refreshing)
             }
         } catch {
+            progress?.end(isComplete: false)
             if case .cancelled = error, Task.isCancelled { throw CancellationError() }
             throw error
         }

@@ -24,8 +24,9 @@ struct FetchFixture<Value: CacheableValue>: Sendable {
         var loading = NetworkLoader.Configuration()
         loading.retries = .never
         configure(&loading)
-        options = FetchOptions(loader: NetworkLoader(makeLoader(), loading))
+        options = FetchOptions(loader: NetworkLoader(makeLoader(), loading, wallClock: configuration.clock))
         options.clock = configuration.clock
+        options.partialDirectory = directory.file("partial")
     }
 
     /// Another cache on the same directory: another process, as far as memory is concerned.

@@ -1,0 +1,91 @@
+import VitrineCache
+import VitrineCore
+
+/// What is made of a response that brings what was asked for.
+extension CachedLoad {
+    func collected(_ response: DataResponse) async throws(NetworkError) -> [UInt8] {
+        guard let progress else { return try await response.body.collect() }
+        let total = response.head.contentLength
+        progress.update { $0.total = total }
+        return try await response.body.counted(by: progress).collect()
+    }
+
+    /// What may be kept of a whole body.
+    func kept(
+        _ bytes: [UInt8], _ requestTime: Duration, _ responseTime: Duration, _ head: ResponseHead,
+        _ wanted: CacheRequest
+    ) -> Answer {
+        let exchange = CacheExchange(
+            request: wanted, status: head.status, headers: head.headers, requestTime: requestTime,
+            responseTime: responseTime)
+        guard case .storing(var stored) = cache.update(after: exchange).answer else {
+            return .body(bytes, timeToLive: nil, tag: [], .none)
+        }
+        stored.bodyLength = bytes.count
+        return .body(bytes, timeToLive: timeToLive(of: stored), tag: stored.tag, .all)
+    }
+
+    // MARK: Large bodies
+
+    private var isWhole: Bool { request.method == "GET" && request.body == nil && request.range == nil }
+
+    /// The body of which an earlier request has left the beginning; nil if none has.
+    func goingOn(_ wanted: CacheRequest) async throws(NetworkError) -> Answer? {
+        guard isWhole, let partials = options.partials, await partials.mayHave(key),
+            let file = await partials.open(key)
+        else { return nil }
+        return try await load(nil, request, wanted, file, partials)
+    }
+
+    /// A body that is large enough to be gone on with if it breaks off; nil for others.
+    func resumable(
+        _ dated: DatedResponse, _ sent: DataRequest, _ wanted: CacheRequest
+    ) async throws(NetworkError) -> Answer? {
+        let head = dated.response.head
+        guard isWhole, head.status == 200, head.decodedFrom == nil, let length = head.contentLength,
+            length >= PartialDirectory.smallestBody, let partials = options.partials,
+            let file = await partials.open(key)
+        else { return nil }
+        return try await load(dated, sent, wanted, file, partials)
+    }
+
+    private func load(
+        _ first: DatedResponse?, _ sent: DataRequest, _ wanted: CacheRequest, _ file: PartialFile,
+        _ partials: PartialDirectory
+    ) async throws(NetworkError) -> Answer? {
+        do throws(NetworkError) {
+            let whole = try await options.loader.load(sent, into: file, beginningWith: first, progress: progress)
+            try check(whole.head)
+            let bytes: [UInt8]
+            do throws(FileError) {
+                bytes = try await BlockingExecutor.shared.run { () throws(FileError) in try file.contents() }
+            } catch {
+                throw .file(error)
+            }
+            await partials.close(file, isDone: true)
+            return kept(bytes, whole.requestTime, whole.responseTime, whole.head, wanted)
+        } catch {
+            await partials.close(file, isDone: error.isFinal)
+            throw error
+        }
+    }
+
+    /// The content type, before anything is kept (R75).
+    func check(_ head: ResponseHead) throws(NetworkError) {
+        guard !options.contentTypes.isEmpty else { return }
+        var policy = SourcePolicy.userInitiated
+        policy.contentTypes = options.contentTypes
+        guard !policy.accepts(contentType: head.contentType) else { return }
+        throw .contentType(url: displayURL, type: head.contentType)
+    }
+}
+
+extension NetworkError {
+    /// Whether the beginning of a body is of no use after this.
+    fileprivate var isFinal: Bool {
+        switch self {
+        case .contentType, .bodyTooLarge, .file: true
+        default: false
+        }
+    }
+}
