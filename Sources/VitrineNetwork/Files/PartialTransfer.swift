@@ -60,6 +60,10 @@ struct PartialTransfer {
                 show(continuation)
                 step = try await take(try await ask(continuation), continuation)
             }
+            if file.length > furthest {
+                furthest = file.length
+                (failures, turns) = (0, 0)
+            }
             switch step {
             case .whole(let transfer): return transfer
             case .again:
@@ -67,10 +71,6 @@ struct PartialTransfer {
                 // Each kind of answer is met in another way the next time; a server that thinks of new ones is left.
                 guard turns <= 4 else { throw .invalidResponse(url: url, reason: "it changes with every request") }
             case .interrupted(let error):
-                if file.length > furthest {
-                    furthest = file.length
-                    (failures, turns) = (0, 0)
-                }
                 failures += 1
                 guard error.isWorthResuming, failures <= limit else { throw error }
                 try await loader.wait(retries.delay(before: failures), url)
@@ -169,11 +169,8 @@ struct PartialTransfer {
         }
         progress?.update { $0.total = total }
         if let error = try await read(dated.response.body) { return .interrupted(error) }
-        guard file.length == total else {
-            // A part of the part that was asked for is allowed (RFC 9110, section 15.3.7).
-            let reason = "the part ends before the whole does"
-            return .interrupted(.truncated(url: url, received: ByteCount(file.length), reason: reason))
-        }
+        // A part of the part that was asked for is allowed (RFC 9110, section 15.3.7).
+        guard file.length == total else { return .again }
         let stored = file.head?.response.headers ?? HTTPHeaders()
         return .whole(completed(dated, headers: HTTPCache().merged(stored, with: dated.response.head.headers)))
     }

@@ -54,16 +54,5 @@ struct ContentCodingTests {
         let error = await failure { _ = try await makeLoader().whole(patient(server.url("/"))) }
         guard case .invalidResponse = error else { Issue.record("\(String(describing: error))"); return }
     }
-
-    private func gzip(_ bytes: [UInt8]) throws -> [UInt8] {
-        let directory = try TemporaryDirectory()
-        try Data(bytes).write(to: URL(filePath: directory.file("plain")))
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/gzip")
-        process.arguments = ["-k", "-n", directory.file("plain")]
-        try process.run()
-        process.waitUntilExit()
-        return Array(try Data(contentsOf: URL(filePath: directory.file("plain.gz"))))
-    }
 }
 #endif

@@ -34,3 +34,15 @@ func patient(_ url: URL) -> DataRequest {
     request.timeouts = .init(connect: nil, idle: nil)
     return request
 }
+
+/// What gzip(1) makes of bytes.
+func gzip(_ bytes: [UInt8]) throws -> [UInt8] {
+    let directory = try TemporaryDirectory()
+    try Data(bytes).write(to: URL(filePath: directory.file("plain")))
+    let process = Process()
+    process.executableURL = URL(filePath: "/bin/gzip")
+    process.arguments = ["-k", "-n", directory.file("plain")]
+    try process.run()
+    process.waitUntilExit()
+    return Array(try Data(contentsOf: URL(filePath: directory.file("plain.gz"))))
+}

@@ -1,14 +1,14 @@
 import Foundation
 
 /// A mount namespace of a child's own (unshare(1)): what is mounted there is seen by nobody else and gone with it.
-enum Namespace {
+package enum Namespace {
     /// Whether this system lets us have one: root may, and others where user namespaces are allowed.
-    static let isAvailable = (try? run("mount -t tmpfs tmpfs /mnt")) == 0
+    package static let isAvailable = (try? run("mount -t tmpfs tmpfs /mnt")) == 0
 
-    static let isRoot = getuid() == 0
+    package static let isRoot = getuid() == 0
 
     /// The words before a command that run it after `script`, whose `$0` is `directory`.
-    static func command(_ script: String, _ directory: String) -> [String] {
+    package static func command(_ script: String, _ directory: String) -> [String] {
         ["unshare"] + options + ["sh", "-c", "(\(script)) >&2 && exec \"$@\"", directory]
     }
 
