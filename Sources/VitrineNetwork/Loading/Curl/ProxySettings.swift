@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Read from the environment once, in the manner of curl(1): `http_proxy` in small letters only, as a web server passes
 /// the client's `Proxy:` header on as `HTTP_PROXY`.
-struct ProxySettings: Sendable {
+package struct ProxySettings: Sendable {
     private var http: String?
     private var https: String?
     private var exceptions: [Substring] = []
@@ -19,7 +19,7 @@ struct ProxySettings: Sendable {
     }
 
     /// What an environment says.
-    init(environment: (String) -> String?) {
+    package init(environment: (String) -> String?) {
         func value(_ names: String...) -> String? { names.lazy.compactMap(environment).first { !$0.isEmpty } }
         http = value("http_proxy", "all_proxy", "ALL_PROXY")
         https = value("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
@@ -28,10 +28,10 @@ struct ProxySettings: Sendable {
     }
 
     /// Whether nobody connects in anybody's place.
-    var isEmpty: Bool { http == nil && https == nil }
+    package var isEmpty: Bool { http == nil && https == nil }
 
     /// The proxy for an address; nil for none.
-    func proxy(for url: SourceURL) -> String? {
+    package func proxy(for url: SourceURL) -> String? {
         guard let proxy = url.isSecure ? https : http else { return nil }
         return exceptions.contains { Self.matches($0, url.host) } ? nil : proxy
     }
