@@ -90,7 +90,7 @@ let package = Package(
         .executableTarget(
             name: "VitrineCommand",
             dependencies: [
-                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineThumbnails", "VitrineStores",
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineThumbnails", "VitrineStores",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swift

@@ -13,7 +13,7 @@ struct VitrineTool: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             ThumbnailCommand.self, ContactSheetCommand.self, InspectCommand.self, ShowCommand.self,
-            PrecacheCommand.self, CacheCommand.self, StoreCommand.self, ThumbnailerCommand.self,
+            FetchCommand.self, PrecacheCommand.self, CacheCommand.self, StoreCommand.self, ThumbnailerCommand.self,
         ]
     )
 

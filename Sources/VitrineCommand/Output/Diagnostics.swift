@@ -1,6 +1,7 @@
 import Foundation
 import VitrineCore
 import VitrineImaging
+import VitrineNetwork
 import VitrineThumbnails
 
 /// What the command says on standard error.
@@ -14,6 +15,7 @@ enum Diagnostics {
         switch error {
         case let error as ImageError: (error.input, error.reason)
         case let error as ThumbnailError: (error.source, error.reason)
+        case let error as NetworkError: (error.url, error.reason)
         case let failure as InputFailure: (failure.name, failure.reason)
         case is CancellationError: (nil, "cancelled")
         default: (nil, String(describing: error))

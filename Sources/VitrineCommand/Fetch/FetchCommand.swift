@@ -1,0 +1,59 @@
+import ArgumentParser
+import Foundation
+import VitrineCore
+import VitrineNetwork
+
+/// `vitrine fetch`: brings what addresses stand for.
+struct FetchCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fetch",
+        abstract: "Brings what web addresses stand for to files.",
+        discussion: """
+            Several addresses are loaded at once; one that fails does not stop the others. A file that is there is \
+            replaced only by a whole one. A fetch that broke off goes on where it was when it is called again, if the \
+            server can tell that it has not changed meanwhile: what is there of it is in NAME.vitrine-part.
+            """)
+
+    @Argument(help: ArgumentHelp("Addresses: http, https, file, data.", valueName: "url"))
+    var urls: [String]
+
+    @OptionGroup var request: RequestOptions
+
+    @Option(help: "What the thing fetched is known by, where its address changes, as signed ones do.")
+    var id: String?
+
+    @Option(name: [.customShort("o"), .long], help: "File for one address, directory for several.")
+    var output: String
+
+    @Flag(help: "One JSON object a line instead of text.")
+    var json = false
+
+    /// How many are loaded at once.
+    private static let width = 4
+
+    func validate() throws {
+        guard id == nil || urls.count == 1 else { throw ValidationError("--id is for a single address") }
+    }
+
+    func run() async throws {
+        let items = try FetchPlan.items(urls, output: output)
+        let board = TransferBoard()
+        let job = FetchJob(loader: request.loader(), options: request, identity: id, board: board)
+        let drawing = Task { await board.run() }
+        var failures = 0
+        await Batch.run(items, width: Self.width, showsProgress: false) { number, item in
+            switch item {
+            case .success(let item): await job.run(number, item)
+            case .failure(let failure): FetchReport(failure)
+            }
+        } report: { report in
+            board.clear()
+            if report.error != nil { failures += 1 }
+            report.print(asJSON: json)
+        }
+        drawing.cancel()
+        await drawing.value
+        board.clear()
+        if failures > 0 { throw ExitCode(1) }
+    }
+}

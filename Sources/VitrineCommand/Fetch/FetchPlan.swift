@@ -1,0 +1,60 @@
+import ArgumentParser
+import Foundation
+import VitrineCore
+import VitrineNetwork
+
+/// One thing to fetch, and where it goes.
+struct FetchItem: Sendable {
+    /// The word of the command line.
+    let name: String
+    let url: URL
+    /// The file it becomes.
+    let output: String
+}
+
+/// Decides where each result goes before any is loaded, so that two never share a file.
+enum FetchPlan {
+    /// - Parameters:
+    ///   - words: Addresses.
+    ///   - output: A file for one result, a directory for several, made if absent.
+    static func items(_ words: [String], output: String) throws -> [Result<FetchItem, InputFailure>] {
+        let isDirectory = Directory.isDirectory(output) || output.hasSuffix("/") || words.count > 1
+        if isDirectory {
+            do throws(FileError) { try Directory.create(output, mode: 0o777) } catch {
+                throw ValidationError("\(output) is no directory, and there are several results")
+            }
+        }
+        var used: Set<String> = []
+        return words.map { word in
+            guard let url = URL(string: word), url.scheme != nil else {
+                return .failure(InputFailure(name: word, reason: "it is no address: http:// is missing"))
+            }
+            guard isDirectory else { return .success(FetchItem(name: word, url: url, output: output)) }
+            let name = unused(fileName(for: url), &used)
+            return .success(FetchItem(name: word, url: url, output: FilePath.join(output, name)))
+        }
+    }
+
+    /// The name of a file for what an address stands for: the last part of its path, or its host; never hidden, and
+    /// never with a way out of its directory.
+    static func fileName(for url: URL) -> String {
+        let parts = url.path(percentEncoded: false).split(separator: "/")
+        var name = parts.last.map(String.init) ?? url.host() ?? ""
+        name = String(name.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }.map(Character.init))
+        name = FileName.name(for: name)
+        if name.hasPrefix(".") || name.isEmpty || name.hasPrefix("%2E") { name = "_" + name }
+        return name
+    }
+
+    /// The name, or one like it that is not used. Compared without regard to case, for file systems that do not keep
+    /// it.
+    private static func unused(_ name: String, _ used: inout Set<String>) -> String {
+        let dot = name.lastIndex(of: ".").flatMap { $0 == name.startIndex ? nil : $0 } ?? name.endIndex
+        var candidate = name, number = 2
+        while !used.insert(candidate.lowercased()).inserted {
+            candidate = "\(name[..<dot])-\(number)\(name[dot...])"
+            number += 1
+        }
+        return candidate
+    }
+}

@@ -1,0 +1,184 @@
+#if os(Linux)
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct FetchCommandTests {
+    private let scratch: Scratch
+    private let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
+
+    init() throws { scratch = try Scratch() }
+
+    /// Words before the command that keep the environment's proxies out.
+    private static let direct = ["env", "-u", "http_proxy", "-u", "all_proxy", "-u", "ALL_PROXY"]
+
+    private func bytes(_ name: String) -> [UInt8]? {
+        (try? Data(contentsOf: scratch.file(name))).map { Array($0) }
+    }
+
+    private static func size(of path: String) -> Int? {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int(status.st_size) : nil
+    }
+
+    @Test func severalAddressesBecomeFilesOfADirectory() async throws {
+        let site = FileSite(content)
+        let server = try LoopbackServer { request in
+            request.target == "/missing" ? [.reply(404)] : site.reply(to: request)
+        }
+        let words = ["/a.jpg", "/b/a.jpg?x=1", "/missing", "/.profile", "/"].map { server.url($0).absoluteString }
+        let arguments = ["fetch", "--json"] + words + ["nonsense", "-o", scratch.file("out").path]
+        let outcome = try await offPool { try Tool.run(arguments) }
+        #expect(outcome.status == 1)
+        let objects = outcome.objects
+        #expect(objects.map { $0["url"] as? String } == words + ["nonsense"])
+        #expect(objects[2]["error"] as? String == "the server answers 404")
+        #expect(objects[5]["error"] is String)
+        #expect(objects[0]["bytes"] as? Int == content.count)
+        #expect(objects[0]["status"] as? Int == 200)
+        let names = try FileManager.default.contentsOfDirectory(atPath: scratch.file("out").path).sorted()
+        #expect(names == ["127.0.0.1", "_.profile", "a-2.jpg", "a.jpg"])
+        for name in names { #expect(bytes("out/" + name) == content) }
+    }
+
+    @Test func failuresAreToldByAddressAndReason() async throws {
+        let server = try LoopbackServer { _ in [.reply(404)] }
+        let url = server.url("/x").absoluteString, output = scratch.file("x").path
+        let outcome = try await offPool { try Tool.run(["fetch", url, "-o", output]) }
+        #expect(outcome.status == 1)
+        #expect(outcome.output.isEmpty)
+        #expect(outcome.errors == "\(url): the server answers 404\n")
+        #expect(scratch.contents.filter { $0.hasPrefix("x") }.isEmpty)
+        let wrong = try await offPool {
+            [
+                try Tool.run(["fetch"]), try Tool.run(["fetch", url, url, "--id", "a", "-o", "x"]),
+                try Tool.run(["fetch", url, "-o", "x", "--header", "no colon"]),
+            ]
+        }
+        #expect(wrong.map(\.status) == [2, 2, 2])
+    }
+
+    @Test func fieldsAreSentAndPrivateAddressesKeptAwayFrom() async throws {
+        let site = FileSite(content)
+        let server = try LoopbackServer { site.reply(to: $0) }
+        let words = ["fetch", server.url("/x").absoluteString, "-o", scratch.file("x").path]
+        let fields = ["--header", "X-Key: a: b", "--header", "Accept: image/*"]
+        let sent = try await offPool { try Tool.run(words + fields) }
+        #expect(sent.status == 0)
+        #expect(server.requests.first?.header("X-Key") == "a: b")
+        #expect(server.requests.first?.header("Accept") == "image/*")
+        let refused = try await offPool { try Tool.run(words + ["--public-only"]) }
+        #expect(refused.status == 1)
+        #expect(refused.errors.contains("not"))
+        #expect(server.requests.count == 1)
+    }
+
+    // MARK: Downloads that break off
+
+    @Test func aKilledDownloadGoesOnWhereItWas() async throws {
+        let site = FileSite(content), output = scratch.file("file").path
+        for cut in [1, 65_536, 150_000, 299_999] {
+            let barrier = LoopbackServer.Barrier(), turn = Counter()
+            let server = try LoopbackServer { request in
+                if turn.add(1) > 1 { return site.reply(to: request) }
+                return site.reply(to: request, upTo: cut, then: [.wait(barrier), .close])
+            }
+            let words = ["fetch", server.url("/x").absoluteString, "-o", output]
+            try await offPool {
+                let child = try ChildProcess(executable: "vitrine", words, wrapper: Self.direct)
+                let part = output + ".vitrine-part"
+                while Self.size(of: part) != cut { usleep(1000) }
+                child.kill()
+                child.wait()
+                barrier.open()
+            }
+            #expect(!FileManager.default.fileExists(atPath: output))
+            let outcome = try await offPool { try Tool.run(words + ["--json"]) }
+            #expect(outcome.objects.first?["resumed"] as? Int == cut)
+            #expect(server.requests.last?.header("Range") == "bytes=\(cut)-")
+            #expect(bytes("file") == content)
+            try FileManager.default.removeItem(atPath: output)
+        }
+    }
+
+    @Test func aKilledDownloadOfWhatHasChangedStartsOver() async throws {
+        let site = FileSite(content), output = scratch.file("file").path
+        var changed = FileSite(content.map { ~$0 })
+        changed.tag = "\"v2\""
+        let barrier = LoopbackServer.Barrier(), turn = Counter(), second = changed
+        let server = try LoopbackServer { request in
+            if turn.add(1) > 1 { return second.reply(to: request) }
+            return site.reply(to: request, upTo: 100_000, then: [.wait(barrier), .close])
+        }
+        let words = ["fetch", server.url("/x").absoluteString, "-o", output]
+        try await offPool {
+            let child = try ChildProcess(executable: "vitrine", words, wrapper: Self.direct)
+            let part = output + ".vitrine-part"
+            while Self.size(of: part) != 100_000 { usleep(1000) }
+            child.kill()
+            child.wait()
+            barrier.open()
+        }
+        let outcome = try await offPool { try Tool.run(words + ["--json"]) }
+        #expect(outcome.objects.first?["resumed"] as? Int == 0)
+        #expect(bytes("file") == second.content)
+        #expect(scratch.contents.filter { $0.hasPrefix("file") } == ["file"])
+    }
+
+    @Test(.enabled(if: Namespace.isAvailable, "needs unshare and the right to mount"))
+    func aFullDiskIsAnErrorAndWhatWasThereStays() async throws {
+        let site = FileSite(content + content + content + content)
+        let server = try LoopbackServer { site.reply(to: $0) }
+        let directory = scratch.file("small").path, url = server.url("/x").absoluteString
+        let mount = Namespace.command(
+            """
+            mkdir "$0" && mount -t tmpfs -o size=2m tmpfs "$0" && echo before > "$0/file" \
+            && head -c 1500000 /dev/zero > "$0/ballast"
+            """, directory)
+        let script = """
+            "$@"; echo; echo "status $?"; cat '\(directory)/file'
+            rm '\(directory)/ballast'; "$@"; wc -c < '\(directory)/file'; ls '\(directory)'
+            """
+        try await offPool {
+            let child = try ChildProcess(
+                executable: "vitrine", ["fetch", url, "-o", directory + "/file", "--json"],
+                wrapper: Self.direct + mount + ["sh", "-c", script, "sh"])
+            var lines: [String] = []
+            while let line = child.line() { lines.append(line) }
+            #expect(lines.first?.contains("No space left") == true, "\(lines)")
+            #expect(lines.contains("before"), "\(lines)")
+            #expect(lines.contains("1200000"), "\(lines)")
+            #expect(lines.last == "file", "\(lines)")
+        }
+    }
+
+    // MARK: Progress
+
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/script"), "needs script"))
+    func aTerminalSeesHowFarItIs() async throws {
+        let site = FileSite(content), barrier = LoopbackServer.Barrier()
+        let server = try LoopbackServer { request in
+            let reply = site.reply(to: request)
+            guard case .bytes(let bytes) = reply[0] else { return reply }
+            let half = bytes.count - site.content.count / 2
+            return [.bytes(Array(bytes[..<half])), .wait(barrier), .bytes(Array(bytes[half...]))]
+        }
+        let words = ["fetch", server.url("/x").absoluteString, "-o", scratch.file("x").path]
+        let terminal = ["sh", "-c", "exec script -qfec \"$*\" /dev/null", "sh"]
+        let shown = try await offPool {
+            let child = try ChildProcess(executable: "vitrine", words, wrapper: Self.direct + terminal)
+            var text = ""
+            while let line = child.line() {
+                text += line + "\n"
+                if line.contains("50 %") { barrier.open() }
+            }
+            return text
+        }
+        #expect(shown.contains("█░"))
+        #expect(shown.contains("150 kB of 300 kB"))
+        #expect(bytes("x") == content)
+        // Nothing of it is left when it ends.
+        #expect(shown.split(separator: "\u{1B}[0J").last?.contains("%") == false)
+    }
+}
+#endif
