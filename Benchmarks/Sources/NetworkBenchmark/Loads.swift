@@ -40,8 +40,20 @@ func loadSmall(_ arguments: Arguments) async throws {
     precondition(tally.bytes.load(ordering: .relaxed) > 0)
 }
 
+/// To a part file that can be gone on with, and then to its place.
+func download(_ url: URL, to path: String, ca: String) async throws {
+    let loader = NetworkLoader(makeLoader(connections: 10, ca: ca))
+    try await report("download", count: 1) {
+        let file = try await loader.download(DataRequest(url: url), to: path)
+        precondition(file.length > 0)
+    }
+}
+
 func loadFile(_ arguments: Arguments) async throws {
     guard let url = URL(string: arguments.address) else { return }
+    if arguments.contender == "download" {
+        return try await download(url, to: arguments.text(0), ca: arguments.text(2))
+    }
     let delay = arguments.number(1, default: 0)
     let loader = makeLoader(connections: 10, ca: arguments.text(2))
     let descriptor = open(arguments.text(0), O_CREAT | O_WRONLY | O_TRUNC, 0o644)
