@@ -39,9 +39,11 @@ public struct FetchOptions: Sendable {
     /// Where large bodies wait; nil for nowhere.
     var partials: PartialDirectory? {
         guard resumesLargeBodies else { return nil }
-        // No cache has such a name: in theirs each percent sign is an escape.
-        return .at(partialDirectory ?? FilePath.join(CacheConfiguration.defaultRoot, "%partial"))
+        return partialDirectory.map { .at($0) } ?? Self.usualPartials
     }
+
+    /// No cache has such a name: in theirs each percent sign is an escape.
+    private static let usualPartials = PartialDirectory.at(FilePath.join(CacheConfiguration.defaultRoot, "%partial"))
 
     /// The defaults, with a loader.
     public init(loader: NetworkLoader) { self.loader = loader }

@@ -76,7 +76,12 @@ public struct HTTPHeaders: Sendable, Hashable {
     static func isSame(_ one: String, _ other: String) -> Bool {
         let a = one.utf8, b = other.utf8
         guard a.count == b.count else { return false }
-        return zip(a, b).allSatisfy { $0 == $1 || lowercased($0) == lowercased($1) }
+        var (i, j) = (a.startIndex, b.startIndex)
+        while i < a.endIndex {
+            if a[i] != b[j], lowercased(a[i]) != lowercased(b[j]) { return false }
+            (i, j) = (a.index(after: i), b.index(after: j))
+        }
+        return true
     }
 
     private static func lowercased(_ byte: UInt8) -> UInt8 {

@@ -29,8 +29,11 @@ struct FetchFixture<Value: CacheableValue>: Sendable {
         options.partialDirectory = directory.file("partial")
     }
 
-    /// Another cache on the same directory: another process, as far as memory is concerned.
-    func another() -> Cache<Value> { Cache(name: "test", configuration: cache.configuration) }
+    /// Another cache on the same directory, once everything is there: another process, as far as memory is concerned.
+    func another() async throws -> Cache<Value> {
+        try await cache.flush()
+        return Cache(name: "test", configuration: cache.configuration)
+    }
 
     func fetcher(_ url: URL, id: String? = nil) -> NetworkFetcher<Value> {
         NetworkFetcher(request: patient(url), id: id, options: options)
