@@ -42,19 +42,26 @@ private func withTemporaryDirectory(_ body: (String) async throws -> Void) async
 }
 
 /// Through the whole cache path: keys, levels, single flight, HTTP's rules, memory, and the disk, whose writes are
-/// waited for.
+/// waited for; or through a part of it, to see what that costs: `memory` leaves out the disk, `none` both levels,
+/// `loader` all but redirects, policy and repetitions.
 func loadCached(_ arguments: Arguments) async throws {
     let count = arguments.number(0, default: 1000), concurrency = arguments.number(1, default: 64)
+    let part = arguments.text(2)
+    let levels: CacheLevels = part == "memory" ? .memory : part == "none" ? .none : .all
     try await withTemporaryDirectory { directory in
         let cache = makeCache(directory), options = makeOptions(connections: concurrency)
         var bytes = 0
         try await report("vitrine", count: count) {
             bytes = try await each(count, at: concurrency, below: arguments.address) { url in
-                try await cache.value(from: url, options: options).count
+                guard part != "loader" else {
+                    return try await options.loader.load(DataRequest(url: url)).body.collect().count
+                }
+                return try await cache.value(from: url, levels: levels, options: options).count
             }
             try await cache.flush()
         }
         precondition(bytes > 0)
+        guard levels.contains(.writeDisk), part != "loader" else { return }
         let stored = try await cache.count()
         precondition(stored == count, "\(stored) are stored")
     }

@@ -43,7 +43,7 @@ struct Arguments {
 
 guard let arguments = Arguments(CommandLine.arguments) else {
     print("usage: NetworkBenchmark small vitrine|curl BASE [COUNT CONCURRENCY CA-FILE HTTP2]")
-    print("       NetworkBenchmark cached vitrine|curl|urlsession BASE [COUNT CONCURRENCY]")
+    print("       NetworkBenchmark cached vitrine|curl|urlsession BASE [COUNT CONCURRENCY disk|memory|none|loader]")
     print("       NetworkBenchmark cold vitrine URL [COUNT]")
     print("       NetworkBenchmark file vitrine URL PATH [MICROSECONDS-PER-MEGABYTE]")
     exit(2)
