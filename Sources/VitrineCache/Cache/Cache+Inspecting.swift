@@ -115,6 +115,13 @@ extension Cache {
                 slot: slot, levels: .all, epoch: register.epoch(of: slot), isRefresh: isRefresh))
     }
 
+    /// How urgent the fetch of a key is; nil when there is none.
+    package func sourcePriority(of key: CacheKey) -> Priority? {
+        let slot = original.slot(key)
+        return originals.priority(
+            for: FlightKey(slot: slot, levels: .all, epoch: register.epoch(of: slot), isRefresh: false))
+    }
+
     /// How many keys are asked for again behind a value that was given.
     package var runningRefreshes: Int { refreshes.withLock { $0.count } }
 

@@ -82,7 +82,10 @@ public final class NetworkLoader: Sendable {
         do throws(NetworkError) {
             let response = try await start(request, checks, progress)
             guard let progress else { return response }
-            progress.update { $0.total = response.head.contentLength }
+            progress.update { step in
+                step.isAnswered = true
+                step.total = response.head.contentLength
+            }
             return DataResponse(head: response.head, body: response.body.counted(by: progress))
         } catch {
             progress?.update { $0.isFinished = true }

@@ -17,6 +17,8 @@ public final class TransferProgress: AsyncSequence, Sendable {
         public var received = 0
         /// How many there will be; nil as long as it is not known.
         public var total: Int?
+        /// Whether the head of the response is there.
+        public var isAnswered = false
         /// How many times the transfer began again.
         public var retries = 0
         /// Whether it has ended; and well, with all bytes.

@@ -1,0 +1,84 @@
+public import VitrineCache
+public import VitrineCore
+
+/// A value that is loaded when it is first asked for: what is handed to drag and drop, a menu, a list of which only some
+/// is ever looked at (R88).
+///
+/// ```swift
+/// let picture = resources.provider(for: url)
+/// // later, or never:
+/// let image = try await picture.value
+/// ```
+///
+/// Everyone who asks shares one load. A value that was loaded is kept as long as the object; a failure is not: the next
+/// one to ask tries again.
+public final class LazyValue<Value: Sendable>: Sendable {
+    private struct State {
+        var known: Value?
+        var running: Fetch<Value>?
+    }
+
+    private let key: CacheKey
+    private let load: @Sendable () async throws(CacheError) -> Value
+    private let state = Locked(State())
+
+    /// - Parameters:
+    ///   - key: What is loaded, for errors.
+    ///   - load: Loads it.
+    public init(key: CacheKey, load: @escaping @Sendable () async throws(CacheError) -> Value) {
+        self.key = key
+        self.load = load
+    }
+
+    deinit {
+        // Nobody can ask any more; who asked holds the object.
+        state.withLock { $0.running }?.cancel()
+    }
+
+    /// The value, loaded if it is not there yet.
+    ///
+    /// - Throws: Why there is none; ``CacheError/cancelled(key:)`` when the task is cancelled, which leaves the load
+    ///   running for the others.
+    public var value: Value {
+        get async throws(CacheError) {
+            // The load ends with the object.
+            defer { withExtendedLifetime(self) {} }
+            return try await fetch().value
+        }
+    }
+
+    /// Calls `completion` with the value, or why there is none; at once if it is there.
+    public func load(completion: @escaping @Sendable (Result<Value, CacheError>) -> Void) {
+        fetch().onEnd(on: .immediate) { outcome in
+            // Held until then.
+            withExtendedLifetime(self) { completion(outcome) }
+        }
+    }
+
+    /// Whether the value is there.
+    public var isLoaded: Bool { state.withLock { $0.known != nil } }
+
+    private func fetch() -> Fetch<Value> {
+        let (fetch, isNew) = state.withLock { state in
+            if let known = state.known {
+                return (Fetch(key: key, outcome: .success(known), delivery: .immediate), false)
+            }
+            if let running = state.running { return (running, false) }
+            let fetch = Fetch<Value>(key: key, delivery: .immediate)
+            state.running = fetch
+            return (fetch, true)
+        }
+        guard isNew else { return fetch }
+        fetch.follow(
+            Task { [weak self, load] in
+                let outcome: Result<Value, CacheError>
+                do throws(CacheError) { outcome = .success(try await load()) } catch { outcome = .failure(error) }
+                self?.state.withLock { state in
+                    state.known = try? outcome.get()
+                    state.running = nil
+                }
+                fetch.finish(outcome)
+            })
+        return fetch
+    }
+}

@@ -1,0 +1,172 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+import VitrineCache
+import VitrineCore
+
+/// What is being loaded, one load for each resource, and for whom (R80, R85–R87).
+///
+/// Lock order: this one, then those of parties, progresses and fetchers. Fetches are begun and cancelled, and parties
+/// told, outside of it.
+final class ResourceLoads<Value: CacheableValue>: Sendable {
+    typealias Load = ResourceLoad<Value>
+    typealias Party = ResourceParty<Value>
+
+    struct State {
+        var lastNumber = 0
+        var loads: [CacheKey: Load] = [:]
+        /// Observers whose outcome is known but has not reached them.
+        var undelivered: [CacheKey: [(party: Party, format: FormatName)]] = [:]
+
+        mutating func number() -> Int {
+            lastNumber += 1
+            return lastNumber
+        }
+    }
+
+    /// Something that is to begin, outside of the lock.
+    enum Start: Sendable {
+        case run(FormatName, Load.Stage, number: Int, Priority)
+        case storing(number: Int)
+    }
+
+    /// What is to be done about a load, outside of the lock.
+    struct Consequences: Sendable {
+        let key: CacheKey
+        var fetcher: WatchedFetcher<Value>
+        var cancelled: [Fetch<Value>] = []
+        var starts: [Start] = []
+        /// Fetchers that are not needed any more.
+        var forgotten: [WatchedFetcher<Value>] = []
+    }
+
+    let cache: Cache<Value>
+    let state = Locked(State())
+
+    init(_ cache: Cache<Value>) { self.cache = cache }
+
+    // MARK: Joining
+
+    /// Joins the load of a resource, and begins what there is to begin for it. The party is told once, where the cache
+    /// delivers.
+    ///
+    /// - Parameters:
+    ///   - depth: `.disk` or `.source`.
+    ///   - fetcher: Loads it, if nothing does yet.
+    ///   - progress: How far that fetcher is.
+    func join(
+        _ party: Party, _ url: URL, _ format: FormatName, _ depth: Depth, _ priority: Priority,
+        _ fetcher: any Fetcher<Value>, _ progress: TransferProgress
+    ) {
+        let key = fetcher.key
+        var kept: [any ResourceObserver<Value>] = []
+        let consequences: Consequences? = state.withLock { state in
+            guard !party.isOver else { return nil }
+            var load = state.loads[key] ?? newLoad(url, fetcher, progress, key, number: state.number())
+            var consequences = Consequences(key: key, fetcher: load.fetcher)
+            if !load.isTransferring, state.loads[key] != nil {
+                // What an earlier transfer did says nothing of the next.
+                consequences.forgotten = [load.fetcher]
+                load.fetcher = watched(fetcher, key, load.id)
+                load.progress = progress
+                load.hasAsked = false
+                load.hasAnswered = false
+                consequences.fetcher = load.fetcher
+            }
+            load.add(Load.Member(party: party, format: format, depth: depth, priority: priority), keeping: &kept)
+            if load.runs[format] == nil, load.storing == nil {
+                let stage: Load.Stage = depth > .disk ? .fetching : .reading
+                consequences.starts = [Self.begin(format, stage, &load, number: state.number())]
+            }
+            state.loads[key] = load
+            return consequences
+        }
+        if let consequences { perform(consequences) }
+        followPriority(key, format)
+        withExtendedLifetime(kept) {}
+    }
+
+    private func newLoad(
+        _ url: URL, _ fetcher: any Fetcher<Value>, _ progress: TransferProgress, _ key: CacheKey, number: Int
+    ) -> Load {
+        Load(url: url, id: number, fetcher: watched(fetcher, key, number), progress: progress)
+    }
+
+    private func watched(_ fetcher: any Fetcher<Value>, _ key: CacheKey, _ id: Int) -> WatchedFetcher<Value> {
+        WatchedFetcher(
+            fetcher, willAsk: { [weak self] in self?.asked(key, id, by: $0) },
+            hasAnswered: { [weak self] in self?.answered(key, id, by: $0) })
+    }
+
+    /// Notes that a format's value is on its way from now on.
+    static func begin(_ format: FormatName, _ stage: Load.Stage, _ load: inout Load, number: Int) -> Start {
+        load.runs[format] = Load.Run(stage: stage, number: number)
+        return .run(format, stage, number: number, load.priority(of: format))
+    }
+
+    // MARK: Doing
+
+    func perform(_ consequences: Consequences) {
+        let (key, fetcher) = (consequences.key, consequences.fetcher)
+        for fetch in consequences.cancelled { fetch.cancel() }
+        for fetcher in consequences.forgotten { fetcher.forget() }
+        for start in consequences.starts {
+            switch start {
+            case .run(let format, .reading, let number, let priority):
+                follow(cache.fetchStored(forKey: key, format: format, priority: priority), key, format, number)
+            case .run(let format, .fetching, let number, let priority):
+                follow(cache.fetch(from: fetcher, format: format, priority: priority), key, format, number)
+            case .storing(let number):
+                Task {
+                    // The cache logs what it cannot store; nobody waits here.
+                    try? await cache.prefetch(from: fetcher, to: .disk, priority: .low)
+                    stored(key, number)
+                }
+            }
+        }
+    }
+
+    /// Waits for the end of a run.
+    private func follow(_ fetch: Fetch<Value>, _ key: CacheKey, _ format: FormatName, _ number: Int) {
+        let isCurrent = state.withLock { state in
+            guard state.loads[key]?.runs[format]?.number == number else { return false }
+            state.loads[key]?.runs[format]?.fetch = fetch
+            return true
+        }
+        // Nobody waited any more before it was known.
+        guard isCurrent else { return fetch.cancel() }
+        fetch.onEnd(on: .immediate) { [self] outcome in ended(key, format, number, outcome) }
+        followPriority(key, format)
+    }
+
+    /// Lets a run be as urgent as the most urgent of those who wait.
+    func followPriority(_ key: CacheKey, _ format: FormatName) {
+        while true {
+            let wanted: (Fetch<Value>, Priority)? = state.withLock { state in
+                guard let load = state.loads[key], let fetch = load.runs[format]?.fetch else { return nil }
+                return (fetch, load.priority(of: format))
+            }
+            guard let (fetch, priority) = wanted, fetch.priority != priority else { return }
+            // Looks once more: another thread may be changing it as well.
+            fetch.priority = priority
+        }
+    }
+
+    // MARK: For tests
+
+    /// How many resources are being loaded.
+    var count: Int { state.withLock { $0.loads.count } }
+
+    /// How many wait for a resource.
+    func waiters(_ key: CacheKey) -> Int { state.withLock { $0.loads[key]?.members.count ?? 0 } }
+
+    /// How far a resource's transfer is; nil if it is not being loaded.
+    func transfer(_ key: CacheKey) -> TransferProgress.Step? { state.withLock { $0.loads[key]?.progress }?.current }
+
+    /// How urgent a format's value is; nil if it is not on its way.
+    func priority(_ key: CacheKey, _ format: FormatName) -> Priority? {
+        state.withLock { $0.loads[key]?.runs[format]?.fetch }?.priority
+    }
+}
