@@ -12,6 +12,7 @@ final class WatchedFetcher<Value: CacheableValue>: Fetcher {
 
     let key: CacheKey
     let storesOriginal: Bool
+    let levels: CacheLevels
     let revalidates: Bool
     private let base: any Fetcher<Value>
     private let willAsk: @Sendable (WatchedFetcher) -> Void
@@ -27,6 +28,7 @@ final class WatchedFetcher<Value: CacheableValue>: Fetcher {
         self.hasAnswered = hasAnswered
         key = base.key
         storesOriginal = base.storesOriginal
+        levels = base.levels
         revalidates = base.revalidates
     }
 
