@@ -16,7 +16,7 @@ public import VitrineNetwork
 public typealias ImageURLCache = ResourceCache<Image>
 
 extension Shared {
-    /// Images by their URLs, kept in ``images``. Of what servers send only `image/*` is accepted.
+    /// Images by their URLs, kept in `Shared.images`. Of what servers send only `image/*` is accepted.
     public static let imageURLs = ImageURLCache.images(in: images)
 }
 
@@ -34,7 +34,7 @@ extension ResourceCache where Value == Image {
     }
 
     /// The image of a URL if it is in memory; otherwise nil, and the observer is told later. See
-    /// ``value(at:format:depth:priority:observer:)``.
+    /// `ResourceCache.value(at:format:depth:priority:observer:)`.
     public func image(
         at url: URL?, format: FormatName = .original, depth: Depth = .source, priority: Priority = .normal,
         observer: (any ResourceObserver<Image>)?
@@ -42,7 +42,7 @@ extension ResourceCache where Value == Image {
         value(at: url, format: format, depth: depth, priority: priority, observer: observer)
     }
 
-    /// The image of a URL. See ``value(at:format:depth:priority:)``.
+    /// The image of a URL. See `ResourceCache.value(at:format:depth:priority:)`.
     public func image(
         at url: URL, format: FormatName = .original, depth: Depth = .source, priority: Priority = .normal
     ) async throws(CacheError) -> Image {

@@ -1,8 +1,8 @@
 public import VitrineCache
 public import VitrineCore
 
-/// A value that is loaded when it is first asked for: what is handed to drag and drop, a menu, a list of which only some
-/// is ever looked at (R88).
+/// A value that is loaded when it is first asked for: what is handed to drag and drop, to a menu, to a list of which
+/// only some is ever looked at (R88).
 ///
 /// ```swift
 /// let picture = resources.provider(for: url)
@@ -37,7 +37,7 @@ public final class LazyValue<Value: Sendable>: Sendable {
 
     /// The value, loaded if it is not there yet.
     ///
-    /// - Throws: Why there is none; ``CacheError/cancelled(key:)`` when the task is cancelled, which leaves the load
+    /// - Throws: Why there is none; `CacheError.cancelled(key:)` when the task is cancelled, which leaves the load
     ///   running for the others.
     public var value: Value {
         get async throws(CacheError) {

@@ -6,8 +6,7 @@ public import Foundation
 public import VitrineCache
 public import VitrineCore
 
-/// Several URLs of one thing, best first, of which the best that is there is shown, and a better one as soon as it comes
-/// (R144).
+/// Several URLs of one thing, best first: shows the best that is there, and a better one as soon as it comes (R144).
 ///
 /// ```swift
 /// let list = ProgressiveList(pictures) { view.image = list.shown?.value }

@@ -61,7 +61,7 @@ public struct ProgressiveValues<Value: CacheableValue>: AsyncSequence, Sendable 
 
         /// Something better than the last, as soon as it is there; nil after the best.
         ///
-        /// - Throws: Why the best could not be had; ``CacheError/cancelled(key:)`` when the task is cancelled, which
+        /// - Throws: Why the best could not be had; `CacheError.cancelled(key:)` when the task is cancelled, which
         ///   lets transfers go on that have begun.
         public mutating func next(
             isolation actor: isolated (any Actor)?

@@ -23,8 +23,8 @@ public import VitrineCore
 /// What is kept, where and how long is the ``cache``'s affair: its audits, limits and formats are those of all its
 /// entries. Objects of this type are independent of each other and may share a cache.
 ///
-/// `file:` and `data:` URLs are where they are: for them depth `.disk` reaches as far as `.source`, and removing forgets
-/// what was made of them, never the file.
+/// `file:` and `data:` URLs are where they are: for them depth `.disk` reaches as far as `.source`, and removing them
+/// forgets what was made of them, never the file.
 ///
 /// ## Topics
 /// ### Asking
@@ -52,7 +52,7 @@ public final class ResourceCache<Value: CacheableValue>: Sendable {
     private let keys = KeyMemo()
 
     /// - Parameters:
-    ///   - cache: Where everything is kept. Observers are called where its ``CacheConfiguration/delivery`` says.
+    ///   - cache: Where everything is kept. Observers are called where its `CacheConfiguration.delivery` says.
     ///   - fetcher: Makes what loads a URL. For one URL it must always have the same key.
     public init(_ cache: Cache<Value>, fetcher: @escaping FetcherMaker) {
         self.cache = cache
@@ -80,7 +80,7 @@ public final class ResourceCache<Value: CacheableValue>: Sendable {
     ///   - url: What is wanted. nil and the empty URL give nil, and nobody is called.
     ///   - format: In which form.
     ///   - depth: How far to look. With `.memory` nobody is ever called. With `.disk` a value that is not stored is
-    ///     ``CacheError/notFound(key:)``, unless somebody who looks further waits for it already: then it is the same
+    ///     `CacheError.notFound(key:)`, unless somebody who looks further waits for it already: then it is the same
     ///     value, when it is there.
     ///   - priority: How urgent it is; the load is as urgent as the most urgent of those who wait.
     ///   - observer: Who is told, held weakly; nil brings the value into memory for whoever asks next, which nobody
@@ -103,8 +103,8 @@ public final class ResourceCache<Value: CacheableValue>: Sendable {
     ///   - format: In which form.
     ///   - depth: How far to look, as with ``value(at:format:depth:priority:observer:)``.
     ///   - priority: How urgent it is.
-    /// - Throws: Why there is none: ``CacheError/notFound(key:)`` if it is not as near as that,
-    ///   ``CacheError/source(key:underlying:)`` with a ``NetworkError``; ``CacheError/cancelled(key:)`` when the task is
+    /// - Throws: Why there is none: `CacheError.notFound(key:)` if it is not as near as that,
+    ///   `CacheError.source(key:underlying:)` with a ``NetworkError``; `CacheError.cancelled(key:)` when the task is
     ///   cancelled, which ends the transfer if nobody else waits.
     public func value(
         at url: URL, format: FormatName = .original, depth: Depth = .source, priority: Priority = .normal
@@ -170,12 +170,12 @@ public final class ResourceCache<Value: CacheableValue>: Sendable {
     /// keeps nothing.
     public func remove(_ url: URL) async { await cache.removeAll(forKey: key(for: url)) }
 
-    /// Forgets everything, as ``Cache/removeAll(levels:)`` does.
+    /// Forgets everything, as `Cache.removeAll(levels:)` does.
     public func removeAll(levels: CacheLevels = .all) async throws(CacheError) {
         try await cache.removeAll(levels: levels)
     }
 
-    /// Looks at every entry and removes those a policy says no to, as ``Cache/audit(_:dryRun:sparesMemory:progress:)``
+    /// Looks at every entry and removes those a policy says no to, as `Cache.audit(_:dryRun:sparesMemory:progress:)`
     /// does (R53). Keys of entries are those ``key(for:)`` gives.
     @discardableResult
     public func audit(

@@ -9,7 +9,7 @@ public import VitrineCore
 /// Is told what became of resources it asked a ``ResourceCache`` for (R85).
 ///
 /// Held weakly: an observer that goes has asked for nothing. It is told once for each resource, where the cache
-/// delivers; a view on the main actor uses a cache whose ``CacheConfiguration/delivery`` is ``Delivery/main``:
+/// delivers; a view on the main actor uses a cache whose `CacheConfiguration.delivery` is `Delivery.main`:
 ///
 /// ```swift
 /// @MainActor final class LakeView: ResourceObserver {
