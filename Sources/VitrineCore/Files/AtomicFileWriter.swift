@@ -20,8 +20,14 @@ public final class AtomicFileWriter {
 
     private let options: AtomicFile.Options
     private let temporary: String
-    private let file: FileDescriptor
+    private var file: OpenFile?
     private var isOpen = true
+
+    /// A descriptor that can be given up before the writer.
+    private final class OpenFile {
+        let descriptor: FileDescriptor
+        init(_ descriptor: consuming FileDescriptor) { self.descriptor = descriptor }
+    }
 
     /// Makes the temporary file.
     ///
@@ -52,16 +58,17 @@ public final class AtomicFileWriter {
         let name = AtomicFile.temporaryPrefix + String(UInt64.random(in: .min ... .max), radix: 36)
         temporary = FilePath.join(FilePath.parent(of: target), name)
         do throws(FileError) {
-            file = try FileDescriptor(opening: temporary, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW)
+            let descriptor = try FileDescriptor(opening: temporary, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW)
+            file = OpenFile(descriptor)
         } catch {
             // The caller knows the target, not the temporary name: most often its directory is missing.
             if case .notFound = error { throw .notFound(path: target) }
             throw error
         }
         // Held until the descriptor closes; see removeStaleTemporaries.
-        flock(file.number, LOCK_EX | LOCK_NB)
-        if isThere, !isLink { try file.takeOver(replaced, named: target) }
-        if let permissions, fchmod(file.number, mode_t(truncatingIfNeeded: permissions & 0o7777)) != 0 {
+        flock(number, LOCK_EX | LOCK_NB)
+        if isThere, !isLink { try open.descriptor.takeOver(replaced, named: target) }
+        if let permissions, fchmod(number, mode_t(truncatingIfNeeded: permissions & 0o7777)) != 0 {
             throw FileError(operation: "fchmod", path: target, code: errno)
         }
     }
@@ -70,11 +77,18 @@ public final class AtomicFileWriter {
         discard()
     }
 
+    private var open: OpenFile {
+        guard let file else { preconditionFailure("An AtomicFileWriter cannot change a file that it released.") }
+        return file
+    }
+
+    private var number: Int32 { open.descriptor.number }
+
     /// Appends bytes.
     public func write(_ bytes: UnsafeRawBufferPointer) throws(FileError) {
         precondition(isOpen, "An AtomicFileWriter cannot write after commit() or discard().")
         do throws(FileError) {
-            try file.write(bytes)
+            try open.descriptor.write(bytes)
         } catch {
             discard()
             // Named after the target: the temporary file is gone.
@@ -99,8 +113,8 @@ public final class AtomicFileWriter {
         let source = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
         let status = try source.status()
         guard status.st_mode & S_IFMT == S_IFREG else { throw .untrusted(path: path, reason: "it is no regular file") }
-        if count == 0, cfilesystem_clone(source.number, file.number) == 0 {
-            count = Int(try file.status().st_size)
+        if count == 0, cfilesystem_clone(source.number, number) == 0 {
+            count = Int(try open.descriptor.status().st_size)
             return
         }
         let size = 1 << 18
@@ -131,27 +145,30 @@ public final class AtomicFileWriter {
     package func setModified(_ time: Duration) throws(FileError) {
         let (seconds, attoseconds) = time.components
         let moment = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-        guard [moment, moment].withUnsafeBufferPointer({ futimens(file.number, $0.baseAddress) }) == 0 else {
+        guard [moment, moment].withUnsafeBufferPointer({ futimens(number, $0.baseAddress) }) == 0 else {
             throw FileError(operation: "futimens", path: path, code: errno)
         }
     }
 
+    /// Closes the file, which can still be placed, so that many can be written before any is placed. Nothing keeps it
+    /// from ``AtomicFile/removeStaleTemporaries(in:olderThan:)`` then but its age.
+    package func release() { file = nil }
+
     /// Returns when the bytes are on the medium; the path is as it was.
-    package func synchronize() throws(FileError) { try file.synchronize() }
+    package func synchronize() throws(FileError) { try open.descriptor.synchronize() }
 
     /// Makes the file appear at its path; whether that outlives a power cut is not known until the directory has been
     /// synchronized.
     package func place() throws(FileError) {
+        let code: Int32
         if options.contains(.doNotReplace) {
-            // Fails if there is anything at the path, in one step. The temporary name goes with discard().
-            guard link(temporary, path) == 0 else { throw FileError(operation: "link", path: path, code: errno) }
-            discard()
+            // Fails if there is anything at the path, in one step.
+            code = cfilesystem_rename_exclusive(temporary, path)
         } else {
-            guard rename(temporary, path) == 0 else {
-                throw FileError(operation: "rename", path: path, code: errno)
-            }
-            isOpen = false
+            code = rename(temporary, path) == 0 ? 0 : errno
         }
+        guard code == 0 else { throw FileError(operation: "rename", path: path, code: code) }
+        isOpen = false
     }
 
     /// Gives the file up. Does nothing after a commit.

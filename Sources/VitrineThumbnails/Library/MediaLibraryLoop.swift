@@ -167,7 +167,7 @@ final class MediaLibraryLoop {
             case .limitReached:
                 missed = "the system allows no more watched directories (fs.inotify.max_user_watches)"
                 return nil
-            case .none: return nil
+            case .unavailable: return nil
             }
         }
         tree.endWatch = { [unowned self] number in

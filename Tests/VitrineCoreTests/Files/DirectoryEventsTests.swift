@@ -1,0 +1,99 @@
+#if os(Linux)
+import Foundation
+import Testing
+import TestSupport
+import VitrineCore
+
+/// What the kernel tells of a directory, as far as other modules count on it.
+@Suite struct DirectoryEventsTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func watched(_ kinds: DirectoryEvents.Kinds = .contents) throws -> DirectoryEvents {
+        let events = try #require(DirectoryEvents(kinds: kinds))
+        guard case .number = events.watch(directory.path) else { throw CocoaError(.fileReadUnknown) }
+        return events
+    }
+
+    private func kinds(_ events: [DirectoryEvents.Event]) -> [String] {
+        let names: [(kind: Int32, name: String)] = [
+            (IN_CREATE, "create"), (IN_DELETE, "delete"), (IN_CLOSE_WRITE, "close"), (IN_MOVED_FROM, "from"),
+            (IN_MOVED_TO, "to"), (IN_ATTRIB, "attributes"), (IN_DELETE_SELF, "self"), (IN_IGNORED, "end"),
+        ]
+        return events.map { event -> String in
+            let found = names.first { event.mask & UInt32($0.kind) != 0 }
+            let kind = found?.name ?? "other"
+            return event.name.isEmpty ? kind : kind + " " + event.name
+        }
+    }
+
+    @Test func tellsWhatHappensInItsOrder() throws {
+        let events = try watched()
+        try directory.write("a", to: "b")
+        rename(directory.file("b"), directory.file("c"))
+        unlink(directory.file("c"))
+        let found = try #require(events.read())
+        #expect(kinds(found) == ["create b", "close b", "from b", "to c", "delete c"])
+        #expect(found[2].cookie == found[3].cookie && found[2].cookie != 0 && found[0].cookie == 0)
+        #expect(events.read()?.isEmpty == true)
+    }
+
+    @Test func attributesAreToldWhenAskedFor() throws {
+        try directory.write("a", to: "a")
+        let (plain, with) = (try watched(), try watched([.contents, .attributes]))
+        chmod(directory.file("a"), 0o600)
+        #expect(plain.read()?.isEmpty == true)
+        #expect(kinds(try #require(with.read())) == ["attributes a"])
+    }
+
+    @Test func aSaveOfOursIsARenamingIntoPlace() throws {
+        try directory.write("old", to: "a")
+        let events = try watched()
+        try AtomicFile.write([1], to: directory.file("a"))
+        try AtomicFile.write([1], to: directory.file("b"), options: .doNotReplace)
+        let found = kinds(try #require(events.read())).filter { !$0.contains(".%tmp") }
+        #expect(found == ["to a", "close a", "to b", "close b"])
+    }
+
+    @Test func theEndOfADirectoryIsTold() throws {
+        let events = try watched()
+        rmdir(directory.path)
+        let found = try #require(events.read())
+        #expect(kinds(found) == ["self", "end"])
+        #expect(found[0].concernsItself && found[1].isEnd)
+    }
+
+    @Test func lostNoticesAreTold() throws {
+        let limit = try #require(Int(
+            String(contentsOfFile: "/proc/sys/fs/inotify/max_queued_events", encoding: .utf8)
+                .trimmingCharacters(in: .whitespacesAndNewlines)))
+        guard limit <= 100_000 else { return }
+        let events = try watched()
+        // Equal ones in a row would be taken for one.
+        for _ in 0...(limit / 2) {
+            rename(directory.file("a"), directory.file("b"))
+            close(open(directory.file("a"), O_CREAT | O_WRONLY, 0o600))
+        }
+        #expect(events.read() == nil)
+        try directory.write("x", to: "after")
+        #expect(try kinds(#require(events.read())) == ["create after", "close after"])
+    }
+
+    @Test func saysWhyADirectoryIsNotWatched() throws {
+        let events = try #require(DirectoryEvents(maximum: 1))
+        try directory.write("x", to: "file")
+        for (name, code) in [("absent", ENOENT), ("file", ENOTDIR), (String(repeating: "x", count: 300), ENAMETOOLONG)] {
+            guard case .unavailable(let found) = events.watch(directory.file(name)) else {
+                Issue.record("\(name) is watched")
+                continue
+            }
+            #expect(found == code)
+        }
+        guard case .number = events.watch(directory.path), case .limitReached = events.watch("/") else {
+            Issue.record("the limit is not kept")
+            return
+        }
+    }
+}
+#endif
