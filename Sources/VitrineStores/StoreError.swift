@@ -15,6 +15,8 @@ public enum StoreError: Error, Sendable {
     case file(FileError)
     /// The work was cancelled.
     case cancelled(name: String)
+    /// Changes in the store's directory are not noticed: `reason` says why.
+    case notWatched(directory: String, reason: String)
 
     /// What a file operation on `name` failed with.
     init(_ error: FileError, name: String) {
@@ -24,6 +26,11 @@ public enum StoreError: Error, Sendable {
         case .cancelled: self = .cancelled(name: name)
         default: self = .file(error)
         }
+    }
+
+    /// What work on a picture failed with.
+    init(_ error: ImageError, name: String) {
+        if case .cancelled = error { self = .cancelled(name: name) } else { self = .image(name: name, error: error) }
     }
 }
 
@@ -36,6 +43,7 @@ extension StoreError: CustomStringConvertible {
         case .image(let name, let error): "\"\(name)\": \(error.reason)."
         case .file(let error): error.description
         case .cancelled(let name): "Work on \"\(name)\" was cancelled."
+        case .notWatched(let directory, let reason): "Changes in \(directory) are not noticed: \(reason)."
         }
     }
 }

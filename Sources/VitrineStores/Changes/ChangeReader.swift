@@ -1,0 +1,161 @@
+#if !canImport(Darwin)
+import VitrineCore
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Musl
+#endif
+
+/// Makes changes of a store out of the notices of its directory. For use from one thread at a time.
+struct ChangeReader {
+    typealias Event = DirectoryEvents.Event
+
+    /// What tells one state of a file from another.
+    struct Version: Equatable {
+        var inode: UInt64
+        var links: Int
+        var size: Int
+        var seconds: Int
+        var nanoseconds: Int
+    }
+
+    let directory: String
+    let reservedName: String?
+    // The end of what was read: the first half of a renaming, whose second half is not there yet.
+    private var rest: [Event] = []
+    // Files that appeared by a rename, whose writer will also close them.
+    private var placed: [String: Version] = [:]
+    // A file that was made and not told of yet: whoever writes it will close it.
+    private var made: String?
+
+    init(directory: String, reservedName: String?) {
+        self.directory = directory
+        self.reservedName = reservedName
+    }
+
+    /// Whether something waits for its second half.
+    var isWaiting: Bool { !rest.isEmpty }
+
+    /// The changes these notices stand for.
+    ///
+    /// - Parameters:
+    ///   - events: Of this directory, about what is in it.
+    ///   - isLast: Whether nothing more belongs to them: half a renaming then is a file that left the directory.
+    mutating func changes(_ events: [Event], isLast: Bool = false) -> [StoreChange] {
+        let all = rest + events
+        rest = []
+        var changes: [StoreChange] = []
+        var index = 0
+        while index < all.count {
+            let event = all[index]
+            index += 1
+            guard !event.concernsDirectory, !event.name.isEmpty else { continue }
+            guard event.isOf(IN_MOVED_FROM) else {
+                if let change = change(event), change != changes.last { changes.append(change) }
+                continue
+            }
+            // While a directory has something renamed in it, nothing else can appear or go.
+            let next = all[index...].firstIndex { $0.isOf(IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE) }
+            if next == nil, !isLast {
+                rest = Array(all[(index - 1)...])
+                return changes
+            }
+            if let next, all[next].isOf(IN_MOVED_TO), all[next].cookie == event.cookie {
+                let between = all[index..<next].compactMap { change($0) }
+                changes += between
+                index = next + 1
+                if let change = renaming(from: event.name, to: all[next].name) { changes.append(change) }
+            } else if isName(event.name) {
+                changes.append(.deleted(name: event.name))
+            }
+        }
+        return changes
+    }
+
+    /// Forgets what was read: of a directory that is no longer the store's.
+    mutating func reset() {
+        rest = []
+        placed = [:]
+        made = nil
+    }
+
+    private mutating func renaming(from name: String, to newName: String) -> StoreChange? {
+        let isNew = isName(newName)
+        let placed = self.placed.removeValue(forKey: name)
+        if isName(name) {
+            guard isNew else { return .deleted(name: name) }
+            self.placed[newName] = placed
+            return .renamed(name: name, to: newName)
+        }
+        guard isNew else { return nil }
+        switch look(newName) {
+        case .file(let version):
+            // Bounded: seldom do so many wait for their writers to close them.
+            if self.placed.count >= 1024 { self.placed = [:] }
+            self.placed[newName] = version
+            return .saved(name: newName)
+        case .gone: return .saved(name: newName)
+        case .other: return nil
+        }
+    }
+
+    /// What a notice that is not about a renaming stands for.
+    private mutating func change(_ event: Event) -> StoreChange? {
+        let name = event.name
+        guard isName(name) else { return linked(event) }
+        if event.isOf(IN_DELETE) {
+            placed[name] = nil
+            return .deleted(name: name)
+        }
+        switch look(name) {
+        case .other: return nil
+        // The next notice tells where it went.
+        case .gone: return .saved(name: name)
+        case .file(let version):
+            if event.isOf(IN_CREATE), version.links == 1 {
+                made = name
+                return nil
+            }
+            if made == name { made = nil }
+            // The writer of what was told already closes it.
+            if event.isOf(IN_CLOSE_WRITE), placed.removeValue(forKey: name) == version { return nil }
+            return .saved(name: name)
+        }
+    }
+
+    /// Where the file system cannot rename without replacing, a save is a link, and the end of the temporary name.
+    private mutating func linked(_ event: Event) -> StoreChange? {
+        guard event.isOf(IN_DELETE), event.name.hasPrefix(AtomicFile.temporaryPrefix), let name = made else {
+            return nil
+        }
+        made = nil
+        return .saved(name: name)
+    }
+
+    private func isName(_ name: String) -> Bool {
+        (try? StoreName.check(name, reserved: reservedName)) != nil
+    }
+
+    private enum Look {
+        case file(Version)
+        /// A directory, a link and the like.
+        case other
+        case gone
+    }
+
+    private func look(_ name: String) -> Look {
+        var status = stat()
+        guard lstat(FilePath.join(directory, name), &status) == 0 else { return .gone }
+        guard status.st_mode & S_IFMT == S_IFREG else { return .other }
+        return .file(
+            Version(
+                inode: UInt64(status.st_ino), links: Int(status.st_nlink), size: Int(status.st_size),
+                seconds: Int(status.modified.tv_sec), nanoseconds: Int(status.modified.tv_nsec)))
+    }
+}
+
+extension DirectoryEvents.Event {
+    fileprivate func isOf(_ kinds: Int32) -> Bool { mask & UInt32(kinds) != 0 }
+}
+#endif
