@@ -1,6 +1,6 @@
-// A process that saves, renames and deletes pictures by a plan, for tests that kill it. It prints the number of each step
-// when it is done; the test judges.
+// A process that uses a store, for tests that watch it from outside. It prints what it did; the test judges.
 import TestSupport
+import VitrineCore
 import VitrineImaging
 import VitrineStores
 
@@ -16,11 +16,24 @@ import Darwin
 enum StoreChild {
     static func main() {
         let words = CommandLine.arguments
-        guard words.count == 4, let seed = UInt64(words[2]), let first = Int(words[3]) else { exit(64) }
+        guard words.count >= 3 else { exit(64) }
         var configuration = ImageStore.Configuration()
         configuration.thumbnailMaxSize = PixelSize(16)
-        let store = ImageStore(.root(words[1]), path: [], configuration: configuration).blocking
-        var plan = StorePlan(seed: seed)
+        let store = ImageStore(.root(words[2]), path: [], configuration: configuration).blocking
+        let numbers = words.dropFirst(3).compactMap { Int($0) }
+        switch (words[1], numbers.count) {
+        case ("plan", 2): follow(numbers[0], from: numbers[1], store)
+        case ("share", 2): share(numbers[0], steps: numbers[1], store)
+        case ("group", 1): saveGroup(numbers[0], in: words[2])
+        case ("fill", 0): Filling(words[2], store).run()
+        case ("attempt", 0): Attempts(words[2], store).run()
+        default: exit(64)
+        }
+    }
+
+    /// Follows a plan until it is killed, and tells the number of each step when it is done.
+    private static func follow(_ seed: Int, from first: Int, _ store: ImageStore.Blocking) {
+        var plan = StorePlan(seed: UInt64(seed))
         for number in 0... {
             let step = plan.next()
             guard number >= first else { continue }
@@ -34,10 +47,37 @@ enum StoreChild {
         }
     }
 
+    /// Follows a plan in a store in which others do as well, and tells what failed that should not.
+    private static func share(_ seed: Int, steps: Int, _ store: ImageStore.Blocking) {
+        var plan = StorePlan(seed: UInt64(seed))
+        var lost = 0
+        for number in 0..<steps {
+            do throws(StoreError) {
+                try perform(plan.next(), seed << 10 | number, store)
+            } catch .notFound {
+                // Another process renamed or deleted it since it was looked for.
+                lost += 1
+            } catch {
+                report("error \(error)")
+            }
+        }
+        report("lost \(lost)")
+    }
+
+    /// Saves many files by one call.
+    private static func saveGroup(_ count: Int, in directory: String) {
+        do throws(StoreError) {
+            let files = (0..<count).map { (name: "\($0)", bytes: [UInt8(truncatingIfNeeded: $0)]) }
+            try FileStore(.root(directory), path: []).blocking.save(files)
+            report("group done")
+        } catch {
+            report("group \(kind(error))")
+        }
+    }
+
     private static func perform(_ step: StorePlan.Step, _ number: Int, _ store: ImageStore.Blocking) throws(StoreError) {
         switch step {
-        case .save(let name):
-            try store.save(Image(size: PixelSize(width: 64, height: 48), color: color(number)), as: name)
+        case .save(let name): try store.save(picture(number), as: name)
         case .rename(let name, let newName):
             // What the plan does not know is whether there is one.
             guard store.exists(name) else { return }
@@ -46,14 +86,31 @@ enum StoreChild {
         }
     }
 
-    /// A colour for each of 65,536 steps.
-    private static func color(_ number: Int) -> Color {
-        Color(red: UInt8(number & 255), green: UInt8(number >> 8 & 255), blue: 77)
+    /// A picture whose colour tells its number, up to 65,535.
+    static func picture(_ number: Int, side: Int = 64) -> Image {
+        let color = Color(red: UInt8(number & 255), green: UInt8(number >> 8 & 255), blue: 77)
+        return Image(size: PixelSize(width: side, height: side * 3 / 4), color: color)
     }
 
     /// Writes one line with a single call, so that a reader never sees half of one.
-    private static func report(_ line: String) {
+    static func report(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
+    }
+
+    /// What an error is called in reports.
+    static func kind(_ error: StoreError) -> String {
+        switch error {
+        case .invalidName: "invalidName"
+        case .notFound: "notFound"
+        case .alreadyExists: "alreadyExists"
+        case .image: "image"
+        case .file(.noSpace): "noSpace"
+        case .file(.notPermitted): "notPermitted"
+        case .file(.alreadyExists): "fileInTheWay"
+        case .file(let error): "file:\(error)"
+        case .cancelled: "cancelled"
+        case .notWatched: "notWatched"
+        }
     }
 }

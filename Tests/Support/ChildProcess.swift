@@ -126,7 +126,7 @@ package final class ChildProcess {
 }
 
 /// What a child reported: `name value` a line.
-package struct Findings: CustomStringConvertible {
+package struct Findings: CustomStringConvertible, Sendable {
     package private(set) var lines: [(name: String, value: String)] = []
 
     package init() {}

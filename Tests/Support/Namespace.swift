@@ -3,7 +3,7 @@ import Foundation
 /// A mount namespace of a child's own (unshare(1)): what is mounted there is seen by nobody else and gone with it.
 package enum Namespace {
     /// Whether this system lets us have one: root may, and others where user namespaces are allowed.
-    package static let isAvailable = (try? run("mount -t tmpfs tmpfs /mnt")) == 0
+    package static let isAvailable = succeeds(command("mount -t tmpfs tmpfs /mnt", "/") + ["true"])
 
     package static let isRoot = getuid() == 0
 
@@ -12,15 +12,23 @@ package enum Namespace {
         ["unshare"] + options + ["sh", "-c", "(\(script)) >&2 && exec \"$@\"", directory]
     }
 
+    /// The words before a command that run it as nobody (setpriv(1)), as root may.
+    package static let asNobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+    /// Whether nobody may run a program of this package.
+    package static func letsNobodyRun(_ executable: String) -> Bool {
+        isRoot && succeeds(asNobody + ["test", "-x", ChildProcess.path(of: executable)])
+    }
+
     private static let options = isRoot ? ["--mount"] : ["--map-root-user", "--mount"]
 
-    private static func run(_ script: String) throws -> Int32 {
+    private static func succeeds(_ words: [String]) -> Bool {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = command(script, "/") + ["true"]
+        process.arguments = words
         process.standardError = FileHandle.nullDevice
-        try process.run()
+        guard (try? process.run()) != nil else { return false }
         process.waitUntilExit()
-        return process.terminationStatus
+        return process.terminationStatus == 0
     }
 }

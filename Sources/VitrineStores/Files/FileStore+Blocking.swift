@@ -1,4 +1,3 @@
-import CFileSystem
 public import VitrineCore
 
 #if canImport(Glibc)
@@ -13,12 +12,16 @@ extension FileStore {
     /// A store's calls for threads that may block.
     public struct Blocking: Sendable {
         let store: FileStore
+        var cancellation: CancellationToken?
+
+        /// The most files that are held open at once.
+        private static let openFiles = 64
 
         // MARK: Saving
 
         /// As ``FileStore/save(_:as:replacing:)``.
         public func save(_ bytes: [UInt8], as name: String, replacing: Bool = true) throws(StoreError) {
-            try write(name, replacing: replacing) { writer throws(FileError) in try writer.write(bytes) }
+            try write(name, replacing: replacing) { writer throws(FileError) in try append(bytes, to: writer) }
         }
 
         /// As ``FileStore/save(_:fileExtension:)``.
@@ -36,7 +39,9 @@ extension FileStore {
 
         /// As ``FileStore/save(fileAt:as:replacing:)``.
         public func save(fileAt path: String, as name: String, replacing: Bool = true) throws(StoreError) {
-            try write(name, replacing: replacing) { writer throws(FileError) in try writer.append(contentsOf: path) }
+            try write(name, replacing: replacing) { writer throws(FileError) in
+                try writer.append(contentsOf: path, cancellation: cancellation)
+            }
         }
 
         /// As ``FileStore/save(_:)-([(name:String,bytes:[UInt8])])``.
@@ -46,7 +51,12 @@ extension FileStore {
             var writers: [AtomicFileWriter] = []
             for file in files {
                 let writer = try self.writer(file.name, replacing: true)
-                try named(file.name) { () throws(FileError) in try writer.write(file.bytes) }
+                try named(file.name) { () throws(FileError) in
+                    try append(file.bytes, to: writer)
+                    try checkCancellation(writer)
+                }
+                // A process has so many descriptors and no more.
+                if files.count > Self.openFiles { writer.release() }
                 writers.append(writer)
             }
             if store.durability == .full { try synchronize(writers) }
@@ -134,117 +144,5 @@ extension FileStore {
                 try AtomicFile.removeStaleTemporaries(in: store.directory, olderThan: age)
             }
         }
-
-        // MARK: Parts
-
-        /// Writes a file, whole or not at all.
-        private func write(
-            _ name: String, replacing: Bool, _ body: (AtomicFileWriter) throws(FileError) -> Void
-        ) throws(StoreError) {
-            try makeDirectory()
-            let writer = try writer(name, replacing: replacing)
-            try named(name) { () throws(FileError) in
-                try body(writer)
-                try writer.commit()
-            }
-        }
-
-        func writer(_ name: String, replacing: Bool) throws(StoreError) -> AtomicFileWriter {
-            let path = try store.path(of: name)
-            var options: AtomicFile.Options = store.durability == .full ? .durable : []
-            if !replacing { options.insert(.doNotReplace) }
-            return try named(name) { () throws(FileError) in
-                // What a link points to is not the store's.
-                try AtomicFileWriter(path: path, options: options, followsLinks: false)
-            }
-        }
-
-        func makeDirectory() throws(StoreError) {
-            do throws(FileError) {
-                if Directory.isDirectory(store.directory) { return }
-                try Directory.create(store.directory)
-            } catch {
-                throw .file(error)
-            }
-        }
-
-        /// The path of a file that is there.
-        func regularFile(_ name: String) throws(StoreError) -> String {
-            let path = try store.path(of: name)
-            var status = stat()
-            guard lstat(path, &status) == 0 else {
-                if errno == ENOTDIR { throw .notFound(name: name) }
-                throw StoreError(FileError(operation: "lstat", path: path, code: errno), name: name)
-            }
-            guard status.st_mode & S_IFMT == S_IFREG else { throw .notFound(name: name) }
-            return path
-        }
-
-        static func move(
-            _ path: String, to newPath: String, name: String, newName: String, replacing: Bool
-        ) throws(StoreError) {
-            let code: Int32
-            if replacing {
-                code = systemRename(path, newPath) == 0 ? 0 : errno
-            } else {
-                code = cfilesystem_rename_exclusive(path, newPath)
-            }
-            switch code {
-            case 0: break
-            case EEXIST, EISDIR: throw .alreadyExists(name: newName)
-            case ENOENT: throw .notFound(name: name)
-            default: throw .file(FileError(operation: "rename", path: newPath, code: code))
-            }
-        }
-
-        func synchronizeDirectory() throws(StoreError) {
-            guard store.durability == .full else { return }
-            do throws(FileError) {
-                try FileDescriptor(opening: store.directory, flags: O_RDONLY | O_DIRECTORY).synchronize()
-            } catch {
-                throw .file(error)
-            }
-        }
-
-        /// One by one while they are few: the rest of the file system may have much to write.
-        func synchronize(_ writers: [AtomicFileWriter]) throws(StoreError) {
-            do throws(FileError) {
-                if writers.count <= 4 {
-                    for writer in writers { try writer.synchronize() }
-                } else {
-                    let directory = try FileDescriptor(opening: store.directory, flags: O_RDONLY | O_DIRECTORY)
-                    let code = cfilesystem_synchronize_all(directory.number)
-                    guard code == 0 else { throw FileError(operation: "syncfs", path: store.directory, code: code) }
-                }
-            } catch {
-                throw .file(error)
-            }
-        }
-
-        private func isName(_ name: String) -> Bool {
-            (try? StoreName.check(name, reserved: store.reservedName)) != nil
-        }
-
-        /// A directory that is not there yet has nothing in it.
-        private func ofDirectory<R>(_ none: R, _ body: () throws(FileError) -> R) throws(StoreError) -> R {
-            do throws(FileError) {
-                return try body()
-            } catch .notFound(let path) where path == store.directory {
-                return none
-            } catch {
-                throw .file(error)
-            }
-        }
-
-        func named<R>(_ name: String, _ body: () throws(FileError) -> R) throws(StoreError) -> R {
-            do throws(FileError) {
-                return try body()
-            } catch {
-                throw StoreError(error, name: name)
-            }
-        }
     }
 }
-
-// A method above hides the C function of the same name.
-private func systemRename(_ from: String, _ to: String) -> Int32 { rename(from, to) }

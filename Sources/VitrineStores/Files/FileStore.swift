@@ -14,7 +14,8 @@ public import VitrineCore
 ///   ``StoreError/invalidName(_:reason:)``. Files that others put into the directory are the store's as well.
 ///   Directories and symbolic links are not.
 ///
-/// Asynchronous calls work on a `BlockingExecutor`; ``blocking`` has the same calls for threads that may block. No
+/// Asynchronous calls work on a `BlockingExecutor`; ``blocking`` has the same calls for threads that may block. A call
+/// whose task is cancelled throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was all but done. No
 /// directory is made before something is saved.
 public struct FileStore: Sendable {
     /// When a save returns.
@@ -81,7 +82,7 @@ public struct FileStore: Sendable {
     ///   - replacing: Whether a file by this name may be replaced. Default true.
     /// - Throws: ``StoreError/alreadyExists(name:)`` if it may not, and others.
     public func save(_ bytes: [UInt8], as name: String, replacing: Bool = true) async throws(StoreError) {
-        try await run { () throws(StoreError) in try blocking.save(bytes, as: name, replacing: replacing) }
+        try await run(name) { blocking throws(StoreError) in try blocking.save(bytes, as: name, replacing: replacing) }
     }
 
     /// Saves bytes under a new name that sorts by time: microseconds since 1970 and an extension (R109).
@@ -89,12 +90,16 @@ public struct FileStore: Sendable {
     /// - Parameter fileExtension: Without a dot; nil for none.
     /// - Returns: The name; no other save, of any process, gets the same.
     public func save(_ bytes: [UInt8], fileExtension: String? = nil) async throws(StoreError) -> String {
-        try await run { () throws(StoreError) in try blocking.save(bytes, fileExtension: fileExtension) }
+        try await run(directory) { blocking throws(StoreError) in
+            try blocking.save(bytes, fileExtension: fileExtension)
+        }
     }
 
     /// Saves a copy of a file, of which as little is written as the file system allows.
     public func save(fileAt path: String, as name: String, replacing: Bool = true) async throws(StoreError) {
-        try await run { () throws(StoreError) in try blocking.save(fileAt: path, as: name, replacing: replacing) }
+        try await run(name) { blocking throws(StoreError) in
+            try blocking.save(fileAt: path, as: name, replacing: replacing)
+        }
     }
 
     /// Saves many files at once, for which the medium is waited for once (R114).
@@ -102,7 +107,7 @@ public struct FileStore: Sendable {
     /// Each is whole or not at all, and none is seen before all have been written. A crash may leave some in place and
     /// others not; a failure before that leaves all as they were.
     public func save(_ files: [(name: String, bytes: [UInt8])]) async throws(StoreError) {
-        try await run { () throws(StoreError) in try blocking.save(files) }
+        try await run(directory) { blocking throws(StoreError) in try blocking.save(files) }
     }
 
     // MARK: Loading
@@ -111,12 +116,12 @@ public struct FileStore: Sendable {
     ///
     /// - Throws: ``StoreError/notFound(name:)`` and others.
     public func load(_ name: String) async throws(StoreError) -> [UInt8] {
-        try await run { () throws(StoreError) in try blocking.load(name) }
+        try await run(name) { blocking throws(StoreError) in try blocking.load(name) }
     }
 
     /// The bytes of a file without reading them all; see ``MappedFile``.
     public func map(_ name: String) async throws(StoreError) -> MappedFile {
-        try await run { () throws(StoreError) in try blocking.map(name) }
+        try await run(name) { blocking throws(StoreError) in try blocking.map(name) }
     }
 
     // MARK: Managing
@@ -126,7 +131,7 @@ public struct FileStore: Sendable {
     /// - Returns: false if there was none, which is no failure (R116).
     @discardableResult
     public func delete(_ name: String) async throws(StoreError) -> Bool {
-        try await run { () throws(StoreError) in try blocking.delete(name) }
+        try await run(name) { blocking throws(StoreError) in try blocking.delete(name) }
     }
 
     /// Renames a file.
@@ -134,7 +139,9 @@ public struct FileStore: Sendable {
     /// - Parameter replacing: Whether a file by the new name may be replaced. Default false (R116).
     /// - Throws: ``StoreError/notFound(name:)``, ``StoreError/alreadyExists(name:)`` and others.
     public func rename(_ name: String, to newName: String, replacing: Bool = false) async throws(StoreError) {
-        try await run { () throws(StoreError) in try blocking.rename(name, to: newName, replacing: replacing) }
+        try await run(name) { blocking throws(StoreError) in
+            try blocking.rename(name, to: newName, replacing: replacing)
+        }
     }
 
     /// Whether there is a file by this name. False for what cannot be a name.
@@ -150,17 +157,19 @@ public struct FileStore: Sendable {
     public func list(
         by order: DirectoryListing.Order = .name, ascending: Bool = true
     ) async throws(StoreError) -> [DirectoryListing.Item] {
-        try await run { () throws(StoreError) in try blocking.list(by: order, ascending: ascending) }
+        try await run(directory) { blocking throws(StoreError) in try blocking.list(by: order, ascending: ascending) }
     }
 
     /// The names of the files, in the order of their bytes: quicker than ``list(by:ascending:)``.
     public var names: [String] {
-        get async throws(StoreError) { try await run { () throws(StoreError) in try blocking.names } }
+        get async throws(StoreError) { try await run(directory) { blocking throws(StoreError) in try blocking.names } }
     }
 
     /// What the files' lengths add up to.
     public var totalSize: ByteCount {
-        get async throws(StoreError) { try await run { () throws(StoreError) in try blocking.totalSize } }
+        get async throws(StoreError) {
+            try await run(directory) { blocking throws(StoreError) in try blocking.totalSize }
+        }
     }
 
     /// Removes what crashed saves left behind. Files that are being written stay.
@@ -168,7 +177,7 @@ public struct FileStore: Sendable {
     /// - Returns: How many there were.
     @discardableResult
     public func removeLitter(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
-        try await run { () throws(StoreError) in try blocking.removeLitter(olderThan: age) }
+        try await run(directory) { blocking throws(StoreError) in try blocking.removeLitter(olderThan: age) }
     }
 
     // MARK: Several stores
@@ -179,7 +188,9 @@ public struct FileStore: Sendable {
     /// - Throws: The first failure, after all have been tried.
     @discardableResult
     public static func delete(_ name: String, in stores: [FileStore]) async throws(StoreError) -> Int {
-        try await StoreSet.delete(name, in: stores)
+        try await (stores.first?.executor ?? .shared).run(name) { token throws(StoreError) in
+            try StoreSet.delete(name, in: stores.map { Blocking(store: $0, cancellation: token) })
+        }
     }
 
     /// Renames a file in every one of some stores that has it (R114).
@@ -190,12 +201,17 @@ public struct FileStore: Sendable {
     public static func rename(
         _ name: String, to newName: String, replacing: Bool = false, in stores: [FileStore]
     ) async throws(StoreError) -> Int {
-        try await StoreSet.rename(name, to: newName, replacing: replacing, in: stores)
+        try await (stores.first?.executor ?? .shared).run(name) { token throws(StoreError) in
+            try StoreSet.rename(
+                name, to: newName, replacing: replacing, in: stores.map { Blocking(store: $0, cancellation: token) })
+        }
     }
 
     func run<R: Sendable>(
-        _ body: @escaping @Sendable () throws(StoreError) -> R
+        _ name: String, _ body: @escaping @Sendable (Blocking) throws(StoreError) -> R
     ) async throws(StoreError) -> R {
-        try await executor.run(body)
+        try await executor.run(name) { token throws(StoreError) in
+            try body(Blocking(store: self, cancellation: token))
+        }
     }
 }

@@ -29,10 +29,7 @@ extension FileStore {
     public func importFiles(
         from directory: String, replacing: Bool = false
     ) -> AsyncThrowingStream<StoreTransfer, any Error> {
-        let blocking = blocking
-        return Self.transfer(executor, { () throws(StoreError) in try Self.visibleFiles(in: directory) }) { name throws(StoreError) in
-            try blocking.save(fileAt: FilePath.join(directory, name), as: name, replacing: replacing)
-        }
+        blocking.importing(directory, replacing).steps(on: executor)
     }
 
     /// Copies all files of the store into a directory, under their names.
@@ -43,39 +40,43 @@ extension FileStore {
     public func exportFiles(
         to directory: String, replacing: Bool = false
     ) -> AsyncThrowingStream<StoreTransfer, any Error> {
-        let blocking = blocking
-        let target = FileStore(directory: directory, durability: durability, executor: executor).blocking
-        return Self.transfer(executor, { () throws(StoreError) in try blocking.names }) { name throws(StoreError) in
-            try target.save(fileAt: blocking.regularFile(name), as: name, replacing: replacing)
+        blocking.exporting(directory, replacing).steps(on: executor)
+    }
+}
+
+extension FileStore.Blocking {
+    /// As ``FileStore/importFiles(from:replacing:)``.
+    ///
+    /// - Parameter step: Called after each file; false ends the import.
+    public func importFiles(
+        from directory: String, replacing: Bool = false, step: (StoreTransfer) -> Bool = { _ in true }
+    ) throws(StoreError) {
+        try importing(directory, replacing).run(step)
+    }
+
+    /// As ``FileStore/exportFiles(to:replacing:)``.
+    ///
+    /// - Parameter step: Called after each file; false ends the export.
+    public func exportFiles(
+        to directory: String, replacing: Bool = false, step: (StoreTransfer) -> Bool = { _ in true }
+    ) throws(StoreError) {
+        try exporting(directory, replacing).run(step)
+    }
+
+    fileprivate func importing(_ directory: String, _ replacing: Bool) -> TransferPlan {
+        TransferPlan { () throws(StoreError) in
+            try TransferPlan.visibleFiles(in: directory)
+        } body: { name throws(StoreError) in
+            try save(fileAt: FilePath.join(directory, name), as: name, replacing: replacing)
         }
     }
 
-    static func visibleFiles(in directory: String) throws(StoreError) -> [String] {
-        do throws(FileError) {
-            return try Directory.names(ofFilesIn: directory).filter { !$0.hasPrefix(".") }.sorted()
-        } catch {
-            throw .file(error)
-        }
-    }
-
-    /// Does something to one name after the other, on a thread that may block, as far as somebody asks for the next.
-    static func transfer(
-        _ executor: BlockingExecutor, _ names: @escaping @Sendable () throws(StoreError) -> [String],
-        _ body: @escaping @Sendable (String) throws(StoreError) -> Void
-    ) -> AsyncThrowingStream<StoreTransfer, any Error> {
-        let progress = Locked<(names: [String], done: Int)?>(nil)
-        return AsyncThrowingStream {
-            try await executor.run { () throws(StoreError) in
-                var state = (names: [String](), done: 0)
-                if let known = progress.withLock({ $0 }) { state = known } else { state.names = try names() }
-                guard state.done < state.names.count else { return nil }
-                let name = state.names[state.done]
-                var failure: StoreError?
-                do throws(StoreError) { try body(name) } catch { failure = error }
-                state.done += 1
-                progress.withLock { $0 = state }
-                return StoreTransfer(name: name, done: state.done, total: state.names.count, failure: failure)
-            }
+    fileprivate func exporting(_ directory: String, _ replacing: Bool) -> TransferPlan {
+        let target = FileStore(directory: directory, durability: store.durability, executor: store.executor).blocking
+        return TransferPlan { () throws(StoreError) in
+            try names
+        } body: { name throws(StoreError) in
+            try target.save(fileAt: regularFile(name), as: name, replacing: replacing)
         }
     }
 }

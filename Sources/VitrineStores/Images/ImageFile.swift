@@ -1,66 +1,113 @@
 import VitrineCore
 public import VitrineImaging
 
-/// The store's operations on pictures at any path (R115). All block.
-public enum ImageFile {
+/// A picture's file at any path, with a store's operations (R115).
+///
+/// ```swift
+/// let file = ImageFile("/tmp/lake.png")
+/// try await file.write(image, maxSize: PixelSize(width: 800, height: 600), quality: 0.5)
+/// try await file.move(to: "/tmp/bodensee.png")
+/// ```
+///
+/// Asynchronous calls work on threads that may block; ``blocking`` has the same calls for threads that may.
+public struct ImageFile: Sendable {
+    /// Where the file is.
+    public let path: String
+
+    /// The file at a path. Nothing is opened.
+    public init(_ path: String) { self.path = path }
+
+    /// The calls for threads that may block.
+    public var blocking: Blocking { Blocking(path: path) }
+
     /// Writes a picture, in the format that the path's extension says, else as JPEG, or as PNG where it is not opaque.
     ///
     /// - Parameters:
     ///   - image: Reduced to `maxSize` if it is larger.
-    ///   - path: The file; replaced, whole or not at all.
     ///   - maxSize: In pixels; a side of 0 is no limit.
     ///   - quality: From 0 to 1.
-    public static func write(
-        _ image: Image, to path: String, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
-    ) throws(StoreError) {
-        var configuration = ImageStore.Configuration()
-        configuration.maxSize = maxSize
-        configuration.quality = quality
-        configuration.ignoresThumbnails = true
-        let bytes: [UInt8]
-        do throws(ImageError) {
-            bytes = try PreparedPicture.encoded(image, name: path, configuration).bytes
-        } catch {
-            throw .image(name: path, error: error)
-        }
-        do throws(FileError) {
-            try AtomicFile.write(bytes, to: path, options: .durable)
-        } catch {
-            throw StoreError(error, name: path)
-        }
+    /// - Throws: ``StoreError``; a file that was there is still there then.
+    public func write(
+        _ image: Image, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
+    ) async throws(StoreError) {
+        try await run { file throws(StoreError) in try file.write(image, maxSize: maxSize, quality: quality) }
     }
 
-    /// The picture at a path.
-    public static func load(_ path: String) throws(StoreError) -> Image {
-        do throws(ImageError) {
-            return try ImageDecoder().decode(.file(path))
-        } catch {
-            throw .image(name: path, error: error)
-        }
+    /// The picture.
+    public func load() async throws(StoreError) -> Image {
+        try await run { file throws(StoreError) in try file.load() }
     }
 
-    /// Deletes the file at a path.
+    /// Deletes the file.
     ///
     /// - Returns: false if there was none, which is no failure.
     @discardableResult
-    public static func delete(_ path: String) throws(StoreError) -> Bool {
-        try store(of: path) { files, name throws(StoreError) in try files.delete(name) }
+    public func delete() async throws(StoreError) -> Bool {
+        try await run { file throws(StoreError) in try file.delete() }
     }
 
-    /// Moves the file at a path to another of the same file system.
+    /// Moves the file to another path of the same file system.
     ///
     /// - Parameter replacing: Whether a file there may be replaced. Default false.
-    public static func move(_ path: String, to newPath: String, replacing: Bool = false) throws(StoreError) {
-        try FileStore.Blocking.move(path, to: newPath, name: path, newName: newPath, replacing: replacing)
+    public func move(to newPath: String, replacing: Bool = false) async throws(StoreError) {
+        try await run { file throws(StoreError) in try file.move(to: newPath, replacing: replacing) }
     }
 
-    private static func store<R>(
-        of path: String, _ body: (FileStore.Blocking, String) throws(StoreError) -> R
-    ) throws(StoreError) -> R {
-        let directory = FilePath.parent(of: path)
-        let name = String(path.utf8.split(separator: UInt8(ascii: "/")).last.flatMap { String($0) } ?? "")
-        let store = FileStore(directory: directory, durability: .full, executor: .shared)
-        return try body(store.blocking, name)
+    private func run<R: Sendable>(
+        _ body: @escaping @Sendable (Blocking) throws(StoreError) -> R
+    ) async throws(StoreError) -> R {
+        try await BlockingExecutor.shared.run(path) { token throws(StoreError) in
+            try body(Blocking(path: path, cancellation: token))
+        }
+    }
+
+    /// The calls for threads that may block.
+    public struct Blocking: Sendable {
+        let path: String
+        var cancellation: CancellationToken?
+
+        /// As ``ImageFile/write(_:maxSize:quality:)``.
+        public func write(
+            _ image: Image, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
+        ) throws(StoreError) {
+            var configuration = ImageStore.Configuration()
+            configuration.maxSize = maxSize
+            configuration.quality = quality
+            configuration.ignoresThumbnails = true
+            let bytes: [UInt8]
+            do throws(ImageError) {
+                bytes = try PreparedPicture.encoded(image, name: path, configuration).bytes
+            } catch {
+                throw StoreError(error, name: path)
+            }
+            do throws(FileError) {
+                try AtomicFile.write(bytes, to: path, options: .durable, cancellation: cancellation)
+            } catch {
+                throw StoreError(error, name: path)
+            }
+        }
+
+        /// As ``ImageFile/load()``.
+        public func load() throws(StoreError) -> Image {
+            do throws(ImageError) {
+                return try ImageDecoder().decode(.file(path), cancellation: cancellation ?? CancellationToken())
+            } catch {
+                throw StoreError(error, name: path)
+            }
+        }
+
+        /// As ``ImageFile/delete()``.
+        @discardableResult
+        public func delete() throws(StoreError) -> Bool {
+            let name = path.utf8.split(separator: UInt8(ascii: "/")).last.flatMap { String($0) } ?? ""
+            let store = FileStore(directory: FilePath.parent(of: path), durability: .full, executor: .shared)
+            return try store.blocking.delete(name)
+        }
+
+        /// As ``ImageFile/move(to:replacing:)``.
+        public func move(to newPath: String, replacing: Bool = false) throws(StoreError) {
+            try FileStore.Blocking.move(path, to: newPath, name: path, newName: newPath, replacing: replacing)
+        }
     }
 }
 

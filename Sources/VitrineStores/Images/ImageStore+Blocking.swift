@@ -13,10 +13,11 @@ extension ImageStore {
     /// A store's calls for threads that may block.
     public struct Blocking: Sendable {
         let store: ImageStore
+        var cancellation: CancellationToken?
 
-        private var files: FileStore.Blocking { store.files.blocking }
-        private var thumbnails: FileStore.Blocking { store.thumbnails.blocking }
-        private var configuration: Configuration { store.configuration }
+        var files: FileStore.Blocking { .init(store: store.files, cancellation: cancellation) }
+        var thumbnails: FileStore.Blocking { .init(store: store.thumbnails, cancellation: cancellation) }
+        var configuration: Configuration { store.configuration }
 
         // MARK: Saving
 
@@ -30,9 +31,12 @@ extension ImageStore {
 
         /// As ``ImageStore/save(_:as:replacing:)-([UInt8],_,_)``.
         @discardableResult
-        public func save(_ bytes: [UInt8], as name: String? = nil, replacing: Bool = true) throws(StoreError) -> String {
+        public func save(
+            _ bytes: [UInt8], as name: String? = nil, replacing: Bool = true
+        ) throws(StoreError) -> String {
             try save(as: name, replacing: replacing) { () throws(ImageError) in
-                try PreparedPicture(.bytes(bytes, name: name ?? "picture"), name: name, configuration)
+                try PreparedPicture(
+                    .bytes(bytes, name: name ?? "picture"), name: name, configuration, cancellation)
             }
         }
 
@@ -42,7 +46,7 @@ extension ImageStore {
             fileAt path: String, as name: String? = nil, replacing: Bool = true
         ) throws(StoreError) -> String {
             try save(as: name, replacing: replacing) { () throws(ImageError) in
-                try PreparedPicture(.file(path), name: name, configuration)
+                try PreparedPicture(.file(path), name: name, configuration, cancellation)
             }
         }
 
@@ -54,7 +58,7 @@ extension ImageStore {
             do throws(ImageError) {
                 picture = try prepare()
             } catch {
-                throw .image(name: name ?? "", error: error)
+                throw StoreError(error, name: name ?? "")
             }
             if let name {
                 try place(picture, as: name, replacing: replacing)
@@ -78,9 +82,10 @@ extension ImageStore {
             let original = try files.writer(name, replacing: replacing)
             try files.named(name) { () throws(FileError) in
                 switch picture.contents {
-                case .bytes(let bytes): try original.write(bytes)
-                case .file(let path): try original.append(contentsOf: path)
+                case .bytes(let bytes): try files.append(bytes, to: original)
+                case .file(let path): try original.append(contentsOf: path, cancellation: cancellation)
                 }
+                try files.checkCancellation(original)
             }
             guard let bytes = picture.thumbnail else {
                 return try files.named(name) { () throws(FileError) in try original.commit() }
@@ -103,93 +108,6 @@ extension ImageStore {
             }
             try thumbnails.synchronizeDirectory()
             try files.synchronizeDirectory()
-        }
-
-        // MARK: Loading
-
-        /// As ``ImageStore/image(_:as:)``.
-        public func image(_ name: String, as version: Version = .original) throws(StoreError) -> Image {
-            guard store.keeps(version) else {
-                return try decode(.file(try files.regularFile(name)), name)
-            }
-            return try decode(.bytes(try load(name, as: .thumbnail), name: name), name)
-        }
-
-        /// As ``ImageStore/image(_:at:)``.
-        public func image(_ name: String, at resizer: ImageResizer) throws(StoreError) -> Image {
-            let path = try files.regularFile(name)
-            if store.keeps(.thumbnail), let small = try largeThumbnail(name, path, resizer) {
-                return try decode(.file(small), name, at: resizer)
-            }
-            return try decode(.file(path), name, at: resizer)
-        }
-
-        /// The path of the thumbnail if it shows the same as the picture would at this size.
-        private func largeThumbnail(
-            _ name: String, _ path: String, _ resizer: ImageResizer
-        ) throws(StoreError) -> String? {
-            let small = try store.thumbnails.path(of: name)
-            guard ThumbnailPair.isPair(path, small), let info = try? ImageInfo(of: .file(path)),
-                let target = try? resizer.targetSize(for: info.size),
-                let thumbnail = try? ImageInfo(of: .file(small)).size
-            else { return nil }
-            return target.width * 2 <= thumbnail.width && target.height * 2 <= thumbnail.height ? small : nil
-        }
-
-        /// As ``ImageStore/load(_:as:)``.
-        public func load(_ name: String, as version: Version = .original) throws(StoreError) -> [UInt8] {
-            let path = try files.regularFile(name)
-            guard store.keeps(version) else { return try files.load(name) }
-            let small = try store.thumbnails.path(of: name)
-            if ThumbnailPair.isPair(path, small), let bytes = try? thumbnails.load(name),
-                ThumbnailPair.isPair(path, small)
-            {
-                return bytes
-            }
-            return try makeThumbnail(name, path)
-        }
-
-        /// Makes a thumbnail of the picture that is there, and keeps it unless the picture is replaced meanwhile.
-        private func makeThumbnail(_ name: String, _ path: String) throws(StoreError) -> [UInt8] {
-            let stamp = ThumbnailPair.modified(path)
-            let bytes: [UInt8]
-            do throws(ImageError) {
-                let format = try ImageInfo(of: .file(path), limits: configuration.limits).format
-                let image = try PreparedPicture.thumbnail(of: path, configuration)
-                guard let made = try PreparedPicture.thumbnail(of: image, format, configuration) else { return [] }
-                bytes = made
-            } catch {
-                throw .image(name: name, error: error)
-            }
-            // A store that cannot be written to has its thumbnails made each time.
-            try? keep(bytes, as: name, path, stamp)
-            return bytes
-        }
-
-        private func keep(
-            _ bytes: [UInt8], as name: String, _ path: String, _ stamp: Duration?
-        ) throws(StoreError) {
-            guard let stamp else { return }
-            try thumbnails.makeDirectory()
-            let writer = try thumbnails.writer(name, replacing: true)
-            try files.named(name) { () throws(FileError) in
-                try writer.write(bytes)
-                try writer.setModified(stamp)
-            }
-            try ThumbnailPair.whileLocked(store) { () throws(StoreError) in
-                guard ThumbnailPair.modified(path) == stamp else { return }
-                try files.named(name) { () throws(FileError) in try writer.place() }
-            }
-        }
-
-        private func decode(
-            _ input: ImageInput, _ name: String, at resizer: ImageResizer = .none
-        ) throws(StoreError) -> Image {
-            do throws(ImageError) {
-                return try ImageDecoder(limits: configuration.limits).decode(input, at: resizer)
-            } catch {
-                throw .image(name: name, error: error)
-            }
         }
 
         // MARK: Managing

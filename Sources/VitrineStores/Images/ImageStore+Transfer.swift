@@ -12,13 +12,7 @@ extension ImageStore {
     public func importPictures(
         from directory: String, replacing: Bool = false
     ) -> AsyncThrowingStream<StoreTransfer, any Error> {
-        let blocking = blocking
-        return FileStore.transfer(files.executor, { () throws(StoreError) in
-            try FileStore.visibleFiles(in: directory)
-        }) {
-            name throws(StoreError) in
-            try blocking.save(fileAt: FilePath.join(directory, name), as: name, replacing: replacing)
-        }
+        blocking.importing(directory, replacing).steps(on: files.executor)
     }
 
     /// Copies all pictures, or their thumbnails, into a directory, under their names.
@@ -31,11 +25,51 @@ extension ImageStore {
         to directory: String, as version: Version = .original, replacing: Bool = false
     ) -> AsyncThrowingStream<StoreTransfer, any Error> {
         guard keeps(version) else { return files.exportFiles(to: directory, replacing: replacing) }
-        let blocking = blocking
+        return blocking.exporting(directory, version, replacing).steps(on: files.executor)
+    }
+}
+
+extension ImageStore.Blocking {
+    /// As ``ImageStore/importPictures(from:replacing:)``.
+    ///
+    /// - Parameter step: Called after each picture; false ends the import.
+    public func importPictures(
+        from directory: String, replacing: Bool = false, step: (StoreTransfer) -> Bool = { _ in true }
+    ) throws(StoreError) {
+        try importing(directory, replacing).run(step)
+    }
+
+    /// As ``ImageStore/exportPictures(to:as:replacing:)``.
+    ///
+    /// - Parameter step: Called after each picture; false ends the export.
+    public func exportPictures(
+        to directory: String, as version: ImageStore.Version = .original, replacing: Bool = false,
+        step: (StoreTransfer) -> Bool = { _ in true }
+    ) throws(StoreError) {
+        guard store.keeps(version) else {
+            return try store.files.blocking.exportFiles(to: directory, replacing: replacing, step: step)
+        }
+        try exporting(directory, version, replacing).run(step)
+    }
+
+    fileprivate func importing(_ directory: String, _ replacing: Bool) -> TransferPlan {
+        TransferPlan { () throws(StoreError) in
+            try TransferPlan.visibleFiles(in: directory)
+        } body: { name throws(StoreError) in
+            try save(fileAt: FilePath.join(directory, name), as: name, replacing: replacing)
+        }
+    }
+
+    fileprivate func exporting(
+        _ directory: String, _ version: ImageStore.Version, _ replacing: Bool
+    ) -> TransferPlan {
         let target = FileStore(
-            directory: directory, durability: configuration.durability, executor: files.executor).blocking
-        return FileStore.transfer(files.executor, { () throws(StoreError) in try blocking.names }) { name throws(StoreError) in
-            try target.save(blocking.load(name, as: version), as: name, replacing: replacing)
+            directory: directory, durability: store.configuration.durability, executor: store.files.executor
+        ).blocking
+        return TransferPlan { () throws(StoreError) in
+            try names
+        } body: { name throws(StoreError) in
+            try target.save(load(name, as: version), as: name, replacing: replacing)
         }
     }
 }

@@ -11,13 +11,14 @@ public import VitrineImaging
 /// ```
 ///
 /// - A save is durable and whole when it returns: picture and thumbnail **appear together or not at all**, also across
-///   a crash. A picture and its thumbnail have one time of change; a thumbnail with another one, or none at all, is made
-///   again when it is asked for, also after someone else changed the picture's file.
+///   a crash. A picture and its thumbnail have one time of change; a thumbnail with another one, or none at all, is
+///   made again when it is asked for, also after someone else changed the picture's file.
 /// - What cannot be decoded is refused before anything is written.
 /// - Several processes may use one directory at once.
 /// - Names are those of ``FileStore``; `thumbnail` is the directory of the thumbnails and no name.
 ///
-/// Asynchronous calls work on a `BlockingExecutor`; ``blocking`` has the same calls for threads that may block.
+/// Asynchronous calls work on a `BlockingExecutor`; ``blocking`` has the same calls for threads that may block. A call
+/// whose task is cancelled throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was all but done.
 public struct ImageStore: Sendable {
     /// Which of a name's two files.
     public enum Version: Sendable, Hashable {
@@ -94,7 +95,9 @@ public struct ImageStore: Sendable {
     public func save(
         _ image: Image, as name: String? = nil, replacing: Bool = true
     ) async throws(StoreError) -> String {
-        try await files.run { () throws(StoreError) in try blocking.save(image, as: name, replacing: replacing) }
+        try await run(name ?? "") { blocking throws(StoreError) in
+            try blocking.save(image, as: name, replacing: replacing)
+        }
     }
 
     /// Saves a picture's bytes: as they are if the configuration asks nothing of them and the name's extension is not
@@ -105,7 +108,9 @@ public struct ImageStore: Sendable {
     public func save(
         _ bytes: [UInt8], as name: String? = nil, replacing: Bool = true
     ) async throws(StoreError) -> String {
-        try await files.run { () throws(StoreError) in try blocking.save(bytes, as: name, replacing: replacing) }
+        try await run(name ?? "") { blocking throws(StoreError) in
+            try blocking.save(bytes, as: name, replacing: replacing)
+        }
     }
 
     /// Saves a copy of a picture's file, in the same way.
@@ -113,7 +118,9 @@ public struct ImageStore: Sendable {
     public func save(
         fileAt path: String, as name: String? = nil, replacing: Bool = true
     ) async throws(StoreError) -> String {
-        try await files.run { () throws(StoreError) in try blocking.save(fileAt: path, as: name, replacing: replacing) }
+        try await run(name ?? "") { blocking throws(StoreError) in
+            try blocking.save(fileAt: path, as: name, replacing: replacing)
+        }
     }
 
     // MARK: Loading
@@ -122,17 +129,17 @@ public struct ImageStore: Sendable {
     ///
     /// - Throws: ``StoreError/notFound(name:)``, ``StoreError/image(name:error:)`` and others.
     public func image(_ name: String, as version: Version = .original) async throws(StoreError) -> Image {
-        try await files.run { () throws(StoreError) in try blocking.image(name, as: version) }
+        try await run(name) { blocking throws(StoreError) in try blocking.image(name, as: version) }
     }
 
     /// The picture decoded at a size, from the thumbnail if that has enough pixels.
     public func image(_ name: String, at resizer: ImageResizer) async throws(StoreError) -> Image {
-        try await files.run { () throws(StoreError) in try blocking.image(name, at: resizer) }
+        try await run(name) { blocking throws(StoreError) in try blocking.image(name, at: resizer) }
     }
 
     /// The bytes of a version's file. A thumbnail that is missing is made.
     public func load(_ name: String, as version: Version = .original) async throws(StoreError) -> [UInt8] {
-        try await files.run { () throws(StoreError) in try blocking.load(name, as: version) }
+        try await run(name) { blocking throws(StoreError) in try blocking.load(name, as: version) }
     }
 
     // MARK: Managing
@@ -142,14 +149,14 @@ public struct ImageStore: Sendable {
     /// - Returns: false if there was none, which is no failure (R116).
     @discardableResult
     public func delete(_ name: String) async throws(StoreError) -> Bool {
-        try await files.run { () throws(StoreError) in try blocking.delete(name) }
+        try await run(name) { blocking throws(StoreError) in try blocking.delete(name) }
     }
 
     /// Renames a picture and its thumbnail. Bytes stay as they are, whatever the new name's extension.
     ///
     /// - Parameter replacing: Whether a picture by the new name may be replaced. Default false (R116).
     public func rename(_ name: String, to newName: String, replacing: Bool = false) async throws(StoreError) {
-        try await files.run { () throws(StoreError) in
+        try await run(name) { blocking throws(StoreError) in
             try blocking.rename(name, to: newName, replacing: replacing)
         }
     }
@@ -174,7 +181,7 @@ public struct ImageStore: Sendable {
     /// - Returns: How many files there were.
     @discardableResult
     public func removeLitter(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
-        try await files.run { () throws(StoreError) in try blocking.removeLitter(olderThan: age) }
+        try await run(files.directory) { blocking throws(StoreError) in try blocking.removeLitter(olderThan: age) }
     }
 
     // MARK: Several stores
@@ -185,7 +192,9 @@ public struct ImageStore: Sendable {
     /// - Throws: The first failure, after all have been tried.
     @discardableResult
     public static func delete(_ name: String, in stores: [ImageStore]) async throws(StoreError) -> Int {
-        try await StoreSet.delete(name, in: stores)
+        try await (stores.first?.files.executor ?? .shared).run(name) { token throws(StoreError) in
+            try StoreSet.delete(name, in: stores.map { Blocking(store: $0, cancellation: token) })
+        }
     }
 
     /// Renames a picture in every one of some stores that has it (R112).
@@ -193,6 +202,17 @@ public struct ImageStore: Sendable {
     public static func rename(
         _ name: String, to newName: String, replacing: Bool = false, in stores: [ImageStore]
     ) async throws(StoreError) -> Int {
-        try await StoreSet.rename(name, to: newName, replacing: replacing, in: stores)
+        try await (stores.first?.files.executor ?? .shared).run(name) { token throws(StoreError) in
+            try StoreSet.rename(
+                name, to: newName, replacing: replacing, in: stores.map { Blocking(store: $0, cancellation: token) })
+        }
+    }
+
+    func run<R: Sendable>(
+        _ name: String, _ body: @escaping @Sendable (Blocking) throws(StoreError) -> R
+    ) async throws(StoreError) -> R {
+        try await files.executor.run(name) { token throws(StoreError) in
+            try body(Blocking(store: self, cancellation: token))
+        }
     }
 }

@@ -37,7 +37,10 @@ struct PreparedPicture {
     }
 
     /// A picture as a file or bytes: kept as it is where nothing is asked of it.
-    init(_ input: ImageInput, name: String?, _ configuration: Configuration) throws(ImageError) {
+    init(
+        _ input: ImageInput, name: String?, _ configuration: Configuration, _ cancellation: CancellationToken?
+    ) throws(ImageError) {
+        let cancellation = cancellation ?? CancellationToken()
         let decoder = ImageDecoder(limits: configuration.limits)
         let info = try ImageInfo(of: input, limits: configuration.limits)
         let wanted = configuration.format ?? name.flatMap(Self.writtenFormat)
@@ -49,11 +52,11 @@ struct PreparedPicture {
             case .file(let path): contents = .file(path)
             }
             // Made in any case: what cannot be shown is not saved.
-            let small = try decoder.decode(input, at: Self.proof(configuration))
+            let small = try decoder.decode(input, at: Self.proof(configuration), cancellation: cancellation)
             thumbnail = try Self.thumbnail(of: small, info.format, configuration)
             return
         }
-        let image = try decoder.decode(input, at: configuration.resizer)
+        let image = try decoder.decode(input, at: configuration.resizer, cancellation: cancellation)
         let kept = Self.isWritten(info.format) ? info.format : nil
         let output = Self.output(wanted ?? kept, configuration.quality ?? OutputFormat.defaultQuality)
         format = output.imageFormat(for: image)
@@ -62,9 +65,11 @@ struct PreparedPicture {
     }
 
     /// The thumbnail of a picture that is there already.
-    static func thumbnail(of path: String, _ configuration: Configuration) throws(ImageError) -> Image {
-        let resizer = configuration.thumbnailResizer
-        return try ImageDecoder(limits: configuration.limits).decode(.file(path), at: resizer)
+    static func thumbnail(
+        of path: String, _ configuration: Configuration, _ cancellation: CancellationToken?
+    ) throws(ImageError) -> Image {
+        try ImageDecoder(limits: configuration.limits).decode(
+            .file(path), at: configuration.thumbnailResizer, cancellation: cancellation ?? CancellationToken())
     }
 
     /// Its bytes, in the format of the picture if that can be written.

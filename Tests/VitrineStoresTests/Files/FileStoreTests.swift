@@ -242,6 +242,7 @@ import VitrineStores
             case .image: "image"
             case .file: "file"
             case .cancelled: "cancelled"
+            case .notWatched: "notWatched"
             }
         } catch {
             return "\(error)"

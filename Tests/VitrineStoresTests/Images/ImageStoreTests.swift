@@ -219,14 +219,20 @@ import VitrineStores
     }
 
     @Test func picturesAtAnyPath() async throws {
-        let path = temporary.file("x.png")
-        try ImageFile.write(Self.gradient(400, 200), to: path, maxSize: PixelSize(width: 0, height: 100))
-        #expect(try ImageFile.load(path).size == PixelSize(width: 200, height: 100))
-        #expect(try ImageInfo(of: .file(path)).format == .png)
-        try ImageFile.move(path, to: temporary.file("y.png"))
-        #expect(throws: StoreError.self) { try ImageFile.load(path) }
-        #expect(try ImageFile.delete(temporary.file("y.png")))
-        #expect(try !ImageFile.delete(temporary.file("y.png")))
+        let file = ImageFile(temporary.file("x.png"))
+        try await file.write(Self.gradient(400, 200), maxSize: PixelSize(width: 0, height: 100))
+        #expect(try await file.load().size == PixelSize(width: 200, height: 100))
+        #expect(try ImageInfo(of: .file(file.path)).format == .png)
+        let other = ImageFile(temporary.file("y.png"))
+        try await file.move(to: other.path)
+        await #expect(throws: StoreError.self) { try await file.load() }
+        try other.blocking.write(Self.gradient(30, 20))
+        await #expect(throws: StoreError.self) { try await file.move(to: other.path) }
+        #expect(try other.blocking.load().size == PixelSize(width: 30, height: 20))
+        try other.blocking.move(to: file.path)
+        #expect(try await !other.delete())
+        #expect(try file.blocking.delete())
+        #expect(try !file.blocking.delete())
         let small = try Self.gradient(1000, 1000).compressed(maxSize: PixelSize(width: 800, height: 600))
         #expect(try await ImageDecoder().info(of: .bytes(small)).size == PixelSize(600))
     }

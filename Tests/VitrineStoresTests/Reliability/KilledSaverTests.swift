@@ -52,7 +52,7 @@ import VitrineStores
     private static func killedAfter(
         _ steps: Int, _ directory: String, from first: Int, _ random: inout SeededGenerator
     ) throws -> Int? {
-        let child = try ChildProcess(executable: "StoreChild", [directory, String(seed), String(first)])
+        let child = try ChildProcess(executable: "StoreChild", ["plan", directory, String(seed), String(first)])
         var last: Int?
         for _ in 0..<steps {
             guard let line = child.line(), let number = Int(line) else { break }

@@ -1,0 +1,145 @@
+import CFileSystem
+import VitrineCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// What the calls are made of.
+extension FileStore.Blocking {
+    /// Writes a file, whole or not at all.
+    func write(
+        _ name: String, replacing: Bool, _ body: (AtomicFileWriter) throws(FileError) -> Void
+    ) throws(StoreError) {
+        try makeDirectory()
+        let writer = try writer(name, replacing: replacing)
+        try named(name) { () throws(FileError) in
+            try body(writer)
+            try checkCancellation(writer)
+            try writer.commit()
+        }
+    }
+
+    /// Writes bytes, of which a few are still written after a cancellation.
+    func append(_ bytes: [UInt8], to writer: AtomicFileWriter) throws(FileError) {
+        let step = 1 << 20
+        guard cancellation != nil, bytes.count > step else { return try writer.write(bytes) }
+        let result = bytes.withUnsafeBytes { bytes -> Result<Void, FileError> in
+            Result { () throws(FileError) in
+                for start in stride(from: 0, to: bytes.count, by: step) {
+                    try checkCancellation(writer)
+                    let end = min(bytes.count, start + step)
+                    try writer.write(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+                }
+            }
+        }
+        try result.get()
+    }
+
+    func checkCancellation(_ writer: AtomicFileWriter) throws(FileError) {
+        if let cancellation, cancellation.isCancelled { throw .cancelled(path: writer.path) }
+    }
+
+    func writer(_ name: String, replacing: Bool) throws(StoreError) -> AtomicFileWriter {
+        let path = try store.path(of: name)
+        var options: AtomicFile.Options = store.durability == .full ? .durable : []
+        if !replacing { options.insert(.doNotReplace) }
+        return try named(name) { () throws(FileError) in
+            // What a link points to is not the store's.
+            try AtomicFileWriter(path: path, options: options, followsLinks: false)
+        }
+    }
+
+    func makeDirectory() throws(StoreError) {
+        do throws(FileError) {
+            if Directory.isDirectory(store.directory) { return }
+            try Directory.create(store.directory)
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    /// The path of a file that is there.
+    func regularFile(_ name: String) throws(StoreError) -> String {
+        let path = try store.path(of: name)
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOTDIR { throw .notFound(name: name) }
+            throw StoreError(FileError(operation: "lstat", path: path, code: errno), name: name)
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .notFound(name: name) }
+        return path
+    }
+
+    static func move(
+        _ path: String, to newPath: String, name: String, newName: String, replacing: Bool
+    ) throws(StoreError) {
+        let code: Int32
+        if replacing {
+            code = systemRename(path, newPath) == 0 ? 0 : errno
+        } else {
+            code = cfilesystem_rename_exclusive(path, newPath)
+        }
+        switch code {
+        case 0: break
+        case EEXIST, EISDIR: throw .alreadyExists(name: newName)
+        case ENOENT: throw .notFound(name: name)
+        default: throw .file(FileError(operation: "rename", path: newPath, code: code))
+        }
+    }
+
+    func synchronizeDirectory() throws(StoreError) {
+        guard store.durability == .full else { return }
+        do throws(FileError) {
+            try FileDescriptor(opening: store.directory, flags: O_RDONLY | O_DIRECTORY).synchronize()
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    /// One by one while they are few: the rest of the file system may have much to write. Files that are released are
+    /// never few.
+    func synchronize(_ writers: [AtomicFileWriter]) throws(StoreError) {
+        do throws(FileError) {
+            if writers.count <= 4 {
+                for writer in writers { try writer.synchronize() }
+            } else {
+                let directory = try FileDescriptor(opening: store.directory, flags: O_RDONLY | O_DIRECTORY)
+                let code = cfilesystem_synchronize_all(directory.number)
+                guard code == 0 else { throw FileError(operation: "syncfs", path: store.directory, code: code) }
+            }
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    func isName(_ name: String) -> Bool {
+        (try? StoreName.check(name, reserved: store.reservedName)) != nil
+    }
+
+    /// A directory that is not there yet has nothing in it.
+    func ofDirectory<R>(_ none: R, _ body: () throws(FileError) -> R) throws(StoreError) -> R {
+        do throws(FileError) {
+            return try body()
+        } catch .notFound(let path) where path == store.directory {
+            return none
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    func named<R>(_ name: String, _ body: () throws(FileError) -> R) throws(StoreError) -> R {
+        do throws(FileError) {
+            return try body()
+        } catch {
+            throw StoreError(error, name: name)
+        }
+    }
+}
+
+// A method of the store hides the C function of the same name.
+private func systemRename(_ from: String, _ to: String) -> Int32 { rename(from, to) }

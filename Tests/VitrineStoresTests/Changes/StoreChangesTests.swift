@@ -1,0 +1,192 @@
+#if os(Linux)
+import Foundation
+import TestSupport
+import Testing
+import VitrineCore
+import VitrineImaging
+import VitrineStores
+
+/// What a store tells of changes, whoever makes them.
+@Suite struct StoreChangesTests {
+    private let temporary: TemporaryDirectory
+    private let store: FileStore
+
+    init() throws {
+        temporary = try TemporaryDirectory()
+        store = FileStore(.root(temporary.path), path: ["s"], durability: .relaxed)
+        try FileManager.default.createDirectory(atPath: store.directory, withIntermediateDirectories: true)
+    }
+
+    /// So many changes.
+    private func take(_ count: Int, _ iterator: inout StoreChanges.Iterator) async throws -> [StoreChange] {
+        var changes: [StoreChange] = []
+        while changes.count < count, let change = try await iterator.next() { changes.append(change) }
+        return changes
+    }
+
+    @Test func tellsWhatIsSavedRenamedAndDeleted() async throws {
+        var changes = store.changes.makeAsyncIterator()
+        try await store.save([1], as: "a")
+        #expect(try await take(1, &changes) == [.saved(name: "a")])
+        try await store.save([2], as: "a")
+        #expect(try await take(1, &changes) == [.saved(name: "a")])
+        try await store.save([3], as: "b", replacing: false)
+        #expect(try await take(1, &changes) == [.saved(name: "b")])
+        try await store.rename("a", to: "ä ö")
+        #expect(try await take(1, &changes) == [.renamed(name: "a", to: "ä ö")])
+        try await store.rename("b", to: "ä ö", replacing: true)
+        #expect(try await take(1, &changes) == [.renamed(name: "b", to: "ä ö")])
+        try await store.delete("ä ö")
+        #expect(try await take(1, &changes) == [.deleted(name: "ä ö")])
+        try await store.save([(name: "1", bytes: [1]), (name: "2", bytes: [2])])
+        #expect(try await take(2, &changes) == [.saved(name: "1"), .saved(name: "2")])
+    }
+
+    @Test func tellsWhatOtherProgramsDo() async throws {
+        var changes = store.changes.makeAsyncIterator()
+        let path = store.directory + "/"
+        // In place, without a rename.
+        try Data([1]).write(to: URL(filePath: path + "plain"))
+        #expect(try await take(1, &changes) == [.saved(name: "plain")])
+        try FileManager.default.linkItem(atPath: path + "plain", toPath: path + "linked")
+        #expect(try await take(1, &changes) == [.saved(name: "linked")])
+        // In and out of the directory.
+        rename(path + "linked", temporary.file("outside"))
+        #expect(try await take(1, &changes) == [.deleted(name: "linked")])
+        rename(temporary.file("outside"), path + "inside")
+        #expect(try await take(1, &changes) == [.saved(name: "inside")])
+    }
+
+    @Test func whatIsNoFileOfTheStoreIsNotTold() async throws {
+        var changes = store.changes.makeAsyncIterator()
+        let path = store.directory + "/"
+        try FileManager.default.createDirectory(atPath: path + "folder", withIntermediateDirectories: false)
+        try Data([1]).write(to: URL(filePath: path + "folder/below"))
+        try FileManager.default.createSymbolicLink(atPath: path + "link", withDestinationPath: path + "folder")
+        rename(path + "folder", path + "renamed")
+        try FileManager.default.removeItem(atPath: path + "renamed")
+        try Data([1]).write(to: URL(filePath: path + AtomicFile.temporaryPrefix + "x"))
+        unlink(path + AtomicFile.temporaryPrefix + "x")
+        await #expect(throws: StoreError.self) { try await store.save(fileAt: path + "absent", as: "x") }
+        try await store.save([1], as: "end")
+        #expect(try await take(1, &changes) == [.saved(name: "end")])
+    }
+
+    @Test func everyListenerIsTold() async throws {
+        var first = store.changes.makeAsyncIterator()
+        try await store.save([1], as: "a")
+        var second = store.changes.makeAsyncIterator()
+        var other = FileStore(.root(temporary.path), path: ["s"]).changes.makeAsyncIterator()
+        try await store.save([1], as: "b")
+        #expect(try await take(2, &first) == [.saved(name: "a"), .saved(name: "b")])
+        #expect(try await take(1, &second) == [.saved(name: "b")])
+        #expect(try await take(1, &other) == [.saved(name: "b")])
+    }
+
+    @Test func thumbnailsAreInPlaceWhenPicturesAreTold() async throws {
+        let store = ImageStore(.root(temporary.path), path: ["pictures"])
+        try await store.save(Image(size: PixelSize(8), color: .white), as: "first.png")
+        var changes = store.changes.makeAsyncIterator()
+        for number in 0..<20 {
+            let saving = Task { try await store.save(Image(size: PixelSize(300 + number), color: .black), as: "a.png") }
+            #expect(try await take(1, &changes) == [.saved(name: "a.png")])
+            let small = try ImageInfo(of: .file(store.path(of: "a.png", as: .thumbnail)))
+            #expect(small.size == PixelSize(256))
+            _ = try await saving.value
+            try await store.rename("a.png", to: "b.png", replacing: true)
+            #expect(try await take(1, &changes) == [.renamed(name: "a.png", to: "b.png")])
+        }
+        try await store.delete("b.png")
+        #expect(try await take(1, &changes) == [.deleted(name: "b.png")])
+    }
+
+    @Test func aMirrorOfAnotherProcessAgreesWithTheStore() async throws {
+        let directory = store.directory
+        let pictures = ImageStore(.root(directory), path: [])
+        let changes = pictures.changes
+        var names = Set<String>()
+        try await offPool {
+            let child = try ChildProcess(executable: "StoreChild", ["plan", directory, "3", "0"])
+            while let line = child.line(), line != "80" {}
+            child.kill()
+            child.wait()
+        }
+        try await store.save([1], as: "end")
+        reading: for try await change in changes {
+            switch change {
+            case .saved("end"): break reading
+            case .saved(let name): names.insert(name)
+            case .deleted(let name): names.remove(name)
+            case .renamed(let name, let newName):
+                names.remove(name)
+                names.insert(newName)
+            case .lookAgain: Issue.record("nothing was lost")
+            }
+        }
+        names.insert("end")
+        #expect(try await names == Set(store.names))
+    }
+
+    @Test func aDirectoryMayAppearGoAndComeBack() async throws {
+        let late = FileStore(.root(temporary.path), path: ["x", "y", "z"], durability: .relaxed)
+        var changes = late.changes.makeAsyncIterator()
+        #expect(!FileManager.default.fileExists(atPath: temporary.file("x")))
+        for _ in 0..<3 {
+            try await late.save([1], as: "a")
+            #expect(try await take(1, &changes) == [.lookAgain])
+            try await late.save([1], as: "b")
+            while try await take(1, &changes) != [.saved(name: "b")] {}
+            try await late.delete("a")
+            #expect(try await take(1, &changes) == [.deleted(name: "a")])
+            // Moved away as a whole.
+            rename(late.directory, temporary.file("away"))
+            #expect(try await take(1, &changes) == [.lookAgain])
+            try Data([1]).write(to: URL(filePath: temporary.file("away/not-told")))
+            try FileManager.default.removeItem(atPath: temporary.file("away"))
+        }
+        try await late.save([1], as: "a")
+        #expect(try await take(1, &changes) == [.lookAgain])
+        try FileManager.default.removeItem(atPath: temporary.file("x"))
+        while try await take(1, &changes) != [.lookAgain] {}
+    }
+
+    @Test func whoDoesNotTakeChangesIsToldToLookAgain() async throws {
+        let idle = store.changes
+        var reader = store.changes.makeAsyncIterator()
+        for number in 0..<5000 {
+            try await store.save([], as: "\(number)")
+            if number % 100 == 0 { while try await reader.next() != .saved(name: "\(number)") {} }
+        }
+        // When one listener has been told of the second, all have been of the first.
+        for name in ["end", "really"] {
+            try await store.save([], as: name)
+            while try await reader.next() != .saved(name: name) {}
+        }
+        var late = idle.makeAsyncIterator()
+        #expect(try await late.next() == .lookAgain)
+    }
+
+    @Test func endsWithItsTask() async throws {
+        let (store, started) = (self.store, Gate())
+        let task = Task {
+            var changes: [StoreChange] = []
+            let all = store.changes
+            started.open()
+            for try await change in all { changes.append(change) }
+            return changes
+        }
+        await started.wait()
+        task.cancel()
+        #expect(try await task.value.isEmpty)
+    }
+
+    @Test func saysWhyNothingIsNoticed() async throws {
+        let store = FileStore(.root(temporary.file(String(repeating: "x", count: 300))), path: [])
+        await #expect {
+            for try await change in store.changes { Issue.record("\(change)") }
+        } throws: { error in
+            if case .notWatched(store.directory, let reason)? = error as? StoreError { !reason.isEmpty } else { false }
+        }
+    }
+}
+#endif

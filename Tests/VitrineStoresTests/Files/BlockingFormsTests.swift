@@ -1,0 +1,90 @@
+import Foundation
+import TestSupport
+import Testing
+import VitrineCore
+import VitrineImaging
+import VitrineStores
+
+/// The calls for threads that may block: the same as the asynchronous ones, which work through them.
+@Suite struct BlockingFormsTests {
+    private let temporary: TemporaryDirectory
+
+    init() throws { temporary = try TemporaryDirectory() }
+
+    @Test func filesAreManaged() throws {
+        let store = FileStore(.root(temporary.path), path: ["s"], durability: .relaxed)
+        let other = FileStore(.root(temporary.path), path: ["t"], durability: .relaxed)
+        let files = store.blocking
+        try files.save([1], as: "a")
+        try files.save(fileAt: store.path(of: "a"), as: "b")
+        let generated = try files.save([2], fileExtension: "bin")
+        try files.save([(name: "c", bytes: [3, 3])])
+        let writer = try files.writer(for: "d", replacing: false)
+        try writer.write([4])
+        try writer.write([4, 4])
+        #expect(!files.exists("d") && writer.count == 3)
+        try writer.commit()
+        try files.writer(for: "e").discard()
+        #expect(try files.names == [generated, "a", "b", "c", "d"].sorted())
+        #expect(try files.list(by: .size, ascending: false).map(\.name).prefix(2) == ["d", "c"])
+        #expect(try files.totalSize == ByteCount(8))
+        #expect(try files.load("d") == [4, 4, 4])
+        #expect(try files.map("c").withUnsafeBytes { Array($0) } == [3, 3])
+        #expect(throws: StoreError.self) { try files.rename("a", to: "b") }
+        try files.rename("a", to: "b", replacing: true)
+        #expect(try files.delete("b") && !files.delete("b"))
+        #expect(throws: StoreError.self) { try files.load("b") }
+        try other.blocking.save([1], as: "c")
+        #expect(try FileStore.Blocking.rename("c", to: "x", in: [store, other]) == 2)
+        #expect(try FileStore.Blocking.delete("x", in: [store, other]) == 2)
+        #expect(throws: StoreError.self) { try FileStore.Blocking.rename("x", to: "c", in: [store, other]) }
+        #expect(try files.removeLitter(olderThan: .seconds(-5)) == 0)
+    }
+
+    @Test func filesGoInAndOut() throws {
+        let files = FileStore(.root(temporary.path), path: ["s"], durability: .relaxed).blocking
+        try FileManager.default.createDirectory(atPath: temporary.file("in"), withIntermediateDirectories: false)
+        for name in ["a", "b", "c"] { try temporary.write(name, to: "in/\(name)") }
+        var steps: [String] = []
+        try files.importFiles(from: temporary.file("in")) { step in
+            steps.append("\(step.name) \(step.done)/\(step.total)")
+            return step.done < 2
+        }
+        #expect(steps == ["a 1/3", "b 2/3"])
+        try files.exportFiles(to: temporary.file("out"))
+        #expect(temporary.read("out/b") == "b")
+        #expect(throws: StoreError.self) { try files.importFiles(from: temporary.file("absent")) }
+    }
+
+    @Test func picturesAreManaged() throws {
+        var configuration = ImageStore.Configuration()
+        configuration.durability = .relaxed
+        let store = ImageStore(.root(temporary.path), path: ["s"], configuration: configuration)
+        let pictures = store.blocking
+        let picture = Image(size: PixelSize(width: 400, height: 200), color: .white)
+        try pictures.save(picture, as: "a.png")
+        try pictures.save(picture.encoded(as: .png), as: "b.png")
+        try pictures.save(fileAt: store.path(of: "a.png"), as: "c.png", replacing: false)
+        let generated = try pictures.save(picture)
+        #expect(try pictures.names == [generated, "a.png", "b.png", "c.png"].sorted())
+        #expect(try pictures.list().count == 4)
+        #expect(try pictures.image("a.png") == pictures.image("b.png"))
+        #expect(try pictures.image("a.png", as: .thumbnail).size == PixelSize(width: 256, height: 128))
+        #expect(try pictures.image("a.png", at: .fit(50)).size == PixelSize(width: 50, height: 25))
+        #expect(try pictures.load("c.png") == pictures.load("a.png"))
+        try pictures.rename("a.png", to: "d.png")
+        #expect(pictures.exists("d.png") && !pictures.exists("a.png"))
+        var steps = 0
+        try pictures.exportPictures(to: temporary.file("out"), as: .thumbnail) { _ in
+            steps += 1
+            return true
+        }
+        #expect(steps == 4)
+        #expect(try ImageInfo(of: .file(temporary.file("out/d.png"))).size.width == 256)
+        let other = ImageStore(.root(temporary.path), path: ["t"], configuration: configuration)
+        try other.blocking.importPictures(from: temporary.file("out"))
+        #expect(try ImageStore.Blocking.rename("d.png", to: "e.png", in: [store, other]) == 2)
+        #expect(try ImageStore.Blocking.delete("e.png", in: [store, other]) == 2)
+        #expect(try pictures.removeLitter(olderThan: .seconds(-5)) == 0)
+    }
+}
