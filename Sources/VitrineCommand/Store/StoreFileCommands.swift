@@ -77,7 +77,7 @@ struct StoreLoadCommand: AsyncParsableCommand {
             let bytes =
                 thumbnail && !selection.files
                 ? try await selection.imageStore().load(name, as: .thumbnail)
-                : try await selection.fileStore.load(name)
+                : try await selection.ownFiles.load(name)
             guard let output, output != "-" else { return FileHandle.standardOutput.write(Data(bytes)) }
             do throws(FileError) { try AtomicFile.write(bytes, to: output) } catch { throw StoreError.file(error) }
         }

@@ -23,7 +23,7 @@ struct StoreListCommand: AsyncParsableCommand {
             case .size: .size
             case .date: .modified
             }
-            for item in try await selection.imageStoreFiles.list(by: order, ascending: !reverse) {
+            for item in try await selection.ownFiles.list(by: order, ascending: !reverse) {
                 guard selection.json else {
                     print(item.name)
                     continue
@@ -48,7 +48,7 @@ struct StoreExistsCommand: AsyncParsableCommand {
     var name: String
 
     func run() async throws {
-        let exists = await selection.imageStoreFiles.exists(name)
+        let exists = await selection.ownFiles.exists(name)
         if selection.json {
             selection.report(StoreLine(name: name, exists: exists))
         } else {
@@ -84,5 +84,5 @@ struct StorePathCommand: AsyncParsableCommand {
 
 extension StoreSelection {
     /// The files that are the store's own, whichever kind it is.
-    var imageStoreFiles: FileStore { files ? fileStore : imageStore().files }
+    var ownFiles: FileStore { files ? fileStore : imageStore().files }
 }

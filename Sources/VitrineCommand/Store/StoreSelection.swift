@@ -66,6 +66,9 @@ struct StoreLine: Encodable {
     /// When it changed, in seconds since 1970.
     var modified: Double?
     var exists: Bool?
+    /// How far an import or export is, in files.
+    var done: Int?
+    var total: Int?
     var error: String?
 }
 

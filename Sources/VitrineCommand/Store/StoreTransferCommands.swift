@@ -61,7 +61,9 @@ extension StoreSelection {
                 bar = shown
                 shown.clear()
                 if step.failure != nil { failures += 1 }
-                report(StoreLine(name: step.name, error: step.failure.map { "\($0)" }))
+                report(
+                    StoreLine(
+                        name: step.name, done: step.done, total: step.total, error: step.failure.map { "\($0)" }))
                 shown.advance()
             }
         }
