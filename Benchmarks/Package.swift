@@ -64,6 +64,11 @@ let package = Package(
                 .product(name: "VitrineImaging", package: "Vitrine"),
                 .product(name: "VitrineThumbnails", package: "Vitrine"),
             ]),
+        .executableTarget(
+            name: "StoreBenchmark",
+            dependencies: [
+                .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineStores", package: "Vitrine"),
+            ]),
         .target(name: "CPeers", dependencies: ["PeerVips", "PeerJPEG"]),
         .systemLibrary(
             name: "PeerVips", path: "Sources/PeerVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
