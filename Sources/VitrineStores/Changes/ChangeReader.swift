@@ -24,6 +24,7 @@ struct ChangeReader {
     let reservedName: String?
     // The end of what was read: the first half of a renaming, whose second half is not there yet.
     private var rest: [Event] = []
+    private var restedAt = ContinuousClock.now
     // Files that appeared by a rename, whose writer will also close them.
     private var placed: [String: Version] = [:]
     // A file that was made and not told of yet: whoever writes it will close it.
@@ -37,12 +38,16 @@ struct ChangeReader {
     /// Whether something waits for its second half.
     var isWaiting: Bool { !rest.isEmpty }
 
+    /// Whether that has been so for a time.
+    func hasWaited(_ duration: Duration) -> Bool { isWaiting && ContinuousClock.now - restedAt >= duration }
+
     /// The changes these notices stand for.
     ///
     /// - Parameters:
     ///   - events: Of this directory, about what is in it.
     ///   - isLast: Whether nothing more belongs to them: half a renaming then is a file that left the directory.
     mutating func changes(_ events: [Event], isLast: Bool = false) -> [StoreChange] {
+        guard isLast || !events.isEmpty else { return [] }
         let all = rest + events
         rest = []
         var changes: [StoreChange] = []
@@ -59,6 +64,7 @@ struct ChangeReader {
             let next = all[index...].firstIndex { $0.isOf(IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE) }
             if next == nil, !isLast {
                 rest = Array(all[(index - 1)...])
+                restedAt = .now
                 return changes
             }
             if let next, all[next].isOf(IN_MOVED_TO), all[next].cookie == event.cookie {
@@ -89,13 +95,19 @@ struct ChangeReader {
             return .renamed(name: name, to: newName)
         }
         guard isNew else { return nil }
-        switch look(newName) {
+        return arrival(newName)
+    }
+
+    /// A file that got its name by a rename.
+    private mutating func arrival(_ name: String) -> StoreChange? {
+        switch look(name) {
         case .file(let version):
             // Bounded: seldom do so many wait for their writers to close them.
-            if self.placed.count >= 1024 { self.placed = [:] }
-            self.placed[newName] = version
-            return .saved(name: newName)
-        case .gone: return .saved(name: newName)
+            if placed.count >= 1024 { placed = [:] }
+            placed[name] = version
+            return .saved(name: name)
+        // The next notice tells where it went.
+        case .gone: return .saved(name: name)
         case .other: return nil
         }
     }
@@ -108,9 +120,9 @@ struct ChangeReader {
             placed[name] = nil
             return .deleted(name: name)
         }
+        if event.isOf(IN_MOVED_TO) { return arrival(name) }
         switch look(name) {
         case .other: return nil
-        // The next notice tells where it went.
         case .gone: return .saved(name: name)
         case .file(let version):
             if event.isOf(IN_CREATE), version.links == 1 {

@@ -25,9 +25,6 @@ final class ChangeWatch: Sendable {
 
     private let state = Locked<WatchedDirectories?>(nil)
 
-    /// How long a file that was renamed away is waited for under its new name: both notices come from one system call.
-    private static let renaming: Int32 = 20
-
     /// What happens in a store from now on.
     func changes(in store: FileStore) -> StoreChanges {
         let (signals, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -76,7 +73,7 @@ final class ChangeWatch: Sendable {
             }
             for delivery in deliveries { delivery.perform() }
             guard let isWaiting else { return }
-            timeout = isWaiting ? Self.renaming : -1
+            timeout = isWaiting ? Int32(WatchedDirectories.renaming / .milliseconds(1)) + 1 : -1
         }
     }
 }

@@ -32,6 +32,10 @@ struct WatchedDirectories {
         var awaited: String?
     }
 
+    /// How long a file that was renamed away is waited for under its new name: both notices come from one system call,
+    /// which may be interrupted between them.
+    static let renaming = Duration.milliseconds(200)
+
     private let events: DirectoryEvents
     private var listeners: [ObjectIdentifier: Listener] = [:]
 
@@ -77,7 +81,8 @@ struct WatchedDirectories {
                 guard moves || own.contains(where: { $0.name == awaited }) else { continue }
                 deliveries.append(settle(id, tells: false))
             } else if !own.isEmpty || listener.reader.isWaiting {
-                let changes = listeners[id]?.reader.changes(own, isLast: own.isEmpty || moves) ?? []
+                let isLast = moves || own.isEmpty && listener.reader.hasWaited(Self.renaming)
+                let changes = listeners[id]?.reader.changes(own, isLast: isLast) ?? []
                 deliveries.append(Delivery(mailbox: listener.mailbox, changes: changes))
                 if moves { deliveries.append(settle(id, tells: true)) }
             }

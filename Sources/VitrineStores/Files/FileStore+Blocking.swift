@@ -125,10 +125,12 @@ extension FileStore {
         /// As ``FileStore/names``.
         public var names: [String] {
             get throws(StoreError) {
-                let names = try ofDirectory([]) { () throws(FileError) in
+                var names = try ofDirectory([]) { () throws(FileError) in
                     try Directory.names(ofFilesIn: store.directory)
                 }
-                return names.filter(isName).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+                names.removeAll { StoreName.isForeign($0, reserved: store.reservedName) }
+                names.sort(by: StoreName.precedes)
+                return names
             }
         }
 

@@ -29,14 +29,28 @@ import VitrineCore
     }
 
     @Test func tellsWhatHappensInItsOrder() throws {
+        try directory.write("a", to: "a")
         let events = try watched()
-        try directory.write("a", to: "b")
+        link(directory.file("a"), directory.file("b"))
         rename(directory.file("b"), directory.file("c"))
         unlink(directory.file("c"))
         let found = try #require(events.read())
-        #expect(kinds(found) == ["create b", "close b", "from b", "to c", "delete c"])
-        #expect(found[2].cookie == found[3].cookie && found[2].cookie != 0 && found[0].cookie == 0)
+        #expect(kinds(found) == ["create b", "from b", "to c", "delete c"])
+        #expect(found[1].cookie == found[2].cookie && found[1].cookie != 0 && found[0].cookie == 0)
         #expect(events.read()?.isEmpty == true)
+    }
+
+    @Test func theEndOfWritingIsTold() throws {
+        let events = try watched()
+        try directory.write("a", to: "a")
+        var found: [String] = []
+        // Children that others start may hold the file open for a moment.
+        while !found.contains("close a") {
+            var polled = pollfd(fd: events.descriptor, events: Int16(POLLIN), revents: 0)
+            _ = poll(&polled, 1, -1)
+            found += kinds(try #require(events.read()))
+        }
+        #expect(found == ["create a", "close a"])
     }
 
     @Test func attributesAreToldWhenAskedFor() throws {
@@ -52,8 +66,8 @@ import VitrineCore
         let events = try watched()
         try AtomicFile.write([1], to: directory.file("a"))
         try AtomicFile.write([1], to: directory.file("b"), options: .doNotReplace)
-        let found = kinds(try #require(events.read())).filter { !$0.contains(".%tmp") }
-        #expect(found == ["to a", "close a", "to b", "close b"])
+        let found = kinds(try #require(events.read())).filter { $0.hasSuffix(" a") || $0.hasSuffix(" b") }
+        #expect(found.filter { !$0.hasPrefix("close") } == ["to a", "to b"])
     }
 
     @Test func theEndOfADirectoryIsTold() throws {
@@ -76,8 +90,9 @@ import VitrineCore
             close(open(directory.file("a"), O_CREAT | O_WRONLY, 0o600))
         }
         #expect(events.read() == nil)
-        try directory.write("x", to: "after")
-        #expect(try kinds(#require(events.read())) == ["create after", "close after"])
+        rename(directory.file("a"), directory.file("after"))
+        let after = kinds(try #require(events.read())).filter { !$0.hasPrefix("close") }
+        #expect(after == ["from a", "to after"])
     }
 
     @Test func saysWhyADirectoryIsNotWatched() throws {
