@@ -86,7 +86,7 @@ import VitrineStores
 
     @Test func thumbnailsAreInPlaceWhenPicturesAreTold() async throws {
         let store = ImageStore(.root(temporary.path), path: ["pictures"])
-        try await store.save(Image(size: PixelSize(8), color: .white), as: "first.png")
+        try FileManager.default.createDirectory(atPath: store.files.directory, withIntermediateDirectories: false)
         var changes = store.changes.makeAsyncIterator()
         for number in 0..<20 {
             let saving = Task { try await store.save(Image(size: PixelSize(300 + number), color: .black), as: "a.png") }
