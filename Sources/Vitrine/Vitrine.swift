@@ -1,5 +1,6 @@
 @_exported import VitrineCache
 @_exported import VitrineCore
+@_exported import VitrineDownloads
 @_exported import VitrineImaging
 @_exported import VitrineNetwork
 @_exported import VitrineStores

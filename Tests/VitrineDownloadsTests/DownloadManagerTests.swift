@@ -1,0 +1,181 @@
+#if os(Linux)
+import Foundation
+import TestSupport
+import Testing
+import VitrineCore
+import VitrineDownloads
+import VitrineNetwork
+
+/// What a manager promises of one download after the other.
+struct DownloadManagerTests {
+    private let content = pattern(200_000)
+
+    @Test func aFileAppearsWholeUnderItsName() async throws {
+        let site = FileSite(content), fixture = try DownloadFixture()
+        let server = try LoopbackServer { site.reply(to: $0) }
+        let manager = fixture.manager()
+        let download = try await manager.start(server.url("/a/lake.jpg?x=1").absoluteString)
+        #expect(try await download.file == fixture.files.file("lake.jpg"))
+        #expect(fixture.bytes("lake.jpg") == content)
+        #expect(fixture.files.names == ["lake.jpg"])
+        let status = try #require(download.status)
+        #expect(status.state == .completed)
+        #expect(status.fraction == 1 && status.received == content.count && status.total == content.count)
+        #expect(status.ended != nil && status.failure == nil && status.timeLeft == nil)
+        #expect(manager.path(for: server.url("/a/lake.jpg?x=1")) == fixture.files.file("lake.jpg"))
+    }
+
+    @Test func theSameAddressGivesTheSameDownload() async throws {
+        let barrier = LoopbackServer.Barrier(), fixture = try DownloadFixture(), site = FileSite(content)
+        let server = try LoopbackServer { [.wait(barrier)] + site.reply(to: $0) }
+        let manager = fixture.manager()
+        let one = try await manager.start(server.url("/a").absoluteString)
+        let other = try await manager.start(server.url("/a").absoluteString)
+        #expect(one.id == other.id)
+        #expect(try await manager.download(for: server.url("/a"))?.id == one.id)
+        #expect(try await manager.download(for: server.url("/b")) == nil)
+        #expect(try await manager.download(id: one.id)?.url == one.url)
+        barrier.open()
+        _ = try await one.file
+        #expect(server.requests.count == 1)
+        // One that is over is not the running one.
+        #expect(try await manager.start(server.url("/a").absoluteString).id != one.id)
+    }
+
+    @Test func pausedOnesGoOnWhereTheyWere() async throws {
+        let site = FileSite(content), fixture = try DownloadFixture()
+        let server = try LoopbackServer { request in
+            request.header("Range") == nil
+                ? site.reply(to: request, upTo: 50_000, then: [.hang]) : site.reply(to: request)
+        }
+        let manager = fixture.manager()
+        let download = try await manager.start(server.url("/a").absoluteString)
+        await download.reaches { $0.received == 50_000 }
+        try await download.pause()
+        #expect(download.status?.state == .paused)
+        // What is paused counts as settled.
+        try await manager.settled()
+        #expect(server.requests.count == 1)
+        try await download.resume()
+        _ = try await download.file
+        #expect(fixture.bytes("a") == content)
+        #expect(server.requests.last?.header("Range") == "bytes=50000-")
+        #expect(fixture.files.names == ["a"])
+    }
+
+    @Test func startingAPausedOneLetsItGoOn() async throws {
+        let site = FileSite(content), fixture = try DownloadFixture()
+        let server = try LoopbackServer { request in
+            request.header("Range") == nil
+                ? site.reply(to: request, upTo: 50_000, then: [.hang]) : site.reply(to: request)
+        }
+        let manager = fixture.manager()
+        let download = try await manager.start(server.url("/a").absoluteString)
+        await download.reaches { $0.received == 50_000 }
+        try await download.pause()
+        #expect(try await manager.start(server.url("/a").absoluteString).id == download.id)
+        _ = try await download.file
+        #expect(fixture.bytes("a") == content)
+    }
+
+    @Test func whatIsCancelledLeavesNothing() async throws {
+        let site = FileSite(content), fixture = try DownloadFixture()
+        let attempts = Counter()
+        let server = try LoopbackServer { request in
+            attempts.add(1) == 1
+                ? site.reply(to: request, upTo: 50_000, then: [.hang]) : site.reply(to: request)
+        }
+        let manager = fixture.manager()
+        let download = try await manager.start(server.url("/a").absoluteString)
+        await download.reaches { $0.received == 50_000 }
+        try await download.cancel()
+        #expect(await code { _ = try await download.file } == -641)
+        try await manager.settled()
+        #expect(fixture.files.names.isEmpty)
+        #expect(try await manager.downloads.count == 1)
+        try await download.retry()
+        _ = try await download.file
+        #expect(fixture.bytes("a") == content)
+        #expect(server.requests.last?.header("Range") == nil)
+    }
+
+    @Test func whatIsRemovedIsForgotten() async throws {
+        let site = FileSite(content), fixture = try DownloadFixture()
+        let server = try LoopbackServer { request in
+            request.target == "/slow" ? site.reply(to: request, upTo: 1000, then: [.hang]) : site.reply(to: request)
+        }
+        let manager = fixture.manager()
+        let slow = try await manager.start(server.url("/slow").absoluteString)
+        let quick = try await manager.start(server.url("/quick").absoluteString)
+        _ = try await quick.file
+        await slow.reaches { $0.received == 1000 }
+        try await slow.remove()
+        #expect(slow.status == nil)
+        #expect(fixture.files.names == ["quick"])
+        #expect(await code { try await slow.pause() } == -640)
+        try await manager.removeSettled()
+        #expect(try await manager.downloads.isEmpty)
+        #expect(fixture.files.names == ["quick"])
+    }
+
+    @Test func anotherRunGoesOnWithTheList() async throws {
+        let site = FileSite(content), fixture = try DownloadFixture()
+        let server = try LoopbackServer { request in
+            request.header("Range") == nil
+                ? site.reply(to: request, upTo: 50_000, then: [.hang]) : site.reply(to: request)
+        }
+        var id = ""
+        do {
+            let manager = fixture.manager()
+            let download = try await manager.start(server.url("/a").absoluteString)
+            let paused = try await manager.start(request(server.url("/paused")) { $0.priority = .high })
+            try await paused.pause()
+            await download.reaches { $0.received == 50_000 }
+            id = download.id
+        }
+        // The journal is let go of when the last transfer has ended.
+        let manager = try await reopened(fixture)
+        let downloads = try await manager.downloads
+        #expect(downloads.map(\.url) == [server.url("/paused"), server.url("/a")])
+        #expect(downloads.last?.id == id)
+        #expect(downloads.first?.status?.state == .paused)
+        _ = try await downloads.last?.file
+        #expect(fixture.bytes("a") == content)
+        #expect(server.requests.last?.header("Range") == "bytes=50000-")
+    }
+
+    /// A manager over the journal of another one that is going.
+    private func reopened(_ fixture: DownloadFixture) async throws -> DownloadManager {
+        while true {
+            let manager = fixture.manager()
+            if await code({ try await manager.restore() }) == nil { return manager }
+            await Task.yield()
+        }
+    }
+
+    @Test func oneManagerAtATimeHasTheList() async throws {
+        let fixture = try DownloadFixture()
+        let one = fixture.manager(), other = fixture.manager()
+        try await one.restore()
+        #expect(await code { try await other.restore() } == -631)
+        try await fixture.manager { $0.identifier = "another" }.restore()
+        withExtendedLifetime(one) {}
+    }
+
+    @Test func theSourceMayChangeMidway() async throws {
+        let old = FileSite(content), fixture = try DownloadFixture()
+        var changed = FileSite(pattern(150_000).reversed())
+        changed.tag = "\"v2\""
+        let new = changed
+        let server = try LoopbackServer { request in
+            request.header("Range") == nil && request.connection == 0
+                ? old.reply(to: request, upTo: 50_000) : new.reply(to: request)
+        }
+        let manager = fixture.manager { $0.network.retries.limit = 2 }
+        let download = try await manager.start(server.url("/a").absoluteString)
+        _ = try await download.file
+        #expect(fixture.bytes("a") == new.content)
+        #expect(download.status?.restarts == 1)
+    }
+}
+#endif
