@@ -40,17 +40,14 @@ public enum DirectoryListing {
     public static func items(
         in path: String, by order: Order = .name, ascending: Bool = true
     ) throws(FileError) -> [Item] {
-        let items = try Directory.names(in: path).compactMap { item($0, in: path) }
-        let sorted = items.sorted { one, other in
-            switch order {
-            case .name: break
-            case .size where one.size != other.size: return one.size < other.size
-            case .modified where one.modified != other.modified: return one.modified < other.modified
-            case .size, .modified: break
-            }
-            return one.name.utf8.lexicographicallyPrecedes(other.name.utf8)
+        // In the order of the names, which is also that of items that are equal otherwise.
+        var items = try Directory.names(in: path).compactMap { item($0, in: path) }
+        switch order {
+        case .name: break
+        case .size: items = sorted(items) { $0.size }
+        case .modified: items = sorted(items) { $0.modified }
         }
-        return ascending ? sorted : sorted.reversed()
+        return ascending ? items : items.reversed()
     }
 
     /// Calls a body with each item and its index, until it sets `stop`. Blocks.
@@ -65,6 +62,13 @@ public enum DirectoryListing {
             try body(item, index, &stop)
             if stop { return }
         }
+    }
+
+    private static func sorted(_ items: [Item], by value: (Item) -> some Comparable) -> [Item] {
+        items.enumerated().sorted { one, other in
+            let (first, second) = (value(one.element), value(other.element))
+            return first == second ? one.offset < other.offset : first < second
+        }.map(\.element)
     }
 
     private static func item(_ name: String, in directory: String) -> Item? {

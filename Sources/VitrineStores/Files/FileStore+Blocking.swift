@@ -129,7 +129,6 @@ extension FileStore {
                     try Directory.names(ofFilesIn: store.directory)
                 }
                 names.removeAll { StoreName.isForeign($0, reserved: store.reservedName) }
-                names.sort(by: StoreName.precedes)
                 return names
             }
         }

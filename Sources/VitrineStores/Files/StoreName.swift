@@ -1,13 +1,5 @@
 import VitrineCore
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
 /// Says which names things in a store may have: one component of a path, in any Unicode.
 enum StoreName {
     /// - Parameters:
@@ -23,20 +15,6 @@ enum StoreName {
         if name.utf8.first == UInt8(ascii: "."), name.hasPrefix(AtomicFile.temporaryPrefix) { return true }
         guard let reserved, name.utf8.count == reserved.utf8.count else { return false }
         return name.utf8.elementsEqual(reserved.utf8)
-    }
-
-    /// The order of the names' bytes, quickly: that of strings asks Unicode.
-    static func precedes(_ one: String, _ other: String) -> Bool {
-        let known: Bool?? = one.utf8.withContiguousStorageIfAvailable { one in
-            other.utf8.withContiguousStorageIfAvailable { other in
-                guard let first = one.baseAddress, let second = other.baseAddress else {
-                    return one.count < other.count
-                }
-                let order = memcmp(first, second, min(one.count, other.count))
-                return order == 0 ? one.count < other.count : order < 0
-            }
-        }
-        return (known ?? nil) ?? one.utf8.lexicographicallyPrecedes(other.utf8)
     }
 
     private static func fault(_ name: String, _ reserved: String?) -> String? {

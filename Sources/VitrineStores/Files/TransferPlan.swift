@@ -10,7 +10,7 @@ struct TransferPlan: Sendable {
     /// The regular files directly in a directory whose names do not begin with a dot, by name.
     static func visibleFiles(in directory: String) throws(StoreError) -> [String] {
         do throws(FileError) {
-            return try Directory.names(ofFilesIn: directory).filter { !$0.hasPrefix(".") }.sorted()
+            return try Directory.names(ofFilesIn: directory).filter { !$0.hasPrefix(".") }
         } catch {
             throw .file(error)
         }
