@@ -82,10 +82,7 @@ public final class NetworkLoader: Sendable {
         do throws(NetworkError) {
             let response = try await start(request, checks, progress)
             guard let progress else { return response }
-            progress.update { step in
-                step.isAnswered = true
-                step.total = response.head.contentLength
-            }
+            progress.update { $0.total = response.head.contentLength }
             return DataResponse(head: response.head, body: response.body.counted(by: progress))
         } catch {
             progress?.update { $0.isFinished = true }
@@ -93,9 +90,17 @@ public final class NetworkLoader: Sendable {
         }
     }
 
-    /// The same, but progress hears of repetitions only.
+    /// The same, but progress hears of repetitions and of the response only.
     func start(
         _ request: DataRequest, _ checks: Checks, _ progress: TransferProgress?
+    ) async throws(NetworkError) -> DataResponse {
+        let response = try await respond(to: request, checks, progress)
+        progress?.update { $0.isAnswered = true }
+        return response
+    }
+
+    private func respond(
+        to request: DataRequest, _ checks: Checks, _ progress: TransferProgress?
     ) async throws(NetworkError) -> DataResponse {
         let scheme = (request.url.scheme ?? "").lowercased()
         var url: String { SourceURL.withoutCredentials(request.url.absoluteString) }
