@@ -57,7 +57,7 @@ public struct FetchOptions: Sendable {
         set { chosen.withLock { $0 = newValue } }
     }
 
-    #if os(Linux)
+    #if os(Linux) || canImport(Darwin)
     private static let builtIn = FetchOptions(loader: .shared)
 
     /// The defaults, with the shared loader.
@@ -69,7 +69,7 @@ public struct FetchOptions: Sendable {
     #endif
 }
 
-#if os(Linux)
+#if os(Linux) || canImport(Darwin)
 extension NetworkLoader {
     /// One for everyone in the program, with the defaults: connections are kept and used again.
     public static let shared = NetworkLoader()
