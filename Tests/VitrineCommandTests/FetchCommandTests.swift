@@ -36,6 +36,7 @@ import Testing
         #expect(objects[5]["error"] is String)
         #expect(objects[0]["bytes"] as? Int == content.count)
         #expect(objects[0]["status"] as? Int == 200)
+        #expect(objects[0]["source"] as? String == "network")
         let names = try FileManager.default.contentsOfDirectory(atPath: scratch.file("out").path).sorted()
         #expect(names == ["127.0.0.1", "_.profile", "a-2.jpg", "a.jpg"])
         for name in names { #expect(bytes("out/" + name) == content) }
@@ -53,9 +54,11 @@ import Testing
             [
                 try Tool.run(["fetch"]), try Tool.run(["fetch", url, url, "--id", "a", "-o", "x"]),
                 try Tool.run(["fetch", url, "-o", "x", "--header", "no colon"]),
+                try Tool.run(["fetch", url, "--no-cache"]),
+                try Tool.run(["fetch", url, "--depth", "disk", "--refresh"]),
             ]
         }
-        #expect(wrong.map(\.status) == [2, 2, 2])
+        #expect(wrong.map(\.status) == [2, 2, 2, 2, 2])
     }
 
     @Test func fieldsAreSentAndPrivateAddressesKeptAwayFrom() async throws {
@@ -73,6 +76,50 @@ import Testing
         #expect(server.requests.count == 1)
     }
 
+    // MARK: The cache
+
+    @Test func whatIsFreshIsNotLoadedAgainAndWhatHasExpiredIsConfirmed() async throws {
+        let content = content
+        let server = try LoopbackServer { request in
+            let fields = [
+                "ETag: \"v1\"", "Content-Type: image/png",
+                "Cache-Control: max-age=\(request.target == "/fresh" ? 1000 : 0)",
+            ]
+            return [request.header("If-None-Match") == nil ? .reply(200, fields, body: content) : .reply(304, fields)]
+        }
+        let home = scratch.file("home"), output = scratch.file("x").path
+        let fresh = server.url("/fresh").absoluteString, expired = server.url("/expired").absoluteString
+        let sources = try await offPool {
+            var sources: [String] = []
+            for arguments in [
+                [fresh], [fresh, "-o", output], [fresh, "--refresh"], [expired], [expired, "-o", output],
+                [expired, "--depth", "disk"], [server.url("/other").absoluteString, "--depth", "disk"],
+                [fresh, "--depth", "memory"],
+            ] {
+                let object = try Tool.run(["fetch", "--json"] + arguments, home: home).objects.first
+                sources.append(object?["source"] as? String ?? object?["error"] as? String ?? "")
+            }
+            return sources
+        }
+        let missing = "it is not in the cache"
+        #expect(
+            sources == [
+                "network", "cache", "revalidated", "network", "revalidated", "stale", missing, missing,
+            ])
+        #expect(server.requests.map(\.target) == ["/fresh", "/fresh", "/expired", "/expired"])
+        #expect(bytes("x") == content)
+    }
+
+    @Test func identitiesOutliveSignedAddresses() async throws {
+        let content = content
+        let server = try LoopbackServer { _ in [.reply(200, ["Cache-Control: max-age=1000"], body: content)] }
+        let home = scratch.file("home")
+        let words = ["/?s=1", "/?s=2"].map { ["fetch", server.url($0).absoluteString, "--id", "film", "--json"] }
+        let outcomes = try await offPool { try words.map { try Tool.run($0, home: home) } }
+        #expect(outcomes.map { $0.objects.first?["source"] as? String } == ["network", "cache"])
+        #expect(server.requests.count == 1)
+    }
+
     // MARK: Downloads that break off
 
     @Test func aKilledDownloadGoesOnWhereItWas() async throws {
@@ -83,7 +130,7 @@ import Testing
                 if turn.add(1) > 1 { return site.reply(to: request) }
                 return site.reply(to: request, upTo: cut, then: [.wait(barrier), .close])
             }
-            let words = ["fetch", server.url("/x").absoluteString, "-o", output]
+            let words = ["fetch", server.url("/x").absoluteString, "-o", output, "--no-cache"]
             try await offPool {
                 let child = try ChildProcess(executable: "vitrine", words, wrapper: Self.direct)
                 let part = output + ".vitrine-part"
@@ -110,7 +157,7 @@ import Testing
             if turn.add(1) > 1 { return second.reply(to: request) }
             return site.reply(to: request, upTo: 100_000, then: [.wait(barrier), .close])
         }
-        let words = ["fetch", server.url("/x").absoluteString, "-o", output]
+        let words = ["fetch", server.url("/x").absoluteString, "-o", output, "--no-cache"]
         try await offPool {
             let child = try ChildProcess(executable: "vitrine", words, wrapper: Self.direct)
             let part = output + ".vitrine-part"
@@ -141,7 +188,7 @@ import Testing
             """
         try await offPool {
             let child = try ChildProcess(
-                executable: "vitrine", ["fetch", url, "-o", directory + "/file", "--json"],
+                executable: "vitrine", ["fetch", url, "-o", directory + "/file", "--json", "--no-cache"],
                 wrapper: Self.direct + mount + ["sh", "-c", script, "sh"])
             var lines: [String] = []
             while let line = child.line() { lines.append(line) }
@@ -163,7 +210,7 @@ import Testing
             let half = bytes.count - site.content.count / 2
             return [.bytes(Array(bytes[..<half])), .wait(barrier), .bytes(Array(bytes[half...]))]
         }
-        let words = ["fetch", server.url("/x").absoluteString, "-o", scratch.file("x").path]
+        let words = ["fetch", server.url("/x").absoluteString, "--no-cache", "-o", scratch.file("x").path]
         let terminal = ["sh", "-c", "exec script -qfec \"$*\" /dev/null", "sh"]
         let shown = try await offPool {
             let child = try ChildProcess(executable: "vitrine", words, wrapper: Self.direct + terminal)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import VitrineCache
 import VitrineCore
 import VitrineNetwork
 
@@ -13,6 +14,19 @@ struct HeaderArgument: ExpressibleByArgument {
         name = String(argument[..<colon])
         value = argument[argument.index(after: colon)...].trimmingCharacters(in: .whitespaces)
         guard HTTPSyntax.isToken(name), HTTPSyntax.isFieldValue(value) else { return nil }
+    }
+}
+
+/// The command's names for depths.
+enum DepthArgument: String, ExpressibleByArgument, CaseIterable {
+    case memory, disk, network
+
+    var depth: Depth {
+        switch self {
+        case .memory: .memory
+        case .disk: .disk
+        case .network: .source
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 import Foundation
+import VitrineCache
 import VitrineCore
 import VitrineNetwork
 
 /// What `vitrine fetch` does for each address.
 struct FetchJob: Sendable {
     let loader: NetworkLoader
+    /// nil to keep nothing.
+    let cache: FetchCache?
     let options: RequestOptions
     /// What the one thing fetched is known by; nil for its address.
     let identity: String?
@@ -16,26 +19,76 @@ struct FetchJob: Sendable {
         do {
             try await fetch(number, item, &report)
         } catch {
-            report.error = Diagnostics.describe(error).reason
+            report.error = Self.reason(error)
         }
         report.milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
         return report
     }
 
-    private func fetch(
-        _ number: Int, _ item: FetchItem, _ report: inout FetchReport
+    private func fetch(_ number: Int, _ item: FetchItem, _ report: inout FetchReport) async throws {
+        let request = options.request(for: item.url)
+        defer { board.remove(number) }
+        if let cache {
+            let progress = TransferProgress()
+            board.add(number, name: item.name, progress)
+            do throws(CacheError) {
+                return try await save(cache.body(request, id: identity, progress), of: item, &report)
+            } catch {
+                guard error.isTooLarge, item.output != nil, request.maximumBodySize > FetchCache.limit else {
+                    throw error
+                }
+            }
+        }
+        if let output = item.output { try await download(request, number, item, to: output, &report) }
+    }
+
+    private func save(
+        _ answer: FetchCache.Answer, of item: FetchItem, _ report: inout FetchReport
+    ) async throws(CacheError) {
+        report.source = answer.origin
+        report.status = answer.head?.status
+        report.type = answer.head?.headers.first("Content-Type")
+        report.bytes = answer.bytes.count
+        guard let output = item.output else { return }
+        do throws(FileError) {
+            try await AtomicFile.write(answer.bytes, to: output, on: .shared)
+        } catch {
+            throw .file(error)
+        }
+        report.output = output
+    }
+
+    private func download(
+        _ request: DataRequest, _ number: Int, _ item: FetchItem, to output: String, _ report: inout FetchReport
     ) async throws(NetworkError) {
         let progress = TransferProgress()
         board.add(number, name: item.name, progress)
-        defer { board.remove(number) }
         var settings = DownloadOptions()
         settings.identity = identity
-        let file = try await loader.download(
-            options.request(for: item.url), to: item.output, options: settings, progress: progress)
-        report.output = item.output
+        let file = try await loader.download(request, to: output, options: settings, progress: progress)
+        report.output = output
+        report.source = .network
         report.status = file.head.status
         report.type = file.head.contentType
         report.bytes = file.length
         report.resumed = file.resumedLength
+    }
+
+    /// The error in words that do not name the address again.
+    private static func reason(_ error: any Error) -> String {
+        switch error {
+        case CacheError.source(_, let underlying): reason(underlying)
+        case CacheError.notFound: "it is not in the cache"
+        case CacheError.cancelled: "cancelled"
+        case CacheError.file(let error): error.description
+        default: Diagnostics.describe(error).reason
+        }
+    }
+}
+
+extension CacheError {
+    /// Whether a body was larger than is kept.
+    fileprivate var isTooLarge: Bool {
+        if case .source(_, NetworkError.bodyTooLarge) = self { true } else { false }
     }
 }

@@ -8,18 +8,18 @@ struct FetchItem: Sendable {
     /// The word of the command line.
     let name: String
     let url: URL
-    /// The file it becomes.
-    let output: String
+    /// The file it becomes; nil for none.
+    let output: String?
 }
 
 /// Decides where each result goes before any is loaded, so that two never share a file.
 enum FetchPlan {
     /// - Parameters:
     ///   - words: Addresses.
-    ///   - output: A file for one result, a directory for several, made if absent.
-    static func items(_ words: [String], output: String) throws -> [Result<FetchItem, InputFailure>] {
-        let isDirectory = Directory.isDirectory(output) || output.hasSuffix("/") || words.count > 1
-        if isDirectory {
+    ///   - output: A file for one result, a directory for several, made if absent; nil for no files.
+    static func items(_ words: [String], output: String?) throws -> [Result<FetchItem, InputFailure>] {
+        let isDirectory = output.map { Directory.isDirectory($0) || $0.hasSuffix("/") || words.count > 1 } ?? false
+        if isDirectory, let output {
             do throws(FileError) { try Directory.create(output, mode: 0o777) } catch {
                 throw ValidationError("\(output) is no directory, and there are several results")
             }
@@ -29,7 +29,7 @@ enum FetchPlan {
             guard let url = URL(string: word), url.scheme != nil else {
                 return .failure(InputFailure(name: word, reason: "it is no address: http:// is missing"))
             }
-            guard isDirectory else { return .success(FetchItem(name: word, url: url, output: output)) }
+            guard isDirectory, let output else { return .success(FetchItem(name: word, url: url, output: output)) }
             let name = unused(fileName(for: url), &used)
             return .success(FetchItem(name: word, url: url, output: FilePath.join(output, name)))
         }

@@ -5,6 +5,7 @@ import VitrineCore
 struct FetchReport: Sendable, Encodable {
     var url: String
     var output: String?
+    var source: FetchOrigin?
     var status: Int?
     var type: String?
     var bytes: Int?
@@ -21,7 +22,7 @@ struct FetchReport: Sendable, Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case url, output, status, type, bytes, resumed, milliseconds, error
+        case url, output, source, status, type, bytes, resumed, milliseconds, error
     }
 
     /// Every key is always there; what does not apply is null.
@@ -29,6 +30,7 @@ struct FetchReport: Sendable, Encodable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(url, forKey: .url)
         try container.encode(output, forKey: .output)
+        try container.encode(source, forKey: .source)
         try container.encode(status, forKey: .status)
         try container.encode(type, forKey: .type)
         try container.encode(bytes, forKey: .bytes)
@@ -41,6 +43,7 @@ struct FetchReport: Sendable, Encodable {
         if asJSON { return Swift.print(JSONLine.text(self)) }
         if let error { return Diagnostics.write("\(url): \(error)") }
         var what = [type, bytes.map { ByteCount($0).formatted() }].compactMap(\.self)
+        if let source { what.append(source.text) }
         if let resumed, resumed > 0 { what.append("\(ByteCount(resumed).formatted()) of it from before") }
         let target = output.map { "  →  \($0)" } ?? ""
         Swift.print("\(url)\(target)  \(what.joined(separator: "  "))  " + String(format: "%.1f ms", milliseconds))
