@@ -200,6 +200,7 @@ let package = Package(
         .testTarget(
             name: "VitrineStoresTests", dependencies: ["VitrineStores", "TestSupport", "StoreChild"],
             swiftSettings: swift),
+        .testTarget(name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], swiftSettings: swift),
         .testTarget(
             name: "VitrineCommandTests",
             dependencies: [
