@@ -19,6 +19,7 @@ let package = Package(
         .library(name: "VitrineDownloads", targets: ["VitrineDownloads"]),
         .library(name: "VitrineThumbnails", targets: ["VitrineThumbnails"]),
         .library(name: "VitrineStores", targets: ["VitrineStores"]),
+        .library(name: "VitrineModels", targets: ["VitrineModels"]),
         .executable(name: "vitrine", targets: ["VitrineCommand"]),
         .executable(name: "vitrine-worker", targets: ["VitrineWorker"]),
         .executable(name: "vitrine-pdf", targets: ["VitrinePDF"]),
@@ -92,6 +93,7 @@ let package = Package(
             swiftSettings: swift),
         // What the clients in VitrineThumbnails and the helpers for documents say to each other.
         .target(name: "DocumentWire", dependencies: ["VitrineImaging"], swiftSettings: swift),
+        .target(name: "VitrineModels", dependencies: ["VitrineCore", "VitrineDatabase"], swiftSettings: swift),
         .executableTarget(
             name: "VitrineCommand",
             dependencies: [
@@ -201,6 +203,8 @@ let package = Package(
             name: "VitrineStoresTests", dependencies: ["VitrineStores", "TestSupport", "StoreChild"],
             swiftSettings: swift),
         .testTarget(name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], swiftSettings: swift),
+        .testTarget(
+            name: "VitrineModelsTests", dependencies: ["VitrineModels", "TestSupport"], swiftSettings: swift),
         .testTarget(
             name: "VitrineCommandTests",
             dependencies: [

@@ -1,0 +1,215 @@
+/// A change of schema as a list of copies, omissions and insertions on bytes: for added and reordered properties of
+/// structs without objects, which need neither a tree nor code.
+package struct BytePlan: Sendable {
+    /// What becomes of one struct.
+    fileprivate final class Layout: Sendable {
+        /// The old properties' types.
+        let old: [ValueType]
+        let operations: [Operation]
+
+        init(old: [ValueType], operations: [Operation]) {
+            (self.old, self.operations) = (old, operations)
+        }
+    }
+
+    fileprivate indirect enum Operation: Sendable {
+        /// The bytes of an old property.
+        case copy(Int)
+        /// An old property that is a struct which changed.
+        case change(Int, Layout)
+        /// An old property that is an array of structs which changed.
+        case changeElements(Int, Layout)
+        /// The new property's default.
+        case insert(RecordSchema.Property)
+    }
+
+    private let schema: Schema
+    private let layout: Layout
+
+    /// The plan for a change; nil if it needs more than that.
+    init?(from old: Schema, to new: Schema) {
+        guard case .record(let oldName) = old.root, case .record(let newName) = new.root, oldName == newName,
+            let layout = Self.layout(oldName, old, new, depth: 0)
+        else { return nil }
+        schema = old
+        self.layout = layout
+    }
+
+    // MARK: Compiling
+
+    private static let depthLimit = 32
+
+    private static func layout(_ name: String, _ old: Schema, _ new: Schema, depth: Int) -> Layout? {
+        guard depth < depthLimit, let before = old.records[name], let after = new.records[name],
+            isSimple(before), isSimple(after), before.version <= after.version,
+            !after.steps.contains(where: { $0.version > before.version }),
+            before.version < after.version || before.differences(from: after).isEmpty
+        else { return nil }
+        var operations: [Operation] = []
+        for property in after.early {
+            let index = before.early.firstIndex { $0.name == property.name }
+                ?? before.early.firstIndex { property.aliases.contains($0.name) }
+            if let index {
+                guard before.early[index].type == property.type,
+                    let operation = operation(index, property.type, old, new, depth: depth)
+                else { return nil }
+                operations.append(operation)
+            } else {
+                guard property.hasDefault || property.type.isOptional else { return nil }
+                operations.append(.insert(property))
+            }
+        }
+        let types = before.early.map(\.type)
+        var visited: Set<String> = []
+        guard !types.contains(where: { leadsToObject($0, old, &visited) }) else { return nil }
+        return Layout(old: types, operations: operations)
+    }
+
+    private static func isSimple(_ record: RecordSchema) -> Bool {
+        record.kind == .structure && !record.isExtensible && !record.isEmpty
+    }
+
+    private static func operation(
+        _ index: Int, _ type: ValueType, _ old: Schema, _ new: Schema, depth: Int
+    ) -> Operation? {
+        var visited: Set<String> = []
+        if isUnchanged(type, old, new, &visited) { return .copy(index) }
+        switch type {
+        case .record(let name): return layout(name, old, new, depth: depth + 1).map { .change(index, $0) }
+        case .array(.record(let name)):
+            return layout(name, old, new, depth: depth + 1).map { .changeElements(index, $0) }
+        default: return nil
+        }
+    }
+
+    private static func isUnchanged(
+        _ type: ValueType, _ old: Schema, _ new: Schema, _ visited: inout Set<String>
+    ) -> Bool {
+        switch type {
+        case .optional(let type), .array(let type), .set(let type): return isUnchanged(type, old, new, &visited)
+        case .dictionary(let key, let value):
+            return isUnchanged(key, old, new, &visited) && isUnchanged(value, old, new, &visited)
+        case .object: return false
+        case .record(let name):
+            guard visited.insert(name).inserted else { return true }
+            guard let before = old.records[name], let after = new.records[name], before.hasLayout(of: after),
+                before.version <= after.version, !after.steps.contains(where: { $0.version > before.version })
+            else { return false }
+            let types = before.properties.map(\.type) + before.cases.flatMap { $0.payload.map(\.type) }
+            return types.allSatisfy { isUnchanged($0, old, new, &visited) }
+        default: return true
+        }
+    }
+
+    private static func leadsToObject(_ type: ValueType, _ schema: Schema, _ visited: inout Set<String>) -> Bool {
+        switch type {
+        case .optional(let type), .array(let type), .set(let type): return leadsToObject(type, schema, &visited)
+        case .dictionary(let key, let value):
+            return leadsToObject(key, schema, &visited) || leadsToObject(value, schema, &visited)
+        case .object: return true
+        case .record(let name):
+            guard visited.insert(name).inserted else { return false }
+            guard let record = schema.records[name], !record.isExtensible else { return true }
+            let types = record.properties.map(\.type) + record.cases.flatMap { $0.payload.map(\.type) }
+            return types.contains { leadsToObject($0, schema, &visited) }
+        default: return false
+        }
+    }
+
+    // MARK: Running
+
+    /// Writes an old value's bytes as the new schema has them.
+    func run(
+        _ body: UnsafeRawBufferPointer, registry: TypeRegistry, depthLimit: Int, to writer: inout BinaryWriter
+    ) throws(PersistenceError) {
+        var reader = BinaryReader(body, registry: registry, depthLimit: depthLimit)
+        try change(layout, &reader, &writer)
+        guard reader.remaining == 0 else { throw .malformed("\(reader.remaining) bytes after the value") }
+    }
+
+    private func change(
+        _ layout: Layout, _ reader: inout BinaryReader, _ writer: inout BinaryWriter
+    ) throws(PersistenceError) {
+        try reader.enter()
+        let bytes = reader.unread
+        let start = reader.offset
+        var ends: [Int] = []
+        ends.reserveCapacity(layout.old.count)
+        for type in layout.old {
+            try skip(type, &reader)
+            ends.append(reader.offset - start)
+        }
+        func part(_ index: Int) -> UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(rebasing: bytes[(index == 0 ? 0 : ends[index - 1])..<ends[index]])
+        }
+        for operation in layout.operations {
+            switch operation {
+            case .copy(let index): writer.write(bytes: part(index))
+            case .insert(let property):
+                if let writeDefault = property.writeDefault {
+                    writeDefault(&writer)
+                } else {
+                    writer.write(byte: 0)
+                }
+            case .change(let index, let inner):
+                var reader = BinaryReader(part(index), registry: reader.registry, depthLimit: reader.levels)
+                try change(inner, &reader, &writer)
+            case .changeElements(let index, let inner):
+                var reader = BinaryReader(part(index), registry: reader.registry, depthLimit: reader.levels)
+                let count = try reader.readCount()
+                writer.write(unsigned: UInt64(count))
+                for _ in 0..<count { try change(inner, &reader, &writer) }
+            }
+        }
+        reader.leave()
+    }
+
+    private func skip(_ type: ValueType, _ reader: inout BinaryReader) throws(PersistenceError) {
+        switch type {
+        case .bool: _ = try reader.readByte()
+        case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64: _ = try reader.readUnsigned()
+        case .float: _ = try reader.take(4)
+        case .double, .date: _ = try reader.take(8)
+        case .uuid: _ = try reader.take(16)
+        case .string, .data, .decimal: _ = try reader.readCounted()
+        case .url:
+            _ = try reader.readCounted()
+            _ = try reader.readCounted()
+        case .optional(let type): if try reader.readByte() != 0 { try skip(type, &reader) }
+        case .array(let type), .set(let type):
+            for _ in 0..<(try reader.readCount()) { try skip(type, &reader) }
+        case .dictionary(let key, let value):
+            for _ in 0..<(try reader.readCount()) {
+                try skip(key, &reader)
+                try skip(value, &reader)
+            }
+        case .record(let name): try skip(name, &reader)
+        case .object: throw .malformed("an object where none can be")
+        }
+    }
+
+    private func skip(_ name: String, _ reader: inout BinaryReader) throws(PersistenceError) {
+        guard let record = schema.records[name] else { throw .malformed("there is no record of \(name)") }
+        try reader.enter()
+        if record.kind == .enumeration {
+            for part in try record.readCase(&reader).payload { try skip(part.type, &reader) }
+        } else if record.isEmpty {
+            _ = try reader.readByte()
+        } else {
+            for property in record.early { try skip(property.type, &reader) }
+        }
+        reader.leave()
+    }
+}
+
+extension RecordSchema {
+    /// Whether values have the same bytes under both.
+    func hasLayout(of other: RecordSchema) -> Bool {
+        kind == other.kind && superclass == other.superclass && isExtensible == other.isExtensible
+            && cases == other.cases && Self.isSame(early, other.early) && Self.isSame(late, other.late)
+    }
+
+    private static func isSame(_ first: [Property], _ second: [Property]) -> Bool {
+        first.count == second.count && zip(first, second).allSatisfy { $0.name == $1.name && $0.type == $1.type }
+    }
+}

@@ -1,0 +1,24 @@
+/// One step of a type's history: what data that was stored before a version needs to become as that version wants it.
+///
+/// Unchecked: the function is the type's own and is called where its values are read.
+public struct MigrationStep: @unchecked Sendable {
+    /// The version whose form the data has afterwards.
+    public let version: SchemaVersion
+    let apply: (MigrationData) throws -> Void
+
+    /// A step.
+    ///
+    /// - Parameters:
+    ///   - version: The version whose form the data has afterwards. Data of that version or later is left alone.
+    ///   - apply: Changes the data. What it throws is reported, and the stored bytes stay as they are.
+    public init(to version: SchemaVersion, _ apply: @escaping (MigrationData) throws -> Void) {
+        self.version = version
+        self.apply = apply
+    }
+}
+
+/// Thrown by a migration step to give data of an older version up: it is reported by
+/// ``PersistenceError/migrationGivenUp(type:from:)`` and stays as it is.
+public struct MigrationGiveUp: Error {
+    public init() {}
+}

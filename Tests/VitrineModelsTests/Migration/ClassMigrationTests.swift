@@ -1,0 +1,125 @@
+import Testing
+import VitrineModels
+
+/// A later build: dogs are gone, animals have a sound.
+private final class LaterAnimal: PersistentObject {
+    let name: String
+    var friend: LaterAnimal?
+    var sound = ""
+
+    static let persistentName = "Animal"
+    static func describe(in record: inout RecordBuilder) {
+        let step = MigrationStep(to: "2") { data in
+            guard data.typeName == "Dog" else { return }
+            data.set("sound", to: String(repeating: "woof", count: try data.value("barks") ?? 0))
+            data.become("Animal")
+        }
+        record.header(version: "2", kind: .object, steps: [step])
+        record.property("name", String.self)
+        record.property("friend", LaterAnimal?.self, late: true)
+        record.property("sound", late: true, default: "silence")
+    }
+    func persistProperties(to writer: inout BinaryWriter) {
+        name.persist(to: &writer)
+        friend.persist(to: &writer)
+        sound.persist(to: &writer)
+    }
+    init(restoring reader: inout BinaryReader) throws(PersistenceError) {
+        name = try reader.read()
+        reader.register(self)
+        friend = try reader.read()
+        sound = try reader.read()
+    }
+    func persistentEquals(_ other: AnyObject) -> Bool { name == (other as? LaterAnimal)?.name }
+    func persistentHash(into hasher: inout Hasher) { hasher.combine(name) }
+}
+
+/// A later build whose step deals with the animals of a zoo that has no class for dogs any more.
+private struct Zoo<Animals: PersistentObject>: PersistentRecord {
+    var animals: [Animals]
+
+    init(_ animals: [Animals]) { self.animals = animals }
+
+    static var persistentName: String { "Zoo" }
+    static func describe(in record: inout RecordBuilder) {
+        let isLater = Animals.self == LaterAnimal.self
+        let step = MigrationStep(to: "2") { data in
+            for animal in data.objects("animals") where animal.typeName == "Dog" {
+                animal.set("sound", to: String(repeating: "woof", count: try animal.value("barks") ?? 0))
+                animal.become("Animal")
+            }
+        }
+        record.header(version: isLater ? "2" : "1", kind: .structure, steps: isLater ? [step] : [])
+        record.property("animals", [Animals].self)
+    }
+    func persistProperties(to writer: inout BinaryWriter) { animals.persist(to: &writer) }
+    init(restoring reader: inout BinaryReader) throws(PersistenceError) { animals = try reader.read() }
+}
+
+@Suite struct ClassMigrationTests {
+    @Test func deletedSubclassBecomesItsSuperclassAndSharedObjectsStayOne() throws {
+        let dog = Dog("Rex"), cat = Animal("Tom")
+        dog.friend = cat
+        cat.friend = dog
+        dog.barks = 2
+        let written = try Written(Zoo<Animal>([dog, cat, dog]))
+        let zoo = try written.read(as: Zoo<LaterAnimal>.self)
+        #expect(zoo.animals.map(\.name) == ["Rex", "Tom", "Rex"])
+        #expect(zoo.animals[0] === zoo.animals[2])
+        #expect(zoo.animals[0].friend === zoo.animals[1])
+        #expect(zoo.animals[1].friend === zoo.animals[0])
+        #expect(zoo.animals.map(\.sound) == ["woofwoof", "silence", "woofwoof"])
+        cat.friend = nil
+        zoo.animals[0].friend = nil
+    }
+
+    @Test func deletedClassWithoutAStepIsNamed() throws {
+        let written = try Written(Dog("Rex"))
+        #expect(throws: PersistenceError.unregisteredType("Dog")) { try written.read(as: LaterAnimal.self) }
+        // Its data is there all the same.
+        #expect(try written.tree().persistentDescription.contains("\"barks\" : 3"))
+    }
+
+    @Test func unknownSubclassIsReadOnceRegistered() throws {
+        let written = try Written(Dog("Rex") as Animal)
+        #expect(throws: PersistenceError.unregisteredType("Dog")) { try written.read(as: Animal.self) }
+        #expect(try written.read(as: Animal.self, knowing: Dog.self) is Dog)
+    }
+
+    @Test func superclassesHaveVersionsOfTheirOwn() throws {
+        let written = try Written(VersionedLeaf<Older>(5))
+        #expect(try written.read(as: VersionedLeaf<Newer>.self).value == 10)
+    }
+}
+
+private protocol Age { static var version: SchemaVersion { get } }
+private enum Older: Age { static var version: SchemaVersion { "1" } }
+private enum Newer: Age { static var version: SchemaVersion { "2" } }
+
+/// The subclass stays at version 7 while its superclass goes from 1 to 2, in a step that doubles the value.
+private class VersionedRoot<Build: Age>: PersistentObject {
+    var value: Int
+
+    init(_ value: Int) { self.value = value }
+
+    class var persistentName: String { "Root" }
+    class func describe(in record: inout RecordBuilder) {
+        let step = MigrationStep(to: "2") { try $0.convert("value") { (value: Int) in value * 2 } }
+        record.header(version: Build.version, kind: .object, steps: Build.version == "2" ? [step] : [])
+        record.property("value", Int.self)
+    }
+    func persistProperties(to writer: inout BinaryWriter) { value.persist(to: &writer) }
+    required init(restoring reader: inout BinaryReader) throws(PersistenceError) {
+        value = try reader.read()
+        reader.register(self)
+    }
+    func persistentEquals(_ other: AnyObject) -> Bool { value == (other as? Self)?.value }
+    func persistentHash(into hasher: inout Hasher) { hasher.combine(value) }
+}
+
+private final class VersionedLeaf<Build: Age>: VersionedRoot<Build> {
+    override class var persistentName: String { "Leaf" }
+    override class func describe(in record: inout RecordBuilder) {
+        record.header(version: "7", kind: .object, superclass: VersionedRoot<Build>.self)
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Testing
+import VitrineModels
+
+@Suite struct MigrationDataTests {
+    private let data = MigrationData(typeName: "Foo")
+
+    init() {
+        data.set("title", to: "x")
+        data.set("count", to: 3)
+        data.set("none", to: String?.none)
+    }
+
+    @Test func valuesAreTyped() throws {
+        #expect(try data.value("count") == 3)
+        #expect(try data.value("count", as: Double.self) == 3)
+        #expect(try data.value("missing", as: Int.self) == nil)
+        #expect(try data.value("none", as: String.self) == nil)
+        #expect(throws: PersistenceError.typeMismatch(path: "Foo.title", expected: "Int", found: "String")) {
+            try data.value("title", as: Int.self)
+        }
+        #expect(throws: PersistenceError.self) { try data.value("count", as: Date.self) }
+    }
+
+    @Test func renamingReplacesAndMissingNamesAreNoMatter() {
+        data.rename("title", to: "count")
+        #expect(data.names == ["count", "none"])
+        #expect(data["count"] == .string("x"))
+        data.rename("missing", to: "count")
+        #expect(data["count"] == .string("x"))
+        data.rename("count", to: "count")
+        #expect(data["count"] == .string("x"))
+    }
+
+    @Test func replacingTakesANewValueOrOnlyRemoves() {
+        data.replace("title", with: "heading", value: "y")
+        #expect(data["heading"] == .string("y"))
+        #expect(data["title"] == nil)
+        data.replace("heading", with: "title", value: String?.none)
+        #expect(data.names == ["count", "none"])
+        data.replace("missing", with: "title", value: "z")
+        #expect(data["title"] == nil)
+    }
+
+    @Test func convertingKeepsNilAndFailsOnOtherTypes() throws {
+        try data.convert("count", to: "number") { (count: Int) in "\(count)" }
+        #expect(data["number"] == .string("3"))
+        try data.convert("none", to: "nothing") { (text: String) in text.count }
+        #expect(data["nothing"] == .null)
+        #expect(throws: PersistenceError.self) { try data.convert("title") { (number: Int) in number } }
+        #expect(data["title"] == .string("x"))
+    }
+
+    @Test func nestedDataIsReached() throws {
+        let inner = MigrationData(typeName: "Bar")
+        inner.set("n", to: 1)
+        data.set("bar", to: inner)
+        data.set("bars", to: [inner, inner])
+        #expect(data.object("bar") === inner)
+        #expect(data.objects("bars").count == 2)
+        #expect(data.object("title") == nil)
+        #expect(data.objects("title").isEmpty)
+        #expect(try data.value("bars", as: [MigrationData].self)?.first === inner)
+        #expect(data.remove("bar") == .record(inner))
+    }
+
+    @Test func collectionsConvert() throws {
+        data.set("list", to: [1, 2])
+        data.set("table", to: ["a": 1])
+        #expect(try data.value("list", as: [Int].self) == [1, 2])
+        #expect(try data.value("table", as: [String: Int].self) == ["a": 1])
+        #expect(throws: PersistenceError.self) { try data.value("list", as: [String].self) }
+    }
+}

@@ -1,0 +1,33 @@
+import VitrineModels
+
+/// Bytes as one build of a program wrote them, and what another makes of them.
+struct Written {
+    let bytes: [UInt8]
+    let schemas: [Schema]
+
+    /// - Parameter registry: The types of the build that writes.
+    init(_ value: some PersistentValue, by registry: TypeRegistry = TypeRegistry()) throws {
+        let (bytes, fingerprints) = try PersistentCoder(registry: registry).encodeWithSchemas(value)
+        self.bytes = bytes
+        schemas = fingerprints.compactMap { registry.schema(fingerprint: $0) }
+    }
+
+    /// A coder of another build, which has only the records of the schemas, from their bytes.
+    func coder(
+        _ registry: TypeRegistry = TypeRegistry(), newerData: PersistentCoder.NewerData = .refuse
+    ) throws -> PersistentCoder {
+        for schema in schemas { registry.add(try Schema(encoded: schema.encoded, registry: registry)) }
+        return PersistentCoder(registry: registry, newerData: newerData)
+    }
+
+    func read<Value: PersistentValue>(
+        as type: Value.Type, knowing types: any PersistentRecord.Type..., newerData: PersistentCoder.NewerData = .refuse
+    ) throws -> Value {
+        let registry = TypeRegistry()
+        for type in types { try registry.register(type) }
+        return try coder(registry, newerData: newerData).decode(type, from: bytes)
+    }
+
+    /// The data without any type's code.
+    func tree() throws -> MigrationValue { try coder().tree(of: bytes) }
+}
