@@ -10,6 +10,12 @@ extension PersistentCoder {
     public func upgrade<Value: PersistentValue>(
         _ bytes: [UInt8], of type: Value.Type
     ) throws(PersistenceError) -> [UInt8] {
+        try upgraded(bytes, of: type).bytes
+    }
+
+    func upgraded<Value: PersistentValue>(
+        _ bytes: [UInt8], of type: Value.Type
+    ) throws(PersistenceError) -> StoredBytes {
         try bytes.lend { bytes throws(PersistenceError) in
             let (fingerprint, body) = try Self.open(bytes)
             return try upgrade(type, fingerprint: fingerprint, body: body)
@@ -18,13 +24,7 @@ extension PersistentCoder {
 
     func upgrade<Value: PersistentValue>(
         _ type: Value.Type, fingerprint: UInt64, body: UnsafeRawBufferPointer
-    ) throws(PersistenceError) -> [UInt8] {
-        try upgradeWithSchemas(type, fingerprint: fingerprint, body: body).bytes
-    }
-
-    func upgradeWithSchemas<Value: PersistentValue>(
-        _ type: Value.Type, fingerprint: UInt64, body: UnsafeRawBufferPointer
-    ) throws(PersistenceError) -> (bytes: [UInt8], fingerprints: [UInt64]) {
+    ) throws(PersistenceError) -> StoredBytes {
         let asked = try registry.schema(of: type)
         guard let old = registry.schema(fingerprint: fingerprint) else {
             throw .unknownSchema(fingerprint: fingerprint)
@@ -34,7 +34,7 @@ extension PersistentCoder {
             Self.begin(asked.fingerprint, &writer)
             try plan.run(body, registry: registry, depthLimit: depthLimit, to: &writer)
             try Self.end(&writer)
-            return (writer.bytes, [asked.fingerprint])
+            return StoredBytes(writer.bytes, [asked.fingerprint], registry)
         }
         let tree = try TreeReader.read(body, under: old, registry: registry, depthLimit: depthLimit)
         var run = MigrationRun(registry: registry, newerData: newerData, inline: asked)
@@ -43,7 +43,7 @@ extension PersistentCoder {
         Self.begin(current.fingerprint, &writer)
         try TreeWriter.write(tree, as: current, to: &writer)
         try Self.end(&writer)
-        return (writer.bytes, [current.fingerprint] + writer.fingerprints)
+        return StoredBytes(writer.bytes, [current.fingerprint] + writer.fingerprints, registry)
     }
 
     /// The schema a value is stored under: that of an object's own class if it is the one asked for or below it.

@@ -108,18 +108,34 @@ public struct PersistentCoder: Sendable {
     package func decode<Value: PersistentValue>(
         _ type: Value.Type, fingerprint: UInt64, body: UnsafeRawBufferPointer
     ) throws(PersistenceError) -> Value {
-        let current = try registry.schema(of: type).fingerprint
-        if fingerprint == current || registry.objectType(of: fingerprint) is Value.Type {
+        try decodeUpgrading(type, fingerprint: fingerprint, body: body).value
+    }
+
+    /// The value of some bytes and, if they were of an older version, their present form.
+    func decodeUpgrading<Value: PersistentValue>(
+        _ type: Value.Type, from bytes: [UInt8]
+    ) throws(PersistenceError) -> (value: Value, upgraded: StoredBytes?) {
+        try bytes.lend { bytes throws(PersistenceError) in
+            let (fingerprint, body) = try Self.open(bytes)
+            return try decodeUpgrading(type, fingerprint: fingerprint, body: body)
+        }
+    }
+
+    private func decodeUpgrading<Value: PersistentValue>(
+        _ type: Value.Type, fingerprint: UInt64, body: UnsafeRawBufferPointer
+    ) throws(PersistenceError) -> (value: Value, upgraded: StoredBytes?) {
+        if try isCurrent(type, fingerprint: fingerprint) {
             do throws(PersistenceError) {
-                return try decodeCurrent(type, body)
+                return (try decodeCurrent(type, body), nil)
             } catch .unknownSchema {
                 // An object inside is of an older version.
             }
         }
         let upgraded = try upgrade(type, fingerprint: fingerprint, body: body)
-        return try upgraded.lend { bytes throws(PersistenceError) in
+        let value = try upgraded.bytes.lend { bytes throws(PersistenceError) in
             try decodeCurrent(type, Self.body(bytes))
         }
+        return (value, upgraded)
     }
 
     private func decodeCurrent<Value: PersistentValue>(
