@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import CompilerPluginSupport
 import PackageDescription
 
 // Set by continuous integration: every warning in this package becomes an error.
@@ -25,12 +26,14 @@ let package = Package(
         .executable(name: "vitrine-pdf", targets: ["VitrinePDF"]),
         .executable(name: "vitrine-video", targets: ["VitrineVideo"]),
     ],
-    // Each trait links one codec library into VitrineImaging. Without any of them the module is pure Swift.
+    // Each of the traits named after one links a codec library into VitrineImaging. Without any of them the module is
+    // pure Swift. `Macros` is not enabled by default, as it builds swift-syntax.
     traits: [
         .trait(name: "LibJPEG", description: "Full-size and scaled JPEG decoding and JPEG encoding by libjpeg-turbo."),
         .trait(name: "LibPNG", description: "PNG encoding by libpng."),
         .trait(name: "LibWebP", description: "WebP decoding and encoding by libwebp."),
         .trait(name: "LibAVIF", description: "AVIF decoding and encoding by libavif."),
+        .trait(name: "Macros", description: "@Persistable and its companions in VitrineModels; builds swift-syntax."),
         .default(enabledTraits: ["LibJPEG", "LibPNG", "LibWebP", "LibAVIF"]),
     ],
     dependencies: [
@@ -38,6 +41,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
+        // Fetched and built with the trait `Macros` only.
+        .package(url: "https://github.com/swiftlang/swift-syntax", "602.0.0"..<"604.0.0"),
     ],
     targets: [
         .target(
@@ -93,7 +98,20 @@ let package = Package(
             swiftSettings: swift),
         // What the clients in VitrineThumbnails and the helpers for documents say to each other.
         .target(name: "DocumentWire", dependencies: ["VitrineImaging"], swiftSettings: swift),
-        .target(name: "VitrineModels", dependencies: ["VitrineCore", "VitrineDatabase"], swiftSettings: swift),
+        .target(
+            name: "VitrineModels",
+            dependencies: [
+                "VitrineCore", "VitrineDatabase",
+                .target(name: "VitrineModelsMacros", condition: .when(traits: ["Macros"])),
+            ],
+            swiftSettings: swift),
+        .macro(
+            name: "VitrineModelsMacros",
+            dependencies: [
+                .product(name: "SwiftSyntaxMacros", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+                .product(name: "SwiftCompilerPlugin", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+            ],
+            swiftSettings: swift),
         .executableTarget(
             name: "VitrineCommand",
             dependencies: [
@@ -205,6 +223,16 @@ let package = Package(
         .testTarget(name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], swiftSettings: swift),
         .testTarget(
             name: "VitrineModelsTests", dependencies: ["VitrineModels", "TestSupport"], swiftSettings: swift),
+        .testTarget(
+            name: "VitrineModelsMacrosTests",
+            dependencies: [
+                "VitrineModels",
+                .target(name: "VitrineModelsMacros", condition: .when(traits: ["Macros"])),
+                .product(
+                    name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax",
+                    condition: .when(traits: ["Macros"])),
+            ],
+            swiftSettings: swift),
         .testTarget(
             name: "VitrineCommandTests",
             dependencies: [
