@@ -18,7 +18,10 @@ public struct BinaryWriter: ~Copyable {
     /// The schemas a reader of the bytes will need, beside that of the outermost value.
     private(set) var fingerprints: [UInt64] = []
     private var objects = ObjectTable()
-    private var types: [ObjectIdentifier] = []
+    /// The fingerprints of the classes written, in the order of their tags.
+    private var classes: [UInt64] = []
+    /// Types whose place in that order is known.
+    private var types: [(type: ObjectIdentifier, index: Int)] = []
     private let depthLimit: Int
     @usableFromInline var levels: Int
 
@@ -166,29 +169,48 @@ public struct BinaryWriter: ~Copyable {
     /// - Returns: Whether its properties must follow, and ``leave()``.
     @usableFromInline
     mutating func beginObject(_ object: AnyObject, type: any PersistentObject.Type) -> Bool {
-        if let known = objects.insert(object) {
-            write(byte: 0)
-            write(unsigned: UInt64(known))
-            return false
-        }
-        guard enter() else { return false }
+        guard !writeReference(object), enter() else { return false }
         let identifier = ObjectIdentifier(type)
-        if let index = types.firstIndex(of: identifier) {
-            write(unsigned: UInt64(index + 2))
+        if let known = types.first(where: { $0.type == identifier }) {
+            write(unsigned: UInt64(known.index + 2))
             return true
         }
         do throws(PersistenceError) {
-            let fingerprint = try registry.schema(of: type).fingerprint
-            types.append(identifier)
-            fingerprints.append(fingerprint)
-            write(byte: 1)
-            write(word: fingerprint)
+            types.append((identifier, writeClass(try registry.schema(of: type).fingerprint)))
             return true
         } catch {
             fail(error)
             leave()
             return false
         }
+    }
+
+    /// The same for what stands for an object of the class with this schema.
+    mutating func beginObject(_ object: AnyObject, fingerprint: UInt64) -> Bool {
+        guard !writeReference(object), enter() else { return false }
+        _ = writeClass(fingerprint)
+        return true
+    }
+
+    /// - Returns: false if the object was not written before.
+    private mutating func writeReference(_ object: AnyObject) -> Bool {
+        guard let known = objects.insert(object) else { return false }
+        write(byte: 0)
+        write(unsigned: UInt64(known))
+        return true
+    }
+
+    /// - Returns: The class's place in the order of tags.
+    private mutating func writeClass(_ fingerprint: UInt64) -> Int {
+        if let index = classes.firstIndex(of: fingerprint) {
+            write(unsigned: UInt64(index + 2))
+            return index
+        }
+        classes.append(fingerprint)
+        need(fingerprint)
+        write(byte: 1)
+        write(word: fingerprint)
+        return classes.count - 1
     }
 
     /// A reader will need this schema as well.

@@ -34,7 +34,7 @@ extension PersistentCoder {
             Self.begin(asked.fingerprint, &writer)
             try plan.run(body, registry: registry, depthLimit: depthLimit, to: &writer)
             try Self.end(&writer)
-            return StoredBytes(writer.bytes, [asked.fingerprint], registry)
+            return StoredBytes(writer.bytes, [asked.fingerprint] + writer.fingerprints, registry)
         }
         let tree = try TreeReader.read(body, under: old, registry: registry, depthLimit: depthLimit)
         var run = MigrationRun(registry: registry, newerData: newerData, inline: asked)

@@ -40,12 +40,8 @@ public struct ExtensionStorage {
     public subscript<Value: PersistentValue>(key: ExtensionKey<Value>) -> Value {
         get { value(key.name, Value.self) ?? key.defaultValue() }
         set {
-            if let box, !isKnownUniquelyReferenced(&self.box) {
-                self.box = Box(entries: box.entries, coder: box.coder)
-            }
-            let box = self.box ?? Box(entries: [:], coder: nil)
-            self.box = box
-            box.entries[key.name] = .live(newValue)
+            if !isKnownUniquelyReferenced(&box) { box = Box(entries: box?.entries ?? [:], coder: box?.coder) }
+            box?.entries[key.name] = .live(newValue)
         }
     }
 

@@ -1,8 +1,7 @@
 /// Writes untyped data as a schema wants it: by names, with defaults for what is missing, and numbers widened.
 struct TreeWriter {
-    private var numbers: [ObjectIdentifier: Int] = [:]
-    /// The classes written, in their order, by the names their data goes by.
-    private var classes: [(name: String, schema: Schema)] = []
+    /// The schemas of the classes written, by the names their data goes by.
+    private var classes: [String: Schema] = [:]
 
     private init() {}
 
@@ -121,30 +120,18 @@ struct TreeWriter {
     private mutating func writeObject(
         _ data: MigrationData, _ name: String, _ writer: inout BinaryWriter
     ) throws(PersistenceError) {
-        if let number = numbers[ObjectIdentifier(data)] {
-            writer.write(byte: 0)
-            writer.write(unsigned: UInt64(number))
-            return
+        guard let schema = classes[data.typeName] ?? writer.registry.currentSchema(named: data.typeName) else {
+            throw .unregisteredType(data.typeName)
         }
-        numbers[ObjectIdentifier(data)] = numbers.count
-        let schema: Schema
-        if let index = classes.firstIndex(where: { $0.name == data.typeName }) {
-            schema = classes[index].schema
-            writer.write(unsigned: UInt64(index + 2))
-        } else {
-            guard let current = writer.registry.currentSchema(named: data.typeName) else {
-                throw .unregisteredType(data.typeName)
-            }
-            schema = current
-            classes.append((data.typeName, schema))
-            writer.need(schema.fingerprint)
-            writer.write(byte: 1)
-            writer.write(word: schema.fingerprint)
-        }
+        classes[data.typeName] = schema
         guard let record = schema.rootRecord, schema.chain(schema.name).contains(where: { $0.name == name }) else {
             throw mismatch(.object(name), .record(data))
         }
-        guard writer.enter() else { throw writer.failure ?? .malformed("too deep") }
+        // The writer knows the objects: default values may be objects as well.
+        guard writer.beginObject(data, fingerprint: schema.fingerprint) else {
+            if let failure = writer.failure { throw failure }
+            return
+        }
         try writeProperties(record, data, schema, &writer)
         writer.leave()
     }

@@ -6,6 +6,7 @@ private final class LaterAnimal: PersistentObject {
     let name: String
     var friend: LaterAnimal?
     var sound = ""
+    var mate: LaterAnimal?
 
     static let persistentName = "Animal"
     static func describe(in record: inout RecordBuilder) {
@@ -18,17 +19,21 @@ private final class LaterAnimal: PersistentObject {
         record.property("name", String.self)
         record.property("friend", LaterAnimal?.self, late: true)
         record.property("sound", late: true, default: "silence")
+        record.property("mate", LaterAnimal?.self, late: true, default: LaterAnimal("new"))
     }
     func persistProperties(to writer: inout BinaryWriter) {
         name.persist(to: &writer)
         friend.persist(to: &writer)
         sound.persist(to: &writer)
+        mate.persist(to: &writer)
     }
+    init(_ name: String) { self.name = name }
     init(restoring reader: inout BinaryReader) throws(PersistenceError) {
         name = try reader.read()
         reader.register(self)
         friend = try reader.read()
         sound = try reader.read()
+        mate = try reader.read()
     }
     func persistentEquals(_ other: AnyObject) -> Bool { name == (other as? LaterAnimal)?.name }
     func persistentHash(into hasher: inout Hasher) { hasher.combine(name) }
@@ -69,6 +74,9 @@ private struct Zoo<Animals: PersistentObject>: PersistentRecord {
         #expect(zoo.animals[0].friend === zoo.animals[1])
         #expect(zoo.animals[1].friend === zoo.animals[0])
         #expect(zoo.animals.map(\.sound) == ["woofwoof", "silence", "woofwoof"])
+        // Objects that come with defaults stand between those that were stored.
+        #expect(zoo.animals.map { $0.mate?.name } == ["new", "new", "new"])
+        #expect(zoo.animals[0].mate !== zoo.animals[1].mate)
         cat.friend = nil
         zoo.animals[0].friend = nil
     }
