@@ -48,8 +48,8 @@ let package = Package(
         .target(
             name: "Vitrine",
             dependencies: [
-                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineDownloads", "VitrineThumbnails",
-                "VitrineStores",
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineDownloads",
+                "VitrineThumbnails", "VitrineStores",
             ],
             swiftSettings: swift),
         .target(

@@ -2,6 +2,7 @@
 @_exported import VitrineCore
 @_exported import VitrineDownloads
 @_exported import VitrineImaging
+@_exported import VitrineModels
 @_exported import VitrineNetwork
 @_exported import VitrineStores
 @_exported import VitrineThumbnails

@@ -46,7 +46,7 @@ public struct RecordBuilder {
     ///   - superclass: The class it inherits stored properties from, if that is persistent.
     ///   - isExtensible: Whether properties declared in extensions are stored. Default false.
     ///   - steps: How data of older versions is brought up to date.
-    ///   - renamedFrom: Names the type was stored under before.
+    ///   - aliases: Names the type was stored under before.
     public mutating func header(
         version: SchemaVersion, kind: RecordSchema.Kind, superclass: (any PersistentObject.Type)? = nil,
         isExtensible: Bool = false, steps: [MigrationStep] = [], renamedFrom aliases: [String] = []
@@ -73,7 +73,7 @@ public struct RecordBuilder {
     ///   - name: What it is stored under.
     ///   - type: The property's type, mostly inferred.
     ///   - late: Whether it is read when the object exists already. For classes only.
-    ///   - renamedFrom: Names it was stored under before.
+    ///   - aliases: Names it was stored under before.
     public mutating func property<Value: PersistentValue>(
         _ name: String, _ type: Value.Type = Value.self, late: Bool = false, renamedFrom aliases: [String] = []
     ) {

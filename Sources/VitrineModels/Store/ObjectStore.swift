@@ -10,8 +10,7 @@ public import VitrineDatabase
 /// ```
 ///
 /// - A put is **whole or not at all**, with the record of its schema, and has happened when the call returns; with
-///   ``VitrineDatabase/Database/Options/Durability/full`` no power cut takes it back. Callers at the same time share
-///   the price of a commit.
+///   durability `full` no power cut takes it back. Callers at the same time share the price of a commit.
 /// - Objects are read as what they were stored as, brought up to date if they are of an older version, and stored
 ///   again in their present form.
 /// - Several stores, of this and of other processes, may use one file.
@@ -31,7 +30,7 @@ public import VitrineDatabase
 /// - ``count(in:)``
 /// - ``tree(for:in:)``
 /// ### Changes
-/// - ``changes(in:)``
+/// - ``changes(in:interval:)``
 /// - ``migrate(_:in:dryRun:)``
 public final class ObjectStore: Sendable {
     /// The file.
@@ -48,8 +47,7 @@ public final class ObjectStore: Sendable {
     ///
     /// - Parameters:
     ///   - path: The file, in a directory that exists.
-    ///   - durability: Whether a power cut may take the last changes. Default
-    ///     ``VitrineDatabase/Database/Options/Durability/full``.
+    ///   - durability: Whether a power cut may take the last changes. Default `full`.
     ///   - coder: How objects become bytes, and which types there are. Default: the shared registry.
     ///   - types: Types to make known: subclasses that no property names.
     /// - Throws: ``PersistenceError/notAStore(path:reason:)``, ``PersistenceError/database(_:)``. Nothing is changed

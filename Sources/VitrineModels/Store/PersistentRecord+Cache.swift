@@ -58,7 +58,11 @@ extension PersistentRecord {
 
     /// Stores an array in the shared store, by default as the one of its type.
     ///
-    /// - Parameter maximumCount: How many of its elements are stored, from the first. Default: all.
+    /// - Parameters:
+    ///   - array: Replaces the one before.
+    ///   - key: Default: ``defaultArrayCacheKey``.
+    ///   - group: Default: the root group.
+    ///   - maximumCount: How many of its elements are stored, from the first. Default: all.
     public nonisolated(nonsending) static func cacheArray(
         _ array: [Self], forKey key: String? = nil, in group: ObjectGroup = .root, maximumCount: Int = .max
     ) async throws(PersistenceError) {
