@@ -76,6 +76,28 @@ import Testing
         #expect(server.requests.count == 1)
     }
 
+    @Test func picturesAreBroughtToASize() async throws {
+        let picture = Array(try Data(contentsOf: Samples.directory.appending(path: "lake.jpg")))
+        let server = try LoopbackServer { request in
+            [.reply(200, ["Cache-Control: max-age=1000"], body: request.target == "/text" ? [60, 62] : picture)]
+        }
+        let home = scratch.file("home"), output = scratch.file("small.webp")
+        let url = server.url("/lake.jpg").absoluteString
+        let outcome = try await offPool {
+            try Tool.run(["fetch", url, "--size", "90x90", "-o", output.path], home: home)
+        }
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let shown = try await offPool { try Tool.run(["inspect", "--json", output.path]) }
+        #expect(shown.objects.first?["format"] as? String == "webp")
+        #expect(shown.objects.first?["width"] as? Int == 90)
+        let text = server.url("/text").absoluteString
+        let none = try await offPool {
+            try Tool.run(["fetch", text, "--size", "90", "-o", output.path], home: home)
+        }
+        #expect(none.status == 1 && none.errors.hasPrefix(text + ": "))
+        #expect(try await offPool { try Tool.run(["fetch", url, "--size", "90"]) }.status == 2)
+    }
+
     // MARK: The cache
 
     @Test func whatIsFreshIsNotLoadedAgainAndWhatHasExpiredIsConfirmed() async throws {

@@ -29,6 +29,11 @@ struct SizeArgument: ExpressibleByArgument, Hashable, Sendable {
     }
 
     init(_ side: Int) { (width, height) = (side, side) }
+
+    /// The size as a box; a side that is not given is as long as it comes out.
+    var box: PixelSize { PixelSize(width: width ?? Self.unbounded, height: height ?? Self.unbounded) }
+
+    private static let unbounded = 1 << 30
 }
 
 /// Sizes with commas between them.
@@ -113,10 +118,7 @@ struct GeometryOptions: ParsableArguments {
             guard mode == .fit else {
                 throw ValidationError("--mode \(mode.rawValue) needs both sides of the size")
             }
-            // One side given: the other is as long as it comes out.
-            return ImageResizer(
-                size: PixelSize(width: size.width ?? Self.unbounded, height: size.height ?? Self.unbounded),
-                mode: .aspectFit, allowsUpscaling: !noUpscale)
+            return ImageResizer(size: size.box, mode: .aspectFit, allowsUpscaling: !noUpscale)
         }
         let modes: [ModeArgument: ImageResizer.Mode] = [
             .fit: .aspectFit, .fill: .aspectFill, .stretch: .fill, .crop: .crop(gravity),
@@ -125,8 +127,6 @@ struct GeometryOptions: ParsableArguments {
             size: PixelSize(width: width, height: height), mode: modes[mode] ?? .aspectFit,
             allowsUpscaling: !noUpscale)
     }
-
-    private static let unbounded = 1 << 30
 }
 
 extension SizeArgument: CustomStringConvertible {

@@ -27,6 +27,9 @@ struct FetchCommand: AsyncParsableCommand {
     @Option(help: "How far to go: memory, disk, network. Up to disk, what has expired counts as well.")
     var depth = DepthArgument.network
 
+    @Option(help: "Write pictures no larger than this instead of what was sent: WxH, Wx, xH, or one number.")
+    var size: SizeArgument?
+
     @Flag(help: "Ask servers however fresh what is in the cache.")
     var refresh = false
 
@@ -45,6 +48,9 @@ struct FetchCommand: AsyncParsableCommand {
     func validate() throws {
         guard id == nil || urls.count == 1 else { throw ValidationError("--id is for a single address") }
         guard depth == .network || !refresh else { throw ValidationError("--refresh needs --depth network") }
+        guard size == nil || output != nil && !noCache else {
+            throw ValidationError("--size needs -o, and does not go with --no-cache")
+        }
         guard noCache else { return }
         guard output != nil else { throw ValidationError("--no-cache needs -o: there is nowhere else to go") }
         guard depth == .network, !refresh else {
@@ -57,7 +63,8 @@ struct FetchCommand: AsyncParsableCommand {
         let board = TransferBoard()
         let loader = request.loader()
         let cache = noCache ? nil : FetchCache(loader: loader, depth: depth.depth, refreshes: refresh)
-        let job = FetchJob(loader: loader, cache: cache, options: request, identity: id, board: board)
+        let job = FetchJob(
+            loader: loader, cache: cache, options: request, identity: id, size: size?.box, board: board)
         let drawing = Task { await board.run() }
         var failures = 0
         await Batch.run(items, width: Self.width, showsProgress: false) { number, item in

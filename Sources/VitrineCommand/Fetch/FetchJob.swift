@@ -1,6 +1,7 @@
 import Foundation
 import VitrineCache
 import VitrineCore
+import VitrineImaging
 import VitrineNetwork
 
 /// What `vitrine fetch` does for each address.
@@ -11,6 +12,8 @@ struct FetchJob: Sendable {
     let options: RequestOptions
     /// What the one thing fetched is known by; nil for its address.
     let identity: String?
+    /// The box pictures are brought to; nil to leave everything as it came.
+    let size: PixelSize?
     let board: TransferBoard
 
     func run(_ number: Int, _ item: FetchItem) async -> FetchReport {
@@ -34,7 +37,7 @@ struct FetchJob: Sendable {
             do throws(CacheError) {
                 return try await save(cache.body(request, id: identity, progress), of: item, &report)
             } catch {
-                guard error.isTooLarge, item.output != nil, request.maximumBodySize > FetchCache.limit else {
+                guard error.isTooLarge, size == nil, item.output != nil, request.maximumBodySize > FetchCache.limit else {
                     throw error
                 }
             }
@@ -50,12 +53,32 @@ struct FetchJob: Sendable {
         report.type = answer.head?.headers.first("Content-Type")
         report.bytes = answer.bytes.count
         guard let output = item.output else { return }
+        var bytes = answer.bytes
+        if let size {
+            bytes = try await picture(bytes, size, item, output)
+            report.type = nil
+            report.bytes = bytes.count
+        }
         do throws(FileError) {
-            try await AtomicFile.write(answer.bytes, to: output, on: .shared)
+            try await AtomicFile.write(bytes, to: output, on: .shared)
         } catch {
             throw .file(error)
         }
         report.output = output
+    }
+
+    /// A picture no larger than a size, in the format of its file's name.
+    private func picture(
+        _ bytes: [UInt8], _ size: PixelSize, _ item: FetchItem, _ output: String
+    ) async throws(CacheError) -> [UInt8] {
+        let format = (FormatArgument(path: output) ?? .auto).outputFormat(quality: 0.8)
+        let resizer = ImageResizer(size: size, mode: .aspectFit, allowsUpscaling: false)
+        do {
+            let image = try await ImageDecoder().image(from: .bytes(bytes, name: item.name), at: resizer)
+            return try await BlockingExecutor.shared.run { () throws(ImageError) in try image.encoded(as: format) }
+        } catch {
+            throw .invalidData(key: CacheKey(item.name), underlying: error)
+        }
     }
 
     private func download(
@@ -77,7 +100,7 @@ struct FetchJob: Sendable {
     /// The error in words that do not name the address again.
     private static func reason(_ error: any Error) -> String {
         switch error {
-        case CacheError.source(_, let underlying): reason(underlying)
+        case CacheError.source(_, let underlying), CacheError.invalidData(_, let underlying): reason(underlying)
         case CacheError.notFound: "it is not in the cache"
         case CacheError.cancelled: "cancelled"
         case CacheError.file(let error): error.description
