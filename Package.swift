@@ -17,7 +17,6 @@ let package = Package(
         .library(name: "VitrineCache", targets: ["VitrineCache"]),
         .library(name: "VitrineImaging", targets: ["VitrineImaging"]),
         .library(name: "VitrineNetwork", targets: ["VitrineNetwork"]),
-        .library(name: "VitrineDownloads", targets: ["VitrineDownloads"]),
         .library(name: "VitrineThumbnails", targets: ["VitrineThumbnails"]),
         .library(name: "VitrineStores", targets: ["VitrineStores"]),
         .library(name: "VitrineModels", targets: ["VitrineModels"]),
@@ -48,8 +47,8 @@ let package = Package(
         .target(
             name: "Vitrine",
             dependencies: [
-                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineDownloads",
-                "VitrineThumbnails", "VitrineStores",
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineThumbnails",
+                "VitrineStores",
             ],
             swiftSettings: swift),
         .target(
@@ -87,9 +86,6 @@ let package = Package(
             ],
             swiftSettings: swift
         ),
-        .target(
-            name: "VitrineDownloads", dependencies: ["VitrineCore", "VitrineDatabase", "VitrineNetwork", "CRoutes"],
-            swiftSettings: swift),
         .target(
             name: "VitrineThumbnails",
             dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "DocumentWire"], swiftSettings: swift),
@@ -147,7 +143,6 @@ let package = Package(
             linkerSettings: [.linkedLibrary("avcodec"), .linkedLibrary("swscale"), .linkedLibrary("avutil")]),
         .target(name: "CSandbox", cSettings: c),
         .target(name: "CFileSystem", cSettings: c),
-        .target(name: "CRoutes", cSettings: c),
         .target(name: "CSQLite", dependencies: ["SystemSQLite"], cSettings: c),
         .target(name: "CCurl", dependencies: ["SystemCurl"], cSettings: c),
         .systemLibrary(
@@ -208,12 +203,6 @@ let package = Package(
                 "VitrineThumbnails", "VitrinePDF", "VitrineVideo", "VitrineWorker", "DocumentWire", "TestSupport",
             ],
             resources: [.copy("Fixtures")], swiftSettings: swift),
-        .testTarget(
-            name: "VitrineDownloadsTests", dependencies: ["VitrineDownloads", "TestSupport", "DownloadChild"],
-            swiftSettings: swift),
-        .executableTarget(
-            name: "DownloadChild", dependencies: ["VitrineDownloads"], path: "Tests/DownloadChild",
-            swiftSettings: swift),
         .executableTarget(
             name: "StoreChild", dependencies: ["VitrineStores", "TestSupport"], path: "Tests/StoreChild",
             swiftSettings: swift),

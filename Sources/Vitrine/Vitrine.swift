@@ -1,6 +1,5 @@
 @_exported import VitrineCache
 @_exported import VitrineCore
-@_exported import VitrineDownloads
 @_exported import VitrineImaging
 @_exported import VitrineModels
 @_exported import VitrineNetwork

@@ -57,11 +57,6 @@ public struct ResponseBody: AsyncSequence, Sendable {
         return .success(())
     }
 
-    /// The next chunk, with the memory of an earlier one to use again.
-    package func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? {
-        try await source.next(reusing: spare)
-    }
-
     /// The rest of the body in one piece. Cheaper than going through the chunks.
     ///
     /// - Parameter limit: The most bytes to accept. Default: what the request allows.
