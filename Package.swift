@@ -17,22 +17,27 @@ let package = Package(
         .library(name: "VitrineCache", targets: ["VitrineCache"]),
         .library(name: "VitrineImaging", targets: ["VitrineImaging"]),
         .library(name: "VitrineNetwork", targets: ["VitrineNetwork"]),
+        .library(name: "VitrineDownloads", targets: ["VitrineDownloads"]),
         .library(name: "VitrineThumbnails", targets: ["VitrineThumbnails"]),
         .library(name: "VitrineStores", targets: ["VitrineStores"]),
         .library(name: "VitrineModels", targets: ["VitrineModels"]),
+        .library(name: "VitrineViews", targets: ["VitrineViews"]),
+        .library(name: "VitrineModelsEncryption", targets: ["VitrineModelsEncryption"]),
         .executable(name: "vitrine", targets: ["VitrineCommand"]),
+        .executable(name: "vitrine-agent", targets: ["VitrineAgent"]),
         .executable(name: "vitrine-worker", targets: ["VitrineWorker"]),
         .executable(name: "vitrine-pdf", targets: ["VitrinePDF"]),
         .executable(name: "vitrine-video", targets: ["VitrineVideo"]),
     ],
     // Each of the traits named after one links a codec library into VitrineImaging. Without any of them the module is
-    // pure Swift. `Macros` is not enabled by default, as it builds swift-syntax.
+    // pure Swift. `Macros` and `Encryption` are not enabled by default, as they build swift-syntax and swift-crypto.
     traits: [
         .trait(name: "LibJPEG", description: "Full-size and scaled JPEG decoding and JPEG encoding by libjpeg-turbo."),
         .trait(name: "LibPNG", description: "PNG encoding by libpng."),
         .trait(name: "LibWebP", description: "WebP decoding and encoding by libwebp."),
         .trait(name: "LibAVIF", description: "AVIF decoding and encoding by libavif."),
         .trait(name: "Macros", description: "@Persistable and its companions in VitrineModels; builds swift-syntax."),
+        .trait(name: "Encryption", description: "Ciphers for the values of VitrineModels; builds swift-crypto."),
         .default(enabledTraits: ["LibJPEG", "LibPNG", "LibWebP", "LibAVIF"]),
     ],
     dependencies: [
@@ -42,13 +47,15 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
         // Fetched and built with the trait `Macros` only.
         .package(url: "https://github.com/swiftlang/swift-syntax", "602.0.0"..<"604.0.0"),
+        // Fetched and built with the trait `Encryption` only.
+        .package(url: "https://github.com/apple/swift-crypto", "3.0.0"..<"5.0.0"),
     ],
     targets: [
         .target(
             name: "Vitrine",
             dependencies: [
-                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineThumbnails",
-                "VitrineStores",
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineDownloads",
+                "VitrineThumbnails", "VitrineStores", "VitrineViews",
             ],
             swiftSettings: swift),
         .target(
@@ -87,6 +94,9 @@ let package = Package(
             swiftSettings: swift
         ),
         .target(
+            name: "VitrineDownloads", dependencies: ["VitrineCore", "VitrineDatabase", "VitrineNetwork", "CDownloads"],
+            swiftSettings: swift),
+        .target(
             name: "VitrineThumbnails",
             dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "DocumentWire"], swiftSettings: swift),
         .target(
@@ -97,8 +107,22 @@ let package = Package(
         .target(
             name: "VitrineModels",
             dependencies: [
-                "VitrineCore", "VitrineDatabase",
+                "VitrineCore", "VitrineDatabase", "VitrineCache",
                 .target(name: "VitrineModelsMacros", condition: .when(traits: ["Macros"])),
+            ],
+            swiftSettings: swift),
+        .target(
+            name: "VitrineViews",
+            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineThumbnails"],
+            swiftSettings: swift),
+        // A module of its own, and empty without the trait, so that no other client builds swift-crypto.
+        .target(
+            name: "VitrineModelsEncryption",
+            dependencies: [
+                "VitrineModels",
+                .product(
+                    name: "Crypto", package: "swift-crypto",
+                    condition: .when(platforms: [.linux], traits: ["Encryption"])),
             ],
             swiftSettings: swift),
         .macro(
@@ -111,11 +135,13 @@ let package = Package(
         .executableTarget(
             name: "VitrineCommand",
             dependencies: [
-                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineThumbnails", "VitrineStores",
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineDownloads",
+                "VitrineThumbnails", "VitrineStores",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swift
         ),
+        .executableTarget(name: "VitrineAgent", dependencies: ["VitrineDownloads"], swiftSettings: swift),
         .executableTarget(
             name: "VitrineWorker", dependencies: ["VitrineImaging", "CVips", "CJXL", "CSandbox"], swiftSettings: swift),
         // A program of its own, as poppler is under the GPL: nothing else may depend on CPoppler.
@@ -143,6 +169,7 @@ let package = Package(
             linkerSettings: [.linkedLibrary("avcodec"), .linkedLibrary("swscale"), .linkedLibrary("avutil")]),
         .target(name: "CSandbox", cSettings: c),
         .target(name: "CFileSystem", cSettings: c),
+        .target(name: "CDownloads", cSettings: c),
         .target(name: "CSQLite", dependencies: ["SystemSQLite"], cSettings: c),
         .target(name: "CCurl", dependencies: ["SystemCurl"], cSettings: c),
         .systemLibrary(
@@ -203,6 +230,12 @@ let package = Package(
                 "VitrineThumbnails", "VitrinePDF", "VitrineVideo", "VitrineWorker", "DocumentWire", "TestSupport",
             ],
             resources: [.copy("Fixtures")], swiftSettings: swift),
+        .testTarget(
+            name: "VitrineDownloadsTests", dependencies: ["VitrineDownloads", "TestSupport", "DownloadChild", "VitrineAgent"],
+            swiftSettings: swift),
+        .executableTarget(
+            name: "DownloadChild", dependencies: ["VitrineDownloads"], path: "Tests/DownloadChild",
+            swiftSettings: swift),
         .executableTarget(
             name: "StoreChild", dependencies: ["VitrineStores", "TestSupport"], path: "Tests/StoreChild",
             swiftSettings: swift),
@@ -210,8 +243,21 @@ let package = Package(
             name: "VitrineStoresTests", dependencies: ["VitrineStores", "TestSupport", "StoreChild"],
             swiftSettings: swift),
         .testTarget(name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], swiftSettings: swift),
+        .testTarget(name: "VitrineViewsTests", dependencies: ["VitrineViews", "TestSupport"], swiftSettings: swift),
+        .target(
+            name: "ModelsSamples", dependencies: ["VitrineModels"], path: "Tests/ModelsSamples", swiftSettings: swift),
         .testTarget(
-            name: "VitrineModelsTests", dependencies: ["VitrineModels", "TestSupport"], swiftSettings: swift),
+            name: "VitrineModelsTests", dependencies: ["VitrineModels", "ModelsSamples", "TestSupport"],
+            swiftSettings: swift),
+        .executableTarget(
+            name: "ModelsChild", dependencies: ["VitrineModels", "ModelsSamples", "TestSupport"],
+            path: "Tests/ModelsChild", swiftSettings: swift),
+        .testTarget(
+            name: "VitrineModelsReliabilityTests",
+            dependencies: ["VitrineModels", "VitrineDatabase", "TestSupport", "ModelsChild"], swiftSettings: swift),
+        .testTarget(
+            name: "VitrineModelsEncryptionTests",
+            dependencies: ["VitrineModelsEncryption", "ModelsSamples", "TestSupport"], swiftSettings: swift),
         .testTarget(
             name: "VitrineModelsMacrosTests",
             dependencies: [
@@ -225,9 +271,46 @@ let package = Package(
         .testTarget(
             name: "VitrineCommandTests",
             dependencies: [
-                "VitrineImaging", "VitrineCommand", "VitrineWorker", "VitrinePDF", "VitrineVideo", "TestSupport",
+                "VitrineImaging", "VitrineCommand", "VitrineAgent", "VitrineDatabase", "VitrineModels", "VitrineWorker",
+                "VitrinePDF", "VitrineVideo", "ModelsSamples", "TestSupport",
             ],
             swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Programs that show how things are done; a test runs them and compares what they print. Their servers, and the test,
+// are for Linux.
+#if os(Linux)
+let examples = [
+    "AuditPolicies", "CustomFetcher", "CustomFormat", "CustomType", "Downloads", "ImageGrid", "JSONCache",
+    "PrecachedPages", "ProgressiveImages", "SetAndFetch", "SmallThenBig",
+]
+package.targets += examples.map { name in
+    .executableTarget(
+        name: name, dependencies: ["Vitrine", "TestSupport"], path: "Examples/\(name)", exclude: ["output.txt"],
+        swiftSettings: swift)
+}
+package.targets.append(
+    .testTarget(
+        name: "ExamplesTests", dependencies: ["TestSupport", "VitrinePDF"] + examples.map { .byName(name: $0) },
+        swiftSettings: swift))
+#endif
+
+// `VITRINE_ONLY=VitrineModelsMacrosTests` leaves that target and what it needs: scripts that test one part with other
+// settings need not build all the others for it.
+if let name = Context.environment["VITRINE_ONLY"] {
+    var needed: Set<String> = []
+    var pending = [name]
+    while let name = pending.popLast() {
+        guard needed.insert(name).inserted else { continue }
+        for dependency in package.targets.first(where: { $0.name == name })?.dependencies ?? [] {
+            switch dependency {
+            case .targetItem(let name, _), .byNameItem(let name, _): pending.append(name)
+            default: break
+            }
+        }
+    }
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products = []
+}

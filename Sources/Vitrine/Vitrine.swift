@@ -1,7 +1,9 @@
 @_exported import VitrineCache
 @_exported import VitrineCore
+@_exported import VitrineDownloads
 @_exported import VitrineImaging
 @_exported import VitrineModels
 @_exported import VitrineNetwork
 @_exported import VitrineStores
 @_exported import VitrineThumbnails
+@_exported import VitrineViews

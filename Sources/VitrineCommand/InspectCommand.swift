@@ -45,20 +45,13 @@ struct InspectReport: Sendable, Encodable {
         do {
             let input = try InputArgument.read(word)
             switch try FileKind(of: input) {
-            case .pdf?: document = try Self.document(input, password).info(pages: 1...1)
+            case .pdf?: document = try PDFInput(input, password: password).info(pages: 1...1)
             case .media?:
                 film = try VideoFrameSource(input, at: .poster).info()
             case .image?, nil: info = try ImageInfo(of: input)
             }
         } catch {
             self.error = Diagnostics.describe(error).reason
-        }
-    }
-
-    private static func document(_ input: ImageInput, _ password: String?) -> PDFInput {
-        switch input {
-        case .file(let path): PDFInput(path: path, password: password)
-        case .bytes(let bytes, let name): PDFInput(bytes: bytes, name: name, password: password)
         }
     }
 

@@ -66,25 +66,3 @@ struct ShowCommand: AsyncParsableCommand {
         }
     }
 }
-
-/// How much room the terminal has.
-enum TerminalSize {
-    /// The box a picture may fill, in pixels of the given method; assumes 80 columns and 24 rows when standard output
-    /// is no terminal.
-    static func pixels(for method: TerminalPicture.Mode) -> SizeArgument {
-        var window = winsize()
-        let isKnown = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &window) == 0 && window.ws_col > 0 && window.ws_row > 1
-        let columns = isKnown ? Int(window.ws_col) : 80
-        let rows = (isKnown ? Int(window.ws_row) : 24) - 1
-        var box = SizeArgument(1)
-        switch method {
-        case .halfBlocks, .halfBlocks256:
-            (box.width, box.height) = (columns, rows * 2)
-        case .kitty, .sixel:
-            let cellWidth = isKnown && window.ws_xpixel > 0 ? Int(window.ws_xpixel) / columns : 8
-            let cellHeight = isKnown && window.ws_ypixel > 0 ? Int(window.ws_ypixel) / (rows + 1) : 16
-            (box.width, box.height) = (columns * max(1, cellWidth), rows * max(1, cellHeight))
-        }
-        return box
-    }
-}

@@ -1,19 +1,20 @@
 import ArgumentParser
 import Foundation
 
-/// `vitrine`: thumbnails, headers, caches, and pictures in the terminal.
+/// `vitrine`: thumbnails, headers, caches, downloads, and pictures in the terminal.
 ///
 /// Exit status: 0 everything done, 1 some inputs failed, 2 the command line is wrong.
 @main
 struct VitrineTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "vitrine",
-        abstract: "Makes thumbnails of pictures, pages, films and web pages, reads headers, and keeps caches.",
+        abstract: "Makes thumbnails of pictures, pages, films and web pages, reads headers, downloads, and keeps caches.",
         discussion: "Exit status: 0 all done, 1 some inputs failed, 2 bad usage.",
         version: "0.1.0",
         subcommands: [
             ThumbnailCommand.self, ContactSheetCommand.self, InspectCommand.self, ShowCommand.self,
-            FetchCommand.self, PrecacheCommand.self, CacheCommand.self, StoreCommand.self, ThumbnailerCommand.self,
+            FetchCommand.self, DownloadCommand.self, PrecacheCommand.self, CacheCommand.self, StoreCommand.self,
+            ObjectsCommand.self, ThumbnailerCommand.self,
         ]
     )
 

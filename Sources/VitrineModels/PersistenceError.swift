@@ -1,3 +1,4 @@
+public import VitrineCore
 public import VitrineDatabase
 
 /// Why a value could not be stored, restored or brought up to date. Stored bytes are as they were.
@@ -51,12 +52,21 @@ public enum PersistenceError: Error, Sendable, Equatable {
     case invalidName(String, reason: String)
     /// The database could not be read or written.
     case database(DatabaseError)
+    /// A file beside the store's own could not be written.
+    case file(FileError)
     /// The file is a database, but no object store, or one of a later release.
     case notAStore(path: String, reason: String)
+    /// The store is encrypted in another way than the configuration says: with another key, another method, or not.
+    case wrongKey(path: String, reason: String)
+    /// The cipher could not seal a value.
+    case sealing(String)
+    /// A stored value could not be read, for this reason.
+    indirect case unreadable(key: String, group: String, PersistenceError)
 }
 
 extension PersistenceError {
-    /// The failure's name, the same in every release: for logs, scripts and measurements.
+    /// The failure's name, the same in every release: for logs, scripts and measurements. For
+    /// ``unreadable(key:group:_:)`` it is that of the reason.
     public var code: String {
         switch self {
         case .truncated: "truncated"
@@ -77,14 +87,18 @@ extension PersistenceError {
         case .migrationGivenUp: "migration-given-up"
         case .invalidName: "invalid-name"
         case .database: "database"
+        case .file: "file"
         case .notAStore: "not-a-store"
+        case .wrongKey: "wrong-key"
+        case .sealing: "sealing"
+        case .unreadable(_, _, let reason): reason.code
         }
     }
 
     /// What to do about it; nil where nothing helps but another copy of the bytes.
     public var hint: String? {
         switch self {
-        case .truncated, .malformed, .foreign, .damaged, .database, .invalidName, .notAStore: nil
+        case .truncated, .malformed, .foreign, .damaged, .database, .file, .invalidName, .notAStore, .sealing: nil
         case .unsupportedFormat, .newerThanCode: "Use the program's newer version."
         case .tooDeep: "Keep long chains of objects in an array."
         case .unknownSchema: "Open the store the bytes came from, which has the record."
@@ -95,6 +109,8 @@ extension PersistenceError {
         case .changedWithoutVersion(let type, let version, _):
             "Give \(type) a version after \(version), with a migration step if properties need one."
         case .migrationFailed, .migrationGivenUp: "Change the migration step; what is stored was not touched."
+        case .wrongKey: "Open the store with the key it was made with."
+        case .unreadable(_, _, let reason): reason.hint
         }
     }
 
@@ -141,7 +157,12 @@ extension PersistenceError: CustomStringConvertible {
         case .migrationGivenUp(let type, let from): "\(type) of version \(from) was given up by its migration."
         case .invalidName(let name, let reason): "\"\(name)\" cannot be a name: \(reason)."
         case .database(let error): error.description
+        case .file(let error): error.description
         case .notAStore(let path, let reason): "\(path) is no object store: \(reason)."
+        case .wrongKey(let path, let reason): "\(path) cannot be opened: \(reason)."
+        case .sealing(let reason): "The value could not be encrypted: \(reason)."
+        case .unreadable(let key, let group, let error):
+            "\"\(key)\"\(group.isEmpty ? "" : " in \(group)") cannot be read: \(error.reason)"
         }
     }
 }

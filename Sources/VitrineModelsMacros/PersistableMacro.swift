@@ -7,7 +7,12 @@ import SwiftSyntaxMacros
 ///
 /// What names types is generated as members, so that names mean what they mean there; the conformance, and the
 /// initializer of structs, which must not displace the memberwise one, in an extension.
+///
+/// The declarations are text: the compiler parses what it gets anyway, and parsing and formatting it here before cost
+/// more than all the rest, where swift-syntax is not optimised.
 public struct PersistableMacro: MemberMacro, ExtensionMacro {
+    public static var formatMode: FormatMode { .disabled }
+
     public static func expansion(
         of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
@@ -35,8 +40,16 @@ public struct PersistableMacro: MemberMacro, ExtensionMacro {
         // A class names all protocols the macro declares: the compiler looks them up when it meets a subclass.
         let names = model.kind == .object ? ["PersistentObject", "PersistentRecord"] : ["PersistentRecord"]
         let conformances = names.map { "\(isolation)VitrineModels.\($0)" }.joined(separator: ", ")
-        let initializer = model.kind == .structure ? "\n\(restoring(model))\n" : ""
-        return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformances) {\(raw: initializer)}")]
+        let initializer = model.kind == .structure ? [Self.declaration(indented(restoring(model)))] : []
+        return [
+            ExtensionDeclSyntax(
+                extensionKeyword: .keyword(.extension, trailingTrivia: .space),
+                extendedType: IdentifierTypeSyntax(name: .identifier("\(type.trimmedDescription): \(conformances) ")),
+                memberBlock: MemberBlockSyntax(
+                    leftBrace: .leftBraceToken(trailingTrivia: .newline),
+                    members: MemberBlockItemListSyntax(initializer.map { MemberBlockItemSyntax(decl: $0) }),
+                    rightBrace: .rightBraceToken(leadingTrivia: .newline)))
+        ]
     }
 
     /// Whether a class has a persistable superclass: the compiler then passes no protocols to conform to.
@@ -50,11 +63,11 @@ public struct PersistableMacro: MemberMacro, ExtensionMacro {
     private static func valueMembers(_ model: Model) -> [DeclSyntax] {
         let access = model.access
         var members = storage(model)
-        members.append("\(raw: access)static var persistentName: String { \(raw: model.nameExpression) }")
+        members.append(Self.declaration("\(access)static var persistentName: String { \(model.nameExpression) }"))
         members.append(
             function("\(access)static func describe(in record: inout VitrineModels.RecordBuilder)", model.describeBody))
         members.append(persisting(model, ""))
-        if model.kind == .enumeration { members.append("\(raw: restoring(model))") }
+        if model.kind == .enumeration { members.append(Self.declaration(restoring(model))) }
         if model.hasTransients, model.kind == .structure {
             members.append(
                 function("\(access)static func == (first: Self, second: Self) -> Bool", model.structEqualsBody))
@@ -67,14 +80,14 @@ public struct PersistableMacro: MemberMacro, ExtensionMacro {
         let prefix = model.access + (model.inherits ? "override " : "")
         let type = model.isFinal && !model.inherits ? "static" : "class"
         var members = storage(model)
-        members.append("\(raw: prefix)\(raw: type) var persistentName: String { \(raw: model.nameExpression) }")
+        members.append(Self.declaration("\(prefix)\(type) var persistentName: String { \(model.nameExpression) }"))
         members.append(
             function(
                 "\(prefix)\(type) func describe(in record: inout VitrineModels.RecordBuilder)", model.describeBody))
         members.append(persisting(model, model.inherits ? "override " : ""))
-        if model.hasOwnInitializer { members.append("\(raw: restoring(model))") }
+        if model.hasOwnInitializer { members.append(Self.declaration(restoring(model))) }
         if !model.inherits, !model.declaresInitializer, model.hasDefaultsOnly {
-            members.append("\(raw: model.closedAccess)init() {}")
+            members.append(Self.declaration("\(model.closedAccess)init() {}"))
         }
         if !model.inherits || model.hasLate {
             members.append(
@@ -90,7 +103,7 @@ public struct PersistableMacro: MemberMacro, ExtensionMacro {
 
     private static func storage(_ model: Model) -> [DeclSyntax] {
         guard model.isExtensible else { return [] }
-        return ["\(raw: model.closedAccess)var persistentExtensions = VitrineModels.ExtensionStorage()"]
+        return [Self.declaration("\(model.closedAccess)var persistentExtensions = VitrineModels.ExtensionStorage()")]
     }
 
     private static func persisting(_ model: Model, _ override: String) -> DeclSyntax {
@@ -106,11 +119,20 @@ public struct PersistableMacro: MemberMacro, ExtensionMacro {
     }
 
     private static func function(_ signature: String, _ body: [String]) -> DeclSyntax {
-        "\(raw: text(signature, body))"
+        declaration(text(signature, body))
+    }
+
+    /// A declaration of which only the text is of interest.
+    private static func declaration(_ text: String) -> DeclSyntax {
+        DeclSyntax(MissingDeclSyntax(placeholder: .identifier(text)))
     }
 
     private static func text(_ signature: String, _ body: [String]) -> String {
-        ([signature + " {"] + body + ["}"]).joined(separator: "\n")
+        ([signature + " {"] + body.map(indented) + ["}"]).joined(separator: "\n")
+    }
+
+    private static func indented(_ text: String) -> String {
+        text.split(separator: "\n").map { "    " + $0 }.joined(separator: "\n")
     }
 }
 

@@ -25,6 +25,14 @@ package final class LoopbackServer: Sendable {
         /// Which connection it came by, 0 for the first.
         package let connection: Int
 
+        package init(method: String, target: String, lines: [String], body: [UInt8], connection: Int) {
+            self.method = method
+            self.target = target
+            self.lines = lines
+            self.body = body
+            self.connection = connection
+        }
+
         /// The value of a field; nil without it.
         package func header(_ name: String) -> String? {
             let prefix = name.lowercased() + ":"
@@ -153,6 +161,8 @@ package final class LoopbackServer: Sendable {
                 if errno == EINTR || errno == ECONNABORTED { continue }
                 break
             }
+            // A child that another test starts would keep the connection open.
+            _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
             let connection: Int? = shared.state.withLock { state in
                 guard !state.isStopped else { return nil }
                 state.accepted += 1

@@ -108,9 +108,7 @@ struct DisturbedDirectoryTests {
                 }
                 try CacheFiles.waitUntilClosed(cache.path)
             }
-            let deadline = ContinuousClock.now + .seconds(30)
-            while !CacheFiles.openFiles(below: cache.path).isEmpty, ContinuousClock.now < deadline { usleep(1000) }
-            #expect(CacheFiles.openFiles(below: cache.path) == [])
+            try waitUntil("no file of the cache open") { CacheFiles.openFiles(below: cache.path).isEmpty }
         }
     }
 

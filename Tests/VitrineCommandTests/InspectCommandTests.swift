@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 @Suite struct InspectCommandTests {
-    @Test func everySampleIsDescribed() throws {
-        let outcome = try Tool.run(["inspect", "--json"] + Samples.names.map(Samples.path))
+    @Test func everySampleIsDescribed() async throws {
+        let outcome = try await Tool.run(["inspect", "--json"] + Samples.names.map(Samples.path))
         #expect(outcome.status == 0, "\(outcome.errors)")
         let byName = Dictionary(
             uniqueKeysWithValues: outcome.objects.compactMap { object in
@@ -34,20 +34,21 @@ import Testing
         #expect(byName["leaf.png"]?["alpha"] as? Bool == true)
     }
 
-    @Test func textNamesWhatMattersAndFailuresGiveStatusOne() throws {
-        let outcome = try Tool.run(["inspect", Samples.path("moon.gif"), "/nowhere/at/all.png"])
+    @Test func textNamesWhatMattersAndFailuresGiveStatusOne() async throws {
+        let outcome = try await Tool.run(["inspect", Samples.path("moon.gif"), "/nowhere/at/all.png"])
         #expect(outcome.status == 1)
         #expect(outcome.output.contains("gif, 128×128"))
         #expect(outcome.output.contains("16 frames in 1.28 s"))
         #expect(outcome.errors == "/nowhere/at/all.png: No such file or directory\n")
     }
 
-    @Test func pagesAndFilmsAreTold() throws {
-        let outcome = try Tool.run(["inspect", Samples.path("lake.pdf"), Samples.path("lake.mp4")])
+    @Test func pagesAndFilmsAreTold() async throws {
+        let outcome = try await Tool.run(["inspect", Samples.path("lake.pdf"), Samples.path("lake.mp4")])
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.output.contains("lake.pdf  pdf, 3 pages, 420×595 points, “A Lake at Dusk”\n"))
         #expect(outcome.output.contains("480×320, 5.00 s, 12 frames a second, h264\n"))
-        let objects = try Tool.run(["inspect", Samples.path("lake.pdf"), Samples.path("lake.mp4"), "--json"]).objects
+        let files = ["lake.pdf", "lake.mp4"].map(Samples.path)
+        let objects = try await Tool.run(["inspect"] + files + ["--json"]).objects
         #expect(objects.map { $0["pages"] as? Int } == [3, nil])
         #expect(objects.map { $0["width"] as? Int } == [420, 480])
         #expect(objects[0]["title"] as? String == "A Lake at Dusk")

@@ -4,8 +4,8 @@ import Testing
 import VitrineImaging
 
 @Suite struct ShowAndSheetCommandTests {
-    @Test func halfBlocksHaveOneLineForTwoRows() throws {
-        let outcome = try Tool.run(
+    @Test func halfBlocksHaveOneLineForTwoRows() async throws {
+        let outcome = try await Tool.run(
             ["show", Samples.path("lake.jpg"), "--size", "30x20", "--method", "blocks"])
         #expect(outcome.status == 0, "\(outcome.errors)")
         let lines = outcome.output.split(separator: "\n")
@@ -15,68 +15,69 @@ import VitrineImaging
             lines.allSatisfy { $0.replacing(/\u{1B}\[[0-9;]*m/, with: "").count == 30 && $0.contains("▀") })
     }
 
-    @Test func kittyAndSixelSpeakTheirProtocols() throws {
-        let kitty = try Tool.run(["show", Samples.path("leaf.png"), "--size", "16", "--method", "kitty"])
+    @Test func kittyAndSixelSpeakTheirProtocols() async throws {
+        let kitty = try await Tool.run(["show", Samples.path("leaf.png"), "--size", "16", "--method", "kitty"])
         #expect(kitty.output.hasPrefix("\u{1B}_G"))
-        let sixel = try Tool.run(["show", Samples.path("leaf.png"), "--size", "16", "--method", "sixel"])
+        let sixel = try await Tool.run(["show", Samples.path("leaf.png"), "--size", "16", "--method", "sixel"])
         #expect(sixel.output.hasPrefix("\u{1B}P"))
     }
 
-    @Test func pagesAndFramesAreShown() throws {
+    @Test func pagesAndFramesAreShown() async throws {
         for arguments in [["lake.pdf", "--page", "3"], ["lake.mp4", "--time", "3"]] {
-            let outcome = try Tool.run(
+            let outcome = try await Tool.run(
                 ["show", Samples.path(arguments[0]), "--size", "30x20", "--method", "blocks"] + arguments.dropFirst())
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(outcome.output.split(separator: "\n").count == 10)
         }
-        #expect(try Tool.run(["show", Samples.path("lake.pdf"), "--page", "0"]).status == 2)
+        #expect(try await Tool.run(["show", Samples.path("lake.pdf"), "--page", "0"]).status == 2)
     }
 
-    @Test func whatCannotBeShownGivesStatusOne() throws {
-        let outcome = try Tool.run(["show", "/nowhere.png"])
+    @Test func whatCannotBeShownGivesStatusOne() async throws {
+        let outcome = try await Tool.run(["show", "/nowhere.png"])
         #expect(outcome.status == 1)
         #expect(outcome.output.isEmpty)
         #expect(outcome.errors == "/nowhere.png: No such file or directory\n")
     }
 
-    @Test func aSheetHasACellForEveryPicture() throws {
+    @Test func aSheetHasACellForEveryPicture() async throws {
         let scratch = try Scratch()
         let out = scratch.file("sheet.png")
         let inputs = ["lake.jpg", "leaf.png", "moon.gif", "vitrine.svg"].map(Samples.path)
-        let outcome = try Tool.run(["contact-sheet"] + inputs + ["--size", "80", "--columns", "2", "-o", out.path])
+        let outcome = try await Tool.run(
+            ["contact-sheet"] + inputs + ["--size", "80", "--columns", "2", "-o", out.path])
         #expect(outcome.status == 0, "\(outcome.errors)")
         let size = try ImageInfo(of: .file(out.path)).size
         #expect(size.width > 160 && size.height > 160)
         let wide = scratch.file("wide.png")
-        _ = try Tool.run(["contact-sheet"] + inputs + ["--size", "80", "--columns", "4", "-o", wide.path])
+        _ = try await Tool.run(["contact-sheet"] + inputs + ["--size", "80", "--columns", "4", "-o", wide.path])
         #expect(try ImageInfo(of: .file(wide.path)).size.width > size.width)
     }
 
-    @Test func aSheetTakesPagesFilmsAndDirectories() throws {
+    @Test func aSheetTakesPagesFilmsAndDirectories() async throws {
         let scratch = try Scratch()
         let tree = try scratch.tree(["a/lake.pdf", "b/c/lake.mp4", "leaf.png"])
         let out = scratch.file("sheet.png")
         let inputs = [tree.path, Samples.path("moon.gif")]
-        let refused = try Tool.run(["contact-sheet"] + inputs + ["-o", out.path, "--size", "40"])
+        let refused = try await Tool.run(["contact-sheet"] + inputs + ["-o", out.path, "--size", "40"])
         #expect(refused.status == 1)
         #expect(refused.errors == "\(tree.path): is a directory\n")
         // 3 pages, a film, a leaf and 2 of the moon's frames, in one row.
-        let outcome = try Tool.run(
+        let outcome = try await Tool.run(
             ["contact-sheet"] + inputs
                 + ["--recursive", "--pages", "1-3", "--columns", "9", "-o", out.path, "--size", "40", "--no-cache"])
         #expect(outcome.status == 0, "\(outcome.errors)")
         let seven = try ImageInfo(of: .file(out.path)).size.width
-        _ = try Tool.run(
+        _ = try await Tool.run(
             ["contact-sheet"] + Array(repeating: Samples.path("leaf.png"), count: 8)
                 + ["--columns", "9", "-o", out.path, "--size", "40"])
         #expect(try ImageInfo(of: .file(out.path)).size.width == seven)
     }
 
-    @Test func anEmptyDirectoryGivesNoSheet() throws {
+    @Test func anEmptyDirectoryGivesNoSheet() async throws {
         let scratch = try Scratch()
         let tree = try scratch.tree([])
         let out = scratch.file("sheet.png")
-        let outcome = try Tool.run(["contact-sheet", tree.path, "--recursive", "-o", out.path])
+        let outcome = try await Tool.run(["contact-sheet", tree.path, "--recursive", "-o", out.path])
         #expect(outcome.status == 1)
         #expect(outcome.errors == "\(tree.path): there is nothing in it to make thumbnails of\n")
         #expect(!FileManager.default.fileExists(atPath: out.path))

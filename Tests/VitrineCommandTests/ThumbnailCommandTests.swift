@@ -8,11 +8,11 @@ import VitrineImaging
         try ImageInfo(of: .file(url.path)).size
     }
 
-    @Test func everySampleBecomesAThumbnail() throws {
+    @Test func everySampleBecomesAThumbnail() async throws {
         let scratch = try Scratch()
         let inputs = Samples.names.map(Samples.path)
         #expect(inputs.count >= 20)
-        let outcome = try Tool.run(["thumbnail"] + inputs + ["--size", "96", "-o", scratch.url.path, "--json"])
+        let outcome = try await Tool.run(["thumbnail"] + inputs + ["--size", "96", "-o", scratch.url.path, "--json"])
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.objects.count == inputs.count)
         for object in outcome.objects {
@@ -30,7 +30,7 @@ import VitrineImaging
     @Test func allEightOrientationsGiveTheSameUprightPicture() async throws {
         let scratch = try Scratch()
         let inputs = (1...8).map { Samples.path("orientation-\($0).jpg") }
-        let outcome = try Tool.run(
+        let outcome = try await Tool.run(
             ["thumbnail"] + inputs + ["--size", "150", "--format", "png", "-o", scratch.url.path])
         #expect(outcome.status == 0, "\(outcome.errors)")
         let upright = try await ImageDecoder().image(from: .file(scratch.file("orientation-1.png").path))
@@ -47,7 +47,7 @@ import VitrineImaging
         }
     }
 
-    @Test func sizesAndModesAreThoseOfTheResizer() throws {
+    @Test func sizesAndModesAreThoseOfTheResizer() async throws {
         let scratch = try Scratch()
         for (arguments, expected) in [
             (["--size", "300x300"], PixelSize(width: 300, height: 200)),
@@ -61,16 +61,16 @@ import VitrineImaging
             (["--size", "1200", "--no-upscale"], PixelSize(width: 600, height: 400)),
         ] {
             let out = scratch.file("out.png")
-            let outcome = try Tool.run(["thumbnail", Samples.path("lake.webp"), "-o", out.path] + arguments)
+            let outcome = try await Tool.run(["thumbnail", Samples.path("lake.webp"), "-o", out.path] + arguments)
             #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
             #expect(try size(of: out) == expected, "\(arguments)")
         }
     }
 
     @Test(arguments: ["jpeg", "png", "webp", "avif", "jxl", "gif"])
-    func everyOutputFormatIsWritten(_ name: String) throws {
+    func everyOutputFormatIsWritten(_ name: String) async throws {
         let scratch = try Scratch()
-        let outcome = try Tool.run(
+        let outcome = try await Tool.run(
             ["thumbnail", Samples.path("lake.jpg"), "--format", name, "-o", scratch.url.path + "/", "--size", "64"])
         #expect(outcome.status == 0, "\(outcome.errors)")
         let file = try #require(scratch.contents.first)
@@ -79,15 +79,15 @@ import VitrineImaging
         #expect(info.size == PixelSize(width: 64, height: 43))
     }
 
-    @Test func automaticFormatKeepsTransparencyAsPNGAndTheRestAsJPEG() throws {
+    @Test func automaticFormatKeepsTransparencyAsPNGAndTheRestAsJPEG() async throws {
         let scratch = try Scratch()
-        let outcome = try Tool.run(
+        let outcome = try await Tool.run(
             ["thumbnail", Samples.path("leaf.png"), Samples.path("lake.jpg"), "-o", scratch.url.path])
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(scratch.contents == ["lake.jpg", "leaf.png"])
     }
 
-    @Test func oneBadInputDoesNotStopTheOthersAndGivesStatusOne() throws {
+    @Test func oneBadInputDoesNotStopTheOthersAndGivesStatusOne() async throws {
         let scratch = try Scratch()
         let bad = scratch.file("bad.jpg")
         try Data("no picture at all".utf8).write(to: bad)
@@ -95,7 +95,7 @@ import VitrineImaging
         try Data().write(to: empty)
         let out = scratch.file("out")
         let inputs = [bad.path, Samples.path("lake.jpg"), empty.path, scratch.file("absent.png").path, scratch.url.path]
-        let outcome = try Tool.run(["thumbnail"] + inputs + ["-o", out.path])
+        let outcome = try await Tool.run(["thumbnail"] + inputs + ["-o", out.path])
         #expect(outcome.status == 1)
         let lines = outcome.errors.split(separator: "\n").map(String.init)
         #expect(lines.count == 4)
@@ -112,55 +112,56 @@ import VitrineImaging
         ["thumbnail", "a.jpg", "--format", "bmp"], ["thumbnail", "a.jpg", "--background", "nocolour"],
         ["thumbnail", "a.jpg", "--mode", "crop", "--size", "20x"], ["thumbnail", "a", "b", "-o", "-"], ["nonsense"],
     ])
-    func wrongUsageGivesStatusTwo(_ arguments: [String]) throws {
+    func wrongUsageGivesStatusTwo(_ arguments: [String]) async throws {
         let scratch = try Scratch()
-        let outcome = try Tool.run(arguments, in: scratch.url)
+        let outcome = try await Tool.run(arguments, in: scratch.url)
         #expect(outcome.status == 2, "\(outcome.errors)")
         #expect(!outcome.errors.isEmpty)
         #expect(scratch.contents.isEmpty)
     }
 
-    @Test func anExistingOutputSurvivesAFailure() throws {
+    @Test func anExistingOutputSurvivesAFailure() async throws {
         let scratch = try Scratch()
         let out = scratch.file("out.jpg")
         try Data("precious".utf8).write(to: out)
         let truncated = scratch.file("cut.jpg")
         try Data(contentsOf: URL(filePath: Samples.path("lake.jpg"))).prefix(60_000).write(to: truncated)
-        #expect(try Tool.run(["thumbnail", truncated.path, "-o", out.path]).status == 1)
+        #expect(try await Tool.run(["thumbnail", truncated.path, "-o", out.path]).status == 1)
         #expect(try Data(contentsOf: out) == Data("precious".utf8))
         #expect(scratch.contents == ["cut.jpg", "out.jpg"])
-        #expect(try Tool.run(["thumbnail", truncated.path, "-o", out.path, "--allow-partial"]).status == 0)
+        #expect(try await Tool.run(["thumbnail", truncated.path, "-o", out.path, "--allow-partial"]).status == 0)
         #expect(try size(of: out).width == 256)
     }
 
-    @Test func theInputIsNeverOverwritten() throws {
+    @Test func theInputIsNeverOverwritten() async throws {
         let scratch = try Scratch()
         let picture = scratch.file("picture.jpg")
         let bytes = try Data(contentsOf: URL(filePath: Samples.path("lake.jpg")))
         try bytes.write(to: picture)
-        let outcome = try Tool.run(["thumbnail", "picture.jpg", "-o", "./picture.jpg"], in: scratch.url)
+        let outcome = try await Tool.run(["thumbnail", "picture.jpg", "-o", "./picture.jpg"], in: scratch.url)
         #expect(outcome.status == 1)
         #expect(try Data(contentsOf: picture) == bytes)
-        #expect(try Tool.run(["thumbnail", "picture.jpg"], in: scratch.url).status == 0)
+        #expect(try await Tool.run(["thumbnail", "picture.jpg"], in: scratch.url).status == 0)
         #expect(scratch.contents == ["picture-thumbnail.jpg", "picture.jpg"])
     }
 
-    @Test func inputsOfOneNameGetOutputsOfTheirOwn() throws {
+    @Test func inputsOfOneNameGetOutputsOfTheirOwn() async throws {
         let scratch = try Scratch()
-        let outcome = try Tool.run(
+        let outcome = try await Tool.run(
             ["thumbnail", Samples.path("lake.jpg"), Samples.path("lake.webp"), Samples.path("lake.bmp"), "-o", "out"],
             in: scratch.url)
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(scratch.contents == ["out", "out/lake-2.jpg", "out/lake-3.jpg", "out/lake.jpg"])
     }
 
-    @Test func standardInputAndOutputWork() throws {
+    @Test func standardInputAndOutputWork() async throws {
         let bytes = try Data(contentsOf: URL(filePath: Samples.path("leaf.png")))
         let scratch = try Scratch()
-        let outcome = try Tool.run(["thumbnail", "-", "--size", "40", "-o", "out.png"], in: scratch.url, input: bytes)
+        let outcome = try await Tool.run(
+            ["thumbnail", "-", "--size", "40", "-o", "out.png"], in: scratch.url, input: bytes)
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(try size(of: scratch.file("out.png")) == PixelSize(40))
-        let piped = try Tool.run(["thumbnail", Samples.path("vitrine.svg"), "--size", "32", "-o", "-"])
+        let piped = try await Tool.run(["thumbnail", Samples.path("vitrine.svg"), "--size", "32", "-o", "-"])
         #expect(piped.status == 0)
         #expect(piped.output.contains("PNG"))
     }
@@ -168,14 +169,14 @@ import VitrineImaging
     @Test func cornersAreRoundedAndBackgroundsFilled() async throws {
         let scratch = try Scratch()
         let out = scratch.file("round.png")
-        let outcome = try Tool.run(
+        let outcome = try await Tool.run(
             ["thumbnail", Samples.path("lake.jpg"), "--size", "60", "--mode", "crop", "--round", "20", "-o", out.path])
         #expect(outcome.status == 0, "\(outcome.errors)")
         let image = try await ImageDecoder().image(from: .file(out.path))
         #expect(image[0, 0].alpha == 0)
         #expect(image[30, 30].alpha == 255)
         let filled = scratch.file("filled.png")
-        _ = try Tool.run(
+        _ = try await Tool.run(
             ["thumbnail", Samples.path("leaf.png"), "--size", "60", "--background", "#f00", "-o", filled.path])
         #expect(try await ImageDecoder().image(from: .file(filled.path))[0, 0] == Color(red: 255, green: 0, blue: 0))
     }

@@ -10,15 +10,15 @@ import VitrineImaging
 
     private func size(of url: URL) throws -> PixelSize { try ImageInfo(of: .file(url.path)).size }
 
-    @Test func pagesAreCountedFromOneAndNamedByTheirNumbers() throws {
+    @Test func pagesAreCountedFromOneAndNamedByTheirNumbers() async throws {
         let scratch = try Scratch()
-        let outcome = try Tool.run(
+        let outcome = try await Tool.run(
             ["thumbnail", pdf, "--pages", "2-9,1", "--size", "100", "-o", "out"], in: scratch.url)
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(scratch.contents == ["out", "out/lake-page-1.jpg", "out/lake-page-2.jpg", "out/lake-page-3.jpg"])
         #expect(try size(of: scratch.file("out/lake-page-1.jpg")) == PixelSize(width: 71, height: 100))
         #expect(try size(of: scratch.file("out/lake-page-3.jpg")) == PixelSize(width: 100, height: 71))
-        let one = try Tool.run(["thumbnail", pdf, "--page", "3", "-o", "page.png", "--json"], in: scratch.url)
+        let one = try await Tool.run(["thumbnail", pdf, "--page", "3", "-o", "page.png", "--json"], in: scratch.url)
         #expect(one.objects[0]["page"] as? Int == 3)
         #expect(try size(of: scratch.file("page.png")).width == 256)
     }
@@ -26,7 +26,7 @@ import VitrineImaging
     @Test func framesOfAnimationsAreCountedFromOneToo() async throws {
         let scratch = try Scratch()
         let moon = Samples.path("moon.gif")
-        let outcome = try Tool.run(
+        let outcome = try await Tool.run(
             ["thumbnail", moon, "--pages", "1,9", "--format", "png", "-o", "out/"], in: scratch.url)
         #expect(outcome.status == 0, "\(outcome.errors)")
         for (page, index) in [(1, 0), (9, 8)] {
@@ -35,13 +35,13 @@ import VitrineImaging
                 from: .file(moon), at: .fit(256), options: DecodeOptions(page: index))
             #expect(made.converted(to: .straight) == frame.converted(to: .straight), "page \(page)")
         }
-        #expect(try Tool.run(["thumbnail", moon, "--page", "17", "-o", "x.png"], in: scratch.url).status == 1)
+        #expect(try await Tool.run(["thumbnail", moon, "--page", "17", "-o", "x.png"], in: scratch.url).status == 1)
     }
 
-    @Test func severalSizesAreNamedByThem() throws {
+    @Test func severalSizesAreNamedByThem() async throws {
         let scratch = try Scratch()
         let inputs = [Samples.path("lake.jpg"), pdf]
-        let outcome = try Tool.run(
+        let outcome = try await Tool.run(
             ["thumbnail"] + inputs + ["--sizes", "64,100x50,128", "-o", "out", "--json"], in: scratch.url)
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.objects.count == 6)
@@ -51,7 +51,7 @@ import VitrineImaging
                 "out/lake-2-64.jpg", "out/lake-64.jpg",
             ])
         #expect(try size(of: scratch.file("out/lake-100x50.jpg")) == PixelSize(width: 75, height: 50))
-        let named = try Tool.run(
+        let named = try await Tool.run(
             ["thumbnail", pdf, "--sizes", "32,64", "--pages", "1-2", "-o", "a.png"], in: scratch.url)
         #expect(named.status == 0, "\(named.errors)")
         #expect(
@@ -63,7 +63,7 @@ import VitrineImaging
     @Test func filmsGiveTheirPosterOrASecond() async throws {
         let scratch = try Scratch()
         func frame(_ arguments: [String]) async throws -> Image {
-            let outcome = try Tool.run(
+            let outcome = try await Tool.run(
                 ["thumbnail", film, "--size", "60", "-o", "frame.png", "--json"] + arguments, in: scratch.url)
             #expect(outcome.status == 0, "\(outcome.errors)")
             let second = outcome.objects[0]["time"] as? Double
@@ -83,7 +83,7 @@ import VitrineImaging
         #expect(try await frame(["--time", "4.5"]) != frame(["--time", "4.5", "--exact"]))
     }
 
-    @Test func directoriesAreMirroredBelowTheOutput() throws {
+    @Test func directoriesAreMirroredBelowTheOutput() async throws {
         let scratch = try Scratch()
         _ = try scratch.tree(["one/lake.jpg", "two/lake.jpg", "two/deep/lake.pdf", ".hidden/leaf.png", "moon.gif"])
         try Data("text".utf8).write(to: scratch.file("tree/notes.txt"))
@@ -97,18 +97,19 @@ import VitrineImaging
         ]
         // Twice: results are no inputs.
         for _ in 1...2 {
-            let outcome = try Tool.run(
+            let outcome = try await Tool.run(
                 ["thumbnail", "tree", "--recursive", "--size", "40", "-o", "tree/out"], in: scratch.url)
             #expect(outcome.status == 0, "\(outcome.errors)")
             let made = scratch.contents.filter { $0.hasPrefix("tree/out/") && $0.contains(".") }
             #expect(made == expected)
         }
-        let flat = try Tool.run(["thumbnail", "tree/one/lake.jpg", "tree/two/lake.jpg", "-o", "flat"], in: scratch.url)
+        let flat = try await Tool.run(
+            ["thumbnail", "tree/one/lake.jpg", "tree/two/lake.jpg", "-o", "flat"], in: scratch.url)
         #expect(flat.status == 0)
         #expect(scratch.contents.filter { $0.hasPrefix("flat/") } == ["flat/lake-2.jpg", "flat/lake.jpg"])
     }
 
-    @Test func whatCannotBeShownIsToldForEachInput() throws {
+    @Test func whatCannotBeShownIsToldForEachInput() async throws {
         let scratch = try Scratch()
         let whole = try Data(contentsOf: URL(filePath: film))
         try whole.prefix(700).write(to: scratch.file("cut.mp4"))
@@ -116,7 +117,7 @@ import VitrineImaging
         try FileManager.default.createDirectory(at: scratch.file("flat"), withIntermediateDirectories: true)
         let pdfs = scratch.file("broken.pdf")
         try Data("%PDF-1.7\nnothing follows".utf8).write(to: pdfs)
-        let outcome = try Tool.run(
+        let outcome = try await Tool.run(
             ["thumbnail", "cut.mp4", "broken.pdf", Samples.path("lake.jpg"), "empty", "gone.pdf", "-o", "out"],
             in: scratch.url)
         #expect(outcome.status == 1)
@@ -125,19 +126,19 @@ import VitrineImaging
         #expect(lines.contains("empty: is a directory"))
         #expect(lines.contains("gone.pdf: No such file or directory"))
         #expect(scratch.contents.filter { $0.hasPrefix("out/") } == ["out/lake.jpg"])
-        let empty = try Tool.run(["thumbnail", "empty", "--recursive", "-o", "out"], in: scratch.url)
+        let empty = try await Tool.run(["thumbnail", "empty", "--recursive", "-o", "out"], in: scratch.url)
         #expect(empty.status == 1)
         #expect(empty.errors == "empty: there is nothing in it to make thumbnails of\n")
     }
 
-    @Test func pagesAndSecondsThatAreNotThereAreToldWithWhatIs() throws {
+    @Test func pagesAndSecondsThatAreNotThereAreToldWithWhatIs() async throws {
         let scratch = try Scratch()
         for (arguments, reason) in [
             ([pdf, "--page", "10000"], "there is no page 10000, only pages 1 to 3"),
             ([pdf, "--pages", "4-"], "there is no page 4, only pages 1 to 3"),
             ([film, "--time", "99"], "it ends after 5.0 s, before second 99.0"),
         ] {
-            let outcome = try Tool.run(["thumbnail"] + arguments + ["-o", "x.jpg"], in: scratch.url)
+            let outcome = try await Tool.run(["thumbnail"] + arguments + ["-o", "x.jpg"], in: scratch.url)
             #expect(outcome.status == 1)
             #expect(outcome.errors == "\(arguments[0]): \(reason)\n")
         }
@@ -145,31 +146,31 @@ import VitrineImaging
     }
 
     @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"))
-    func anEncryptedDocumentSaysSo() throws {
+    func anEncryptedDocumentSaysSo() async throws {
         let path = try #require(Corpus.file("pdf/pypdf-libreoffice-writer-password.pdf"))
         let scratch = try Scratch()
         for command in [["thumbnail", path, "-o", "x.jpg"], ["inspect", path], ["contact-sheet", path, "-o", "x.png"]] {
-            let outcome = try Tool.run(command, in: scratch.url)
+            let outcome = try await Tool.run(command, in: scratch.url)
             #expect(outcome.status == 1)
             #expect(outcome.errors == "\(path): it is encrypted and needs a password\n")
         }
-        let wrong = try Tool.run(["thumbnail", path, "--password", "wrong", "-o", "x.jpg"], in: scratch.url)
+        let wrong = try await Tool.run(["thumbnail", path, "--password", "wrong", "-o", "x.jpg"], in: scratch.url)
         #expect(wrong.status == 1)
         #expect(scratch.contents.isEmpty)
         for arguments in [
             ["thumbnail", path, "--pages", "1-", "-o", "out"], ["inspect", path],
             ["contact-sheet", path, "-o", "x.png"],
         ] {
-            let outcome = try Tool.run(arguments + ["--password", "openpassword"], in: scratch.url)
+            let outcome = try await Tool.run(arguments + ["--password", "openpassword"], in: scratch.url)
             #expect(outcome.status == 0, "\(outcome.errors)")
         }
-        #expect(try Tool.run(["precache", path, "--size", "64", "--password", "x"], in: scratch.url).status == 2)
+        #expect(try await Tool.run(["precache", path, "--size", "64", "--password", "x"], in: scratch.url).status == 2)
     }
 
-    @Test func soundAloneHasNoPicture() throws {
+    @Test func soundAloneHasNoPicture() async throws {
         let sound = Samples.directory.deletingLastPathComponent()
             .appending(path: "Tests/VitrineThumbnailsTests/Fixtures/video/sound.m4a").path
-        let outcome = try Tool.run(["thumbnail", sound, "-o", "-"])
+        let outcome = try await Tool.run(["thumbnail", sound, "-o", "-"])
         #expect(outcome.status == 1)
         #expect(outcome.errors == "\(sound): it has no moving pictures\n")
     }
@@ -180,19 +181,19 @@ import VitrineImaging
         ["--sizes", "64,,128"], ["--size", "64", "--sizes", "32"], ["--recursive"], ["--no-cache", "--desktop"],
         ["--sizes", "1,2", "-o", "-"],
     ])
-    func wrongUsageGivesStatusTwo(_ arguments: [String]) throws {
+    func wrongUsageGivesStatusTwo(_ arguments: [String]) async throws {
         let scratch = try Scratch()
-        let outcome = try Tool.run(["thumbnail", pdf] + arguments, in: scratch.url)
+        let outcome = try await Tool.run(["thumbnail", pdf] + arguments, in: scratch.url)
         #expect(outcome.status == 2, "\(outcome.errors)")
         #expect(scratch.contents.isEmpty)
     }
 
-    @Test func anEmptyFileThatSomebodyHoldsOpenIsFilled() throws {
+    @Test func anEmptyFileThatSomebodyHoldsOpenIsFilled() async throws {
         let scratch = try Scratch()
         let out = scratch.file("out")
         try Data().write(to: out)
         let held = try FileHandle(forReadingFrom: out)
-        let outcome = try Tool.run(
+        let outcome = try await Tool.run(
             ["thumbnail", "--no-cache", "--format", "png", "--size", "64", "-o", out.path, "--", pdf])
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(try held.readToEnd() == (try Data(contentsOf: out)))

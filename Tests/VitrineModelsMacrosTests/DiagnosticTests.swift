@@ -43,9 +43,7 @@ import VitrineModelsMacros
                     var name: String
                     var latitude = 0.0
 
-                    static var persistentName: String {
-                        "Place"
-                    }
+                    static var persistentName: String { "Place" }
 
                     static func describe(in record: inout VitrineModels.RecordBuilder) {
                         record.header(version: "2", kind: .structure)
@@ -173,6 +171,27 @@ import VitrineModelsMacros
                 """)
     }
 
+    @Test func unownedReferencesCannotBeStored() {
+        expect(
+            """
+            @Persistable class A {
+                unowned var owner: A
+                init(owner: A) { self.owner = owner }
+            }
+            """,
+            [
+                DiagnosticSpec(
+                    message: "'owner' cannot be stored: mark it @Transient", line: 2, column: 17,
+                    fixIts: [FixItSpec(message: "mark it @Transient")])
+            ],
+            fixed: """
+                @Persistable class A {
+                    @Transient unowned var owner: A
+                    init(owner: A) { self.owner = owner }
+                }
+                """)
+    }
+
     @Test func keysAreUniqueAndPatternsPlain() {
         expect(
             """
@@ -198,6 +217,12 @@ import VitrineModelsMacros
                     message: "only structs and root classes are made extensible; subclasses inherit it", line: 1,
                     column: 1)
             ])
+    }
+
+    @Test func extensionPropertiesGoOnOnePropertyEach() {
+        expect(
+            "extension A { @ExtensionProperty var (x, y): (Int, Int) }",
+            [DiagnosticSpec(message: "@ExtensionProperty goes on one property", line: 1, column: 15)])
     }
 
     @Test func extensionPropertiesStandInExtensionsWithTypeAndDefault() {

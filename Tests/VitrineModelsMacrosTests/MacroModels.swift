@@ -97,8 +97,21 @@ extension Vehicle { @ExtensionProperty(category: "Sync") public var etag: String
     init() {}
 }
 
+/// All its history is in one function, as the ancestor had it.
+@Persistable(version: "2") struct Hooked {
+    var sum = 0
+
+    @Migration(to: "2") static func migrate(_ old: MigrationData, from version: SchemaVersion) throws -> Bool {
+        guard version >= "1" else { return false }
+        old.set("sum", to: try 1 + (old.value("a") ?? 0))
+        return true
+    }
+}
+
 /// An earlier build's vehicle.
 enum Earlier {
+    @Persistable(name: "Hooked") struct Hooked { var a = 3 }
+    @Persistable(version: "0.1", name: "Hooked") struct Oldest { var a = 3 }
     @Persistable(version: "1.0", name: "Vehicle") final class Vehicle {
         let id: UUID
         var axles = 3

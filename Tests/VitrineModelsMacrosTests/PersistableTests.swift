@@ -86,6 +86,17 @@ import VitrineModels
         #expect(try coder.decode(Vehicle.self, from: bytes).wheels == 6)
     }
 
+    @Test func aHookIsAStepThatIsToldTheVersion() throws {
+        func read(_ old: some PersistentRecord) throws -> Int {
+            let before = TypeRegistry(), now = TypeRegistry()
+            let bytes = try PersistentCoder(registry: before).encode(old)
+            now.add(try before.schema(of: type(of: old)))
+            return try PersistentCoder(registry: now).decode(Hooked.self, from: bytes).sum
+        }
+        #expect(try read(Earlier.Hooked()) == 4)
+        #expect(throws: PersistenceError.migrationGivenUp(type: "Hooked", from: "0.1")) { try read(Earlier.Oldest()) }
+    }
+
     @Test func descriptionsNestSuperclasses() {
         let car = Car(wheels: 4)
         car.etag = "W"

@@ -25,6 +25,8 @@ extension Cache {
     ) async throws(CacheError) -> AuditReport {
         let run = AuditRun(
             cache: self, policy: policy, isDryRun: dryRun, sparesMemory: sparesMemory, progress: progress)
+        // A task made here would run a page before it learns that nobody wants it.
+        if Task.isCancelled { throw AuditRun<Value>.cancelled(after: nil) }
         let task = Task(priority: .utility) { () -> Result<AuditReport, CacheError> in
             do {
                 return try await audits.run { await run.result() }

@@ -19,20 +19,15 @@ extension Cache {
         _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, readsStored: Bool,
         _ priority: PrioritySource
     ) async throws -> SourceResult<Value> {
-        try await originals.value(for: flightKey(key, isRefresh: reason.isRefresh), following: priority) { flight in
+        try await originals.value(for: sourceFlightKey(key, isRefresh: reason.isRefresh), following: priority) { flight in
             try await self.ask(source, key, reason, readsStored: readsStored, flight.priority)
         }
-    }
-
-    private func flightKey(_ key: CacheKey, isRefresh: Bool) -> FlightKey {
-        let slot = original.slot(key)
-        return FlightKey(slot: slot, levels: .all, epoch: register.epoch(of: slot), isRefresh: isRefresh)
     }
 
     /// Who only misses something waits for a refresh that is demanded and under way. Behind one that nobody waits for,
     /// the source says itself what may be given meanwhile.
     private func joined(_ key: CacheKey, _ reason: LoadReason) -> LoadReason {
-        guard reason == .missing, originals.subscriberCount(for: flightKey(key, isRefresh: true)) > 0,
+        guard reason == .missing, originals.subscriberCount(for: sourceFlightKey(key, isRefresh: true)) > 0,
             !refreshes.withLock({ $0.contains(key) })
         else { return reason }
         return .refresh

@@ -95,32 +95,21 @@ extension Cache {
     /// How many wait for a load of a key.
     package func waiters(for key: CacheKey, format: FormatName = .original, isRefresh: Bool = false) -> Int {
         guard let slot = formats[format]?.slot(key) else { return 0 }
-        let levels = configuration.levels
-        return loads.subscriberCount(
-            for: FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: isRefresh))
+        return loads.subscriberCount(for: flightKey(slot, configuration.levels, isRefresh: isRefresh))
     }
 
     /// The priority of a key's load; nil when there is none.
     package func loadPriority(of key: CacheKey, format: FormatName = .original) -> Priority? {
-        guard let slot = formats[format]?.slot(key) else { return nil }
-        return loads.priority(
-            for: FlightKey(slot: slot, levels: configuration.levels, epoch: register.epoch(of: slot), isRefresh: false))
+        formats[format].flatMap { loads.priority(for: flightKey($0.slot(key), configuration.levels)) }
     }
 
     /// How many formats and prefetches wait for a fetch of a key.
     package func sourceWaiters(for key: CacheKey, isRefresh: Bool = false) -> Int {
-        let slot = original.slot(key)
-        return originals.subscriberCount(
-            for: FlightKey(
-                slot: slot, levels: .all, epoch: register.epoch(of: slot), isRefresh: isRefresh))
+        originals.subscriberCount(for: sourceFlightKey(key, isRefresh: isRefresh))
     }
 
     /// How urgent the fetch of a key is; nil when there is none.
-    package func sourcePriority(of key: CacheKey) -> Priority? {
-        let slot = original.slot(key)
-        return originals.priority(
-            for: FlightKey(slot: slot, levels: .all, epoch: register.epoch(of: slot), isRefresh: false))
-    }
+    package func sourcePriority(of key: CacheKey) -> Priority? { originals.priority(for: sourceFlightKey(key)) }
 
     /// How many keys are asked for again behind a value that was given.
     package var runningRefreshes: Int { refreshes.withLock { $0.count } }

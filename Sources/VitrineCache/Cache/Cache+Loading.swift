@@ -67,10 +67,9 @@ extension Cache {
     ) async throws(CacheError) -> Loaded<Value> {
         let levels = levels.intersection(configuration.levels).intersection(source.levels)
         let slot = area.slot(key)
-        let flightKey = FlightKey(
-            slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: reason.isRefresh)
+        let shared = flightKey(slot, levels, isRefresh: reason.isRefresh)
         do {
-            return try await loads.value(for: flightKey, following: priority) { flight in
+            return try await loads.value(for: shared, following: priority) { flight in
                 let ticket = self.register.begin(slot)
                 if !reason.isRefresh,
                     let stored = try await self.stored(key, in: area, levels, ticket, flight.priority)

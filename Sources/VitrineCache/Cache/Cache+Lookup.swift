@@ -34,9 +34,9 @@ extension Cache {
             return nil
         }
         let slot = area.slot(key)
-        let flightKey = FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: false)
+        let shared = flightKey(slot, levels)
         do {
-            return try await lookups.value(for: flightKey, following: priority) { _ in
+            return try await lookups.value(for: shared, following: priority) { _ in
                 let ticket = self.register.begin(slot)
                 guard let found = try await self.readDisk(key, in: area, ticket) else { return nil }
                 if levels.contains(.writeMemory) {

@@ -16,7 +16,10 @@ extension Cache {
         } else {
             let format = original.format
             do {
-                value = try await configuration.executor.run { try result.value(decoding: format) }
+                value =
+                    format.decodesAtOnce
+                    ? try result.value(decoding: format)
+                    : try await configuration.executor.run { try result.value(decoding: format) }
             } catch {
                 throw .invalidData(key: key, underlying: error)
             }

@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// What is shared by those who ask at the same time: the same entry, on the same terms.
 struct FlightKey: Hashable, Sendable {
     let slot: MemoryKey
@@ -7,6 +9,18 @@ struct FlightKey: Hashable, Sendable {
     let epoch: LoadRegister.Epoch
     /// Whether stored values count as missing.
     let isRefresh: Bool
+}
+
+extension Cache {
+    /// Those who ask for an entry now.
+    func flightKey(_ slot: MemoryKey, _ levels: CacheLevels, isRefresh: Bool = false) -> FlightKey {
+        FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: isRefresh)
+    }
+
+    /// Those who wait for what the source says of a key.
+    func sourceFlightKey(_ key: CacheKey, isRefresh: Bool = false) -> FlightKey {
+        flightKey(original.slot(key), .all, isRefresh: isRefresh)
+    }
 }
 
 /// Why a value is loaded.

@@ -136,7 +136,7 @@ extension DiskEngine {
     private func openLocked() throws(CacheError) -> (Generation, DiskWriter) {
         do {
             guard let name = try layout.currentGeneration(),
-                FileTree.exists(layout.generation(name) + "/" + DiskLayout.databaseName)
+                FilePath.exists(layout.generation(name) + "/" + DiskLayout.databaseName)
             else { return try createLocked() }
             do {
                 let generation = try Generation(name: name, path: layout.generation(name), isReadOnly: false)

@@ -115,7 +115,7 @@ extension DiskWriter {
             return path
         }
         let successor = BodyFile.successor(of: path)
-        if FileTree.exists(successor) { try settleSuccessor(of: path, key) }
+        if FilePath.exists(successor) { try settleSuccessor(of: path, key) }
         try BodyFile.write(bytes, to: successor)
         return successor
     }

@@ -21,12 +21,6 @@ enum FileTree {
         rmdir(path)
     }
 
-    /// Whether there is anything at the path.
-    static func exists(_ path: String) -> Bool {
-        var status = stat()
-        return lstat(path, &status) == 0
-    }
-
     /// When the file was last changed, in seconds since 1970; nil if there is none.
     static func changed(_ path: String) -> Int? {
         var status = stat()

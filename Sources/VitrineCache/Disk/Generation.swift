@@ -35,7 +35,7 @@ final class Generation: Sendable {
             // Without permission to make the index beside the database, SQLite can read it only if nothing else writes:
             // with no log there is nobody, and all there is is in the file.
             guard isReadOnly, error.reason == .cannotOpen || error.reason == .readOnly,
-                !FileTree.exists(databasePath + "-wal")
+                !FilePath.exists(databasePath + "-wal")
             else { throw error }
             var options = options
             options.isImmutable = true

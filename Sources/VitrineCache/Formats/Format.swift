@@ -69,6 +69,9 @@ public struct Format<Value: CacheableValue>: Sendable {
         return try Value(cacheBytes: bytes)
     }
 
+    /// Whether ``value(of:)`` need not be called on a thread that may block.
+    package var decodesAtOnce: Bool { decode == nil && Value.isCacheDecodingImmediate }
+
     /// The bytes an entry gets for a value.
     package func bytes(of value: Value) throws -> [UInt8] {
         if let encode { return try encode(value) }

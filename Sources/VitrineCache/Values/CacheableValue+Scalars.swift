@@ -114,4 +114,5 @@ extension Data: CacheableValue {
     /// A copy of the bytes.
     public func cacheBytes() -> [UInt8] { [UInt8](self) }
     public var cacheCost: Int { count }
+    public static var isCacheDecodingImmediate: Bool { true }
 }

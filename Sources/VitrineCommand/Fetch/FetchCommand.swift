@@ -36,7 +36,7 @@ struct FetchCommand: AsyncParsableCommand {
     @Flag(help: "Neither use nor fill the cache.")
     var noCache = false
 
-    @Option(name: [.customShort("o"), .long], help: "File for one address, directory for several. None without it.")
+    @Option(name: [.customShort("o"), .long], help: "File for one address, - for standard output, directory for several.")
     var output: String?
 
     @Flag(help: "One JSON object a line instead of text.")
@@ -75,7 +75,7 @@ struct FetchCommand: AsyncParsableCommand {
         } report: { report in
             board.clear()
             if report.error != nil { failures += 1 }
-            report.print(asJSON: json)
+            report.print(asJSON: json, toStandardError: output == "-")
         }
         drawing.cancel()
         await drawing.value

@@ -42,7 +42,11 @@ struct FetchJob: Sendable {
                 }
             }
         }
-        if let output = item.output { try await download(request, number, item, to: output, &report) }
+        switch item.output {
+        case .standardOutput?: try await stream(request, number, item, &report)
+        case .file(let path)?: try await download(request, number, item, to: path, &report)
+        case nil: break
+        }
     }
 
     private func save(
@@ -59,23 +63,31 @@ struct FetchJob: Sendable {
             report.type = nil
             report.bytes = bytes.count
         }
-        do throws(FileError) {
-            try await AtomicFile.write(bytes, to: output, on: .shared)
-        } catch {
-            throw .file(error)
+        switch output {
+        case .standardOutput:
+            await BlockingExecutor.shared.run { [bytes] in FileHandle.standardOutput.write(Data(bytes)) }
+            report.output = "-"
+        case .file(let path):
+            do throws(FileError) {
+                try await AtomicFile.write(bytes, to: path, on: .shared)
+            } catch {
+                throw .file(error)
+            }
+            report.output = path
         }
-        report.output = output
     }
 
     /// A picture no larger than a size, in the format of its file's name.
     private func picture(
-        _ bytes: [UInt8], _ size: PixelSize, _ item: FetchItem, _ output: String
+        _ bytes: [UInt8], _ size: PixelSize, _ item: FetchItem, _ output: FetchItem.Target
     ) async throws(CacheError) -> [UInt8] {
-        let format = (FormatArgument(path: output) ?? .auto).outputFormat(quality: 0.8)
+        var format = FormatArgument.auto
+        if case .file(let path) = output, let named = FormatArgument(path: path) { format = named }
+        let wanted = format.outputFormat(quality: 0.8)
         let resizer = ImageResizer(size: size, mode: .aspectFit, allowsUpscaling: false)
         do {
             let image = try await ImageDecoder().image(from: .bytes(bytes, name: item.name), at: resizer)
-            return try await BlockingExecutor.shared.run { () throws(ImageError) in try image.encoded(as: format) }
+            return try await BlockingExecutor.shared.run { () throws(ImageError) in try image.encoded(as: wanted) }
         } catch {
             throw .invalidData(key: CacheKey(item.name), underlying: error)
         }
@@ -95,6 +107,23 @@ struct FetchJob: Sendable {
         report.type = file.head.contentType
         report.bytes = file.length
         report.resumed = file.resumedLength
+    }
+
+    /// What is too large to be kept, or is not to be, as it comes.
+    private func stream(
+        _ request: DataRequest, _ number: Int, _ item: FetchItem, _ report: inout FetchReport
+    ) async throws {
+        let progress = TransferProgress()
+        board.add(number, name: item.name, progress)
+        let response = try await loader.load(request, progress: progress)
+        report.output = "-"
+        report.source = .network
+        report.status = response.head.status
+        report.type = response.head.contentType
+        for try await chunk in response.body {
+            await BlockingExecutor.shared.run { FileHandle.standardOutput.write(Data(chunk)) }
+            report.bytes = (report.bytes ?? 0) + chunk.count
+        }
     }
 
     /// The error in words that do not name the address again.

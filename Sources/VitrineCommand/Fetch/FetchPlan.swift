@@ -8,16 +8,23 @@ struct FetchItem: Sendable {
     /// The word of the command line.
     let name: String
     let url: URL
-    /// The file it becomes; nil for none.
-    let output: String?
+    /// Where it goes; nil for nowhere.
+    let output: Target?
+
+    enum Target: Sendable {
+        case file(String)
+        case standardOutput
+    }
 }
 
 /// Decides where each result goes before any is loaded, so that two never share a file.
 enum FetchPlan {
     /// - Parameters:
     ///   - words: Addresses.
-    ///   - output: A file for one result, a directory for several, made if absent; nil for no files.
+    ///   - output: A file for one result, `-` for standard output, a directory for several, made if absent; nil for no
+    ///     files.
     static func items(_ words: [String], output: String?) throws -> [Result<FetchItem, InputFailure>] {
+        if output == "-", words.count > 1 { throw ValidationError("-o - takes one result") }
         let isDirectory = output.map { Directory.isDirectory($0) || $0.hasSuffix("/") || words.count > 1 } ?? false
         if isDirectory, let output {
             do throws(FileError) { try Directory.create(output, mode: 0o777) } catch {
@@ -29,9 +36,12 @@ enum FetchPlan {
             guard let url = URL(string: word), url.scheme != nil else {
                 return .failure(InputFailure(name: word, reason: "it is no address: http:// is missing"))
             }
-            guard isDirectory, let output else { return .success(FetchItem(name: word, url: url, output: output)) }
+            guard isDirectory, let output else {
+                let target = output.map { $0 == "-" ? FetchItem.Target.standardOutput : .file($0) }
+                return .success(FetchItem(name: word, url: url, output: target))
+            }
             let name = unused(fileName(for: url), &used)
-            return .success(FetchItem(name: word, url: url, output: FilePath.join(output, name)))
+            return .success(FetchItem(name: word, url: url, output: .file(FilePath.join(output, name))))
         }
     }
 

@@ -39,13 +39,15 @@ struct FetchReport: Sendable, Encodable {
         try container.encode(error, forKey: .error)
     }
 
-    func print(asJSON: Bool) {
-        if asJSON { return Swift.print(JSONLine.text(self)) }
+    /// To standard output, unless that is taken.
+    func print(asJSON: Bool, toStandardError: Bool) {
+        let emit = toStandardError ? Diagnostics.write : { Swift.print($0) }
+        if asJSON { return emit(JSONLine.text(self)) }
         if let error { return Diagnostics.write("\(url): \(error)") }
         var what = [type, bytes.map { ByteCount($0).formatted() }].compactMap(\.self)
         if let source { what.append(source.text) }
         if let resumed, resumed > 0 { what.append("\(ByteCount(resumed).formatted()) of it from before") }
         let target = output.map { "  →  \($0)" } ?? ""
-        Swift.print("\(url)\(target)  \(what.joined(separator: "  "))  " + String(format: "%.1f ms", milliseconds))
+        emit("\(url)\(target)  \(what.joined(separator: "  "))  " + String(format: "%.1f ms", milliseconds))
     }
 }

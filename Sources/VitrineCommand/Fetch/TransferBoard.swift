@@ -48,7 +48,7 @@ final class TransferBoard: Sendable {
     }
 
     private func draw() {
-        let width = Self.terminalWidth, now = ContinuousClock.now
+        let width = TerminalSize.columns(of: STDERR_FILENO), now = ContinuousClock.now
         state.withLock { state in
             var text = Self.erasure(of: state.drawnCount)
             for number in state.lines.keys.sorted() {
@@ -92,12 +92,6 @@ final class TransferBoard: Sendable {
     /// Goes back up over lines and removes them.
     private static func erasure(of count: Int) -> String {
         count == 0 ? "" : "\u{1B}[\(count)A\r\u{1B}[0J"
-    }
-
-    private static var terminalWidth: Int {
-        var size = winsize()
-        let isKnown = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
-        return isKnown ? Int(size.ws_col) : 80
     }
 
     private func write(_ text: String) {

@@ -19,7 +19,8 @@ public final class AtomicFileWriter {
     public private(set) var count = 0
 
     private let options: AtomicFile.Options
-    private let temporary: String
+    /// Where the bytes are until then, for who writes them by other means.
+    package let temporary: String
     private var file: OpenFile?
     private var isOpen = true
 

@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// Takes paths apart and puts them together, as text.
 package enum FilePath {
     /// Everything before the last component: `/a` for `/a/b`, `/` for `/a`, `.` for `a`.
@@ -10,6 +18,11 @@ package enum FilePath {
         return bytes.isEmpty ? "/" : String(Substring(bytes))
     }
 
+    /// The last component: `b` for `/a/b` and `/a/b/`, nothing for `/`.
+    package static func name(of path: String) -> String {
+        path.utf8.split(separator: UInt8(ascii: "/")).last.map { String(Substring($0)) } ?? ""
+    }
+
     /// `directory` and `name` with one `/` between them.
     package static func join(_ directory: String, _ name: String) -> String {
         directory.utf8.last == UInt8(ascii: "/") ? directory + name : directory + "/" + name
@@ -17,4 +30,10 @@ package enum FilePath {
 
     /// Whether the path begins at the root.
     package static func isAbsolute(_ path: String) -> Bool { path.utf8.first == UInt8(ascii: "/") }
+
+    /// Whether there is anything at the path, also a symbolic link that leads nowhere.
+    package static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
 }

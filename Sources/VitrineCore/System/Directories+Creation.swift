@@ -69,7 +69,7 @@ extension Directories {
     }
 
     /// Throws unless the path is a directory of this user that nobody else can enter.
-    static func checkPrivate(_ path: String) throws(FileError) {
+    package static func checkPrivate(_ path: String) throws(FileError) {
         var status = stat()
         guard lstat(path, &status) == 0 else { throw FileError(operation: "lstat", path: path, code: errno) }
         guard status.st_mode & S_IFMT == S_IFDIR else { throw .untrusted(path: path, reason: "it is no directory") }

@@ -2,6 +2,7 @@ extension [UInt8]: CacheableValue {
     public init(cacheBytes: [UInt8]) { self = cacheBytes }
     public func cacheBytes() -> [UInt8] { self }
     public var cacheCost: Int { count }
+    public static var isCacheDecodingImmediate: Bool { true }
 }
 
 extension String: CacheableValue {

@@ -25,6 +25,10 @@ public protocol CacheableValue: Sendable {
     /// What the value occupies in memory, in bytes: decoded, not as stored. Never negative.
     var cacheCost: Int { get }
 
+    /// Whether ``init(cacheBytes:)`` takes next to no time, whatever the bytes: it is then called where they are, which
+    /// saves waking another thread. False, the default, for all that parses or decodes.
+    static var isCacheDecodingImmediate: Bool { get }
+
     /// Makes, from a value, a closure that gives it back while it is alive somewhere and does not itself keep it alive:
     /// a value that memory had to evict but that is still on the screen then counts as a memory hit (R20).
     ///
@@ -34,5 +38,6 @@ public protocol CacheableValue: Sendable {
 }
 
 extension CacheableValue {
+    public static var isCacheDecodingImmediate: Bool { false }
     public static var cacheReviver: (@Sendable (Self) -> (@Sendable () -> Self?)?)? { nil }
 }

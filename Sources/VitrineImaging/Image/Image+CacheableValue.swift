@@ -17,9 +17,14 @@ extension Image: CacheableValue {
     /// build; JPEG of ``cacheQuality`` otherwise. Blocks.
     ///
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``.
-    public func cacheBytes() throws -> [UInt8] {
-        let hasJPEG = EncoderRegistry.standard.formats.contains(.jpeg)
-        return try encoded(as: hasJPEG ? .automatic(quality: Image.cacheQuality) : .png)
+    public func cacheBytes() throws -> [UInt8] { try encoded(as: Image.cacheFormat(quality: Image.cacheQuality)) }
+
+    /// How a cache keeps pictures: PNG if any pixel is not opaque or there is no JPEG encoder in this build, JPEG
+    /// otherwise.
+    ///
+    /// - Parameter quality: Of JPEG, 0 to 1.
+    package static func cacheFormat(quality: Double) -> OutputFormat {
+        EncoderRegistry.standard.formats.contains(.jpeg) ? .automatic(quality: quality) : .png
     }
 
     /// The memory that the pixels occupy (R19).

@@ -76,6 +76,12 @@ public struct Image: Sendable {
         try storage.withUnsafeBytes(body)
     }
 
+    /// The memory of the pixels, for libraries that read it after a call has returned: a texture, a queue of a codec.
+    ///
+    /// It stays as it is while it is held; an image that is changed meanwhile copies its pixels first. Row `y` starts
+    /// at byte `y * bytesPerRow` of ``PixelStorage/sharedBytes``.
+    public var sharedPixels: PixelStorage { storage }
+
     /// Write access to all rows; row `y` starts at byte `y * bytesPerRow`. Copies the pixels first if they are shared.
     public mutating func withUnsafeMutableBytes<R, E: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(E) -> R

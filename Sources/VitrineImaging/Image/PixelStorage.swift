@@ -57,6 +57,9 @@ public final class PixelStorage: @unchecked Sendable {
     /// Bytes held.
     public var count: Int { bytes.count }
 
+    /// The bytes: valid, and the same, for as long as the storage is held by whoever reads them.
+    public var sharedBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(bytes) }
+
     /// Read access to the bytes for the duration of `body`.
     public func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
         try body(UnsafeRawBufferPointer(bytes))

@@ -1,20 +1,28 @@
 #if canImport(CoreGraphics)
-import CoreGraphics
+public import CoreGraphics
 
 extension Image {
-    /// The picture as Core Graphics shows it, in sRGB; nil only if memory is short. Pixels are copied.
+    /// The picture as Core Graphics shows it, in sRGB; nil only if memory is short.
+    ///
+    /// The pixels are shared, not copied: they stay as long as the result, in caches too (R20), and changing the image
+    /// leaves the result as it is.
     public func makeCGImage() -> CGImage? {
-        guard let space = CGColorSpace(name: CGColorSpace.sRGB) else { return nil }
+        let pixels = UnsafeRawBufferPointer(storage.bytes)
+        guard let space = CGColorSpace(name: CGColorSpace.sRGB), let start = pixels.baseAddress else { return nil }
         let info: CGImageAlphaInfo =
             switch alpha {
             case .opaque: .noneSkipLast
             case .straight: .last
             case .premultiplied: .premultipliedLast
             }
-        let data = withUnsafeBytes { bytes in
-            CFDataCreate(nil, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
+        let owner = Unmanaged.passRetained(storage)
+        let provider = CGDataProvider(dataInfo: owner.toOpaque(), data: start, size: pixels.count) { owner, _, _ in
+            if let owner { Unmanaged<PixelStorage>.fromOpaque(UnsafeRawPointer(owner)).release() }
         }
-        guard let data, let provider = CGDataProvider(data: data) else { return nil }
+        guard let provider else {
+            owner.release()
+            return nil
+        }
         return CGImage(
             width: width, height: height, bitsPerComponent: 8, bitsPerPixel: 32, bytesPerRow: bytesPerRow, space: space,
             bitmapInfo: CGBitmapInfo(rawValue: info.rawValue), provider: provider, decode: nil,
@@ -45,49 +53,6 @@ extension Image {
         }
         guard isDrawn else { return nil }
         self = result
-    }
-}
-#endif
-
-#if canImport(UIKit)
-import UIKit
-
-extension Image {
-    /// The pixels of a UIKit picture, turned upright; nil if it is not made of pixels.
-    public init?(_ image: UIImage) {
-        guard let pixels = image.cgImage.flatMap({ Image($0) }) else { return nil }
-        let orientation: Orientation =
-            switch image.imageOrientation {
-            case .upMirrored: .upMirrored
-            case .down: .down
-            case .downMirrored: .downMirrored
-            case .left: .left
-            case .leftMirrored: .leftMirrored
-            case .right: .right
-            case .rightMirrored: .rightMirrored
-            default: .up
-            }
-        self = pixels.oriented(orientation)
-    }
-
-    /// The picture for UIKit, `scale` pixels a point.
-    public func makeUIImage(scale: Double = 1) -> UIImage? {
-        makeCGImage().map { UIImage(cgImage: $0, scale: CGFloat(scale), orientation: .up) }
-    }
-}
-#elseif canImport(AppKit)
-import AppKit
-
-extension Image {
-    /// The pixels of an AppKit picture; nil if it cannot be drawn.
-    public init?(_ image: NSImage) {
-        guard let pixels = image.cgImage(forProposedRect: nil, context: nil, hints: nil) else { return nil }
-        self.init(pixels)
-    }
-
-    /// The picture for AppKit, one pixel a point.
-    public func makeNSImage() -> NSImage? {
-        makeCGImage().map { NSImage(cgImage: $0, size: NSSize(width: width, height: height)) }
     }
 }
 #endif

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import VitrineCore
 
 /// Where the helper executable is found.
 public enum WorkerLocation: Sendable, Hashable {
@@ -22,53 +16,14 @@ public enum WorkerLocation: Sendable, Hashable {
     package func resolve(program: String = "vitrine-worker") -> WorkerCommand? {
         switch self {
         case .executable(let path):
-            return Self.isExecutable(path) ? WorkerCommand(path: path, arguments: [path]) : nil
+            return HelperProgram.isExecutable(path) ? WorkerCommand(path: path, arguments: [path]) : nil
         case .hostProgram:
-            return Self.runningProgram().map { WorkerCommand(path: $0, arguments: [$0, WorkerProtocol.argument]) }
+            return HelperProgram.running.map { WorkerCommand(path: $0, arguments: [$0, WorkerProtocol.argument]) }
         case .automatic:
-            if let path = Self.candidates(program).first(where: Self.isExecutable) {
+            if let path = HelperProgram.path(of: program) {
                 return WorkerCommand(path: path, arguments: [path])
             }
             return VitrineWorkerMain.isOffered ? WorkerLocation.hostProgram.resolve() : nil
         }
-    }
-
-    /// The environment variable that names a helper: `vitrine-worker` has `VITRINE_WORKER`.
-    package static func variable(for program: String) -> String {
-        String(program.uppercased().map { $0 == "-" ? "_" : $0 })
-    }
-
-    private static func candidates(_ program: String) -> [String] {
-        var paths: [String] = []
-        if let named = getenv(variable(for: program)) {
-            let path = String(cString: named)
-            if !path.isEmpty { return [path] }
-        }
-        if let running = runningProgram(), let slash = running.lastIndex(of: "/") {
-            paths.append(running[...slash] + program)
-        }
-        return paths + inSearchPath(program)
-    }
-
-    /// Where a program could be according to `PATH`.
-    package static func inSearchPath(_ program: String) -> [String] {
-        guard let search = getenv("PATH") else { return [] }
-        // Relative entries would depend on where the program was started.
-        return String(cString: search).split(separator: ":").filter { $0.hasPrefix("/") }.map { "\($0)/\(program)" }
-    }
-
-    /// Whether there is a file that this process may start.
-    package static func isExecutable(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
-    }
-
-    private static func runningProgram() -> String? {
-        var buffer = [UInt8](repeating: 0, count: 4_096)
-        let count = buffer.withUnsafeMutableBytes { bytes in
-            readlink("/proc/self/exe", bytes.baseAddress!.assumingMemoryBound(to: CChar.self), bytes.count)
-        }
-        guard count > 0, count < buffer.count else { return nil }
-        return String(decoding: buffer[..<count], as: UTF8.self)
     }
 }

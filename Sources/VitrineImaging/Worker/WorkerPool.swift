@@ -186,8 +186,7 @@ public final class WorkerPool: Sendable {
         guard let command = location.resolve(program: program) else {
             throw .workerFailed(
                 input: input,
-                reason: "\(program) was not found: install it beside the program or in PATH, "
-                    + "or set \(WorkerLocation.variable(for: program)) to its path")
+                reason: "\(program) was not found: \(HelperProgram.advice(for: program))")
         }
         do {
             return try WorkerProcess(command)

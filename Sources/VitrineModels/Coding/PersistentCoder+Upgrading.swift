@@ -29,21 +29,35 @@ extension PersistentCoder {
         guard let old = registry.schema(fingerprint: fingerprint) else {
             throw .unknownSchema(fingerprint: fingerprint)
         }
-        var writer = BinaryWriter(registry: registry, depthLimit: depthLimit, capacity: body.count + 256)
-        if let plan = registry.bytePlan(from: old, to: asked) {
-            Self.begin(asked.fingerprint, &writer)
-            try plan.run(body, registry: registry, depthLimit: depthLimit, to: &writer)
-            try Self.end(&writer)
-            return StoredBytes(writer.bytes, [asked.fingerprint] + writer.fingerprints, registry)
+        guard let plan = registry.bytePlan(from: old, to: asked) else {
+            let tree = try TreeReader.read(body, under: old, registry: registry, depthLimit: depthLimit)
+            return try upgrade(tree, to: asked, capacity: body.count + 256)
         }
-        let tree = try TreeReader.read(body, under: old, registry: registry, depthLimit: depthLimit)
+        return try write(asked, capacity: body.count + 256) { writer throws(PersistenceError) in
+            try plan.run(body, registry: registry, depthLimit: depthLimit, to: &writer)
+        }
+    }
+
+    /// The present bytes of a tree of old data.
+    func upgrade(
+        _ tree: MigrationValue, to asked: Schema, capacity: Int = 512
+    ) throws(PersistenceError) -> StoredBytes {
         var run = MigrationRun(registry: registry, newerData: newerData, inline: asked)
         try run.run(tree)
         let current = try target(of: tree, asked)
-        Self.begin(current.fingerprint, &writer)
-        try TreeWriter.write(tree, as: current, to: &writer)
+        return try write(current, capacity: capacity) { writer throws(PersistenceError) in
+            try TreeWriter.write(tree, as: current, to: &writer)
+        }
+    }
+
+    private func write(
+        _ schema: Schema, capacity: Int, _ body: (inout BinaryWriter) throws(PersistenceError) -> Void
+    ) throws(PersistenceError) -> StoredBytes {
+        var writer = BinaryWriter(registry: registry, depthLimit: depthLimit, capacity: capacity)
+        Self.begin(schema.fingerprint, &writer)
+        try body(&writer)
         try Self.end(&writer)
-        return StoredBytes(writer.bytes, [current.fingerprint] + writer.fingerprints, registry)
+        return StoredBytes(writer.bytes, [schema.fingerprint] + writer.fingerprints, registry)
     }
 
     /// The schema a value is stored under: that of an object's own class if it is the one asked for or below it.
@@ -62,12 +76,17 @@ extension PersistentCoder {
     ///
     /// - Throws: ``PersistenceError``.
     public func tree(of bytes: [UInt8]) throws(PersistenceError) -> MigrationValue {
+        try treeAndSchema(of: bytes).tree
+    }
+
+    func treeAndSchema(of bytes: [UInt8]) throws(PersistenceError) -> (tree: MigrationValue, schema: Schema) {
         try bytes.lend { bytes throws(PersistenceError) in
             let (fingerprint, body) = try Self.open(bytes)
             guard let schema = registry.schema(fingerprint: fingerprint) else {
                 throw .unknownSchema(fingerprint: fingerprint)
             }
-            return try TreeReader.read(body, under: schema, registry: registry, depthLimit: depthLimit)
+            let tree = try TreeReader.read(body, under: schema, registry: registry, depthLimit: depthLimit)
+            return (tree, schema)
         }
     }
 }

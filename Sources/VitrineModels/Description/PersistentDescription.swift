@@ -13,8 +13,9 @@ extension PersistentValue {
 }
 
 extension PersistentObject {
-    /// ``PersistentValue/persistentDescription``.
-    public var description: String { persistentDescription }
+    /// ``PersistentValue/persistentDescription`` on lines of its own, as the first one is mostly behind other text
+    /// (R136).
+    public var description: String { "\n" + persistentDescription }
 }
 
 extension MigrationValue {

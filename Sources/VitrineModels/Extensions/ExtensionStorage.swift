@@ -132,8 +132,8 @@ extension ExtensionStorage: Hashable {
 
 /// The name, category, type and default of a property that is declared in an extension.
 ///
-/// Unchecked: the default is made by the extension's own code, for values of its own.
-public struct ExtensionKey<Value: PersistentValue>: @unchecked Sendable {
+/// It is made where the property is looked up, and stays in that isolation, as the default does.
+public struct ExtensionKey<Value: PersistentValue> {
     let name: ExtensionName
     let defaultValue: () -> Value
 

@@ -3,12 +3,13 @@
 package struct BytePlan: Sendable {
     /// What becomes of one struct.
     fileprivate final class Layout: Sendable {
-        /// The old properties' types.
-        let old: [ValueType]
+        let name: String
+        /// The old properties.
+        let old: [RecordSchema.Property]
         let operations: [Operation]
 
-        init(old: [ValueType], operations: [Operation]) {
-            (self.old, self.operations) = (old, operations)
+        init(name: String, old: [RecordSchema.Property], operations: [Operation]) {
+            (self.name, self.old, self.operations) = (name, old, operations)
         }
     }
 
@@ -33,6 +34,25 @@ package struct BytePlan: Sendable {
         else { return nil }
         schema = old
         self.layout = layout
+    }
+
+    /// Old properties that are left out, by their types' names.
+    var dropped: [(type: String, names: [String])] { Self.dropped(layout) }
+
+    private static func dropped(_ layout: Layout) -> [(type: String, names: [String])] {
+        var taken: Set<Int> = []
+        var dropped: [(type: String, names: [String])] = []
+        for operation in layout.operations {
+            switch operation {
+            case .copy(let index): taken.insert(index)
+            case .change(let index, let inner), .changeElements(let index, let inner):
+                taken.insert(index)
+                dropped += Self.dropped(inner)
+            case .insert: break
+            }
+        }
+        let names = layout.old.indices.filter { !taken.contains($0) }.map { layout.old[$0].name }
+        return names.isEmpty ? dropped : dropped + [(layout.name, names)]
     }
 
     // MARK: Compiling
@@ -62,7 +82,7 @@ package struct BytePlan: Sendable {
         let types = before.early.map(\.type)
         var visited: Set<String> = []
         guard !types.contains(where: { leadsToObject($0, old, &visited) }) else { return nil }
-        return Layout(old: types, operations: operations)
+        return Layout(name: name, old: before.early, operations: operations)
     }
 
     private static func isSimple(_ record: RecordSchema) -> Bool {
@@ -135,8 +155,8 @@ package struct BytePlan: Sendable {
         let start = reader.offset
         var ends: [Int] = []
         ends.reserveCapacity(layout.old.count)
-        for type in layout.old {
-            try skip(type, &reader)
+        for property in layout.old {
+            try skip(property.type, &reader)
             ends.append(reader.offset - start)
         }
         func part(_ index: Int) -> UnsafeRawBufferPointer {

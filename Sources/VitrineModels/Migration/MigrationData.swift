@@ -170,7 +170,8 @@ public final class MigrationData {
         values.reserveCapacity(count)
     }
 
-    private func index(_ name: String) -> Int? { keys.firstIndex(of: name) }
+    /// Where in ``values`` a property is; nil if there is none.
+    func index(_ name: String) -> Int? { keys.firstIndex(of: name) }
 
     /// The version a class was at when the data was stored: its own, as a superclass has versions of its own.
     func storedVersion(of record: RecordSchema) -> SchemaVersion {

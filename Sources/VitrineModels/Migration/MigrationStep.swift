@@ -15,6 +15,25 @@ public struct MigrationStep: @unchecked Sendable {
         self.version = version
         self.apply = apply
     }
+
+    /// A hook, as the ancestor had it: one function for all older versions, which is told the version the data is of.
+    ///
+    /// ```swift
+    /// @Migration(to: "2.0") static func migrate(_ old: MigrationData, from version: SchemaVersion) -> Bool {
+    ///     if version < "1.1" { old.rename("title", to: "string") }
+    ///     return true
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - version: The type's present version.
+    ///   - hook: Changes the data; false gives data of that version up, which is then reported as
+    ///     ``PersistenceError/migrationGivenUp(type:from:)`` and stays until ``ObjectStore/forget(_:version:)``.
+    public init(to version: SchemaVersion, _ hook: @escaping (MigrationData, SchemaVersion) throws -> Bool) {
+        self.init(to: version) { (data: MigrationData) in
+            guard try hook(data, data.version) else { throw MigrationGiveUp() }
+        }
+    }
 }
 
 /// Thrown by a migration step to give data of an older version up: it is reported by

@@ -109,10 +109,14 @@ struct TreeWriter {
                     throw error.below("." + part.name)
                 }
             }
-        } else if record.isEmpty {
-            writer.write(byte: 0)
         } else {
-            try writeProperties(record, data, schema, &writer)
+            var taken = [Bool](repeating: false, count: data.names.count)
+            if record.isEmpty {
+                writer.write(byte: 0)
+            } else {
+                try writeProperties(record, data, schema, &taken, &writer)
+            }
+            noteDropped(data, taken, writer.registry)
         }
         writer.leave()
     }
@@ -124,7 +128,8 @@ struct TreeWriter {
             throw .unregisteredType(data.typeName)
         }
         classes[data.typeName] = schema
-        guard let record = schema.rootRecord, schema.chain(schema.name).contains(where: { $0.name == name }) else {
+        let chain = schema.chain(schema.name)
+        guard let record = chain.first, chain.contains(where: { $0.name == name }) else {
             throw mismatch(.object(name), .record(data))
         }
         // The writer knows the objects: default values may be objects as well.
@@ -132,27 +137,39 @@ struct TreeWriter {
             if let failure = writer.failure { throw failure }
             return
         }
-        try writeProperties(record, data, schema, &writer)
+        var taken = [Bool](repeating: false, count: data.names.count)
+        try writeProperties(record, data, schema, &taken, &writer)
+        noteDropped(data, taken, writer.registry)
         writer.leave()
     }
 
+    /// - Parameter taken: Gets which of the data's values something was made of.
     private mutating func writeProperties(
-        _ record: RecordSchema, _ data: MigrationData, _ schema: Schema, _ writer: inout BinaryWriter
+        _ record: RecordSchema, _ data: MigrationData, _ schema: Schema, _ taken: inout [Bool],
+        _ writer: inout BinaryWriter
     ) throws(PersistenceError) {
-        for property in record.early { try write(property, data, schema, &writer) }
+        for property in record.early { try write(property, data, schema, &taken, &writer) }
         if let name = record.superclass, let superclass = schema.records[name] {
-            try writeProperties(superclass, data, schema, &writer)
+            try writeProperties(superclass, data, schema, &taken, &writer)
         }
-        for property in record.late { try write(property, data, schema, &writer) }
-        if record.isExtensible { try writeExtensions(data, &writer) }
+        for property in record.late { try write(property, data, schema, &taken, &writer) }
+        if record.isExtensible { try writeExtensions(data, &taken, &writer) }
+    }
+
+    /// Tells which of the data's names nothing was made of (R138).
+    private func noteDropped(_ data: MigrationData, _ taken: [Bool], _ registry: TypeRegistry) {
+        guard data.schema != nil, taken.contains(false) else { return }
+        registry.noteDropped(taken.indices.filter { !taken[$0] }.map { data.names[$0] }, of: data.typeName)
     }
 
     private mutating func write(
-        _ property: RecordSchema.Property, _ data: MigrationData, _ schema: Schema, _ writer: inout BinaryWriter
+        _ property: RecordSchema.Property, _ data: MigrationData, _ schema: Schema, _ taken: inout [Bool],
+        _ writer: inout BinaryWriter
     ) throws(PersistenceError) {
-        var stored = data[property.name]
-        for alias in property.aliases where stored == nil { stored = data[alias] }
-        switch stored {
+        var index = data.index(property.name)
+        for alias in property.aliases where index == nil { index = data.index(alias) }
+        if let index { taken[index] = true }
+        switch index.map({ data.values[$0] }) {
         case .null? where !property.type.isOptional, nil:
             if let writeDefault = property.writeDefault {
                 writeDefault(&writer)
@@ -170,10 +187,14 @@ struct TreeWriter {
         }
     }
 
-    private func writeExtensions(_ data: MigrationData, _ writer: inout BinaryWriter) throws(PersistenceError) {
+    private func writeExtensions(
+        _ data: MigrationData, _ taken: inout [Bool], _ writer: inout BinaryWriter
+    ) throws(PersistenceError) {
         var entries: [ExtensionEntry] = []
         for (key, schema) in data.extensionSchemas {
-            guard let value = data[key] else { continue }
+            guard let index = data.index(key) else { continue }
+            taken[index] = true
+            let value = data.values[index]
             var body = BinaryWriter(registry: writer.registry, depthLimit: max(0, writer.levels), capacity: 64)
             do throws(PersistenceError) {
                 try Self.write(value, as: schema, to: &body)

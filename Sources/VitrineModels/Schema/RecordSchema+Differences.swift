@@ -1,7 +1,7 @@
 extension RecordSchema {
     /// What a later form of the type changed that needs a new version: everything but added properties that have a
     /// default or are optional, renamed ones that say so, and types that hold all values of the old ones.
-    func differences(from new: RecordSchema) -> [String] {
+    package func differences(from new: RecordSchema) -> [String] {
         var differences: [String] = []
         if kind != new.kind { differences.append("\(name) is another kind of type") }
         if superclass != new.superclass { differences.append("another superclass") }

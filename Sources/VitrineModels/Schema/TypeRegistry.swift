@@ -27,11 +27,23 @@ public final class TypeRegistry: Sendable {
         var aliases: [String: String] = [:]
         var catalog: [UInt64: Schema] = [:]
         var plans: [PlanKey: BytePlan?] = [:]
+        /// Changes that need no complaint.
+        var good: Set<Change> = []
+        /// Names that stored data had and the type has not.
+        var dropped: [String: Set<String>] = [:]
     }
 
     private struct PlanKey: Hashable {
         let old: UInt64
         let new: UInt64
+    }
+
+    /// What became of a type from one schema to another.
+    struct Change: Hashable {
+        let type: String
+        let old: UInt64
+        let new: UInt64
+        let refusesNewer: Bool
     }
 
     private let state = Locked(State())
@@ -114,7 +126,28 @@ public final class TypeRegistry: Sendable {
         let key = PlanKey(old: old.fingerprint, new: new.fingerprint)
         if let plan = state.withLock({ $0.plans[key] }) { return plan }
         let plan = BytePlan(from: old, to: new)
+        for (type, names) in plan?.dropped ?? [] { noteDropped(names, of: type) }
         state.withLock { $0.plans[key] = plan }
         return plan
+    }
+
+    /// Whether a change was checked before, and was one that may be.
+    func isKnownGood(_ change: Change) -> Bool { state.withLock { $0.good.contains(change) } }
+
+    func noteGood(_ change: Change) { state.withLock { _ = $0.good.insert(change) } }
+
+    // MARK: What is not known
+
+    /// Names of stored properties that a type does not have and that were dropped when its data was brought up to date.
+    package func droppedProperties(of type: String) -> Set<String> { state.withLock { $0.dropped[type] ?? [] } }
+
+    /// Logs, once for each type and name, that stored properties are dropped (R138).
+    func noteDropped(_ names: [String], of type: String) {
+        let new = state.withLock { state in names.filter { state.dropped[type, default: []].insert($0).inserted } }
+        guard !new.isEmpty else { return }
+        // Most often a migration step has used them up.
+        Log.logger("models").debug(
+            "Stored properties that the type does not have are dropped",
+            metadata: ["type": "\(type)", "names": "\(new.joined(separator: ", "))"])
     }
 }

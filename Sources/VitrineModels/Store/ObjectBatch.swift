@@ -10,8 +10,9 @@ public struct ObjectBatch: Sendable {
 
     private(set) var operations: [Operation] = []
     private let coder: PersistentCoder
+    private let seal: ValueSeal
 
-    init(coder: PersistentCoder) { self.coder = coder }
+    init(coder: PersistentCoder, seal: ValueSeal) { (self.coder, self.seal) = (coder, seal) }
 
     /// Stores a value in place of one with the same key.
     ///
@@ -22,7 +23,8 @@ public struct ObjectBatch: Sendable {
         try group.check()
         guard !key.isEmpty else { throw .invalidName(key, reason: "it is empty") }
         let (bytes, fingerprints) = try coder.encodeWithSchemas(value)
-        operations.append(.put(StoredBytes(bytes, fingerprints, coder.registry), key: key, group: group))
+        let stored = try seal.seal(StoredBytes(bytes, fingerprints, coder.registry), key, group)
+        operations.append(.put(stored, key: key, group: group))
     }
 
     /// Removes the value with a key, if there is one.
@@ -52,6 +54,8 @@ public struct ObjectBatch: Sendable {
 struct StoredBytes: Sendable {
     let bytes: [UInt8]
     let schemas: [Schema]
+
+    init(bytes: [UInt8], schemas: [Schema]) { (self.bytes, self.schemas) = (bytes, schemas) }
 
     init(_ bytes: [UInt8], _ fingerprints: [UInt64], _ registry: TypeRegistry) {
         self.bytes = bytes

@@ -1,5 +1,4 @@
 internal import VitrineCore
-import VitrineDatabase
 
 /// Those who want to hear of changes.
 final class ObjectObservers: Sendable {
@@ -61,13 +60,5 @@ extension ObjectStore {
                 observers.remove(identifier)
             }
         }
-    }
-
-    /// SQLite's number of changes by other connections than the writer's; nil while that writes.
-    private func changesOfOthers() -> Int64? {
-        let number = try? writer.betweenTransactions { database throws(DatabaseError) in
-            try database.changesOfOthers()
-        }
-        return number ?? nil
     }
 }

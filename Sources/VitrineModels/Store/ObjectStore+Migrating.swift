@@ -17,24 +17,23 @@ extension ObjectStore {
     public func migrate<Value: PersistentRecord & SendableMetatype>(
         _ type: Value.Type, in group: ObjectGroup = .root, dryRun: Bool = false
     ) -> AsyncThrowingStream<ObjectMigrationEvent, any Error> {
-        let run = Locked<ObjectMigration<Value>?>(nil)
-        let pending = Locked<[ObjectMigrationEvent]>([])
+        let run = Locked<MigrationProgress<Value>>((nil, []))
         return AsyncThrowingStream {
-            if let event = pending.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { return event }
+            if let event = run.withLock({ $0.pending.isEmpty ? nil : $0.pending.removeFirst() }) { return event }
             do {
                 try group.check()
-                let known = run.withLock { $0 }
-                let coder = self.coder
+                let known = run.withLock { $0.migration }
+                let coder = self.coder, seal = self.seal
                 let (next, events) = try await self.writer.write { database in
-                    var state = try known ?? ObjectMigration(type, group, dryRun: dryRun, coder: coder, database)
-                    let events = try state.step(database)
-                    return (state, events)
+                    var migration =
+                        try known ?? ObjectMigration(type, group, dryRun: dryRun, coder: coder, seal: seal, database)
+                    let events = try migration.step(database)
+                    return (migration, events)
                 }
-                run.withLock { $0 = next }
-                return pending.withLock { pending in
-                    pending = events
-                    return pending.isEmpty ? nil : pending.removeFirst()
-                }
+                // Memory may hold any of them in its old form.
+                if !dryRun { self.forgetAll() }
+                run.withLock { $0 = (next, Array(events.dropFirst())) }
+                return events.first
             } catch {
                 throw PersistenceError(error)
             }
@@ -42,11 +41,17 @@ extension ObjectStore {
     }
 }
 
+/// A migration, once it has begun, and events that nobody has asked for yet.
+private typealias MigrationProgress<Value: PersistentRecord & SendableMetatype> = (
+    migration: ObjectMigration<Value>?, pending: [ObjectMigrationEvent]
+)
+
 /// How far the migration of a group has come.
 private struct ObjectMigration<Value: PersistentRecord & SendableMetatype>: Sendable {
     private let group: ObjectGroup
     private let isDryRun: Bool
     private let coder: PersistentCoder
+    private let seal: ValueSeal
     /// The schemas of older versions that are left, the present one last.
     private var outdated: [Int64]
     private let total: Int
@@ -56,9 +61,10 @@ private struct ObjectMigration<Value: PersistentRecord & SendableMetatype>: Send
     private static var batchSize: Int { 1000 }
 
     init(
-        _ type: Value.Type, _ group: ObjectGroup, dryRun: Bool, coder: PersistentCoder, _ database: Database
+        _ type: Value.Type, _ group: ObjectGroup, dryRun: Bool, coder: PersistentCoder, seal: ValueSeal,
+        _ database: Database
     ) throws {
-        (self.group, isDryRun, self.coder) = (group, dryRun, coder)
+        (self.group, isDryRun, self.coder, self.seal) = (group, dryRun, coder, seal)
         try ObjectTables.loadSchemas(database, into: coder.registry)
         let name = try coder.registry.schema(of: type).name
         let select = try database.cachedStatement(
@@ -92,25 +98,20 @@ private struct ObjectMigration<Value: PersistentRecord & SendableMetatype>: Send
         select.bind(schema, at: 1)
         select.bind(group.path, at: 2)
         select.bind(last, at: 3)
-        var rows: [(key: String, bytes: [UInt8])] = []
+        var rows: [(row: Int64, key: String, bytes: [UInt8])] = []
         while try select.step() {
             last = select.integer(at: 0)
-            rows.append((select.text(at: 1), select.bytes(at: 2)))
+            rows.append((last, select.text(at: 1), select.bytes(at: 2)))
         }
         var events: [ObjectMigrationEvent] = []
-        for row in rows {
-            do throws(PersistenceError) {
-                let upgraded = try coder.upgraded(row.bytes, of: Value.self)
+        for (row, key, bytes) in rows {
+            do {
+                let upgraded = try coder.upgraded(seal.open(bytes, key, group), of: Value.self)
                 guard !isDryRun else { continue }
-                do {
-                    try ObjectTables.replace(
-                        row.bytes, with: upgraded, row.key, group, database, registry: coder.registry)
-                } catch {
-                    throw PersistenceError(error)
-                }
-            } catch {
-                if case .database(let error) = error { throw error }
-                events.append(.failed(key: row.key, error))
+                let sealed = try seal.seal(upgraded, key, group)
+                try ObjectTables.replace(row: row, with: sealed, database, registry: coder.registry)
+            } catch let error as PersistenceError {
+                events.append(.failed(key: key, error))
             }
         }
         done += rows.count

@@ -1,5 +1,5 @@
 internal import VitrineCore
-public import VitrineDatabase
+import VitrineDatabase
 
 /// Objects by key and group in one file, which outlive the changes of their types.
 ///
@@ -24,49 +24,60 @@ public import VitrineDatabase
 /// - ``remove(_:in:)``
 /// - ``removeGroup(_:)``
 /// - ``transaction(_:)``
+/// - ``value(for:in:default:)``
 /// ### Looking around
 /// - ``keys(in:prefix:descending:limit:)``
 /// - ``groups(below:)``
 /// - ``count(in:)``
+/// - ``size(in:)``
+/// - ``entries(in:after:limit:)``
+/// - ``storedVersions()``
 /// - ``tree(for:in:)``
 /// ### Changes
 /// - ``changes(in:interval:)``
 /// - ``migrate(_:in:dryRun:)``
+/// - ``forget(_:version:)``
+/// ### Care
+/// - ``verify()``
+/// - ``backUp(to:)``
 public final class ObjectStore: Sendable {
     /// The file.
     public let path: String
     /// Which types and schemas there are.
     public var registry: TypeRegistry { coder.registry }
 
-    let coder: PersistentCoder
+    let configuration: Configuration
+    var coder: PersistentCoder { configuration.coder }
+    let seal: ValueSeal
     let writer: DatabaseWriter
     let observers = ObjectObservers()
     private let reader: Locked<Database>
+    let memory: ObjectMemory?
 
     /// Opens a store, and makes it if there is none.
     ///
     /// - Parameters:
     ///   - path: The file, in a directory that exists.
-    ///   - durability: Whether a power cut may take the last changes. Default `full`.
-    ///   - coder: How objects become bytes, and which types there are. Default: the shared registry.
+    ///   - configuration: How it is opened.
     ///   - types: Types to make known: subclasses that no property names.
-    /// - Throws: ``PersistenceError/notAStore(path:reason:)``, ``PersistenceError/database(_:)``. Nothing is changed
-    ///   in a file that is no store.
+    /// - Throws: ``PersistenceError/notAStore(path:reason:)``, ``PersistenceError/wrongKey(path:reason:)``,
+    ///   ``PersistenceError/database(_:)``. Nothing is changed in a file that is no store or has another key.
     public init(
-        at path: String, durability: Database.Options.Durability = .full, coder: PersistentCoder = PersistentCoder(),
-        types: any PersistentRecord.Type...
+        at path: String, configuration: Configuration = Configuration(), types: any PersistentRecord.Type...
     ) throws(PersistenceError) {
         self.path = path
-        self.coder = coder
-        for type in types { _ = try coder.registry.schema(of: type) }
-        var options = Database.Options()
-        options.durability = durability
+        self.configuration = configuration
+        seal = ValueSeal(cipher: configuration.cipher)
+        let capacity = configuration.memoryCapacity
+        memory = capacity > .zero ? ObjectMemory(capacity: capacity) : nil
+        let registry = configuration.coder.registry
+        for type in types { _ = try registry.schema(of: type) }
         do {
-            let database = try Database(path: path, options: options)
-            try ObjectTables.create(database)
-            try ObjectTables.loadSchemas(database, into: coder.registry)
+            let database = try configuration.connect(path)
+            try ObjectTables.open(database, configuration, seal)
+            try ObjectTables.loadSchemas(database, into: registry)
             writer = DatabaseWriter(database)
-            reader = Locked(try Database(path: path, options: options))
+            reader = Locked(try configuration.connect(path))
         } catch {
             throw PersistenceError(error)
         }
@@ -84,7 +95,7 @@ public final class ObjectStore: Sendable {
     public nonisolated(nonsending) func put<Value: PersistentValue>(
         _ value: Value, for key: String, in group: ObjectGroup = .root
     ) async throws(PersistenceError) {
-        var batch = ObjectBatch(coder: coder)
+        var batch = ObjectBatch(coder: coder, seal: seal)
         try batch.put(value, for: key, in: group)
         try await commit(batch)
     }
@@ -93,14 +104,14 @@ public final class ObjectStore: Sendable {
     public nonisolated(nonsending) func remove(
         _ key: String, in group: ObjectGroup = .root
     ) async throws(PersistenceError) {
-        var batch = ObjectBatch(coder: coder)
+        var batch = ObjectBatch(coder: coder, seal: seal)
         try batch.remove(key, in: group)
         try await commit(batch)
     }
 
     /// Removes a group with all groups below it; everything for the root group.
     public nonisolated(nonsending) func removeGroup(_ group: ObjectGroup) async throws(PersistenceError) {
-        var batch = ObjectBatch(coder: coder)
+        var batch = ObjectBatch(coder: coder, seal: seal)
         try batch.removeGroup(group)
         try await commit(batch)
     }
@@ -111,7 +122,7 @@ public final class ObjectStore: Sendable {
     public nonisolated(nonsending) func transaction(
         _ body: (inout ObjectBatch) throws(PersistenceError) -> Void
     ) async throws(PersistenceError) {
-        var batch = ObjectBatch(coder: coder)
+        var batch = ObjectBatch(coder: coder, seal: seal)
         try body(&batch)
         try await commit(batch)
     }
@@ -133,100 +144,35 @@ public final class ObjectStore: Sendable {
         } catch {
             throw PersistenceError(error)
         }
-        observers.tell(batch.changes)
+        tell(batch.changes)
     }
 
-    // MARK: Reading
-
-    /// The value with a key; nil if there is none. Blocks while the file is read.
-    ///
-    /// - Throws: ``PersistenceError``; the stored bytes are as they were.
-    public func object<Value: PersistentValue>(
-        _ type: Value.Type = Value.self, for key: String, in group: ObjectGroup = .root
-    ) throws(PersistenceError) -> Value? {
-        guard let bytes = try bytes(for: key, in: group) else { return nil }
-        let (value, upgraded) = try readingSchemas { () throws(PersistenceError) in
-            try coder.decodeUpgrading(type, from: bytes)
-        }
-        if let upgraded { store(upgraded, inPlaceOf: bytes, key, group) }
-        return value
+    /// Tells everyone of changes that were committed.
+    func tell(_ changes: [ObjectChange]) {
+        memory?.forget(changes)
+        observers.tell(changes)
     }
 
-    /// The value with a key as untyped data, for which no code of its type is needed; nil if there is none.
-    public func tree(for key: String, in group: ObjectGroup = .root) throws(PersistenceError) -> MigrationValue? {
-        guard let bytes = try bytes(for: key, in: group) else { return nil }
-        return try readingSchemas { () throws(PersistenceError) in try coder.tree(of: bytes) }
-    }
-
-    /// The keys in a group, sorted by their UTF-8.
-    ///
-    /// - Parameters:
-    ///   - group: Default: the root group. Groups below it are not looked into.
-    ///   - prefix: Only keys that begin so. Default: all.
-    ///   - descending: From the last to the first. Default false.
-    ///   - limit: How many at most. Default: all.
-    public func keys(
-        in group: ObjectGroup = .root, prefix: String = "", descending: Bool = false, limit: Int = .max
-    ) throws(PersistenceError) -> [String] {
-        try group.check()
-        return try read { database throws(DatabaseError) in
-            try ObjectTables.keys(group, prefix: prefix, descending: descending, limit: max(0, limit), database)
-        }
-    }
-
-    /// The groups below a group that hold objects, sorted.
-    public func groups(below group: ObjectGroup = .root) throws(PersistenceError) -> [ObjectGroup] {
-        try group.check()
-        return try read { database throws(DatabaseError) in try ObjectTables.groups(below: group, database) }
-    }
-
-    /// How many objects are in a group itself.
-    public func count(in group: ObjectGroup = .root) throws(PersistenceError) -> Int {
-        try group.check()
-        return try read { database throws(DatabaseError) in try ObjectTables.count(group, database) }
-    }
+    /// Forgets all that memory holds, whose present form is another now.
+    func forgetAll() { memory?.forget([.removedGroup(.root)]) }
 
     // MARK: Parts
 
-    private func bytes(for key: String, in group: ObjectGroup) throws(PersistenceError) -> [UInt8]? {
-        try group.check()
-        return try read { database throws(DatabaseError) in try ObjectTables.bytes(key, group, database) }
+    /// SQLite's number of changes by other connections than the writer's; nil while that writes.
+    func changesOfOthers() -> Int64? {
+        let number = try? writer.betweenTransactions { database throws(DatabaseError) in
+            try database.changesOfOthers()
+        }
+        return number ?? nil
     }
 
-    private func read<Result: Sendable>(
+    func read<Result: Sendable>(
         _ body: (Database) throws(DatabaseError) -> Result
     ) throws(PersistenceError) -> Result {
         do throws(DatabaseError) {
             return try reader.withLock { database throws(DatabaseError) in try body(database) }
         } catch {
             throw .database(error)
-        }
-    }
-
-    /// Another process may have recorded a schema since the store was opened.
-    private func readingSchemas<Result>(
-        _ body: () throws(PersistenceError) -> Result
-    ) throws(PersistenceError) -> Result {
-        do throws(PersistenceError) {
-            return try body()
-        } catch .unknownSchema {
-            try read { database throws(DatabaseError) in try ObjectTables.loadSchemas(database, into: registry) }
-            return try body()
-        }
-    }
-
-    /// Stores what was brought up to date, unless it was changed meanwhile. If that fails, it is brought up to date
-    /// again when it is read next.
-    private func store(_ upgraded: StoredBytes, inPlaceOf old: [UInt8], _ key: String, _ group: ObjectGroup) {
-        let registry = registry
-        writer.submit { database in
-            try ObjectTables.replace(old, with: upgraded, key, group, database, registry: registry)
-        } completion: { result in
-            if case .failure(let error) = result {
-                Log.logger("models").warning(
-                    "An object was not stored in its present form",
-                    metadata: ["key": "\(key)", "group": "\(group)", "error": "\(error)"])
-            }
         }
     }
 }
@@ -237,6 +183,7 @@ extension PersistenceError {
         switch error {
         case let error as PersistenceError: self = error
         case let error as DatabaseError: self = .database(error)
+        case let error as FileError: self = .file(error)
         default: self = .malformed("\(error)")
         }
     }

@@ -39,14 +39,19 @@ extension PersistentRecord {
     public nonisolated(nonsending) func cache(
         forKey key: String? = nil, in group: ObjectGroup = .root
     ) async throws(PersistenceError) {
-        try await ObjectStore.shared.put(self, for: key ?? Self.defaultCacheKey, in: group)
+        let key = key ?? Self.defaultCacheKey
+        try await ObjectStore.shared.put(self, for: key, in: group)
+        CachePlaces.shared.remember(self, key, group)
     }
 
     /// The value in the shared store, by default the one of the type; nil if there is none.
     public static func objectInCache(
         forKey key: String? = nil, in group: ObjectGroup = .root
     ) throws(PersistenceError) -> Self? {
-        try ObjectStore.shared.object(Self.self, for: key ?? defaultCacheKey, in: group)
+        let key = key ?? defaultCacheKey
+        let value = try ObjectStore.shared.object(Self.self, for: key, in: group)
+        if let value { CachePlaces.shared.remember(value, key, group) }
+        return value
     }
 
     /// Removes a value from the shared store, by default the one of the type.

@@ -11,14 +11,8 @@ extension CachedLoad {
     }
 
     /// What may be kept of a whole body.
-    func kept(
-        _ bytes: [UInt8], _ requestTime: Duration, _ responseTime: Duration, _ head: ResponseHead,
-        _ wanted: CacheRequest
-    ) -> Answer {
-        let exchange = CacheExchange(
-            request: wanted, status: head.status, headers: head.headers, requestTime: requestTime,
-            responseTime: responseTime)
-        guard case .storing(var stored) = cache.update(after: exchange).answer else {
+    func kept(_ bytes: [UInt8], _ update: CacheUpdate) -> Answer {
+        guard case .storing(var stored) = update.answer else {
             return .body(bytes, timeToLive: nil, tag: [], .none)
         }
         stored.bodyLength = bytes.count
@@ -63,7 +57,11 @@ extension CachedLoad {
                 throw .file(error)
             }
             await partials.close(file, isDone: true)
-            return kept(bytes, whole.requestTime, whole.responseTime, whole.head, wanted)
+            // The head of the whole, which is not the one of its last part.
+            let exchange = CacheExchange(
+                request: wanted, status: whole.head.status, headers: whole.head.headers,
+                requestTime: whole.requestTime, responseTime: whole.responseTime)
+            return kept(bytes, cache.update(after: exchange))
         } catch {
             await partials.close(file, isDone: error.isFinal)
             throw error
@@ -72,10 +70,8 @@ extension CachedLoad {
 
     /// The content type, before anything is kept (R75).
     func check(_ head: ResponseHead) throws(NetworkError) {
-        guard !options.contentTypes.isEmpty else { return }
-        var policy = SourcePolicy.userInitiated
-        policy.contentTypes = options.contentTypes
-        guard !policy.accepts(contentType: head.contentType) else { return }
+        let types = options.contentTypes
+        guard !types.isEmpty, !SourcePolicy.accepts(contentType: head.contentType, among: types) else { return }
         throw .contentType(url: displayURL, type: head.contentType)
     }
 }

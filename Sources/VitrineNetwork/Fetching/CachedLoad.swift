@@ -139,7 +139,7 @@ struct CachedLoad: Sendable {
             throw error
         }
         if let answer = try await resumable(dated, sent, wanted) { return answer }
-        return kept(try await collected(dated.response), dated.requestTime, dated.responseTime, head, wanted)
+        return kept(try await collected(dated.response), update)
     }
 
     var displayURL: String { SourceURL.withoutCredentials(request.url.absoluteString) }

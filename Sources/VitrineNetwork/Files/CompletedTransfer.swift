@@ -10,6 +10,21 @@ package struct CompletedTransfer: Sendable {
     package let resumedLength: Int
     /// How many times what was there had to be given up.
     package let restarts: Int
+
+    /// - Parameters:
+    ///   - last: The last response that brought a part of it, or said that nothing is missing.
+    ///   - headers: The fields of the whole.
+    ///   - length: How many bytes are there.
+    init(_ last: DatedResponse, headers: HTTPHeaders, length: Int, resumedLength: Int, restarts: Int) {
+        var head = last.response.head
+        head.status = [206, 416].contains(head.status) ? 200 : head.status
+        head.headers = headers
+        head.headers.remove("Content-Range")
+        if head.decodedFrom == nil { head.headers.set("Content-Length", String(length)) }
+        self.head = head
+        (requestTime, responseTime) = (last.requestTime, last.responseTime)
+        (self.resumedLength, self.restarts) = (resumedLength, restarts)
+    }
 }
 
 /// A response with the times its freshness is counted from.
@@ -24,5 +39,12 @@ package struct DatedResponse: Sendable {
         self.response = response
         self.requestTime = requestTime
         self.responseTime = responseTime
+    }
+
+    /// What is kept of it beside its body.
+    var stored: StoredResponse {
+        StoredResponse(
+            status: response.head.status, headers: HTTPCache().storableFields(response.head.headers),
+            requestTime: requestTime, responseTime: responseTime, selecting: [])
     }
 }

@@ -7,6 +7,10 @@ public struct DownloadOptions: Sendable {
     public var resumes = true
     /// Whether the call returns only when file and name are on the medium. Default: false.
     public var isDurable = false
+    /// How many connections bring the file at once, each pieces of its own. More than one is of use where each is
+    /// slow; it is only done where the server gives parts under a strong validator, for files of two megabytes and
+    /// more. Default: 1.
+    public var connections = 1
     /// What is being loaded, where the address does not say so for good, as with signed ones: what is there of a
     /// download is gone on with by a request of the same identity. Default: the request's URL.
     public var identity: String?

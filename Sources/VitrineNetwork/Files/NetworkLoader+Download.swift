@@ -46,7 +46,8 @@ extension NetworkLoader {
             throw error
         }
         do throws(NetworkError) {
-            let whole = try await load(request, into: file, progress: progress, executor: executor)
+            let whole = try await load(
+                request, into: file, connections: options.connections, progress: progress, executor: executor)
             let length = file.length
             try await Self.run(executor) { () throws(FileError) in
                 try file.place(at: target, replaces: options.replacesFile, isDurable: options.isDurable)
@@ -71,14 +72,21 @@ extension NetworkLoader {
     /// - Parameters:
     ///   - request: What to load, without a range.
     ///   - file: Where to. What is there of the same body is gone on with.
+    ///   - connections: How many to use at once, see ``DownloadOptions/connections``.
     ///   - first: A response to the request that is there already, without a coding if the load is to be gone on with:
     ///     then nothing is asked before it breaks off.
     ///   - progress: Told how far the file has come, but not of the end.
     ///   - executor: Whose threads write.
     package func load(
-        _ request: DataRequest, into file: PartialFile, beginningWith first: DatedResponse? = nil,
-        progress: TransferProgress? = nil, executor: BlockingExecutor = .shared
+        _ request: DataRequest, into file: PartialFile, connections: Int = 1,
+        beginningWith first: DatedResponse? = nil, progress: TransferProgress? = nil,
+        executor: BlockingExecutor = .shared
     ) async throws(NetworkError) -> CompletedTransfer {
+        if first == nil, connections > 1 || file.pieces != nil {
+            return try await PiecewiseTransfer(
+                self, request, file, connections: max(1, connections), progress, executor
+            ).run()
+        }
         var transfer = PartialTransfer(self, request, file, progress, executor)
         return try await transfer.run(beginningWith: first)
     }

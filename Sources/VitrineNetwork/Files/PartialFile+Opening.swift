@@ -8,12 +8,12 @@ import Darwin
 import VitrineCore
 
 extension PartialFile {
-    private static let suffix = ".vitrine-part", headSuffix = ".vitrine-head"
+    private static let suffix = ".vitrine-part", headSuffix = ".vitrine-head", nextSuffix = ".vitrine-next"
 
     /// Where the part file for a destination is: beside it.
     package static func path(for destination: String) -> String {
         let directory = FilePath.parent(of: destination)
-        let name = destination.utf8.split(separator: UInt8(ascii: "/")).last.map { String(Substring($0)) } ?? ""
+        let name = FilePath.name(of: destination)
         let isShort = name.utf8.count + suffix.utf8.count <= FileName.maximumLength
         return FilePath.join(directory, (isShort ? name : FileName.sha256(name)) + suffix)
     }
@@ -23,20 +23,44 @@ extension PartialFile {
         path.hasSuffix(suffix) ? path.dropLast(suffix.count) + headSuffix : path + headSuffix
     }
 
+    /// Where it is written before it replaces what was known.
+    static func nextHeadPath(_ path: String) -> String {
+        path.hasSuffix(suffix) ? path.dropLast(suffix.count) + nextSuffix : path + nextSuffix
+    }
+
     /// Opens or makes a part file, with what is there and still counts.
     ///
     /// - Parameters:
     ///   - path: Where; its directory must exist. ``path(for:)`` names one.
     ///   - identity: What the body is of. A file with the body of something else is emptied.
     ///   - interval: How much time's work a crash of the machine may cost at most.
+    ///   - overlap: How many of the last bytes to compare with what comes, where the source has no strong validator; 0
+    ///     to go on only under one.
     /// - Returns: nil if somebody has it open, in this process or another.
     /// - Throws: ``FileError/untrusted(path:reason:)`` if it is not the user's own or no regular file, and others.
     package static func open(
-        _ path: String, identity: String, synchronizingEvery interval: Duration = .seconds(10)
+        _ path: String, identity: String, synchronizingEvery interval: Duration = .seconds(10),
+        comparing overlap: Int = 0
     ) throws(FileError) -> PartialFile? {
+        guard let file = try lock(path, flags: O_RDWR | O_CREAT) else { return nil }
+        return try read(file, identity: identity, interval: interval, overlap: overlap)
+    }
+
+    /// Opens a file that somebody else has brought and of which nothing is missing.
+    ///
+    /// - Returns: nil if somebody has it open, in this process or another.
+    /// - Throws: ``FileError/notFound(path:)`` if there is none, and as ``open(_:identity:synchronizingEvery:comparing:)``.
+    package static func openWhole(_ path: String, identity: String) throws(FileError) -> PartialFile? {
+        guard let file = try lock(path, flags: O_RDWR) else { return nil }
+        let length = Int(try file.status().st_size)
+        return PartialFile(
+            file, identity: identity, length: length, head: nil, interval: .zero, overlap: 0, isWhole: true)
+    }
+
+    private static func lock(_ path: String, flags: Int32) throws(FileError) -> FileDescriptor? {
         // Between opening and locking, the one who had it may have renamed or removed it.
         for _ in 0..<100 {
-            let file = try FileDescriptor(opening: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
+            let file = try FileDescriptor(opening: path, flags: flags | O_NOFOLLOW | O_NONBLOCK)
             guard flock(file.number, LOCK_EX | LOCK_NB) == 0 else {
                 if errno == EWOULDBLOCK { return nil }
                 throw FileError(operation: "flock", path: path, code: errno)
@@ -44,17 +68,28 @@ extension PartialFile {
             let status = try file.status()
             guard isAt(path, status) else { continue }
             guard isOwn(status) else { throw .untrusted(path: path, reason: "it is not this user's own file") }
-            return try read(file, identity: identity, interval: interval)
+            return file
         }
         return nil
     }
 
     private static func read(
-        _ file: consuming FileDescriptor, identity: String, interval: Duration
+        _ file: consuming FileDescriptor, identity: String, interval: Duration, overlap: Int
     ) throws(FileError) -> PartialFile {
         let size = Int(try file.status().st_size)
         var head = head(for: file.path)
         if let known = head, known.identity != identity { head = nil }
+        if let known = head, !known.durablePieces.isEmpty {
+            if let pieces = try pieces(of: file, known) {
+                let result = PartialFile(
+                    file, identity: identity, length: 0, pieces: pieces, head: known, interval: interval,
+                    overlap: overlap)
+                try result.note(pieces)
+                try result.takeIntoSession()
+                return result
+            }
+            head = nil
+        }
         let length = head?.trustedLength(ofFileWith: size) ?? 0
         if length < size, ftruncate(file.number, off_t(length)) != 0 {
             throw FileError(operation: "ftruncate", path: file.path, code: errno)
@@ -63,8 +98,13 @@ extension PartialFile {
             throw FileError(operation: "lseek", path: file.path, code: errno)
         }
         // What is there does not fit its head: nothing can be said about it.
-        if let known = head, length > 0, PartialDownload(length: length, of: known.response) == nil { head = nil }
-        let result = PartialFile(file, identity: identity, length: length, head: head, interval: interval)
+        if let known = head, length > 0,
+            PartialDownload(length: length, of: known.response, comparing: overlap) == nil
+        {
+            head = nil
+        }
+        let result = PartialFile(
+            file, identity: identity, length: length, head: head, interval: interval, overlap: overlap)
         if head == nil { try result.empty() } else { try result.takeIntoSession() }
         return result
     }
@@ -106,6 +146,7 @@ extension PartialFile {
                 flock(file.number, LOCK_EX | LOCK_NB) == 0, isAt(path, status)
             else { continue }
             unlink(headPath(path))
+            unlink(nextHeadPath(path))
             if unlink(path) == 0 { removed += 1 }
         }
         return removed

@@ -14,10 +14,13 @@ import VitrineCore
 /// processes, has the file open: it holds a lock. After a crash of the machine what was surely on the medium counts
 /// only, so the file is synchronized from time to time.
 ///
-/// All calls block. Not for use from several threads at once.
+/// All calls block. Not for use from several threads at once, but for bodies in pieces.
 package final class PartialFile: Sendable {
     struct State {
+        /// Of a body that comes from beginning to end.
         var length: Int
+        /// Of one that comes in pieces; nil for others.
+        var pieces: PieceTable?
         /// nil if the rest of what is there cannot be asked for.
         var head: PartialHead?
         var nextCheckpoint: ContinuousClock.Instant
@@ -29,25 +32,33 @@ package final class PartialFile: Sendable {
     package let identity: String
     let file: FileDescriptor
     let interval: Duration
+    /// How many bytes to compare where there is no strong validator.
+    private let overlap: Int
+    /// Whether nothing is missing, so that it is of use without a head.
+    private let isWhole: Bool
     let state: Locked<State>
 
     init(
-        _ file: consuming FileDescriptor, identity: String, length: Int, head: PartialHead?, interval: Duration
+        _ file: consuming FileDescriptor, identity: String, length: Int, pieces: PieceTable? = nil,
+        head: PartialHead?, interval: Duration, overlap: Int, isWhole: Bool = false
     ) {
         path = file.path
         self.identity = identity
         self.file = file
         self.interval = interval
-        state = Locked(State(length: length, head: head, nextCheckpoint: .now + interval))
+        self.overlap = overlap
+        self.isWhole = isWhole
+        state = Locked(State(length: length, pieces: pieces, head: head, nextCheckpoint: .now + interval))
     }
 
     /// How many bytes are there.
-    package var length: Int { state.withLock { $0.length } }
+    package var length: Int { state.withLock { $0.pieces?.length ?? $0.length } }
 
-    /// How to ask for the rest of what is there; nil if it has to be loaded from the beginning.
+    /// How to ask for the rest of what is there; nil if it has to be loaded from the beginning, or comes in pieces.
     package var continuation: PartialDownload? {
         state.withLock { state in
-            state.head.flatMap { PartialDownload(length: state.length, of: $0.response) }
+            guard state.pieces == nil else { return nil }
+            return state.head.flatMap { PartialDownload(length: state.length, of: $0.response, comparing: overlap) }
         }
     }
 
@@ -64,7 +75,7 @@ package final class PartialFile: Sendable {
     ///   - isWhole: Whether the bytes are those the server counts: false for a body that is decoded.
     package func begin(_ response: StoredResponse, from source: String, isWhole: Bool) throws(FileError) {
         try empty()
-        guard isWhole, Self.canContinue(response) else { return }
+        guard isWhole, canContinue(response) else { return }
         let head = PartialHead(identity: identity, source: source, response: response)
         try write(head, isDurable: false)
         state.withLock { state in
@@ -83,19 +94,37 @@ package final class PartialFile: Sendable {
         if isDue { try synchronize() }
     }
 
+    /// Whether these bytes are there at an offset.
+    func matches(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) -> Bool {
+        guard let wanted = bytes.baseAddress else { return true }
+        return try withUnsafeTemporaryAllocation(byteCount: bytes.count, alignment: 1) { buffer throws(FileError) in
+            guard let base = buffer.baseAddress else { return false }
+            var count = 0
+            while count < bytes.count {
+                let next = pread(file.number, base + count, bytes.count - count, off_t(offset + count))
+                if next < 0, errno == EINTR { continue }
+                guard next >= 0 else { throw FileError(operation: "pread", path: path, code: errno) }
+                guard next > 0 else { return false }
+                count += next
+            }
+            return memcmp(base, wanted, count) == 0
+        }
+    }
+
     /// Forgets what is there.
     package func empty() throws(FileError) {
-        let (length, head) = state.withLock { state in
+        let (isEmpty, head) = state.withLock { state in
             defer {
                 state.head = nil
+                state.pieces = nil
                 state.length = 0
             }
-            return (state.length, state.head)
+            return (state.length == 0 && state.pieces == nil, state.head)
         }
         // First, and for good, so that nothing of another body is ever taken for what this described.
         removeHead()
-        if let head, head.durableLength > 0 { try synchronizeDirectory() }
-        guard length > 0 else { return }
+        if let head, head.isDurable { try synchronizeDirectory() }
+        guard !isEmpty else { return }
         guard ftruncate(file.number, 0) == 0, lseek(file.number, 0, SEEK_SET) == 0 else {
             throw FileError(operation: "ftruncate", path: path, code: errno)
         }
@@ -103,9 +132,11 @@ package final class PartialFile: Sendable {
 
     /// Brings what is there to the medium, and notes that.
     package func synchronize() throws(FileError) {
+        let (length, pieces) = state.withLock { ($0.length, $0.pieces) }
         try file.synchronize()
         let head = state.withLock { state -> PartialHead? in
-            state.head?.durableLength = state.length
+            state.head?.durableLength = length
+            state.head?.durablePieces = pieces?.lengths ?? []
             state.nextCheckpoint = .now + interval
             return state.head
         }
@@ -121,13 +152,19 @@ package final class PartialFile: Sendable {
     }
 
     /// Whether the rest of a body could be asked for.
-    private static func canContinue(_ response: StoredResponse) -> Bool {
-        guard PartialDownload(length: 1, of: response) != nil else { return false }
+    private func canContinue(_ response: StoredResponse) -> Bool {
+        guard let rest = PartialDownload(length: overlap + 1, of: response, comparing: overlap) else { return false }
         // A date does not tell the variants of a resource from each other.
-        return response.entityTag != nil || !response.headers.contains("Vary")
+        return rest.overlap > 0 || response.entityTag != nil || !response.headers.contains("Vary")
     }
 
     // MARK: The end
+
+    /// The numbers of the file itself, which it keeps under every name.
+    package func numbers() throws(FileError) -> (device: UInt64, inode: UInt64) {
+        let status = try file.status()
+        return (UInt64(truncatingIfNeeded: status.st_dev), UInt64(truncatingIfNeeded: status.st_ino))
+    }
 
     /// The bytes that are there.
     package func contents() throws(FileError) -> [UInt8] { try FileContents.read(path) }
@@ -155,9 +192,9 @@ package final class PartialFile: Sendable {
         if isDurable { try synchronizeDirectory() }
     }
 
-    /// Gives the file up: it stays if the rest can be asked for later.
+    /// Gives the file up: it stays if the rest can be asked for later, or nothing is missing.
     package func release() {
-        if continuation == nil {
+        if !isWhole, continuation == nil, pieces == nil {
             discard()
         } else {
             unlock()
@@ -174,17 +211,34 @@ package final class PartialFile: Sendable {
     /// Not left to the descriptor's end, which comes whenever the last reference goes.
     private func unlock() { flock(file.number, LOCK_UN) }
 
-    private func removeHead() { unlink(Self.headPath(path)) }
+    private func removeHead() {
+        unlink(Self.headPath(path))
+        unlink(Self.nextHeadPath(path))
+    }
 
     private func synchronizeDirectory() throws(FileError) {
         try FileDescriptor(opening: FilePath.parent(of: path), flags: O_RDONLY | O_DIRECTORY).synchronize()
     }
 
-    private func write(_ head: PartialHead, isDurable: Bool) throws(FileError) {
-        // For its owner only, as fields of a response may be secrets.
-        let writer = try AtomicFileWriter(
-            path: Self.headPath(path), options: isDurable ? .durable : [], permissions: 0o600, followsLinks: false)
-        try writer.write(head.bytes())
-        try writer.commit()
+    /// Puts what is known of the body beside it, in one step.
+    ///
+    /// Not by `AtomicFile`, whose temporary files have names by chance: one that a killed process leaves would stay. As
+    /// this file is locked nobody else writes under the one name.
+    func write(_ head: PartialHead, isDurable: Bool) throws(FileError) {
+        let next = Self.nextHeadPath(path)
+        unlink(next)
+        do throws(FileError) {
+            // For its owner only, as fields of a response may be secrets.
+            let file = try FileDescriptor(
+                opening: next, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+            let bytes = head.bytes()
+            try bytes.withUnsafeBytes { bytes in Result { () throws(FileError) in try file.write(bytes) } }.get()
+            if isDurable { try file.synchronize() }
+            try FileRename.move(next, to: Self.headPath(path), replaces: true)
+        } catch {
+            unlink(next)
+            throw error
+        }
+        if isDurable { try synchronizeDirectory() }
     }
 }

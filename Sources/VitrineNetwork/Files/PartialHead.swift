@@ -12,22 +12,32 @@ package struct PartialHead: Sendable, Hashable {
     package var session: String
     /// How many bytes are on the medium, so that they outlive the session.
     package var durableLength = 0
+    /// The same of each piece, if the body comes in pieces; else empty.
+    package var durablePieces: [Int] = []
+
+    /// Whether nothing can have been lost since it was written.
+    var isOfThisSession: Bool { !session.isEmpty && session == BootSession.identifier }
+
+    /// Whether it promises bytes that outlive the session.
+    var isDurable: Bool { durableLength > 0 || durablePieces.contains { $0 > 0 } }
 
     /// How many bytes of a file are the body's for sure: all that were written in this session, and of those written
     /// in an earlier one what had been synchronized.
     package func trustedLength(ofFileWith size: Int) -> Int {
-        !session.isEmpty && session == BootSession.identifier ? size : min(size, durableLength)
+        isOfThisSession ? size : min(size, durableLength)
     }
 
-    private static let magic: [UInt8] = [0x56, 0x50, 0x48, 1]
+    private static let magic: [UInt8] = [0x56, 0x50, 0x48, 2]
 
     /// The head as bytes that ``init(bytes:)`` reads.
     ///
-    /// Format 1: `VPH` and the version; the ``StableHash`` of what follows, 8 bytes, low ones first; the durable
-    /// length; identity, source and session as texts; ``StoredResponse/bytes()``.
+    /// Format 2: `VPH` and the version; the ``StableHash`` of what follows, 8 bytes, low ones first; the durable
+    /// length; how many pieces there are, and the durable length of each; identity, source and session as texts;
+    /// ``StoredResponse/bytes()``.
     package func bytes() -> [UInt8] {
         var writer = StoredResponseWriter()
         writer.number(UInt64(clamping: durableLength))
+        for number in [durablePieces.count] + durablePieces { writer.number(UInt64(clamping: number)) }
         for text in [identity, source, session] { writer.text(text) }
         let content = writer.bytes + response.bytes()
         let hash = StableHash.hash(content)
@@ -50,6 +60,10 @@ package struct PartialHead: Sendable, Hashable {
         do throws(StoredResponseError) {
             var reader = StoredResponseReader(bytes: content)
             let length = try reader.number()
+            let count = try reader.number()
+            // Each has a byte at least.
+            guard count <= UInt64(content.count) else { return nil }
+            for _ in 0..<count { durablePieces.append(Int(clamping: try reader.number())) }
             identity = try reader.text()
             source = try reader.text()
             session = try reader.text()

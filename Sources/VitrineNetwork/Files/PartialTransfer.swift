@@ -26,17 +26,18 @@ struct PartialTransfer {
     /// Whether the body comes in a coding, so that its parts cannot be had.
     private var isCoded = false
     private var resumedLength = 0
-    private var restarts = 0
+    private var restarts: Int
 
     init(
         _ loader: NetworkLoader, _ request: DataRequest, _ file: PartialFile, _ progress: TransferProgress?,
-        _ executor: BlockingExecutor
+        _ executor: BlockingExecutor, restarts: Int = 0
     ) {
         self.loader = loader
         self.request = request
         self.file = file
         self.progress = progress
         self.executor = executor
+        self.restarts = restarts
         url = SourceURL.withoutCredentials(request.url.absoluteString)
     }
 
@@ -86,9 +87,9 @@ struct PartialTransfer {
         request.acceptsCompression = isCoded
         if !isCoded { request.headers.set("Accept-Encoding", "identity") }
         if let continuation {
-            request.range = ByteRange(from: continuation.length)
+            request.range = ByteRange(from: continuation.start)
             request.ifRange = continuation.validator
-            request.maximumBodySize -= ByteCount(continuation.length)
+            request.maximumBodySize -= ByteCount(continuation.start)
         }
         let requestTime = loader.wallClock.now
         do throws(NetworkError) {
@@ -106,13 +107,13 @@ struct PartialTransfer {
     ) async throws(NetworkError) -> Step {
         let head = dated.response.head
         var asked = request
-        if let continuation { asked.range = ByteRange(from: continuation.length) }
+        if let continuation { asked.range = ByteRange(from: continuation.start) }
         let failure = ResponseCheck.failure(head, to: asked, policy: loader.configuration.policy)
         if case .contentType(_, _)? = failure { return try refuse(dated, failure) }
         guard let continuation else { return try await begin(dated, failure) }
         switch continuation.continuation(status: head.status, headers: head.headers) {
-        case .append(let total?) where failure == nil && source(of: head) == file.head?.source:
-            return try await append(dated, total)
+        case .append(let total?) where failure == nil && head.source == file.head?.source:
+            return try await append(dated, total, comparing: continuation.overlap)
         case .restart:
             restarts += 1
             return try await begin(dated, failure)
@@ -126,10 +127,14 @@ struct PartialTransfer {
         case .append, .failed:
             // Another part than the one missing, or of something else.
             dated.response.body.cancel()
-            restarts += 1
-            try await onFile { file throws(FileError) in try file.empty() }
-            return .again
+            return try await startOver()
         }
+    }
+
+    private mutating func startOver() async throws(NetworkError) -> Step {
+        restarts += 1
+        try await onFile { file throws(FileError) in try file.empty() }
+        return .again
     }
 
     private func refuse(_ dated: DatedResponse, _ failure: NetworkError?) throws(NetworkError) -> Step {
@@ -148,44 +153,61 @@ struct PartialTransfer {
             return .again
         }
         resumedLength = 0
-        let stored = StoredResponse(
-            status: head.status, headers: HTTPCache().storableFields(head.headers), requestTime: dated.requestTime,
-            responseTime: dated.responseTime, selecting: [])
-        let source = source(of: head), isWhole = head.decodedFrom == nil && request.method == "GET"
+        let stored = dated.stored, source = head.source, isWhole = head.decodedFrom == nil && request.method == "GET"
         try await onFile { file throws(FileError) in try file.begin(stored, from: source, isWhole: isWhole) }
         let total = head.contentLength
         progress?.update { step in
             step.received = 0
             step.total = total
         }
-        if let error = try await read(dated.response.body) { return .interrupted(error) }
+        if case .broken(let error) = try await read(dated.response.body) { return .interrupted(error) }
         return .whole(completed(dated, headers: head.headers))
     }
 
-    private func append(_ dated: DatedResponse, _ total: Int) async throws(NetworkError) -> Step {
+    private mutating func append(
+        _ dated: DatedResponse, _ total: Int, comparing overlap: Int
+    ) async throws(NetworkError) -> Step {
         guard total <= request.maximumBodySize.bytes else {
             dated.response.body.cancel()
             throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
         }
         progress?.update { $0.total = total }
-        if let error = try await read(dated.response.body) { return .interrupted(error) }
+        switch try await read(dated.response.body, comparing: overlap) {
+        case .broken(let error): return .interrupted(error)
+        case .other: return try await startOver()
+        case .ended: break
+        }
         // A part of the part that was asked for is allowed (RFC 9110, section 15.3.7).
         guard file.length == total else { return .again }
         let stored = file.head?.response.headers ?? HTTPHeaders()
         return .whole(completed(dated, headers: HTTPCache().merged(stored, with: dated.response.head.headers)))
     }
 
+    /// How a body was read.
+    private enum Reading {
+        case ended
+        case broken(NetworkError)
+        /// Its beginning is not what is there already.
+        case other
+    }
+
+    private enum Obstacle: Error {
+        case file(FileError)
+        case other
+    }
+
     /// Brings a body to the file, on a thread that may block.
     ///
-    /// - Returns: Why it broke off; nil if it has come to its end.
-    private func read(_ body: ResponseBody) async throws(NetworkError) -> NetworkError? {
+    /// - Parameter overlap: How many of its first bytes must be the last ones of the file.
+    private func read(_ body: ResponseBody, comparing overlap: Int = 0) async throws(NetworkError) -> Reading {
         let (file, progress) = (file, progress)
-        typealias End = Result<Result<Void, FileError>, NetworkError>
+        typealias End = Result<Result<Void, Obstacle>, NetworkError>
         let result = await withTaskExecutorPreference(executor) { () async -> End in
+            var rest = overlap
             do throws(NetworkError) {
                 return .success(
-                    try await body.read { bytes throws(FileError) in
-                        try file.append(bytes)
+                    try await body.read { bytes throws(Obstacle) in
+                        try Self.take(bytes, into: file, comparing: &rest)
                         let length = file.length
                         progress?.update { $0.received = length }
                     })
@@ -194,11 +216,31 @@ struct PartialTransfer {
             }
         }
         switch result {
-        case .success(.success): return nil
-        case .success(.failure(let error)): throw .file(error)
+        case .success(.success): return .ended
+        case .success(.failure(.other)): return .other
+        case .success(.failure(.file(let error))): throw .file(error)
         case .failure(.bodyTooLarge): throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
-        case .failure(let error): return error
+        case .failure(let error): return .broken(error)
         }
+    }
+
+    /// Appends what comes, behind as much of it as is only to be compared.
+    private static func take(
+        _ bytes: UnsafeRawBufferPointer, into file: PartialFile, comparing rest: inout Int
+    ) throws(Obstacle) {
+        let count = min(rest, bytes.count)
+        let isKnown: Bool
+        do throws(FileError) {
+            let known = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+            isKnown = try file.matches(known, at: file.length - rest)
+            if isKnown, count < bytes.count {
+                try file.append(UnsafeRawBufferPointer(rebasing: bytes[count...]))
+            }
+        } catch {
+            throw .file(error)
+        }
+        guard isKnown else { throw .other }
+        rest -= count
     }
 
     private func onFile(
@@ -214,14 +256,8 @@ struct PartialTransfer {
     // MARK: What comes of it
 
     private func completed(_ dated: DatedResponse, headers: HTTPHeaders) -> CompletedTransfer {
-        var head = dated.response.head
-        head.status = [206, 416].contains(head.status) ? 200 : head.status
-        head.headers = headers
-        head.headers.remove("Content-Range")
-        if head.decodedFrom == nil { head.headers.set("Content-Length", String(file.length)) }
-        return CompletedTransfer(
-            head: head, requestTime: dated.requestTime, responseTime: dated.responseTime,
-            resumedLength: resumedLength, restarts: restarts)
+        CompletedTransfer(
+            dated, headers: headers, length: file.length, resumedLength: resumedLength, restarts: restarts)
     }
 
     private func show(_ continuation: PartialDownload?) {
@@ -231,9 +267,12 @@ struct PartialTransfer {
             step.total = total
         }
     }
+}
 
-    private func source(of head: ResponseHead) -> String {
-        let text = head.url.absoluteString
+extension ResponseHead {
+    /// Where it came from, without the query.
+    var source: String {
+        let text = url.absoluteString
         guard let url = try? SourceURL(text) else { return String(text.prefix { $0 != "?" && $0 != "#" }) }
         return url.origin + url.target.prefix { $0 != "?" }
     }
@@ -241,7 +280,7 @@ struct PartialTransfer {
 
 extension NetworkError {
     /// Whether what broke off may well go on.
-    fileprivate var isWorthResuming: Bool {
+    var isWorthResuming: Bool {
         if case .timedOut(_, .total) = self { return false }
         return isRetryable
     }

@@ -8,6 +8,8 @@ extension HTTPCache {
     /// The text under which responses to a URL are stored (RFC 9111 section 2): the URL without its fragment, with
     /// scheme and host in small letters and without a port that goes without saying.
     public static func identity(of url: URL) -> String {
+        let text = url.absoluteString
+        if isNormal(text) { return text }
         guard var parts = URLComponents(url: url.absoluteURL, resolvingAgainstBaseURL: true) else {
             return url.absoluteString
         }
@@ -17,6 +19,26 @@ extension HTTPCache {
         if let port = parts.port, port == defaultPort(parts.scheme) { parts.port = nil }
         if parts.percentEncodedPath.isEmpty, parts.host != nil { parts.percentEncodedPath = "/" }
         return parts.string ?? url.absoluteString
+    }
+
+    /// Whether a URL certainly is its own identity: taking one apart costs more than everything else a hit needs.
+    private static func isNormal(_ text: String) -> Bool {
+        let rest = text.utf8.drop { $0 != UInt8(ascii: ":") }
+        guard text.hasPrefix("http://") || text.hasPrefix("https://") else { return false }
+        // Behind the scheme: a name in small letters without a port or anything that could be escaped, and a path.
+        var isHost = true
+        for byte in rest.dropFirst(3) {
+            switch byte {
+            case UInt8(ascii: "/") where isHost: isHost = false
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
+                UInt8(ascii: "-"):
+                break
+            case UInt8(ascii: "#"): return false
+            case _ where isHost: return false
+            default: break
+            }
+        }
+        return !isHost
     }
 
     /// The URL that a field names, if scheme, host and port are those of another (RFC 9111 section 4.4).

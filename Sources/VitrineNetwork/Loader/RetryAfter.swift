@@ -1,12 +1,12 @@
 /// Reads `Retry-After` (RFC 9110, section 10.2.3).
-enum RetryAfter {
+package enum RetryAfter {
     /// How long to wait.
     ///
     /// - Parameters:
     ///   - value: Seconds, or a date.
     ///   - now: The time of day, since 1970.
     /// - Returns: nil for what is neither. A date that has passed is zero.
-    static func delay(_ value: String, now: Duration) -> Duration? {
+    package static func delay(_ value: String, now: Duration) -> Duration? {
         if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             return value.utf8.count < 10 ? Int(value).map { .seconds($0) } : .seconds(1_000_000_000)
         }

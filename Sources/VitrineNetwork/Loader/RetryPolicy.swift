@@ -30,7 +30,7 @@ public struct RetryPolicy: Sendable {
     public static let transientStatuses: Set<Int> = [408, 429, 500, 502, 503, 504]
 
     /// The wait before a repetition, 1 for the first.
-    func delay(before repetition: Int) -> Duration {
+    package func delay(before repetition: Int) -> Duration {
         let factor = repetition > 30 ? 1 << 30 : 1 << (repetition - 1)
         return min(base * factor, maximumDelay) * min(1, max(0, jitter()))
     }

@@ -57,6 +57,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
         return .success(())
     }
 
+    /// The next chunk, with the memory of an earlier one to use again.
+    package func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? {
+        try await source.next(reusing: spare)
+    }
+
     /// The rest of the body in one piece. Cheaper than going through the chunks.
     ///
     /// - Parameter limit: The most bytes to accept. Default: what the request allows.
@@ -96,6 +101,19 @@ public protocol BodySource: AnyObject, Sendable {
 
 extension BodySource {
     public func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? { try await next() }
+
+    /// The rest in one piece, for sources that have no quicker way.
+    package func collectChunks(upTo limit: ByteCount, url: String) async throws(NetworkError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let chunk = try await next() {
+            guard bytes.count + chunk.count <= limit.bytes else {
+                cancel()
+                throw .bodyTooLarge(url: url, limit: limit)
+            }
+            if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
+        }
+        return bytes
+    }
 }
 
 /// The body that is there already.

@@ -3,6 +3,7 @@ public import FoundationEssentials
 #else
 public import Foundation
 #endif
+import VitrineCore
 
 /// What a server says before the body.
 public struct ResponseHead: Sendable, Hashable {
@@ -49,10 +50,28 @@ public struct ResponseHead: Sendable, Hashable {
         return Int(text)
     }
 
+    /// - Throws: ``NetworkError/bodyTooLarge(url:limit:)`` if the header of a response with a body claims more.
+    func checkLength(_ limit: ByteCount, of method: String, at url: String) throws(NetworkError) {
+        guard let contentLength, contentLength > limit.bytes, method != "HEAD" else { return }
+        throw .bodyTooLarge(url: url, limit: limit)
+    }
+
     /// The media type without parameters, in small letters: `image/jpeg`; nil without one.
     public var contentType: String? {
         guard let value = headers.first("Content-Type") else { return nil }
         let type = value.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
         return type.isEmpty ? nil : type
+    }
+}
+
+extension HTTPHeaders {
+    /// Removes what the fields say of a content coding that is undone, and of the length with it.
+    ///
+    /// - Returns: The coding, in small letters; nil if there is none.
+    mutating func takeCoding() -> String? {
+        guard let coding = combined("Content-Encoding")?.lowercased(), coding != "identity" else { return nil }
+        remove("Content-Encoding")
+        remove("Content-Length")
+        return coding
     }
 }

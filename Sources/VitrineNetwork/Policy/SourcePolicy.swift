@@ -90,9 +90,13 @@ public struct SourcePolicy: Sendable {
 
     /// Whether a media type is accepted.
     public func accepts(contentType: String?) -> Bool {
-        guard let contentTypes else { return true }
+        contentTypes.map { Self.accepts(contentType: contentType, among: $0) } ?? true
+    }
+
+    /// Whether a media type is one of several such as `image/jpeg` or `image/*`.
+    static func accepts(contentType: String?, among patterns: [String]) -> Bool {
         guard let contentType = contentType?.lowercased() else { return false }
-        return contentTypes.contains { pattern in
+        return patterns.contains { pattern in
             let pattern = pattern.lowercased()
             if pattern == "*/*" || pattern == contentType { return true }
             return pattern.hasSuffix("/*") && contentType.hasPrefix(pattern.dropLast())

@@ -10,7 +10,7 @@ import VitrineCore
 ///
 /// A follower sees the newest state, not every one in between; who begins to follow later sees the state at once, and
 /// who follows after the end sees the end.
-public final class TransferProgress: AsyncSequence, Sendable {
+public final class TransferProgress: AsyncSequence, Sendable, Followed {
     /// A state of a transfer.
     public struct Step: Sendable, Hashable {
         /// Bytes of body handed on so far.
@@ -32,17 +32,19 @@ public final class TransferProgress: AsyncSequence, Sendable {
         }
     }
 
-    private struct State {
-        var step = Step()
-        var version = 0
-        var followers: [Int: CheckedContinuation<Void, Never>] = [:]
-        var nextID = 0
-        var cancelled: Set<Int> = []
+    package struct State: FollowedState {
+        fileprivate var step = Step()
+        package fileprivate(set) var version = 0
+        package var followers = Followers()
+        /// A follower of what has ended has seen the end, and does not wait.
+        package var isClosed: Bool { false }
     }
 
     private let state = Locked(State())
 
     public init() {}
+
+    package func withState<R: Sendable>(_ body: (inout State) -> R) -> R { state.withLock { body(&$0) } }
 
     /// The state now.
     public var current: Step { state.withLock { $0.step } }
@@ -53,8 +55,7 @@ public final class TransferProgress: AsyncSequence, Sendable {
             guard !state.step.isFinished else { return [CheckedContinuation<Void, Never>]() }
             change(&state.step)
             state.version += 1
-            defer { state.followers = [:] }
-            return Array(state.followers.values)
+            return state.followers.takeAll()
         }
         for follower in followers { follower.resume() }
     }
@@ -91,31 +92,6 @@ public final class TransferProgress: AsyncSequence, Sendable {
             return nil
         }
     }
-
-    private func waitForChange(since version: Int) async {
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let mustWait = state.withLock { state in
-                    guard state.version == version, state.cancelled.remove(id) == nil else { return false }
-                    state.followers[id] = continuation
-                    return true
-                }
-                if !mustWait { continuation.resume() }
-            }
-        } onCancel: {
-            let follower = state.withLock { state in
-                // The cancellation may come before the wait.
-                if state.followers[id] == nil { state.cancelled.insert(id) }
-                return state.followers.removeValue(forKey: id)
-            }
-            follower?.resume()
-        }
-        state.withLock { _ = $0.cancelled.remove(id) }
-    }
 }
 
 /// A body whose bytes are counted.
@@ -145,15 +121,7 @@ final class CountedBody: BodySource {
 
     func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
         // Piece by piece, so that there is something to see.
-        var result: [UInt8] = []
-        while let chunk = try await next() {
-            guard result.count + chunk.count <= limit.bytes else {
-                cancel()
-                throw .bodyTooLarge(url: "", limit: limit)
-            }
-            result += chunk
-        }
-        return result
+        try await collectChunks(upTo: limit, url: "")
     }
 
     private func count(_ count: Int?) {

@@ -84,7 +84,7 @@ final class PrefetchWork<Value: CacheableValue>: Sendable {
         var failure: CacheError?
         do throws(CacheError) {
             // What is in place has no copy on disk.
-            if depth == .memory || !ResourceCache<Value>.isInPlace(url) {
+            if depth == .memory || !Resource(url).isLocal {
                 try await resources.cache.prefetch(from: fetcher, format: format, to: depth, priority: priority)
             }
         } catch {

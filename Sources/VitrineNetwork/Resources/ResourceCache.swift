@@ -127,7 +127,7 @@ public final class ResourceCache<Value: CacheableValue>: Sendable {
     ) {
         let progress = TransferProgress()
         // What is in place is as near as the disk, which has no copy of it.
-        let depth = Self.isInPlace(url) ? .source : depth
+        let depth = Resource(url).isLocal ? .source : depth
         loads.join(party, url, format, depth, priority, makeFetcher(url, progress), progress)
     }
 
@@ -155,14 +155,11 @@ public final class ResourceCache<Value: CacheableValue>: Sendable {
     /// How far a lookup of a URL has to go (R22). For a `file:` URL that is not in memory: `.disk` if there is a file.
     public func depth(of url: URL, format: FormatName = .original) async -> Depth {
         let depth = await cache.depth(of: key(for: url), format: format)
-        guard depth > .disk, Self.isInPlace(url) else { return depth }
+        guard depth > .disk, Resource(url).isLocal else { return depth }
         guard url.isFileURL else { return .disk }
         let path = url.path(percentEncoded: false)
         return await cache.configuration.executor.run { FileManager.default.fileExists(atPath: path) } ? .disk : .source
     }
-
-    /// Whether a URL is no further away than the disk.
-    static func isInPlace(_ url: URL) -> Bool { url.isFileURL || url.scheme?.lowercased() == "data" }
 
     // MARK: Changing
 

@@ -1,7 +1,7 @@
 /// What happened in a store, by whichever process.
 public enum StoreChange: Sendable, Hashable {
-    /// There is a file by this name, with new contents perhaps. Other programs that write files in place are told of
-    /// when they close them.
+    /// There is a file by this name, with new contents perhaps: one that is saved again at once may be told of once
+    /// more than it was saved. Other programs that write files in place are told of when they close them.
     case saved(name: String)
     /// A file has another name; one that had that before is gone.
     case renamed(name: String, to: String)

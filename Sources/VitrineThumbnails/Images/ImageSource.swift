@@ -86,6 +86,9 @@ public struct ImageSource: ThumbnailSource {
         return sizing == .longestSide ? key.appending("longest side") : key
     }
 
+    /// ``identifier``.
+    public var knownIdentity: CacheKey? { identifier }
+
     /// The small picture a camera stored in the file, at most as large as the thumbnail will be; nil for none.
     public func placeholder(_ request: RenderRequest) throws -> Image? {
         guard case .input(let input, _) = content, page == 1 else { return nil }

@@ -44,6 +44,14 @@ public final class PDFInput: Sendable {
         self.init(.bytes(bytes), name: name, password: password)
     }
 
+    /// Either of these.
+    public convenience init(_ input: ImageInput, password: String? = nil) {
+        switch input {
+        case .file(let path): self.init(path: path, password: password)
+        case .bytes(let bytes, let name): self.init(bytes: bytes, name: name, password: password)
+        }
+    }
+
     /// A document that is opened when its first page is wanted (R102). Its identity is `name`.
     ///
     /// - Parameters:

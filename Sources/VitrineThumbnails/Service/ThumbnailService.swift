@@ -123,6 +123,13 @@ public final class ThumbnailService: Sendable {
         }
     }
 
+    /// How many thumbnails are made at once, for the time being; at least 1. Fewer leave room for something that has to
+    /// stay smooth, such as a list that is scrolled. What runs goes on. At first ``Configuration/concurrency``.
+    public var concurrency: Int {
+        get { making.limit }
+        set { making.limit = newValue }
+    }
+
     /// What the service has done so far.
     public var statistics: ThumbnailStatistics { state.withLock { $0.statistics } }
 

@@ -1,12 +1,10 @@
+import VitrineCore
 import VitrineImaging
 
 extension ThumbnailError {
     /// A helper program is not there.
     static func helperMissing(_ program: String, source: String) -> ThumbnailError {
-        .toolMissing(
-            source: source, name: program,
-            remedy: "install it beside the program or in PATH, or set "
-                + "\(WorkerLocation.variable(for: program)) to its path")
+        .toolMissing(source: source, name: program, remedy: HelperProgram.advice(for: program))
     }
 
     /// What a helper told about a document cannot be read.

@@ -60,12 +60,7 @@ public enum ThumbnailSources {
             source.allowsPartial = options.allowsPartial
             return source
         case .pdf:
-            let document =
-                switch input {
-                case .file(let path): PDFInput(path: path, password: options.password)
-                case .bytes(let bytes, let name): PDFInput(bytes: bytes, name: name, password: options.password)
-                }
-            return document.page(options.page)
+            return PDFInput(input, password: options.password).page(options.page)
         case .media(let media):
             var source = VideoFrameSource(input, at: options.moment)
             source.precision = options.precision

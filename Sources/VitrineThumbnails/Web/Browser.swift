@@ -31,9 +31,9 @@ struct Browser {
     /// The path of the program in ``variable`` if that is set, else of the first of ``names`` in `PATH`.
     static var installed: String? {
         if let named = getenv(variable).map({ String(cString: $0) }), !named.isEmpty {
-            return WorkerLocation.isExecutable(named) ? named : nil
+            return HelperProgram.isExecutable(named) ? named : nil
         }
-        return names.lazy.flatMap(WorkerLocation.inSearchPath).first(where: WorkerLocation.isExecutable)
+        return names.lazy.flatMap(HelperProgram.inSearchPath).first(where: HelperProgram.isExecutable)
     }
 
     /// The error of a system without one.

@@ -37,12 +37,12 @@ import VitrineCore
         fclose(file)
     }
 
-    @Test func aFlippedByteInABodyCostsThatEntryAlone() throws {
+    @Test func aFlippedByteInABodyCostsThatEntryAlone() async throws {
         let fixture = try DiskFixture()
         let needle = Self.body(100)
         // Closed first: another descriptor of the database may not be closed while it is open in this process.
         do { _ = try filled(fixture) }
-        let path = try #require(fixture.closedDatabase())
+        let path = try await fixture.closedDatabase()
         var data = try Data(contentsOf: URL(filePath: path))
         // Pages that were given up keep what they held: every copy is flipped, as nothing tells which one counts.
         var place = data.startIndex
@@ -122,10 +122,10 @@ import VitrineCore
         process.waitUntilExit()
     }
 
-    @Test func aDatabaseThatIsNoneIsReplaced() throws {
+    @Test func aDatabaseThatIsNoneIsReplaced() async throws {
         let fixture = try DiskFixture()
         do { _ = try filled(fixture) }
-        let path = try #require(fixture.closedDatabase())
+        let path = try await fixture.closedDatabase()
         try Data("no database at all, and long enough to be looked at as one".utf8).write(to: URL(filePath: path))
         let cache = fixture.cache()
         #expect(try check(cache) == 0)
@@ -150,10 +150,10 @@ import VitrineCore
         }
     }
 
-    @Test func aLinkThatLeadsElsewhereIsNotFollowed() throws {
+    @Test func aLinkThatLeadsElsewhereIsNotFollowed() async throws {
         let fixture = try DiskFixture()
         do { _ = try filled(fixture) }
-        _ = fixture.closedDatabase()
+        _ = try await fixture.closedDatabase()
         let link = fixture.path + "/v1/current"
         unlink(link)
         #expect(symlink("../../elsewhere", link) == 0)
@@ -165,11 +165,11 @@ import VitrineCore
 
 extension DiskFixture {
     /// The database's path once no connection of this process has it any more: its log is then gone.
-    func closedDatabase() -> String? {
-        for _ in 0..<2000 {
-            if !FileManager.default.fileExists(atPath: database + "-wal") { return database }
-            usleep(1000)
+    func closedDatabase() async throws -> String {
+        let log = database + "-wal"
+        try await offPool {
+            try waitUntil("the last connection closed") { !FileManager.default.fileExists(atPath: log) }
         }
-        return nil
+        return database
     }
 }

@@ -4,10 +4,11 @@ import Testing
 
 /// Runs the `vitrine` command that stands beside the test bundle.
 struct Tool {
-    struct Outcome {
+    struct Outcome: Sendable {
         var status: Int32
-        var output: String
+        var bytes: [UInt8]
         var errors: String
+        var output: String { String(decoding: bytes, as: UTF8.self) }
         /// The objects of a `--json` run, one a line.
         var objects: [[String: Any]] {
             output.split(separator: "\n").compactMap {
@@ -22,6 +23,13 @@ struct Tool {
     /// - Parameter home: Where the user's directories are; nil for new ones.
     static func run(
         _ arguments: [String], in directory: URL? = nil, input: Data? = nil, home: URL? = nil
+    ) async throws -> Outcome {
+        try await offPool { try runHere(arguments, in: directory, input: input, home: home) }
+    }
+
+    /// Blocks the calling thread, which must not be one that other tests await.
+    static func runHere(
+        _ arguments: [String], in directory: URL? = nil, input: Data? = nil, home: URL? = nil
     ) throws -> Outcome {
         let process = Process()
         process.executableURL = executable
@@ -30,10 +38,7 @@ struct Tool {
         // Files, not pipes: nothing has to be read while the command runs.
         let scratch = try Scratch()
         let home = home ?? scratch.file("home")
-        process.environment = ProcessInfo.processInfo.environment.merging([
-            "TERM": "dumb", "XDG_CACHE_HOME": home.appending(path: "cache").path,
-            "XDG_DATA_HOME": home.appending(path: "data").path,
-        ]) { $1 }
+        process.environment = ProcessInfo.processInfo.environment.merging(environment(home: home)) { $1 }
         let (out, err, stdin) = (scratch.file("out"), scratch.file("err"), scratch.file("in"))
         for file in [out, err] { _ = FileManager.default.createFile(atPath: file.path, contents: nil) }
         try (input ?? Data()).write(to: stdin)
@@ -44,8 +49,20 @@ struct Tool {
         process.waitUntilExit()
         return Outcome(
             status: process.terminationStatus,
-            output: String(decoding: try Data(contentsOf: out), as: UTF8.self),
+            bytes: Array(try Data(contentsOf: out)),
             errors: String(decoding: try Data(contentsOf: err), as: UTF8.self))
+    }
+}
+
+extension Tool {
+    /// What makes a directory the user's home.
+    static func environment(home: URL) -> [String: String] {
+        [
+            "TERM": "dumb", "XDG_CACHE_HOME": home.appending(path: "cache").path,
+            "XDG_DATA_HOME": home.appending(path: "data").path,
+            "XDG_CONFIG_HOME": home.appending(path: "config").path,
+            "XDG_RUNTIME_DIR": home.appending(path: "run").path,
+        ]
     }
 }
 

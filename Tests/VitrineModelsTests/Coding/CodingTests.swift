@@ -1,4 +1,5 @@
 import Foundation
+import ModelsSamples
 import TestSupport
 import Testing
 import VitrineModels
@@ -66,15 +67,15 @@ import VitrineModels
     @Test func depthIsLimitedOnBothSides() async throws {
         try await offPool {
             let coder = PersistentCoder(registry: TypeRegistry())
-            func chain(_ length: Int) -> Expression {
-                (1..<length).reduce(Expression.nothing) { expression, _ in .named("", of: expression) }
+            func chain(_ length: Int) -> Term {
+                (1..<length).reduce(Term.nothing) { expression, _ in .named("", of: expression) }
             }
             let deepest = try coder.encode(chain(256))
-            #expect(try coder.decode(Expression.self, from: deepest) == chain(256))
+            #expect(try coder.decode(Term.self, from: deepest) == chain(256))
             #expect(throws: PersistenceError.tooDeep(limit: 256)) { try coder.encode(chain(257)) }
             let shallow = PersistentCoder(registry: coder.registry, depthLimit: 255)
             #expect(throws: PersistenceError.tooDeep(limit: 255)) {
-                try shallow.decode(Expression.self, from: deepest)
+                try shallow.decode(Term.self, from: deepest)
             }
             #expect(throws: PersistenceError.tooDeep(limit: 255)) { try shallow.tree(of: deepest) }
             // Objects count as well.

@@ -1,4 +1,5 @@
 import Foundation
+import ModelsSamples
 import TestSupport
 import Testing
 import VitrineModels

@@ -1,4 +1,5 @@
 import Foundation
+import ModelsSamples
 import Testing
 import VitrineModels
 
@@ -9,6 +10,7 @@ import VitrineModels
         dog.friend = dog
         #expect(
             dog.description == """
+
                 {
                   "*Dog" : {
                     "barks" : 3,
@@ -21,6 +23,8 @@ import VitrineModels
                   }
                 }
                 """)
+        #expect(String(reflecting: dog) == dog.description)
+        #expect(dog.persistentDescription == dog.description.dropFirst())
         dog.friend = nil
     }
 

@@ -1,3 +1,4 @@
+import ModelsSamples
 import TestSupport
 import Testing
 import VitrineModels
@@ -32,7 +33,7 @@ private struct Line<Build: Release>: PersistentRecord {
 private struct Order<Build: Release>: PersistentRecord {
     var first: Line<Build>
     var lines: [Line<Build>]
-    var kinds = [Expression.number(1)]
+    var kinds = [Term.number(1)]
     var tags = ["a": Place("p")]
     var state = 4
 
@@ -45,7 +46,7 @@ private struct Order<Build: Release>: PersistentRecord {
     static func describe(in record: inout RecordBuilder) {
         record.header(version: "1", kind: .structure)
         if Build.isLater { record.property("state", default: 4) }
-        record.property("kinds", [Expression].self)
+        record.property("kinds", [Term].self)
         record.property("first", Line<Build>.self)
         record.property("lines", [Line<Build>].self)
         record.property("tags", [String: Place].self)

@@ -1,3 +1,4 @@
+import ModelsSamples
 import Testing
 import VitrineModels
 

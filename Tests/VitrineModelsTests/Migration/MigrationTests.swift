@@ -1,4 +1,6 @@
 import Foundation
+import ModelsSamples
+import TestSupport
 import Testing
 import VitrineModels
 
@@ -138,6 +140,71 @@ private enum Renamed: DatedBuild {
             try written.read(as: Dated<GivingUp>.self)
         }
         #expect(try written.read(as: Dated<First>.self).values == [1, 2])
+    }
+
+    @Test func aHookIsToldTheVersionAndMayGiveItUp() throws {
+        // The ancestor's way: one function for all versions.
+        #expect(try written.read(as: Dated<Hooked>.self).values == [103])
+        #expect(try Written(Dated<Second>([4])).read(as: Dated<Hooked>.self).values == [4])
+        #expect(throws: PersistenceError.migrationGivenUp(type: "Note", from: "0.9")) {
+            try Written(Dated<Oldest>([4])).read(as: Dated<Hooked>.self)
+        }
+    }
+
+    private enum Hooked: NoteBuild {
+        static var version: SchemaVersion { "2.0" }
+        static var properties: [DatedProperty] { [DatedProperty(name: "sum")] }
+        static var steps: [MigrationStep] { [MigrationStep(to: "2.0", migrate)] }
+        static func migrate(_ old: MigrationData, from version: SchemaVersion) throws -> Bool {
+            if version < "1.0" { return false }
+            if version < "1.1" { old.set("sum", to: try 100 + (old.value("a") ?? 0) + (old.value("b") ?? 0)) }
+            return true
+        }
+    }
+
+    private enum Oldest: NoteBuild {
+        static var version: SchemaVersion { "0.9" }
+        static var properties: [DatedProperty] { [DatedProperty(name: "a")] }
+    }
+
+    @Test func whatTheTypeDoesNotHaveIsDroppedAndTold() throws {
+        let registry = TypeRegistry()
+        #expect(
+            try written.coder(registry).decode(Dated<Second>.self, from: written.bytes).values == [3])
+        #expect(registry.droppedProperties(of: "Note") == ["a", "b"])
+        // By the short cut on bytes as well.
+        let other = TypeRegistry()
+        #expect(try written.coder(other).decode(Dated<OnlyB>.self, from: written.bytes).values == [2])
+        #expect(other.droppedProperties(of: "Note") == ["a"])
+    }
+
+    private enum OnlyB: NoteBuild {
+        static var version: SchemaVersion { "2.0" }
+        static var properties: [DatedProperty] { [DatedProperty(name: "b")] }
+    }
+
+    @Test func aStepRunsOncePerObject() async throws {
+        // The ancestor migrated on every read, until the object was cached again.
+        let directory = try TemporaryDirectory()
+        func open() throws -> ObjectStore {
+            try ObjectStore(
+                at: directory.file("a.sqlite"), configuration: .init(coder: PersistentCoder(registry: TypeRegistry())))
+        }
+        try await open().put(Dated<First>([1, 2]), for: "k")
+        let later = try open()
+        for _ in 0..<5 {
+            #expect(try later.object(Dated<Counted>.self, for: "k")?.values == [1])
+            // Comes after what the read before has stored.
+            try await later.put(0, for: "other")
+        }
+        #expect(Counted.runs.value == 1)
+    }
+
+    private enum Counted: NoteBuild {
+        static let runs = Counter()
+        static var version: SchemaVersion { "4.0" }
+        static var properties: [DatedProperty] { [DatedProperty(name: "a")] }
+        static var steps: [MigrationStep] { [MigrationStep(to: "4.0") { _ in runs.add(1) }] }
     }
 
     @Test func upgradedBytesAreCurrent() throws {

@@ -1,4 +1,5 @@
 import Foundation
+import ModelsSamples
 import Testing
 import VitrineModels
 

@@ -1,4 +1,5 @@
 import Foundation
+import ModelsSamples
 import TestSupport
 import Testing
 import VitrineDatabase
@@ -19,7 +20,8 @@ import VitrineModels
         _ durability: Database.Options.Durability = .normal
     ) throws -> ObjectStore {
         try ObjectStore(
-            at: directory.file("a.sqlite"), durability: durability, coder: PersistentCoder(registry: registry))
+            at: directory.file("a.sqlite"),
+            configuration: .init(durability: durability, coder: PersistentCoder(registry: registry)))
     }
 
     // MARK: Objects
@@ -73,6 +75,9 @@ import VitrineModels
         #expect(try store.keys() == ["a", "b1", "b2", "c"])
         #expect(try store.keys(prefix: "b", descending: true) == ["b2", "b1"])
         #expect(try store.keys(descending: true, limit: 1) == ["c"])
+        for key in ["b\u{0}x", "b\u{0}y", "ö", "öö"] { try await store.put(1, for: key) }
+        #expect(try store.keys(prefix: "b\u{0}") == ["b\u{0}x", "b\u{0}y"])
+        #expect(try store.keys(prefix: "ö", limit: 3) == ["ö", "öö"])
     }
 
     @Test func transactionsAreAllOrNothing() async throws {
@@ -127,22 +132,22 @@ import VitrineModels
     }
 
     @Test func changedTypeWithoutVersionIsRefusedAtTheFirstPut() async throws {
-        try await store.put(Dated<Plain>([1, 2]), for: "a")
+        try await store.put(Dated<TwoNumbers>([1, 2]), for: "a")
         let other = try Self.store(directory)
         await #expect(
             throws: PersistenceError.changedWithoutVersion(
                 type: "Dated", version: "1", differences: ["b was removed"])
         ) { try await other.put(Dated<Shrunk>([1]), for: "b") }
         #expect(try store.keys() == ["a"])
-        #expect(try store.object(Dated<Plain>.self, for: "a")?.values == [1, 2])
+        #expect(try store.object(Dated<TwoNumbers>.self, for: "a")?.values == [1, 2])
     }
 
     // MARK: Migration
 
     @Test func oldObjectsAreStoredInTheirNewFormWhenRead() async throws {
-        try await store.put(Dated<Plain>([1, 2]), for: "a")
+        try await store.put(Dated<TwoNumbers>([1, 2]), for: "a")
         let later = try Self.store(directory)
-        #expect(try later.object(Dated<Summed>.self, for: "a")?.values == [3])
+        #expect(try later.object(Dated<TheirSum>.self, for: "a")?.values == [3])
         // A write of the same store comes after what reading it stored.
         try await later.put(1, for: "b")
         guard case .record(let data)? = try Self.store(directory).tree(for: "a") else {
@@ -155,14 +160,14 @@ import VitrineModels
 
     @Test func groupsAreMigratedWithRehearsalAndReports() async throws {
         try await store.transaction { batch throws(PersistenceError) in
-            for index in 0..<2500 { try batch.put(Dated<Plain>([index, 1]), for: "\(index)", in: "g") }
-            try batch.put(Dated<Plain>([-1, 1]), for: "bad", in: "g")
-            try batch.put(Dated<Plain>([5, 5]), for: "other")
+            for index in 0..<2500 { try batch.put(Dated<TwoNumbers>([index, 1]), for: "\(index)", in: "g") }
+            try batch.put(Dated<TwoNumbers>([-1, 1]), for: "bad", in: "g")
+            try batch.put(Dated<TwoNumbers>([5, 5]), for: "other")
         }
         let later = try Self.store(directory)
         func events(dryRun: Bool) async throws -> [ObjectMigrationEvent] {
             var events: [ObjectMigrationEvent] = []
-            for try await event in later.migrate(Dated<Summed>.self, in: "g", dryRun: dryRun) { events.append(event) }
+            for try await event in later.migrate(Dated<TheirSum>.self, in: "g", dryRun: dryRun) { events.append(event) }
             return events
         }
         for dryRun in [true, false] {
@@ -176,8 +181,8 @@ import VitrineModels
         }
         // Only what failed is left.
         #expect(try await events(dryRun: true).last == .progress(done: 1, total: 1))
-        #expect(try later.object(Dated<Summed>.self, for: "7", in: "g")?.values == [8])
-        #expect(try store.object(Dated<Plain>.self, for: "other")?.values == [5, 5])
+        #expect(try later.object(Dated<TheirSum>.self, for: "7", in: "g")?.values == [8])
+        #expect(try store.object(Dated<TwoNumbers>.self, for: "other")?.values == [5, 5])
     }
 
     // MARK: Changes
@@ -230,25 +235,7 @@ import VitrineModels
     }
 }
 
-private enum Plain: DatedBuild {
-    static var version: SchemaVersion { "1" }
-    static var properties: [DatedProperty] { [DatedProperty(name: "a"), DatedProperty(name: "b")] }
-}
-
 private enum Shrunk: DatedBuild {
     static var version: SchemaVersion { "1" }
     static var properties: [DatedProperty] { [DatedProperty(name: "a")] }
-}
-
-private enum Summed: DatedBuild {
-    static var version: SchemaVersion { "2" }
-    static var properties: [DatedProperty] { [DatedProperty(name: "sum")] }
-    static var steps: [MigrationStep] {
-        [
-            MigrationStep(to: "2") { data in
-                guard let a = try data.value("a", as: Int.self), a >= 0 else { throw PersistenceError.malformed("a") }
-                data.set("sum", to: try a + (data.value("b") ?? 0))
-            }
-        ]
-    }
 }

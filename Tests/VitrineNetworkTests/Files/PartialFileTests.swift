@@ -12,13 +12,13 @@ struct PartialFileTests {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private func open(_ identity: String = "a", interval: Duration = .seconds(10)) throws -> PartialFile? {
+    private func open(_ identity: String = "a", interval: Duration = .seconds(3600)) throws -> PartialFile? {
         try PartialFile.open(path, identity: identity, synchronizingEvery: interval)
     }
 
     /// A part file with 3,000 bytes of 10,000, let go of.
     private func leave(
-        interval: Duration = .seconds(10), _ act: (PartialFile) throws -> Void = { _ in }
+        interval: Duration = .seconds(3600), _ act: (PartialFile) throws -> Void = { _ in }
     ) throws {
         let file = try #require(try open(interval: interval))
         var site = Site()

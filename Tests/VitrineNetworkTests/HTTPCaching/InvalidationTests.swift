@@ -80,6 +80,9 @@ struct InvalidationTests {
         ("https://example.org:80/", "https://example.org:80/"),
         ("http://example.org/A%20b", "http://example.org/A%20b"),
         ("http://example.org/?a=1&b=2", "http://example.org/?a=1&b=2"),
+        ("http://example.org/a:80/b?c#d", "http://example.org/a:80/b?c"),
+        ("http://example.org:8080/A", "http://example.org:8080/A"), ("http://EXAMPLE.org/A", "http://example.org/A"),
+        ("http://user@example.org/", "http://user@example.org/"), ("http://[::1]:80/", "http://[::1]/"),
     ])
     func namesEqualURLsEqually(_ text: String, _ identity: String) throws {
         #expect(HTTPCache.identity(of: try #require(URL(string: text))) == identity)

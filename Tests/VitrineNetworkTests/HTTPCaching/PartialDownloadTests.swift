@@ -29,6 +29,43 @@ struct PartialDownloadTests {
         #expect(try partial(headers)?.validator == validator)
     }
 
+    private static let weak: HTTPHeaders = ["ETag": "W/\"a\"", "Content-Length": "100"]
+
+    private func compared(_ headers: HTTPHeaders, length: Int = 50, overlap: Int = 10) throws -> PartialDownload? {
+        var site = Site()
+        site.receive(headers)
+        return PartialDownload(length: length, of: try #require(site.stored.first), comparing: overlap)
+    }
+
+    @Test func withoutAStrongValidatorTheEndIsAskedForAgain() throws {
+        let partial = try #require(try compared(Self.weak))
+        #expect(partial.validator == nil && partial.start == 40)
+        #expect(partial.requestHeaders([:]) == ["Range": "bytes=40-", "Accept-Encoding": "identity"])
+        // What is strong needs none of it; what is short, of unknown length or in no parts cannot have it.
+        #expect(try compared(["ETag": "\"a\"", "Content-Length": "100"])?.overlap == 0)
+        #expect(try compared(Self.weak, length: 10) == nil)
+        #expect(try compared(["ETag": "W/\"a\""]) == nil)
+        #expect(try compared(["Content-Length": "100", "Accept-Ranges": "none"]) == nil)
+        #expect(try compared(["Content-Length": "49"]) == nil)
+    }
+
+    private static let answers: [(Int, HTTPHeaders, PartialDownload.Continuation)] = [
+        (206, ["Content-Range": "bytes 40-99/100", "ETag": "W/\"a\""], .append(total: 100)),
+        (206, ["Content-Range": "bytes 40-99/100", "ETag": "W/\"b\""], .failed(discarding: true)),
+        (206, ["Content-Range": "bytes 40-99/100"], .failed(discarding: true)),
+        (206, ["Content-Range": "bytes 50-99/100", "ETag": "W/\"a\""], .failed(discarding: true)),
+        (206, ["Content-Range": "bytes 40-98/99", "ETag": "W/\"a\""], .failed(discarding: true)),
+        (206, ["Content-Range": "bytes 40-99/*", "ETag": "W/\"a\""], .failed(discarding: true)),
+        (200, ["ETag": "W/\"a\""], .restart), (416, ["Content-Range": "bytes */50"], .failed(discarding: true)),
+    ]
+
+    @Test(arguments: answers.indices)
+    func whatComesToBeComparedMustLookTheSame(_ index: Int) throws {
+        let (status, headers, expected) = Self.answers[index]
+        let partial = try #require(try compared(Self.weak))
+        #expect(partial.continuation(status: status, headers: headers) == expected)
+    }
+
     @Test func asksForTheRest() throws {
         let partial = try #require(try partial(["ETag": "\"a\"", "Content-Length": "100"]))
         #expect(

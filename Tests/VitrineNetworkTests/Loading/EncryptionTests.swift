@@ -67,7 +67,7 @@ private final class TLSServer: Sendable {
         process = Locked(server)
     }
 
-    func stop() { process.withLock { $0.take() }?.terminate() }
+    func stop() { process.withLock { $0.take() }?.end() }
 
     private static func openssl(_ arguments: [String]) -> Process {
         let process = Process()

@@ -35,6 +35,11 @@ func patient(_ url: URL) -> DataRequest {
     return request
 }
 
+extension Process {
+    /// Ends it for sure: what was started from a thread that blocks signals, as those of tasks do, hears of no other.
+    func end() { kill(processIdentifier, SIGKILL) }
+}
+
 /// What gzip(1) makes of bytes.
 func gzip(_ bytes: [UInt8]) throws -> [UInt8] {
     let directory = try TemporaryDirectory()

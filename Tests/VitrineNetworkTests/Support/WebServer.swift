@@ -47,7 +47,7 @@ final class WebServer: Sendable {
 
     deinit { stop() }
 
-    func stop() { process.withLock { $0.take() }?.terminate() }
+    func stop() { process.withLock { $0.take() }?.end() }
 
     /// An address on the server, which is encrypted.
     func url(_ target: String) -> URL {

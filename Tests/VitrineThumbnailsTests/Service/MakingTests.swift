@@ -11,8 +11,9 @@ import Glibc
 /// Calls of sources: how many, in which order, and what ends them.
 @Suite struct MakingTests {
     @Test func neverMoreAtOnceThanAllowed() async throws {
-        for concurrency in [1, 3] {
-            let service = ThumbnailService.withoutDisk(concurrency: concurrency)
+        for (configured, concurrency) in [(1, 1), (3, 3), (4, 2), (3, 0)] {
+            let service = ThumbnailService.withoutDisk(concurrency: configured)
+            service.concurrency = concurrency
             let (running, most) = (Counter(), Counter())
             let requests = (0..<40).map { index in
                 ThumbnailRequest(
@@ -24,7 +25,8 @@ import Glibc
             }
             for request in requests { service.enqueue(request) }
             for request in requests { _ = try await request.value }
-            #expect(most.value <= concurrency)
+            #expect(most.value <= max(1, concurrency))
+            #expect(service.concurrency == max(1, concurrency))
             await service.waitUntilIdle()
         }
     }

@@ -13,8 +13,14 @@ struct FakeBrowser {
     init(_ script: String) throws {
         directory = try TemporaryDirectory()
         path = directory.file("browser")
-        try directory.write("#!/bin/sh\ncd '\(directory.path)'\n\(script)\n", to: "browser")
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        try directory.write("#!/bin/sh\ncd '\(directory.path)'\n\(script)\n", to: "script")
+        // Written by another process: children that other tests start at this moment would keep it open for writing,
+        // and then it cannot be executed (ETXTBSY).
+        let copy = Process()
+        copy.executableURL = URL(filePath: "/usr/bin/install")
+        copy.arguments = ["-m", "755", directory.file("script"), path]
+        try copy.run()
+        copy.waitUntilExit()
     }
 
     /// One that answers every command in turn and draws `image`.

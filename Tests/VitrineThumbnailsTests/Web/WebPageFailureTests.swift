@@ -8,7 +8,8 @@ import VitrineThumbnails
 
 /// Browsers that are not there, do not answer, or answer nonsense; pages that may not be drawn.
 @Suite struct WebPageFailureTests {
-    private static let request = RenderRequest(size: PixelSize(width: 300, height: 200))
+    /// A new one each time: they can be cancelled.
+    private static var request: RenderRequest { RenderRequest(size: PixelSize(width: 300, height: 200)) }
 
     @Test func saysWhichToolIsMissing() throws {
         // A path that is none makes what the search finds.

@@ -60,9 +60,7 @@ public final class CurlLoader: DataLoading {
         let body = CurlBody(transfer, loader: self)
         let raw = try await transfer.head()
         let head = try ResponseHead(raw, of: prepared, at: request.url)
-        if let length = head.contentLength, length > prepared.maximumBodySize, prepared.method != "HEAD" {
-            throw .bodyTooLarge(url: prepared.displayURL, limit: request.maximumBodySize)
-        }
+        try head.checkLength(request.maximumBodySize, of: prepared.method, at: prepared.displayURL)
         return DataResponse(head: head, body: ResponseBody(body))
     }
 }
@@ -111,12 +109,7 @@ extension ResponseHead {
         if length != nil, Self.contentLength(in: headers) == nil {
             throw .invalidResponse(url: request.displayURL, reason: "the length it claims is no number")
         }
-        var coding: String?
-        if request.isDecoded, let value = headers.combined("Content-Encoding")?.lowercased(), value != "identity" {
-            coding = value
-            headers.remove("Content-Encoding")
-            headers.remove("Content-Length")
-        }
+        let coding = request.isDecoded ? headers.takeCoding() : nil
         let version: Version =
             switch raw.version {
             case 10: .http1_0

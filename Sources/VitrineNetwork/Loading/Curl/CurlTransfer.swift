@@ -6,7 +6,7 @@ import VitrineCore
 ///
 /// Unchecked: the part behind `state` is shared under its lock; `confined` belongs to the loop's thread, and nobody
 /// else touches it.
-final class CurlTransfer: @unchecked Sendable {
+final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
     /// A header as it came, read by who waits for it: the loop's thread has better things to do.
     struct RawHead {
         let status: Int
@@ -15,7 +15,7 @@ final class CurlTransfer: @unchecked Sendable {
         let remoteAddress: String
     }
 
-    struct State {
+    struct State: AwaitedState {
         var head: RawHead?
         var pending: [UInt8] = []
         /// Memory that a reader has given back.
@@ -62,20 +62,9 @@ final class CurlTransfer: @unchecked Sendable {
         self.loop = loop
     }
 
-    // MARK: The reader's side
+    func withState<R: Sendable>(_ body: (inout State) -> R) -> R { state.withLock { body(&$0) } }
 
-    /// The header, once it is there.
-    func head() async throws(NetworkError) -> RawHead {
-        while true {
-            let known = state.withLock { state -> Result<RawHead, NetworkError>? in
-                if let head = state.head { return .success(head) }
-                if case .failure(let error) = state.end { return .failure(error) }
-                return nil
-            }
-            if let known { return try known.get() }
-            await wait { $0.head != nil }
-        }
-    }
+    // MARK: The reader's side
 
     /// All that has come since the last call; nil at the end.
     ///
@@ -150,21 +139,6 @@ final class CurlTransfer: @unchecked Sendable {
         guard isRunning else { return }
         loop.submit(.cancel(self))
         waiter?.resume()
-    }
-
-    private func wait(unless isReady: @Sendable (State) -> Bool) async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let mustWait = state.withLock { state in
-                    guard state.end == nil, !isReady(state), state.waiter == nil else { return false }
-                    state.waiter = continuation
-                    return true
-                }
-                if !mustWait { continuation.resume() }
-            }
-        } onCancel: {
-            cancel()
-        }
     }
 }
 #endif

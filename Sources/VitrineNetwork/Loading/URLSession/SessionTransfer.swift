@@ -3,8 +3,8 @@ import Foundation
 import VitrineCore
 
 /// One exchange: what the session's delegate and the reader share about it.
-final class SessionTransfer: Sendable {
-    private struct State {
+final class SessionTransfer: AwaitedTransfer {
+    struct State: AwaitedState {
         var head: ResponseHead?
         var pending: [UInt8] = []
         var received = 0
@@ -27,20 +27,9 @@ final class SessionTransfer: Sendable {
         self.highWater = highWater
     }
 
-    // MARK: The reader's side
+    func withState<R: Sendable>(_ body: (inout State) -> R) -> R { state.withLock { body(&$0) } }
 
-    /// The header, once it is there.
-    func head() async throws(NetworkError) -> ResponseHead {
-        while true {
-            let known = state.withLock { state -> Result<ResponseHead, NetworkError>? in
-                if let head = state.head { return .success(head) }
-                if case .failure(let error) = state.end { return .failure(error) }
-                return nil
-            }
-            if let known { return try known.get() }
-            await wait { $0.head != nil }
-        }
-    }
+    // MARK: The reader's side
 
     /// All that has come since the last call; nil at the end.
     func next() async throws(NetworkError) -> [UInt8]? {
@@ -64,21 +53,6 @@ final class SessionTransfer: Sendable {
 
     /// Ends the transfer, if it has not ended.
     func cancel() { end(with: .cancelled(url: url)) }
-
-    private func wait(unless isReady: @Sendable (State) -> Bool) async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let mustWait = state.withLock { state in
-                    guard state.end == nil, !isReady(state), state.waiter == nil else { return false }
-                    state.waiter = continuation
-                    return true
-                }
-                if !mustWait { continuation.resume() }
-            }
-        } onCancel: {
-            cancel()
-        }
-    }
 
     // MARK: The session's side
 
@@ -148,18 +122,13 @@ final class SessionTransfer: Sendable {
 
 extension ResponseHead {
     /// What the session says of a response.
-    fileprivate init(_ response: HTTPURLResponse, at url: URL) {
+    package init(_ response: HTTPURLResponse, at url: URL) {
         var headers = HTTPHeaders()
         for (name, value) in response.allHeaderFields {
             if let name = name as? String, let value = value as? String { headers.append(name, value) }
         }
-        var coding: String?
-        if let value = headers.combined("Content-Encoding")?.lowercased(), value != "identity" {
-            // The session has undone it.
-            coding = value
-            headers.remove("Content-Encoding")
-            headers.remove("Content-Length")
-        }
+        // The session has undone it.
+        let coding = headers.takeCoding()
         self.init(status: response.statusCode, headers: headers, url: url, decodedFrom: coding)
     }
 }
@@ -168,7 +137,7 @@ extension NetworkError {
     /// What the session's error means here.
     ///
     /// - Parameter received: How much of the body has come; nil before the header.
-    fileprivate init(_ error: any Error, url: String, received: Int?) {
+    package init(_ error: any Error, url: String, received: Int?) {
         guard let error = error as? URLError else {
             self = .unavailable(url: url, reason: "\(error)")
             return

@@ -60,9 +60,7 @@ public final class URLSessionLoader: DataLoading {
         let body = SessionBody(transfer, loader: self)
         delegate.start(transfer, total: request.timeouts.total)
         let head = try await transfer.head()
-        if let length = head.contentLength, length > request.maximumBodySize.bytes, request.method != "HEAD" {
-            throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
-        }
+        try head.checkLength(request.maximumBodySize, of: request.method, at: url)
         return DataResponse(head: head, body: ResponseBody(body))
     }
 
@@ -97,15 +95,7 @@ private final class SessionBody: BodySource {
     func next() async throws(NetworkError) -> [UInt8]? { try await transfer.next() }
 
     func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        while let chunk = try await transfer.next() {
-            guard bytes.count + chunk.count <= limit.bytes else {
-                cancel()
-                throw .bodyTooLarge(url: transfer.url, limit: limit)
-            }
-            if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
-        }
-        return bytes
+        try await collectChunks(upTo: limit, url: transfer.url)
     }
 
     func cancel() { transfer.cancel() }

@@ -1,0 +1,50 @@
+// What goes when room is wanted: by age, by use, by size, by a list of what to keep, or by a rule of one's own.
+import Foundation
+import Vitrine
+
+let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-audit-\(UUID().uuidString)").path
+defer { try? FileManager.default.removeItem(atPath: directory) }
+
+// The clock is ours, so that months pass when we say so.
+let clock = ManualClock(), day = Duration.seconds(86_400)
+var configuration = CacheConfiguration(root: directory)
+configuration.clock = .following(clock, from: day * 20_000)
+let cache = Cache<Data>(name: "letters", configuration: configuration)
+
+func names(_ entries: [AuditEntry]) -> String { entries.map(\.key.description).sorted().joined(separator: " ") }
+
+for name in ["january", "february", "march", "april"] {
+    try await cache.set(Data(count: 10_000), forKey: CacheKey(name))
+    clock.advance(by: day * 30)
+}
+try await cache.flush()
+cache.clearMemory()
+_ = try await cache.value(forKey: "january")
+cache.clearMemory()
+print("stored:", names(try await cache.entries()))
+
+// A rehearsal removes nothing.
+let rehearsal = try await cache.audit(.olderThan(day * 80), dryRun: true)
+print("older than 80 days:", names(rehearsal.entries))
+
+// January is old, but was read today.
+try await cache.audit(.notAccessed(for: day * 80))
+print("after .notAccessed:", names(try await cache.entries()))
+
+// What is in memory is spared unless it is not to be.
+try await cache.set(Data(count: 5_000), forKey: "draft")
+let spared = try await cache.audit(.custom(keeps: { $0.key == "april" }))
+print("after .custom:", names(try await cache.entries()), "- spared:", spared.spared)
+
+let list = PreserveList(of: cache)
+list.preserve("draft")
+try await list.commit(sparesMemory: false)
+print("after a list of what to keep:", names(try await cache.entries()))
+
+for number in 1...5 {
+    try await cache.set(Data(count: 5_000), forKey: CacheKey("note \(number)"))
+    clock.advance(by: day)
+}
+try await cache.flush()
+try await cache.audit([.expired, .shrinking(to: ByteCount(12_000))], sparesMemory: false)
+print("after .shrinking:", names(try await cache.entries()))

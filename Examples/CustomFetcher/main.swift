@@ -1,0 +1,43 @@
+// A fetcher of one's own: where values come from when no level has them, with a time to live and an error of its own.
+import Foundation
+import Vitrine
+
+let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-fetcher-\(UUID().uuidString)").path
+defer { try? FileManager.default.removeItem(atPath: directory) }
+
+/// What no station knows.
+struct UnknownCity: Error { let name: String }
+
+/// The weather of a city, for ten minutes. Counts how often it was asked for.
+struct WeatherFetcher: Fetcher {
+    static let asked = Locked<[String: Int]>([:])
+    let city: String
+    var key: CacheKey { CacheKey("weather", city) }
+
+    func fetch(_ context: FetchContext) async throws -> Fetched<String> {
+        Self.asked.withLock { $0[city, default: 0] += 1 }
+        guard let report = ["Bremen": "rain", "Basel": "sun"][city] else { throw UnknownCity(name: city) }
+        return Fetched(value: report, timeToLive: .seconds(600))
+    }
+}
+
+// The clock is ours, so that ten minutes pass when we say so.
+let clock = ManualClock()
+var configuration = CacheConfiguration(root: directory)
+configuration.clock = .following(clock)
+let cache = Cache<String>(name: "weather", configuration: configuration)
+
+for city in ["Bremen", "Basel", "Bremen"] { print(city, try await cache.value(from: WeatherFetcher(city: city))) }
+print("asked for Bremen:", WeatherFetcher.asked.withLock { $0["Bremen"] ?? 0 })
+
+clock.advance(by: .seconds(601))
+_ = try await cache.value(from: WeatherFetcher(city: "Bremen"))
+print("asked for Bremen after ten minutes:", WeatherFetcher.asked.withLock { $0["Bremen"] ?? 0 })
+
+do {
+    _ = try await cache.value(from: WeatherFetcher(city: "Atlantis"))
+} catch {
+    if case .source(_, let cause as UnknownCity) = error { print("unknown:", cause.name) }
+}
+// What is still to be written is, before the directory goes.
+try await cache.flush()

@@ -1,0 +1,47 @@
+// A list of downloads with bars: paused in the middle, gone on with by the next run of the program.
+import Foundation
+import TestSupport
+import Vitrine
+
+let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-downloads-\(UUID().uuidString)").path
+defer { try? FileManager.default.removeItem(atPath: directory) }
+
+// Says nothing any more after two fifths of the film, the first time.
+let film = FileSite([UInt8](repeating: 7, count: 500_000)), book = FileSite([UInt8](repeating: 9, count: 30_000))
+let server = try LoopbackServer { request in
+    if request.target == "/book.pdf" { return book.reply(to: request) }
+    if request.header("Range") != nil { return film.reply(to: request) }
+    return film.reply(to: request, upTo: 200_000, then: [.hang])
+}
+
+var configuration = DownloadManager.Configuration()
+configuration.directory = directory + "/files"
+configuration.journalDirectory = directory + "/journal"
+
+func show(_ downloads: [Download]) {
+    for status in downloads.compactMap(\.status).sorted(by: { $0.path < $1.path }) {
+        let done = Int((status.fraction ?? 0) * 20)
+        let bar = String(repeating: "#", count: done) + String(repeating: ".", count: 20 - done)
+        print(bar, status.url.lastPathComponent, status.state.rawValue)
+    }
+}
+
+let manager = DownloadManager(configuration)
+let first = try await manager.start(server.url("/film.mkv").absoluteString)
+let second = try await manager.start(server.url("/book.pdf").absoluteString)
+for await status in first.updates where status.received >= 200_000 { break }
+try await first.pause()
+_ = try await second.file
+show([first, second])
+await manager.close()
+
+print("Another run:")
+let later = DownloadManager(configuration)
+let downloads = try await later.restore()
+for download in downloads where download.status?.state == .paused { try await download.resume() }
+try await later.settled()
+show(downloads)
+let bytes = FileManager.default.contents(atPath: configuration.directory + "/film.mkv")
+print("whole:", bytes.map { [UInt8]($0) == film.content } ?? false)
+print("the rest was asked for:", server.requests.contains { $0.header("Range") == "bytes=200000-" })
+await later.close()

@@ -1,0 +1,60 @@
+// A grid without a toolkit: cells that are used again while they load show what they were last told to, nothing else.
+import Foundation
+import TestSupport
+import Vitrine
+
+let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-grid-\(UUID().uuidString)").path
+defer { try? FileManager.default.removeItem(atPath: directory) }
+
+/// A cell of 100 points on a display of two pixels a point.
+@MainActor
+final class Cell: ImageTarget {
+    private(set) var image: Image?
+    private(set) var faded = false
+    private(set) lazy var binding = ImageBinding(self)
+
+    func show(_ image: Image?, transition: ImageTransition) {
+        self.image = image
+        faded = transition != .none
+    }
+
+    var imageBox: ImageBox? { ImageBox(width: 100, height: 100, scale: 2, mode: .aspectFill) }
+}
+
+// Pictures whose colour tells which they are.
+let server = try LoopbackServer { request in
+    let number = UInt8(request.target.dropFirst()) ?? 0
+    guard let picture = try? Image(size: PixelSize(300), color: Color(red: number, green: 0, blue: 0)).encoded(as: .png)
+    else { return [.reply(500)] }
+    return [.reply(200, ["Content-Type: image/png", "Cache-Control: max-age=600"], body: picture)]
+}
+let urls = (0..<200).map { server.url("/\($0)") }
+let cache = Cache<Image>(name: "grid", configuration: CacheConfiguration(root: directory))
+
+// Ten pages pass by; only the last stays.
+let cells = (0..<12).map { _ in Cell() }
+let (arrivals, arrived) = AsyncStream.makeStream(of: Int.self)
+for page in 0..<10 {
+    for (index, cell) in cells.enumerated() {
+        cell.binding.prepareForReuse()
+        cell.binding.set(.url(urls[page * 12 + index], in: cache)) { _ in arrived.yield(page) }
+    }
+}
+var told: [Int] = []
+for await page in arrivals {
+    told.append(page)
+    if told.count == cells.count { break }
+}
+let right = cells.enumerated().filter { index, cell in cell.image?[100, 100].red == UInt8(108 + index) }
+print("cells that show their picture:", right.count, "of", cells.count)
+print("told of pages that have passed:", told.filter { $0 != 9 }.count)
+print("size:", cells[0].image?.size.description ?? "none", "- faded in:", cells.filter(\.faded).count)
+
+// Scrolled away and back: all in memory, at once, without a fade.
+for (index, cell) in cells.enumerated() {
+    cell.binding.prepareForReuse()
+    cell.binding.set(.url(urls[108 + index], in: cache))
+}
+print("back at once:", cells.filter { $0.image != nil }.count, "- faded in:", cells.filter(\.faded).count)
+// What is still to be written is, before the directory goes.
+try await cache.flush()

@@ -1,0 +1,48 @@
+// Bytes and texts under keys: memory answers at once, the disk later, and a missing value is made once.
+import Foundation
+import Vitrine
+
+let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-set-\(UUID().uuidString)").path
+defer { try? FileManager.default.removeItem(atPath: directory) }
+
+let cache = Cache<Data>(name: "funny-games", configuration: CacheConfiguration(root: directory))
+try await cache.set(Data("a film".utf8), forKey: "funny-games.mp4")
+print("at once:", cache["funny-games.mp4"].map { String(decoding: $0, as: UTF8.self) } ?? "nothing")
+
+// What memory loses, the disk has.
+try await cache.flush()
+cache.clearMemory()
+print("in memory:", cache["funny-games.mp4"] != nil, "- deepest needed:", await cache.depth(of: "funny-games.mp4"))
+let film = try await cache.value(forKey: "funny-games.mp4")
+print("from disk:", film.map { String(decoding: $0, as: UTF8.self) } ?? "nothing")
+
+// A subscript changes memory alone.
+cache["draft"] = Data("a thought".utf8)
+print("in both:", await cache.containsInBoth("funny-games.mp4"), "- the draft:", await cache.containsInBoth("draft"))
+
+// A value is made when it is first asked for, once for all who ask.
+let texts = Cache<String>(name: "notes", configuration: CacheConfiguration(root: directory))
+let made = Locked(0)
+try await withThrowingTaskGroup(of: String.self) { group in
+    for _ in 0..<100 {
+        group.addTask {
+            try await texts.value(forKey: "report") {
+                made.withLock { $0 += 1 }
+                return "it rains"
+            }
+        }
+    }
+    try await group.waitForAll()
+}
+print("asked 100 times, made:", made.withLock { $0 })
+
+await cache.remove("funny-games.mp4")
+print("removed:", try await cache.value(forKey: "funny-games.mp4") == nil)
+// With a handle and callbacks, what is nowhere is an error.
+do {
+    _ = try await cache.fetch(forKey: "funny-games.mp4").value
+} catch {
+    if case .notFound(let key) = error { print("not found:", key) }
+}
+// What is still to be written is, before the directory goes.
+try await texts.flush()

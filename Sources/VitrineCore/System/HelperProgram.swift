@@ -1,0 +1,60 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Finds the programs that do a library's work in processes of their own.
+package enum HelperProgram {
+    /// The path of a helper: the one in its ``variable(for:)``; beside the running program; in `PATH`.
+    ///
+    /// - Returns: nil if there is none that this process may start.
+    package static func path(of program: String) -> String? {
+        candidates(program).first(where: isExecutable)
+    }
+
+    /// The environment variable that names a helper: `vitrine-worker` has `VITRINE_WORKER`.
+    package static func variable(for program: String) -> String {
+        String(program.uppercased().map { $0 == "-" ? "_" : $0 })
+    }
+
+    /// What to do where a helper was not found: the part of a sentence.
+    package static func advice(for program: String) -> String {
+        "install it beside the program or in PATH, or set \(variable(for: program)) to its path"
+    }
+
+    private static func candidates(_ program: String) -> [String] {
+        if let named = getenv(variable(for: program)) {
+            let path = String(cString: named)
+            if !path.isEmpty { return [path] }
+        }
+        var paths: [String] = []
+        if let running, let slash = running.lastIndex(of: "/") { paths.append(running[...slash] + program) }
+        return paths + inSearchPath(program)
+    }
+
+    /// Where a program could be according to `PATH`.
+    package static func inSearchPath(_ program: String) -> [String] {
+        guard let search = getenv("PATH") else { return [] }
+        // Relative entries would depend on where the program was started.
+        return String(cString: search).split(separator: ":").filter { $0.hasPrefix("/") }.map { "\($0)/\(program)" }
+    }
+
+    /// Whether there is a file that this process may start.
+    package static func isExecutable(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
+    }
+
+    /// The path of the program that runs; nil if the system does not tell.
+    package static var running: String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
+            guard let base = buffer.baseAddress else { return nil }
+            let count = readlink("/proc/self/exe", base, buffer.count)
+            guard count > 0, count < buffer.count else { return nil }
+            return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import VitrineCore
+import VitrineNetwork
+
+/// Watches one transfer: shows how far it is, ten times a second at most, and stops it before the disk is full.
+final class DownloadWatcher: Sendable {
+    private let record: DownloadRecord
+    private let engine: DownloadEngine
+    private let progress: TransferProgress
+    private let found = Locked<DownloadError?>(nil)
+
+    init(_ record: DownloadRecord, _ engine: DownloadEngine, _ progress: TransferProgress) {
+        self.record = record
+        self.engine = engine
+        self.progress = progress
+    }
+
+    private var expectedSize: Int? { record.request.expectedSize }
+
+    /// Whether a body is to come: of the length it should have, with room for it.
+    func admits(_ head: ResponseHead) async -> Bool {
+        // The length of what is in a coding is not that of the file.
+        guard head.status == 200 || head.status == 206, let length = head.contentLength, head.decodedFrom == nil,
+            !head.headers.contains("Content-Encoding")
+        else { return true }
+        let isPart = head.status == 206
+        let total = isPart ? head.headers.first("Content-Range").flatMap(ContentRange.init)?.total : length
+        // What is there gives way to a body that begins anew.
+        let needed = max(0, isPart ? length : length - progress.current.received)
+        let problem: DownloadError? = if let wrong = sizeProblem(total) { wrong } else { await spaceProblem(needed) }
+        if let problem { found.withLock { $0 = problem } }
+        return problem == nil
+    }
+
+    /// Why it stopped the transfer.
+    var failure: DownloadError? { found.withLock { $0 } }
+
+    /// Runs until the task is cancelled.
+    ///
+    /// - Parameter stop: Ends the transfer.
+    func run(stop: () -> Void) async {
+        var meter = SpeedMeter()
+        var nextCheck = ContinuousClock.now
+        var checkedTotal: Int?
+        while true {
+            let step = progress.current
+            let now = ContinuousClock.now
+            meter.measure(step.received, at: now)
+            show(step, meter.speed)
+            if now >= nextCheck || checkedTotal != step.total {
+                nextCheck = now + .seconds(1)
+                checkedTotal = step.total
+                let needed = max(0, (step.total ?? expectedSize ?? step.received) - step.received)
+                if let problem = await spaceProblem(needed) {
+                    found.withLock { $0 = problem }
+                    return stop()
+                }
+            }
+            do { try await Task.sleep(for: .milliseconds(100)) } catch { break }
+        }
+        show(progress.current, meter.speed)
+    }
+
+    private func show(_ step: TransferProgress.Step, _ speed: Double?) {
+        engine.update(record.id) { entry in
+            guard entry.record.status.state == .running else { return false }
+            let before = entry.record.status
+            entry.record.status.received = step.received
+            entry.record.status.total = step.total ?? self.expectedSize
+            entry.record.status.speed = speed
+            return entry.record.status != before
+        }
+    }
+
+    /// Before anything is loaded in vain.
+    private func sizeProblem(_ total: Int?) -> DownloadError? {
+        guard let expectedSize, let total, total != expectedSize else { return nil }
+        return .size(path: record.status.path, expected: expectedSize, actual: total)
+    }
+
+    private func spaceProblem(_ needed: Int) async -> DownloadError? {
+        let reserve = engine.configuration.reservedSpace.bytes
+        guard let available = await BlockingExecutor.shared.run({ [record] in FreeSpace.bytes(at: record.directory) }),
+            available < needed + reserve
+        else { return nil }
+        return .insufficientSpace(path: record.directory, needed: needed + reserve, available: available)
+    }
+}

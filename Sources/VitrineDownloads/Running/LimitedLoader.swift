@@ -1,0 +1,66 @@
+import VitrineCore
+import VitrineNetwork
+
+/// Another loader, whose bodies pass no faster than the limits of the task that asks, and only if it admits them.
+struct LimitedLoader: DataLoading {
+    /// What holds for what the current task loads.
+    @TaskLocal static var rules: Rules?
+
+    /// What holds for one transfer.
+    final class Rules: Sendable {
+        let limits: [RateLimit]
+        /// Says of bodies, by their heads, whether they are to come.
+        let watcher = Locked<DownloadWatcher?>(nil)
+
+        init(_ limits: [RateLimit]) { self.limits = limits }
+    }
+
+    let base: any DataLoading
+
+    var capabilities: LoadingCapabilities { base.capabilities }
+
+    func load(_ request: DataRequest, allowing guardian: AddressGuard?) async throws(NetworkError) -> DataResponse {
+        let response = try await base.load(request, allowing: guardian)
+        guard let rules = Self.rules else { return response }
+        let url = response.head.url.absoluteString
+        if let watcher = rules.watcher.withLock({ $0 }), await !watcher.admits(response.head) {
+            response.body.cancel()
+            throw .cancelled(url: url)
+        }
+        return DataResponse(head: response.head, body: ResponseBody(LimitedBody(response.body, rules.limits, url: url)))
+    }
+}
+
+/// A body that is read no faster than limits allow. As what is not read is not received, the server slows down too.
+private final class LimitedBody: BodySource {
+    private let body: ResponseBody
+    private let limits: [RateLimit]
+    private let url: String
+
+    init(_ body: ResponseBody, _ limits: [RateLimit], url: String) {
+        self.body = body
+        self.limits = limits
+        self.url = url
+    }
+
+    func next() async throws(NetworkError) -> [UInt8]? { try await next(reusing: []) }
+
+    func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? {
+        // For what came before, also at the end.
+        for limit in limits {
+            do { try await limit.wait() } catch {
+                body.cancel()
+                throw .cancelled(url: url)
+            }
+        }
+        guard let chunk = try await body.next(reusing: spare) else { return nil }
+        for limit in limits { limit.take(chunk.count) }
+        return chunk
+    }
+
+    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
+        try await collectChunks(upTo: limit, url: url)
+    }
+
+    func cancel() { body.cancel() }
+}

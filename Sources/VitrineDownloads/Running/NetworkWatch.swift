@@ -1,0 +1,55 @@
+import CDownloads
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+import VitrineCore
+
+/// Tells when the machine's addresses or routes change: the moment to try again what the network refused.
+///
+/// On a thread of its own. Where the system does not tell, as in some sandboxes, it stays silent, and who waits goes by
+/// the clock alone.
+final class NetworkWatch: Sendable {
+    /// Closed to end the thread.
+    private let end: Int32
+    private let thread: BlockingExecutor
+
+    /// - Parameter changed: Called on the watch's thread.
+    init(_ changed: @escaping @Sendable () -> Void) {
+        thread = BlockingExecutor(threads: 1, name: "vitrine-route")
+        let routes = cdownloads_open_routes()
+        var pipes: [Int32] = [-1, -1]
+        guard routes >= 0, pipe(&pipes) == 0 else {
+            if routes >= 0 { close(routes) }
+            end = -1
+            return
+        }
+        for pipe in pipes { _ = fcntl(pipe, F_SETFD, FD_CLOEXEC) }
+        end = pipes[1]
+        thread.submit { [wake = pipes[0]] in Self.run(routes, wake, changed) }
+    }
+
+    deinit {
+        if end >= 0 { close(end) }
+    }
+
+    private static func run(_ routes: Int32, _ wake: Int32, _ changed: @Sendable () -> Void) {
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        var descriptors = [
+            pollfd(fd: routes, events: Int16(POLLIN), revents: 0), pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
+        ]
+        while poll(&descriptors, 2, -1) >= 0 || errno == EINTR {
+            if descriptors[1].revents != 0 { break }
+            guard descriptors[0].revents != 0 else { continue }
+            // What changed does not matter; a message that was lost (ENOBUFS) was one too.
+            let count = read(routes, &buffer, buffer.count)
+            if count < 0, errno != ENOBUFS, errno != EAGAIN, errno != EINTR { break }
+            changed()
+        }
+        close(routes)
+        close(wake)
+    }
+}

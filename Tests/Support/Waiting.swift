@@ -1,0 +1,18 @@
+import Foundation
+
+/// What a test waited for and what never came.
+package struct NeverHappened: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// Waits on the calling thread for something that nothing tells of, and looks a thousand times a second.
+///
+/// - Throws: ``NeverHappened`` after 600,000 looks: far longer than the busiest machine takes, and better than a test
+///   run without an end.
+package func waitUntil(_ what: String, _ isSo: () throws -> Bool) throws {
+    for _ in 0..<600_000 {
+        if try isSo() { return }
+        usleep(1000)
+    }
+    throw NeverHappened(description: "never: \(what)")
+}

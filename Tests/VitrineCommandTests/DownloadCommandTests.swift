@@ -1,0 +1,152 @@
+#if os(Linux)
+import Foundation
+import TestSupport
+import Testing
+import VitrineCore
+
+@Suite final class DownloadCommandTests {
+    private let scratch: Scratch
+    private let home: URL
+    private let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
+
+    init() throws {
+        scratch = try Scratch()
+        home = scratch.file("h")
+    }
+
+    /// The agent goes with the test.
+    deinit { _ = try? Tool.runHere(["download", "agent", "stop"], home: home) }
+
+    private func run(_ arguments: [String]) async throws -> Tool.Outcome {
+        let home = home, directory = scratch.url
+        return try await Tool.run(["download"] + arguments, in: directory, home: home)
+    }
+
+    private func bytes(_ name: String) -> [UInt8]? {
+        (try? Data(contentsOf: scratch.file(name))).map { Array($0) }
+    }
+
+    private func digest(_ bytes: [UInt8]) -> String { Hexadecimal.text(SHA256Digest.digest(of: bytes)) }
+
+    @Test func addWaitsAndIsDone() async throws {
+        let site = FileSite(content)
+        let server = try LoopbackServer { site.reply(to: $0) }
+        let url = server.url("/a.bin").absoluteString
+        let sum = "sha256:\(digest(content))"
+        let outcome = try await run(["add", "--wait", "--json", url, "-o", "b", "--checksum", sum])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let last = try #require(outcome.objects.last)
+        #expect(last["state"] as? String == "completed" && last["fraction"] as? Double == 1)
+        #expect(last["path"] as? String == scratch.file("b").path && last["error"] is NSNull)
+        #expect(outcome.objects.allSatisfy { $0["id"] as? String == last["id"] as? String })
+        #expect(bytes("b") == content)
+        #expect(try await run(["list"]).output.isEmpty)
+        // Several go into a directory that is made, in words for people.
+        let others = ["/x/1", "/x/2"].map { server.url($0).absoluteString }
+        let text = try await run(["add", "--wait"] + others + ["-o", "new"])
+        #expect(text.status == 0)
+        #expect(text.output.split(separator: "\n").count == 2 && text.output.contains("completed  300 kB"))
+        #expect(bytes("new/1") == content && bytes("new/2") == content)
+        #expect(scratch.contents.allSatisfy { !$0.contains("vitrine-") })
+    }
+
+    @Test(arguments: [false, true]) func whatWasKilledGoesOnWhenRunAgain(noAgent: Bool) async throws {
+        let site = FileSite(content), isOpen = Locked(false)
+        let server = try LoopbackServer { request in
+            isOpen.withLock { $0 } ? site.reply(to: request) : site.reply(to: request, upTo: 100_000, then: [.hang])
+        }
+        let words = ["add", "--wait", "--json", server.url("/a").absoluteString] + (noAgent ? ["--no-agent"] : [])
+        let environment = Tool.environment(home: home).map { "\($0)=\($1)" }, directory = scratch.url.path
+        try await offPool {
+            let child = try ChildProcess(
+                executable: "vitrine", ["download"] + words, wrapper: ["env", "-C", directory] + environment)
+            while let line = child.line(), !line.contains("\"received\":100000,") {}
+            child.kill()
+            #expect(child.wait() == .signal(SIGKILL))
+            // At once: where other tests block the tasks' threads, the agent would ask again meanwhile.
+            isOpen.withLock { $0 = true }
+        }
+        if !noAgent {
+            // The one that carries it has to ask again, too.
+            _ = try await run(["agent", "stop"])
+        }
+        let outcome = try await run(words)
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(bytes("a") == content)
+        // Nothing is loaded twice, also if the agent has lost its patience before and asked again.
+        let ranges = server.requests.map { $0.header("Range") }
+        let wanted = [nil] + (1..<max(2, ranges.count)).map { "bytes=\($0)00000-" }
+        #expect(ranges == wanted)
+        #expect(scratch.contents.filter { !$0.hasPrefix("h") } == ["a"])
+    }
+
+    @Test func theListIsCaredFor() async throws {
+        let site = FileSite(content), isOpen = Locked(false)
+        let server = try LoopbackServer { request in
+            isOpen.withLock { $0 } ? site.reply(to: request) : site.reply(to: request, upTo: 1000, then: [.hang])
+        }
+        let added = try await run(["add", "--json"] + ["/1", "/2", "/3"].map { server.url($0).absoluteString })
+        #expect(added.status == 0)
+        let ids = added.objects.compactMap { $0["id"] as? String }
+        #expect(ids.count == 3)
+        #expect(try await run(["pause", ids[0], ids[1]]).status == 0)
+        #expect(try await run(["cancel", String(ids[2].prefix(13))]).status == 0)
+        let listed = try await run(["list", "--json"]).objects
+        #expect(listed.map { $0["id"] as? String } == ids)
+        #expect(listed.map { $0["state"] as? String } == ["paused", "paused", "cancelled"])
+        #expect(try await run(["list"]).output.split(separator: "\n").count == 3)
+        isOpen.withLock { $0 = true }
+        #expect(try await run(["resume", ids[0]]).status == 0)
+        let waited = try await run(["wait", ids[0], "--json"])
+        #expect(waited.status == 0 && waited.objects.last?["state"] as? String == "completed")
+        #expect(bytes("1") == content)
+        #expect(try await run(["retry", ids[2]]).status == 0)
+        #expect(try await run(["watch", "--json"]).status == 0)
+        #expect(bytes("3") == content)
+        #expect(try await run(["wait", ids[1]]).status == 1)
+        #expect(try await run(["remove", "--ended"]).status == 0)
+        #expect(try await run(["list", "--json"]).objects.map { $0["id"] as? String } == [ids[1]])
+        #expect(try await run(["remove", ids[1]]).status == 0)
+        #expect(try await run(["pause", ids[1]]).status == 2)
+        #expect(scratch.contents.filter { !$0.hasPrefix("h") } == ["1", "3"])
+    }
+
+    @Test func failuresAreToldWithTheirReason() async throws {
+        let site = FileSite(content)
+        let server = try LoopbackServer { $0.target == "/missing" ? [.reply(404)] : site.reply(to: $0) }
+        let missing = try await run(["add", "--wait", server.url("/missing").absoluteString])
+        #expect(missing.status == 1 && missing.output.isEmpty && missing.errors.contains("404"))
+        let zeros = String(repeating: "0", count: 64)
+        let wrong = try await run(
+            ["add", "--wait", "--json", server.url("/a").absoluteString, "--checksum", "sha256:" + zeros])
+        #expect(wrong.status == 1)
+        let error = wrong.objects.last?["error"] as? String ?? ""
+        #expect(error.contains(zeros) && error.contains(digest(content)))
+        #expect(wrong.objects.last?["code"] as? Int == -620)
+        let url = server.url("/a").absoluteString
+        for arguments in [
+            ["add"], ["add", "nonsense"], ["add", url, "--checksum", "sha256:1"], ["add", url, url, "--mirror", url],
+            ["pause"], ["pause", "none"], ["remove"], ["remove", "--ended", "x"],
+        ] {
+            #expect(try await run(arguments).status == 2, "\(arguments)")
+        }
+        #expect(try await run(["add", "--wait", "ftp://example.org/a"]).status == 1)
+        #expect(scratch.contents.filter { !$0.hasPrefix("h") }.isEmpty)
+    }
+
+    @Test func theAgentCanBeLookedAt() async throws {
+        #expect(try await run(["agent", "status"]).status == 1)
+        _ = try await run(["list"])
+        let status = try await run(["agent", "status", "--json"])
+        #expect(status.status == 0 && status.objects.first?["downloads"] as? Int == 0)
+        #expect(try await run(["agent", "stop"]).status == 0)
+        #expect(try await run(["agent", "status"]).status == 1)
+        let installed = try await run(["agent", "install"])
+        let unit = home.appending(path: "config/systemd/user/vitrine-agent.service")
+        #expect(installed.status == 0 && installed.output.hasPrefix(unit.path + "\n"))
+        let text = String(decoding: try Data(contentsOf: unit), as: UTF8.self)
+        #expect(text.contains("ExecStart=\"\(ChildProcess.path(of: "vitrine-agent"))\" --idle never\n"))
+        #expect(try await run(["agent", "install", "--print-only"]).output == text)
+    }
+}
+#endif

@@ -1,0 +1,94 @@
+import Foundation
+import TestSupport
+import Testing
+import VitrineCore
+import VitrineDownloads
+import VitrineNetwork
+
+/// Names that servers and addresses give, and checksums people write.
+struct DownloadNamesTests {
+    @Test(arguments: [
+        ("attachment; filename=a.txt", "a.txt"),
+        ("attachment; filename=\"a b.txt\"; size=3", "a b.txt"),
+        ("inline;filename=\"a\\\"b.txt\"", "a\"b.txt"),
+        ("attachment; filename=old.txt; filename*=UTF-8''%e2%82%ac%20rates.txt", "€ rates.txt"),
+        ("attachment; FileName*=iso-8859-1'en'%A3.txt", "£.txt"),
+        ("attachment; filename*=UTF-8''%zz; filename=plain.txt", "plain.txt"),
+        ("attachment; filename=a;b.txt", "a"), ("attachment; x; filename=b.txt", "b.txt"),
+        ("attachment; filename=\"C:\\\\dir\\\\x.txt\"", "C:\\dir\\x.txt"),
+    ])
+    func serversProposeNames(field: String, name: String) {
+        #expect(ContentDisposition.fileName(field) == name)
+    }
+
+    @Test(arguments: ["attachment", "", "attachment;", "attachment; name=x", "filename=x"])
+    func otherFieldsProposeNone(field: String) {
+        #expect(ContentDisposition.fileName(field) == nil)
+    }
+
+    @Test(arguments: [
+        ("../../etc/passwd", "passwd"), ("a/", "a"),
+        ("C:\\dir\\x.txt", "x.txt"), (" a .txt ", "a .txt"), (".bashrc", "bashrc"),
+        ("a\u{202E}gpj.exe", "agpj.exe"), ("a\nb\0c", "abc"), ("name.", "name"), ("täst.jpg", "täst.jpg"),
+    ])
+    func strangersNamesAreMadeSafe(name: String, safe: String) {
+        #expect(DownloadName.safe(name) == safe)
+    }
+
+    @Test(arguments: ["", ".", "..", "/", "\\", "...", "//", "\u{200B}"]) func nothingIsLeftOfOthers(name: String) {
+        #expect(DownloadName.safe(name) == nil)
+    }
+
+    @Test func longNamesKeepTheirEnding() throws {
+        let long = try #require(DownloadName.safe(String(repeating: "ü", count: 300) + ".tar.gz"))
+        #expect(long.utf8.count <= 255 && long.hasSuffix(".tar.gz"))
+        let numbered = DownloadName.numbered(long, 1000)
+        #expect(numbered.utf8.count <= 255 && numbered.hasSuffix(" (1000).tar.gz"))
+        #expect(DownloadName.numbered("a", 2) == "a (2)")
+        #expect(DownloadName.numbered("a.b.txt", 3) == "a.b (3).txt")
+        #expect(DownloadName.numbered("a.txt", 1) == "a.txt")
+    }
+
+    @Test(arguments: [
+        ("http://h/a/b.txt?q#f", "b.txt"), ("http://h/", "download"), ("http://h", "download"),
+        ("http://h/%2e%2e", "download"), ("http://h/a%2Fb.txt", "b.txt"), ("http://h/%E2%82%AC", "€"),
+    ])
+    func addressesHaveNames(url: String, name: String) throws {
+        #expect(DownloadName.name(for: try #require(URL(string: url))) == name)
+    }
+
+    @Test func checksumsAreRead() throws {
+        let digest = String(repeating: "aB", count: 20)
+        #expect(Checksum("SHA-1:" + digest)?.description == "sha1:" + digest.lowercased())
+        for text in ["", "sha1", "sha1:", "sha1:xyz", "md5:" + digest, "crc32:00000000", "sha256:" + digest] {
+            #expect(Checksum(text) == nil)
+        }
+    }
+
+    /// FIPS 180-4's examples, as published by NIST.
+    @Test(arguments: [
+        ("", "da39a3ee5e6b4b0d3255bfef95601890afd80709"), ("abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
+        ),
+    ])
+    func sha1HasTheDigestsOfItsStandard(text: String, digest: String) {
+        var sha1 = SHA1Digest()
+        sha1.update(Array(text.utf8))
+        #expect(sha1.hexadecimal == digest)
+    }
+
+    @Test func requestsSurviveTheJournal() throws {
+        var request = DownloadRequest(try #require(URL(string: "https://example.org/a")))
+        request.mirrors = [try #require(URL(string: "https://example.com/a"))]
+        request.headers = ["Authorization": "Bearer x"]
+        request.checksum = Checksum(.md5, String(repeating: "0", count: 32))
+        request.maximumRate = .kilobytes(5)
+        request.existing = .number
+        let data = try JSONEncoder().encode(request)
+        #expect(try JSONDecoder().decode(DownloadRequest.self, from: data) == request)
+        // What a later version leaves out, and what it adds.
+        let short = Data(#"{"url": "https://example.org/a", "new": 1}"#.utf8)
+        #expect(try JSONDecoder().decode(DownloadRequest.self, from: short) == DownloadRequest(request.url))
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import ModelsSamples
+import TestSupport
+import Testing
+import VitrineModels
+
+@Suite struct PersistentJSONTests {
+    /// The value read from its JSON by another build, which knows no schema but its own.
+    private func again<Value: PersistentValue>(
+        _ value: Value, knowing types: any PersistentRecord.Type...
+    ) throws -> Value {
+        let text = try value.persistentJSON(by: PersistentCoder(registry: TypeRegistry()))
+        let registry = TypeRegistry()
+        for type in types { try registry.register(type) }
+        return try PersistentCoder(registry: registry).decode(Value.self, fromJSON: text)
+    }
+
+    @Test func everythingComesBackToTheLastBit() throws {
+        var value = Everything()
+        value.numbers.append(1 << 60 + 1)
+        value.double = .pi
+        value.date = Date(timeIntervalSinceReferenceDate: 0.1 + 0.2)
+        #expect(try again(value) == value)
+        let doubles = [-0.0, .infinity, -.infinity, .leastNonzeroMagnitude]
+        #expect(try again(doubles) == doubles)
+        #expect(try again(doubles)[0].sign == .minus)
+        #expect(try again([Float.nan])[0].isNaN)
+        #expect(try again([UInt64.max, 0]) == [.max, 0])
+        #expect(try again([Int?.none, 3]) == [nil, 3])
+        #expect(try again([1: "a", 2: "b"]) == [1: "a", 2: "b"])
+        #expect(try again([Int: String]()) == [:])
+        #expect(try again("top") == "top")
+        #expect(try again(Decimal.nan).isNaN)
+    }
+
+    @Test func graphsKeepTheirShape() throws {
+        let dog = Dog("Rex")
+        dog.barks = 9
+        dog.friend = Animal("Tom")
+        dog.friend?.friend = dog
+        dog.chip = "C-1"
+        dog.home = Place("Bern", latitude: 46.9)
+        defer { dog.friend?.friend = nil }
+        let read = try again(["z": dog as Animal, "a": dog.friend ?? dog], knowing: Dog.self)
+        defer { read["z"]?.friend?.friend = nil }
+        let other = try #require(read["z"] as? Dog)
+        #expect(other == dog && other.friend?.friend === other && read["a"] === other.friend)
+        #expect(other.chip == "C-1" && other.home == Place("Bern", latitude: 46.9))
+    }
+
+    @Test func olderJSONIsMigrated() throws {
+        let text = try Dated<TwoNumbers>([1, 2]).persistentJSON(by: PersistentCoder(registry: TypeRegistry()))
+        let coder = PersistentCoder(registry: TypeRegistry())
+        #expect(try coder.decode(Dated<TheirSum>.self, fromJSON: text).values == [3])
+        let newer = try Dated<TheirSum>([3]).persistentJSON(by: PersistentCoder(registry: TypeRegistry()))
+        #expect(throws: PersistenceError.newerThanCode(type: "Dated", stored: "2", code: "1")) {
+            try PersistentCoder(registry: TypeRegistry()).decode(Dated<TwoNumbers>.self, fromJSON: newer)
+        }
+    }
+
+    @Test func peopleMayWriteIt() throws {
+        let registry = TypeRegistry()
+        let coder = PersistentCoder(registry: registry)
+        #expect(
+            try coder.decode(Place.self, fromJSON: #"{"value": {"name": "Bern", "unknown": 3}}"#) == Place("Bern"))
+        #expect(registry.droppedProperties(of: "Place") == ["unknown"])
+        let sum = #"{"value": {"$case": "sum", "_0": {"$case": "number", "_0": 4}, "_1": "nothing"}}"#
+        #expect(try coder.decode(Term.self, fromJSON: sum) == .sum(.number(4), .nothing))
+        let dog = #"{"value": {"$type": "Dog", "name": "Rex", "barks": 2}}"#
+        try registry.register(Dog.self)
+        #expect((try coder.decode(Animal.self, fromJSON: dog) as? Dog)?.barks == 2)
+    }
+
+    @Test(arguments: [
+        ("[", "malformed"), ("[]", "missing-value"), (#"{"value": 3}"#, "type-mismatch"),
+        (#"{"value": {"latitude": 1}}"#, "missing-value"), (#"{"value": {"name": 1}}"#, "type-mismatch"),
+        (#"{"value": {}, "$schema": "zz"}"#, "malformed"), (#"{"value": {}, "$schema": "ff"}"#, "unknown-schema"),
+        (#"{"value": {}, "schemas": {"a": "%"}}"#, "malformed"),
+        (#"{"value": {}, "schemas": {"a": "AAAA"}}"#, "unsupported-format"),
+    ])
+    func whatIsWrongIsSaid(text: String, code: String) {
+        let error = #expect(throws: PersistenceError.self) {
+            try PersistentCoder(registry: TypeRegistry()).decode(Place.self, fromJSON: text)
+        }
+        #expect(error?.code == code, "\(error?.description ?? "")")
+    }
+
+    @Test func pathsLeadToWhatIsWrong() {
+        let coder = PersistentCoder(registry: TypeRegistry())
+        let text = #"{"value": [{"name": "a"}, {"name": "b", "latitude": "north"}]}"#
+        #expect(
+            throws: PersistenceError.typeMismatch(
+                path: "[Place][1].latitude", expected: "Double", found: "\"north\"")
+        ) { try coder.decode([Place].self, fromJSON: text) }
+    }
+
+    @Test func referencesToNothingAndDepthAreErrors() {
+        let coder = PersistentCoder(registry: TypeRegistry(), depthLimit: 20)
+        #expect(throws: PersistenceError.malformed("there is no object 4 before its reference")) {
+            try coder.decode(Animal.self, fromJSON: #"{"value": {"name": "a", "friend": {"$ref": 4}}}"#)
+        }
+        let deep =
+            String(repeating: #"{"name": "a", "friend": "#, count: 21) + "null" + String(repeating: "}", count: 21)
+        #expect(throws: PersistenceError.tooDeep(limit: 20)) {
+            try coder.decode(Animal.self, fromJSON: #"{"value": \#(deep)}"#)
+        }
+    }
+
+    @Test func storesExportWithoutCode() async throws {
+        let directory = try TemporaryDirectory()
+        func open() throws -> ObjectStore {
+            try ObjectStore(
+                at: directory.file("a.sqlite"), configuration: .init(coder: PersistentCoder(registry: TypeRegistry())))
+        }
+        let dog = Dog("Rex")
+        try await open().put(dog, for: "rex", in: "g")
+        let text = try #require(try open().json(for: "rex", in: "g"))
+        let registry = TypeRegistry()
+        try registry.register(Dog.self)
+        #expect(try PersistentCoder(registry: registry).decode(Animal.self, fromJSON: text) == dog)
+    }
+}
