@@ -8,6 +8,7 @@ let package = Package(
     dependencies: [
         .package(name: "Vitrine", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
         .executableTarget(
@@ -65,9 +66,27 @@ let package = Package(
                 .product(name: "VitrineThumbnails", package: "Vitrine"),
             ]),
         .executableTarget(
+            name: "DownloadsBenchmark",
+            dependencies: [.product(name: "VitrineDownloads", package: "Vitrine")]),
+        .executableTarget(
             name: "StoreBenchmark",
             dependencies: [
                 .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineStores", package: "Vitrine"),
+            ]),
+        .executableTarget(
+            name: "ModelsBenchmark",
+            dependencies: [
+                .product(name: "VitrineDatabase", package: "Vitrine"),
+                .product(name: "VitrineModels", package: "Vitrine"), .product(name: "GRDB", package: "GRDB.swift"),
+            ]),
+        .executableTarget(
+            name: "ViewsBenchmark",
+            dependencies: [
+                "CAllocations",
+                .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
+                .product(name: "VitrineImaging", package: "Vitrine"),
+                .product(name: "VitrineNetwork", package: "Vitrine"),
+                .product(name: "VitrineViews", package: "Vitrine"),
             ]),
         .target(name: "CPeers", dependencies: ["PeerVips", "PeerJPEG"]),
         .systemLibrary(

@@ -1,15 +1,18 @@
 #include "network_peer.h"
 
 #include <curl/curl.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 typedef struct {
     CURL *easy;
     char *bytes;
     size_t count, capacity;
+    int number;
 } slot;
 
 static size_t take(char *bytes, size_t size, size_t count, void *context) {
@@ -28,11 +31,22 @@ static void start(CURLM *multi, slot *slot, const char *base, int number) {
     char url[512];
     snprintf(url, sizeof url, "%s/%d.jpg", base, number % 1000);
     slot->count = 0;
+    slot->number = number;
     curl_easy_setopt(slot->easy, CURLOPT_URL, url);
     curl_multi_add_handle(multi, slot->easy);
 }
 
-long long network_peer_small(const char *base, int count, int concurrency, const char *ca_file, int http2) {
+static int keep(const slot *slot, const char *directory) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%d.jpg", directory, slot->number);
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) return -1;
+    ssize_t written = write(file, slot->bytes, slot->count);
+    return close(file) == 0 && written == (ssize_t)slot->count ? 0 : -1;
+}
+
+long long network_peer_small(
+    const char *base, int count, int concurrency, const char *ca_file, int http2, const char *directory) {
     curl_global_init(CURL_GLOBAL_DEFAULT);
     CURLM *multi = curl_multi_init();
     curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
@@ -60,6 +74,7 @@ long long network_peer_small(const char *base, int count, int concurrency, const
             if (message->data.result != CURLE_OK) return -1;
             curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&slot);
             total += (long long)slot->count;
+            if (directory[0] && keep(slot, directory) != 0) return -1;
             curl_multi_remove_handle(multi, slot->easy);
             done++;
             if (next < count) start(multi, slot, base, next++);

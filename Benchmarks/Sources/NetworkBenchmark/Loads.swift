@@ -1,3 +1,4 @@
+import CNetworkPeer
 import Foundation
 import Synchronization
 import VitrineCore
@@ -38,6 +39,26 @@ func loadSmall(_ arguments: Arguments) async throws {
         }
     }
     precondition(tally.bytes.load(ordering: .relaxed) > 0)
+}
+
+/// The bare loop in C; into files of a directory unless that is empty.
+func loadByPeer(_ arguments: Arguments, into directory: String) {
+    let count = arguments.number(0, default: 1000)
+    var bytes: Int64 = 0
+    report(arguments.contender, count: count) {
+        bytes = network_peer_small(
+            arguments.address, Int32(count), Int32(arguments.number(1, default: 64)), arguments.text(2),
+            Int32(arguments.number(3, default: 0)), directory)
+    }
+    precondition(bytes > 0)
+}
+
+/// The same, each into a file of its own. They are left for whoever removes the temporary directory: where many files
+/// were just deleted, ext4 takes many times as long to create one.
+func loadIntoFiles(_ arguments: Arguments) throws {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "files-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    loadByPeer(arguments, into: directory.path)
 }
 
 /// To a part file that can be gone on with, and then to its place.

@@ -12,13 +12,29 @@ func microseconds(_ clock: clockid_t) -> Double {
 
 /// Prints what a run took: requests per second, processor time, the most memory.
 func report(_ name: String, count: Int, _ body: () async throws -> Void) async rethrows {
-    let wall = microseconds(CLOCK_MONOTONIC), cpu = microseconds(CLOCK_PROCESS_CPUTIME_ID)
+    let start = Moment()
     try await body()
-    let seconds = (microseconds(CLOCK_MONOTONIC) - wall) / 1e6
-    let used = (microseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) / 1e6
-    let rate = Int(Double(count) / seconds), cost = Int(used * 1e6 / Double(count))
-    let peak = network_peer_peak()
-    print("\(name) requests/s \(rate) seconds \(seconds) cpu \(used) cpu-us/request \(cost) peak-kB \(peak)")
+    start.report(name, count: count)
+}
+
+/// The same for what blocks.
+func report(_ name: String, count: Int, _ body: () throws -> Void) rethrows {
+    let start = Moment()
+    try body()
+    start.report(name, count: count)
+}
+
+/// When something began.
+struct Moment {
+    private let wall = microseconds(CLOCK_MONOTONIC), cpu = microseconds(CLOCK_PROCESS_CPUTIME_ID)
+
+    func report(_ name: String, count: Int) {
+        let seconds = (microseconds(CLOCK_MONOTONIC) - wall) / 1e6
+        let used = (microseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) / 1e6
+        let rate = Int(Double(count) / seconds), cost = Int(used * 1e6 / Double(count))
+        let peak = network_peer_peak()
+        print("\(name) requests/s \(rate) seconds \(seconds) cpu \(used) cpu-us/request \(cost) peak-kB \(peak)")
+    }
 }
 
 struct Arguments {
@@ -43,22 +59,15 @@ struct Arguments {
 
 guard let arguments = Arguments(CommandLine.arguments) else {
     print("usage: NetworkBenchmark small vitrine|curl BASE [COUNT CONCURRENCY CA-FILE HTTP2]")
-    print("       NetworkBenchmark cached vitrine|curl|urlsession BASE [COUNT CONCURRENCY disk|memory|none|loader]")
+    print("       NetworkBenchmark cached vitrine|curl|curl-files|urlsession BASE [COUNT CONCURRENCY disk|memory|none|loader]")
     print("       NetworkBenchmark cold vitrine URL [COUNT]")
     print("       NetworkBenchmark file vitrine URL PATH [MICROSECONDS-PER-MEGABYTE]")
     exit(2)
 }
 
 switch (arguments.mode, arguments.contender) {
-case ("small", "curl"), ("cached", "curl"):
-    let count = arguments.number(0, default: 1000)
-    var bytes: Int64 = 0
-    await report("curl", count: count) {
-        bytes = network_peer_small(
-            arguments.address, Int32(count), Int32(arguments.number(1, default: 64)), arguments.text(2),
-            Int32(arguments.number(3, default: 0)))
-    }
-    precondition(bytes > 0)
+case ("small", "curl"), ("cached", "curl"): loadByPeer(arguments, into: "")
+case ("cached", "curl-files"): try loadIntoFiles(arguments)
 case ("small", _): try await loadSmall(arguments)
 case ("cached", "urlsession"): try await loadBySession(arguments)
 case ("cached", _): try await loadCached(arguments)

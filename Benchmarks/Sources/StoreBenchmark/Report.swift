@@ -14,13 +14,16 @@ struct Report {
     private func saves() throws {
         let contenders: [Contender] = [.plain, .store, .awaited, .group]
         var found: [Contender: [Measurement]] = [:]
+        let root = directory + "/saves"
+        // All at the end: ext4 gives no inode again for a minute and more, and looks through all that are waiting for
+        // each file it creates.
+        defer { try? FileManager.default.removeItem(atPath: root) }
         for round in 0...rounds {
             for contender in round.isMultiple(of: 2) ? contenders : contenders.reversed() {
-                let place = "\(directory)/\(contender)-\(round)"
+                let place = "\(root)/\(contender)-\(round)"
                 try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
                 let measurement = try block(contender, place, count)
-                try FileManager.default.removeItem(atPath: place)
-                // What is deleted is written by nobody's block.
+                // What one block leaves unwritten is not the next one's work.
                 sync()
                 // The first round warms up.
                 if round > 0 { found[contender, default: []].append(measurement) }

@@ -1,0 +1,92 @@
+// Prints what showing an image costs that is in memory, against the lookup alone: processor time of the calling thread
+// and blocks allocated, each for one call, the median over rounds that alternate.
+import CAllocations
+import Foundation
+import VitrineCache
+import VitrineCore
+import VitrineImaging
+import VitrineNetwork
+import VitrineViews
+
+/// A target that does nothing with its images but hold the last one.
+@MainActor
+final class HeadlessTarget: ImageTarget {
+    private(set) var value: Image?
+    var imageBox: ImageBox?
+
+    func show(_ image: Image?, transition: ImageTransition) { value = image }
+}
+
+/// Processor time of the calling thread, in nanoseconds.
+func threadTime() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Int(time.tv_sec) * 1_000_000_000 + Int(time.tv_nsec)
+}
+
+/// One way to get at images, and what it cost in each round.
+@MainActor
+final class Contender {
+    let name: String
+    private let call: @MainActor (Int) -> Void
+    private var times: [Double] = []
+    private var blocks: [Double] = []
+
+    init(_ name: String, call: @escaping @MainActor (Int) -> Void) {
+        self.name = name
+        self.call = call
+    }
+
+    func run(_ count: Int) {
+        let blocksBefore = benchmark_allocations(), start = threadTime()
+        for index in 0..<count { call(index & 1023) }
+        times.append(Double(threadTime() - start) / Double(count))
+        blocks.append(Double(benchmark_allocations() - blocksBefore) / Double(count))
+    }
+
+    var time: Double { times.sorted()[times.count / 2] }
+    var allocations: Double { blocks.sorted()[blocks.count / 2] }
+}
+
+let directory = NSTemporaryDirectory() + "vitrine-views-benchmark-\(getpid())"
+let cache = Cache<Image>(name: "views", configuration: CacheConfiguration(root: directory))
+let urls = try (0..<1024).map { number in
+    guard let url = URL(string: "https://example.org/photographs/2026/lake-\(number).jpg") else {
+        throw CacheError.notFound(key: CacheKey("\(number)"))
+    }
+    return url
+}
+let plain = HeadlessTarget(), sized = HeadlessTarget()
+sized.imageBox = ImageBox(width: 128, height: 128, scale: 2, mode: .aspectFill)
+let plainBinding = ImageBinding(plain), sizedBinding = ImageBinding(sized)
+let image = Image(size: PixelSize(8))
+let keys = urls.map { NetworkFetcher<Image>(url: $0).key }
+let format = cache.format(for: sized.imageBox)
+for key in keys {
+    cache[key] = image
+    cache[key, format] = image
+}
+let made = keys.map { ImageContent<Image>.key($0, in: cache, format: .original) }
+
+let contenders = [
+    Contender("`cache[key, format]`") { if cache[keys[$0], format] == nil { fatalError("not in memory") } },
+    Contender("`binding.set(content)`, the content made before") { plainBinding.set(made[$0]) },
+    Contender("`binding.set(.key(key, in: cache, format: .original))`") {
+        plainBinding.set(.key(keys[$0], in: cache, format: .original))
+    },
+    Contender("`binding.set(.url(url, in: cache))`, for a box") { sizedBinding.set(.url(urls[$0], in: cache)) },
+]
+let rounds = 31, count = 20_480
+for round in 0..<rounds + 1 {
+    for contender in contenders { contender.run(round == 0 ? 1024 : count) }
+}
+guard case .shown = plainBinding.state, case .shown = sizedBinding.state, sized.value != nil else {
+    fatalError("the images were not in memory")
+}
+print("| 1,024 images in memory by turns | CPU ns a call | blocks allocated | target |")
+print("|---|---:|---:|---:|")
+for (index, contender) in contenders.enumerated() {
+    let blocks = (contender.allocations * 10).rounded() / 10
+    print("| \(contender.name) | \(Int(contender.time.rounded())) | \(blocks) | \(index == 0 ? "" : "< 5,000") |")
+}
+try? FileManager.default.removeItem(atPath: directory)
