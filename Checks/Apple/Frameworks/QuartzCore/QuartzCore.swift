@@ -1,0 +1,24 @@
+// Stands in for Core Animation: remembers what it was told.
+@_exported import CoreGraphics
+@_exported import Foundation
+
+public struct CATransitionType: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+    public static let fade = CATransitionType(rawValue: "fade")
+}
+
+open class CAAnimation: NSObject {
+    open var duration: CFTimeInterval = 0
+}
+
+open class CATransition: CAAnimation {
+    open var type = CATransitionType.fade
+}
+
+public typealias CFTimeInterval = Double
+
+open class CALayer: NSObject {
+    open func add(_ animation: CAAnimation, forKey key: String?) { stubAnimations.append(animation) }
+    public private(set) var stubAnimations: [CAAnimation] = []
+}

@@ -1,0 +1,43 @@
+// What of this module the adapters use.
+public import VitrineCore
+
+public struct PixelSize: Hashable, Sendable {
+    public var width: Int, height: Int
+    public init(width: Int, height: Int) { (self.width, self.height) = (width, height) }
+}
+
+public enum Orientation: Int, Sendable {
+    case up = 1, upMirrored, down, downMirrored, leftMirrored, right, rightMirrored, left
+}
+
+public enum OutputFormat: Sendable { case png, jpeg(quality: Double) }
+
+public struct ImageResizer: Hashable, Sendable {
+    public enum Gravity: Hashable, Sendable { case center }
+    public enum Mode: Hashable, Sendable { case fill, aspectFit, aspectFill, crop(Gravity), limit, none }
+    public init(size: PixelSize, mode: Mode, allowsUpscaling: Bool) {}
+}
+
+public final class PixelStorage: @unchecked Sendable {
+    package let bytes: UnsafeMutableRawBufferPointer
+    public let count: Int
+    init(_ bytes: UnsafeMutableRawBufferPointer) { (self.bytes, count) = (bytes, bytes.count) }
+}
+
+public struct Image: Sendable, CacheableValue {
+    public enum Alpha: UInt8, Sendable { case opaque, straight, premultiplied }
+    public static let bytesPerPixel = 4
+    public static let cacheQuality = 0.95
+    public let width: Int, height: Int, bytesPerRow: Int
+    public let alpha: Alpha
+    package let storage: PixelStorage
+
+    public init<E: Error>(
+        width: Int, height: Int, alpha: Alpha,
+        initializingWith body: (UnsafeMutableRawBufferPointer) throws(E) -> Void
+    ) throws(E) { fatalError("a declaration") }
+    public init(cacheBytes: [UInt8]) throws { fatalError("a declaration") }
+    public func cacheBytes() throws -> [UInt8] { [] }
+    public func oriented(_ orientation: Orientation) -> Image { self }
+    public func encoded(as format: OutputFormat) throws -> [UInt8] { [] }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import SwiftUI
+import TestSupport
+import Testing
+import VitrineCore
+import VitrineImaging
+import VitrineViews
+
+/// The view for SwiftUI, looked at pass by pass.
+@Suite(.serialized)
+@MainActor
+struct SwiftUITests {
+    private let fixture: AdapterFixture
+
+    init() throws {
+        fixture = try AdapterFixture()
+        StubPass.size = CGSize(width: 100, height: 50)
+        StubPass.animations = []
+    }
+
+    /// What the placeholder was asked for in a pass.
+    @MainActor
+    private final class Placeholders {
+        var errors: [(any Error)?] = []
+
+        func view(_ error: (any Error)?) -> SwiftUI.Color {
+            errors.append(error)
+            return .gray
+        }
+    }
+
+    private func view(
+        _ content: ImageContent<VitrineImaging.Image>?, _ placeholders: Placeholders
+    ) -> LazyImage<SwiftUI.Color> {
+        LazyImage(content) { placeholders.view($0) }
+    }
+
+    private var shown: VitrineImaging.Image? { StubPass.images.last.flatMap { VitrineImaging.Image($0) } }
+
+    /// Does what SwiftUI does after a pass: begins the task.
+    private func begin() async { await StubPass.tasks.last?.action() }
+
+    @Test func memoryIsThereAtTheFirstPass() async {
+        fixture.cache["a"] = AdapterFixture.image(7)
+        let placeholders = Placeholders()
+        let view = view(.key("a", in: fixture.cache, format: .original), placeholders)
+        StubPass.look(at: view)
+        #expect(shown?[0, 0].red == 7 && placeholders.errors.isEmpty)
+        let id = StubPass.tasks.last.map { "\($0.id)" }
+        await begin()
+        StubPass.look(at: view)
+        // The same, and nothing begins anew.
+        #expect(shown?[0, 0].red == 7 && StubPass.animations.isEmpty)
+        #expect(StubPass.tasks.last.map { "\($0.id)" } == id)
+    }
+
+    @Test func whatComesLaterFadesInAfterThePlaceholder() async {
+        let (gate, content) = fixture.slow("a", 1)
+        let placeholders = Placeholders()
+        let view = view(content, placeholders)
+        StubPass.look(at: view)
+        #expect(StubPass.images.isEmpty && placeholders.errors.count == 1)
+        await begin()
+        gate.open()
+        await wait { !StubPass.animations.isEmpty }
+        StubPass.look(at: view)
+        #expect(shown?[0, 0].red == 1 && StubPass.animations == [.easeIn(duration: 0.1)])
+    }
+
+    @Test func itIsLoadedAtTheSizeOfTheView() async throws {
+        let path = fixture.directory.file("picture.png")
+        try Data(AdapterFixture.image(5).encoded(as: .png)).write(to: URL(filePath: path))
+        let view = view(.file(path, in: fixture.cache), Placeholders())
+        StubPass.look(at: view)
+        await begin()
+        await wait { !StubPass.animations.isEmpty }
+        StubPass.look(at: view)
+        #expect(shown?.size == PixelSize(200))
+    }
+
+    @Test func aFailureReachesThePlaceholder() async {
+        let (gate, content) = fixture.slow("a", nil)
+        let placeholders = Placeholders()
+        let view = view(content, placeholders)
+        StubPass.look(at: view)
+        await begin()
+        gate.open()
+        await wait {
+            StubPass.look(at: view)
+            return placeholders.errors.last.map { $0 is SourceFailure } ?? false
+        }
+        #expect(StubPass.images.isEmpty)
+    }
+
+    @Test func aViewThatGoesLoadsNothingMore() async {
+        let (gate, content) = fixture.slow("a", 1)
+        let view = view(content, Placeholders())
+        StubPass.look(at: view)
+        await begin()
+        for disappear in StubPass.disappearances { disappear() }
+        gate.open()
+        // Whatever was on its way to the main actor has arrived after another's turn.
+        let (other, otherContent) = fixture.slow("b", 2)
+        let second = self.view(otherContent, Placeholders())
+        StubPass.look(at: second)
+        await begin()
+        other.open()
+        await wait { !StubPass.animations.isEmpty }
+        StubPass.look(at: view)
+        #expect(StubPass.images.isEmpty)
+    }
+
+    @Test func aViewWithoutASizeWaits() async {
+        StubPass.size = .zero
+        let boxes = Recorder<ImageBox?>()
+        let content = ImageContent<VitrineImaging.Image>(id: "a") { box in
+            boxes.add(box)
+            return AdapterFixture.image(1)
+        }
+        let view = view(content, Placeholders())
+        StubPass.look(at: view)
+        let id = StubPass.tasks.last.map { "\($0.id)" }
+        await begin()
+        StubPass.size = CGSize(width: 10, height: 10)
+        StubPass.look(at: view)
+        #expect(StubPass.tasks.last.map { "\($0.id)" } != id)
+        await begin()
+        await wait { !StubPass.animations.isEmpty }
+        StubPass.look(at: view)
+        #expect(shown?[0, 0].red == 1)
+        #expect(boxes.all == [ImageBox(width: 10, height: 10, scale: 2, mode: .aspectFill)])
+    }
+}

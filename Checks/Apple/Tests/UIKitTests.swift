@@ -1,0 +1,132 @@
+import Foundation
+import ObjectiveC
+import Testing
+import UIKit
+import VitrineCore
+import VitrineImaging
+import VitrineViews
+
+/// UIKit's views as targets (R139–R143, R146).
+@MainActor
+struct UIKitTests {
+    private let fixture: AdapterFixture
+    private let view = UIImageView()
+
+    init() throws {
+        fixture = try AdapterFixture()
+        view.frame = CGRect(x: 5, y: 5, width: 100, height: 50.5)
+        view.contentMode = .scaleToFill
+    }
+
+    private var shown: VitrineImaging.Image? { view.image.flatMap { VitrineImaging.Image($0) } }
+    private var red: UInt8? { shown?[0, 0].red }
+
+    @Test func memoryIsShownAtOnceAtTheSizeOfTheViewInPixels() {
+        view.window = UIWindow()
+        fixture.cache["a"] = AdapterFixture.image(7)
+        let format = fixture.cache.format(for: view.imageBox)
+        fixture.cache["a", format] = AdapterFixture.image(8, size: PixelSize(width: 200, height: 101))
+        view.imageBinding.set(.key("a", in: fixture.cache, format: format))
+        #expect(red == 8 && shown?.size == PixelSize(width: 200, height: 101))
+        #expect(view.image?.scale == 2 && view.stubTransitions.isEmpty)
+    }
+
+    private nonisolated static let modes: [(UIView.ContentMode, ImageResizer.Mode?)] = [
+        (.scaleToFill, .fill), (.scaleAspectFit, .aspectFit), (.scaleAspectFill, .aspectFill), (.center, nil),
+        (.redraw, nil),
+    ]
+
+    @Test(arguments: modes)
+    func theBoxFollowsTheContentMode(_ mode: UIView.ContentMode, _ resizing: ImageResizer.Mode?) {
+        view.contentMode = mode
+        #expect(view.imageBox == resizing.flatMap { ImageBox(width: 100, height: 50.5, scale: 2, mode: $0) })
+        view.traitCollection = UITraitCollection(displayScale: 0)
+        #expect(view.imageBox?.size == resizing.map { _ in PixelSize(width: 100, height: 51) })
+    }
+
+    @Test func aViewWithoutASizeHasNoBox() {
+        view.frame = .zero
+        #expect(view.imageBox == nil)
+    }
+
+    @Test func whatComesLaterFadesInOnlyInAWindow() async {
+        let (gate, content) = fixture.slow("a", 1)
+        view.imageBinding.options.placeholder = AdapterFixture.image(99)
+        view.imageBinding.set(content)
+        #expect(red == 99)
+        gate.open()
+        await wait { red == 1 }
+        #expect(view.stubTransitions.isEmpty)
+        view.window = UIWindow()
+        let (other, otherContent) = fixture.slow("b", 2)
+        view.imageBinding.set(otherContent)
+        other.open()
+        await wait { red == 2 }
+        #expect(view.stubTransitions.map(\.duration) == [0.1])
+        #expect(view.stubTransitions[0].options.contains(.transitionCrossDissolve))
+    }
+
+    @Test func aCellThatIsUsedAgainShowsNothingOfBefore() async {
+        let (old, oldContent) = fixture.slow("old", 1), (new, newContent) = fixture.slow("new", 2)
+        var told: [String] = []
+        view.imageBinding.set(oldContent) { _ in told.append("old") }
+        view.imageBinding.prepareForReuse()
+        view.imageBinding.set(newContent) { _ in told.append("new") }
+        old.open()
+        new.open()
+        await wait { red != nil }
+        #expect(red == 2 && told == ["new"])
+    }
+
+    @Test func theBindingIsTheViewsAndGoesWithIt() async {
+        let first = view.imageBinding
+        #expect(view.imageBinding === first)
+        var other: UIImageView? = UIImageView()
+        weak let gone = other
+        weak let binding = other?.imageBinding
+        #expect(gone != nil && binding != nil && binding !== first)
+        other = nil
+        stubSweepAssociatedObjects()
+        #expect(gone == nil && binding == nil)
+    }
+
+    @Test func aViewThatIsLaidOutAnewLoadsItsSize() async throws {
+        let path = fixture.directory.file("picture.png")
+        try Data(AdapterFixture.image(5).encoded(as: .png)).write(to: URL(filePath: path))
+        view.imageBinding.set(.file(path, in: fixture.cache))
+        await wait { shown?.size == PixelSize(width: 200, height: 101) }
+        view.frame = CGRect(x: 0, y: 0, width: 20, height: 10)
+        view.imageBinding.boxDidChange()
+        await wait { shown?.size == PixelSize(width: 40, height: 20) }
+    }
+
+    // MARK: Buttons
+
+    @Test func statesAndBackgroundsOfAButtonAreApart() async {
+        let button = UIButton()
+        button.frame = CGRect(x: 0, y: 0, width: 44, height: 24)
+        let (normal, normalContent) = fixture.slow("n", 1), (high, highContent) = fixture.slow("h", 2)
+        let (back, backContent) = fixture.slow("b", 3)
+        button.imageSlots[.image()].set(normalContent)
+        button.imageSlots[.image(.highlighted)].set(highContent)
+        button.imageSlots[.background()].set(backContent)
+        button.imageSlots[.image()].cancel()
+        for gate in [normal, high, back] { gate.open() }
+        await wait { button.image(for: .highlighted) != nil && button.backgroundImage(for: .normal) != nil }
+        #expect(button.image(for: .normal) == nil)
+        #expect(button.image(for: .highlighted).flatMap { VitrineImaging.Image($0) }?[0, 0].red == 2)
+        #expect(button.backgroundImage(for: .normal).flatMap { VitrineImaging.Image($0) }?[0, 0].red == 3)
+    }
+
+    @Test func aButtonsPlacesFollowItsGeometry() {
+        let button = UIButton()
+        button.frame = CGRect(x: 0, y: 0, width: 44, height: 24)
+        let fitting = ImageBox(width: 40, height: 20, scale: 2, mode: .aspectFit, allowsUpscaling: false)
+        #expect(button.imageBox(of: .image()) == fitting)
+        #expect(button.imageBox(of: .background(.selected)) == ImageBox(width: 44, height: 24, scale: 2, mode: .fill))
+        button.contentHorizontalAlignment = .fill
+        #expect(button.imageBox(of: .image()) == fitting)
+        button.contentVerticalAlignment = .fill
+        #expect(button.imageBox(of: .image()) == ImageBox(width: 40, height: 20, scale: 2, mode: .fill))
+    }
+}
