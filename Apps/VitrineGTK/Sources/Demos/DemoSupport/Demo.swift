@@ -1,0 +1,127 @@
+import CGTK
+import Foundation
+package import VitrineGTK
+
+/// A demo's window, and what `--auto` and `--shot` need.
+@MainActor
+package final class Demo {
+    /// The command line.
+    package let arguments: DemoArguments
+    /// Its window.
+    package let window: Window
+    /// Measures its frames.
+    package let meter: FrameMeter
+    /// The bar at its top, for buttons.
+    private let bar: Widget
+    /// When the window appeared.
+    package private(set) var opened = ContinuousClock.now
+    private var status: Int32 = 0
+
+    private init(_ title: String, _ arguments: DemoArguments, _ size: (Int, Int)) {
+        self.arguments = arguments
+        let (width, height) = arguments.size(default: size)
+        window = Window(title, width: width, height: height)
+        bar = Widget(sinking: gtk_header_bar_new()!)
+        meter = FrameMeter()
+        gtk_window_set_titlebar(window.pointer, bar.widget)
+        window.on("map") { [unowned self] in
+            opened = .now
+            meter.attach(to: window)
+        }
+        window.onClose {
+            if !arguments.has("--auto") { MainLoop.quit() }
+        }
+    }
+
+    /// Runs a demo until its window is closed or it has driven itself; ends the program.
+    ///
+    /// - Parameters:
+    ///   - title: The window's.
+    ///   - size: The window's, in points, unless the command line says otherwise.
+    ///   - build: Fills the window.
+    ///   - drive: What `--auto` does. It gives false if anything is not as it should be.
+    package static func run(
+        _ title: String, _ arguments: DemoArguments, size: (Int, Int),
+        build: (Demo) -> Void, drive: @escaping @MainActor (Demo) async -> Bool
+    ) -> Never {
+        guard gtk_init_check() != 0 else { DemoArguments.end("There is no display: run this under xvfb-run.", 3) }
+        guard MainLoop.install() else { DemoArguments.end("This is not the program's first thread.", 3) }
+        Self.style()
+        let demo = Demo(title, arguments, size)
+        build(demo)
+        demo.window.present()
+        if arguments.has("--auto") {
+            Task {
+                if await !drive(demo) { demo.status = 1 }
+                demo.window.close()
+                MainLoop.quit()
+            }
+        } else if arguments["--shot"] != nil {
+            Task {
+                await demo.settle(seconds: 2)
+                await demo.shoot()
+                MainLoop.quit()
+            }
+        }
+        MainLoop.run()
+        exit(demo.status)
+    }
+
+    /// Puts widgets into the bar at the window's top.
+    package func addToBar(_ widgets: Widget..., atEnd: Bool = false) {
+        for widget in widgets {
+            withExtendedLifetime(widget) {
+                if atEnd {
+                    gtk_header_bar_pack_end(bar.opaque, widget.widget)
+                } else {
+                    gtk_header_bar_pack_start(bar.opaque, widget.widget)
+                }
+            }
+        }
+    }
+
+    /// Writes the picture that `--shot` asks for, if it does.
+    package func shoot() async {
+        guard let path = arguments["--shot"] else { return }
+        // Between a change and the next frame there is nothing to write.
+        for _ in 0..<200 {
+            if window.writePNG(to: path) { return print("wrote \(path)") }
+            await settle(seconds: 0.01)
+        }
+        print("could not write \(path)")
+        status = 1
+    }
+
+    /// Waits until something is so, looking before each frame.
+    ///
+    /// - Returns: false if it is not after so many seconds.
+    package func wait(seconds: Double = 30, until isSo: @escaping @MainActor () -> Bool) async -> Bool {
+        let end = ContinuousClock.now + .seconds(seconds)
+        while !isSo() {
+            guard ContinuousClock.now < end, (try? await Task.sleep(for: .milliseconds(4))) != nil else { return false }
+        }
+        return true
+    }
+
+    /// Lets time pass.
+    package func settle(seconds: Double) async { try? await Task.sleep(for: .seconds(seconds)) }
+
+    private static func style() {
+        let provider = gtk_css_provider_new()!
+        let css = """
+            .tile { background: alpha(currentColor, 0.06); }
+            .caption { font-size: 85%; opacity: 0.75; }
+            entry.name { background: none; border: none; box-shadow: none; min-height: 24px; padding: 0 2px; }
+            .page { background: alpha(currentColor, 0.06); }
+            .plain-list row, .plain-list > row { padding: 6px 12px; }
+            gridview, listview { background: transparent; }
+            gridview > child, listview.strip > row { padding: 6px; border-radius: 8px; }
+            """
+        gtk_css_provider_load_from_data(provider, css, -1)
+        if let display = gdk_display_get_default() {
+            gtk_style_context_add_provider_for_display(
+                display, OpaquePointer(provider), guint(GTK_STYLE_PROVIDER_PRIORITY_APPLICATION))
+        }
+        g_object_unref(UnsafeMutableRawPointer(provider))
+    }
+}

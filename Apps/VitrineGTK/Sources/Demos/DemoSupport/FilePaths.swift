@@ -1,0 +1,4 @@
+/// `name` below `directory`.
+package func path(_ directory: String, _ name: String) -> String {
+    directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
+}

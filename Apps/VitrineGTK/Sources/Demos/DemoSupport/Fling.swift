@@ -1,0 +1,27 @@
+package import VitrineGTK
+
+extension Demo {
+    /// Scrolls as a finger does that lets go: fast first, then slower, in every frame a step.
+    ///
+    /// - Parameters:
+    ///   - list: What is scrolled.
+    ///   - speed: At the beginning, in points a second; less than 0 for upwards.
+    ///   - seconds: Until it stands still.
+    package func fling(_ list: ItemList, speed: Double, seconds: Double) async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            var start: Int64?, last: Int64 = 0
+            list.scroller.onFrame { time in
+                let begin = start ?? time
+                if start == nil { (start, last) = (time, time) }
+                let passed = Double(time - begin) / 1e6, step = Double(time - last) / 1e6
+                last = time
+                guard passed < seconds else {
+                    continuation.resume()
+                    return false
+                }
+                list.offset = min(list.maximumOffset, max(0, list.offset + speed * (1 - passed / seconds) * step))
+                return true
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import DemoSupport
+import Foundation
+import VitrineCore
+import VitrineDownloads
+import VitrineThumbnails
+
+/// The downloads there are, and how they stand.
+@MainActor
+final class DownloadModel {
+    let service = ThumbnailService(.memoryLean)
+    /// In the order in which they take their turn.
+    private(set) var downloads: [Download] = []
+    private(set) var statuses: [String: DownloadStatus] = [:]
+    /// Called when there are others than before.
+    var onList: (@MainActor () -> Void)?
+    /// Called when one stands otherwise than before.
+    var onStatus: (@MainActor (DownloadStatus) -> Void)?
+    /// What could not be done, in words.
+    var onProblem: (@MainActor (String) -> Void)?
+    private let manager: DownloadManager
+    private let addresses: [String]
+    private var following: Task<Void, Never>?
+
+    init(_ arguments: DemoArguments) {
+        var configuration = DownloadManager.Configuration()
+        configuration.identifier = "vitrine-downloads-demo"
+        if let directory = arguments["--to"] { configuration.directory = directory }
+        if let directory = arguments["--state"] { configuration.journalDirectory = directory }
+        if arguments.has("--agent") { configuration.mode = .agent }
+        if let rate = arguments["--rate"].flatMap({ Int($0) }) { configuration.maximumRate = ByteCount(rate * 1000) }
+        manager = DownloadManager(configuration)
+        addresses = arguments.rest
+    }
+
+    /// Goes on with the downloads of earlier runs, and begins those of the command line.
+    func open() async {
+        await reload()
+        for address in addresses { await add(address) }
+        following = Task { [weak self, updates = manager.updates] in
+            for await status in updates { self?.take(status) }
+        }
+    }
+
+    /// Begins one.
+    func add(_ address: String) async {
+        await perform { try await self.manager.start(address) }
+        await reload()
+    }
+
+    /// Does what its button says.
+    func toggle(_ id: String) async {
+        guard let download = downloads.first(where: { $0.id == id }), let state = statuses[id]?.state else { return }
+        await perform {
+            switch state {
+            case .waiting, .running, .delayed: try await download.pause()
+            case .paused: try await download.resume()
+            case .failed, .cancelled: try await download.retry()
+            case .completed: break
+            }
+        }
+    }
+
+    /// Takes one off the list.
+    func remove(_ id: String) async {
+        guard let download = downloads.first(where: { $0.id == id }) else { return }
+        await perform { try await download.remove() }
+        await reload()
+    }
+
+    /// Stops where things are, for the next run.
+    func close() async {
+        following?.cancel()
+        await manager.close()
+    }
+
+    private func reload() async {
+        await perform {
+            self.downloads = try await self.manager.downloads
+            for download in self.downloads { self.statuses[download.id] = download.status }
+            self.onList?()
+        }
+    }
+
+    private func take(_ status: DownloadStatus) {
+        let isNew = statuses[status.id] == nil
+        statuses[status.id] = status
+        if isNew { Task { await reload() } }
+        onStatus?(status)
+    }
+
+    private func perform(_ body: () async throws -> Void) async {
+        do { try await body() } catch { onProblem?("\(error)") }
+    }
+}

@@ -1,0 +1,33 @@
+import CGTK
+import DemoSupport
+import Foundation
+import VitrineGTK
+
+/// Thousands of pictures from folders, or from a list of addresses.
+@main
+enum GridDemo {
+    static func main() {
+        let arguments = DemoArguments(
+            usage: """
+                Usage: vitrine-grid [options] FOLDER...
+                  --urls FILE       show the addresses in a file, one a line, in place of folders
+                  --columns N       at most so many beside each other (6)
+                  --memory MB       what pictures may occupy in memory (64)
+                  --state DIR       where thumbnails are kept (the user's cache; with --auto a new directory)
+                """,
+            options: ["--urls", "--columns", "--memory", "--state"])
+        let library = PhotoLibrary(arguments)
+        guard !library.identifiers.isEmpty else { DemoArguments.end("There is nothing to show.", 1) }
+        var grid: PhotoGrid?
+        Demo.run("\(library.identifiers.count) pictures", arguments, size: (1000, 720)) { demo in
+            let new = PhotoGrid(library, columns: arguments.number("--columns", default: 6))
+            demo.window.setContent(new.list.scroller)
+            demo.window.onClose { grid = nil }
+            grid = new
+        } drive: { demo in
+            guard let drive = grid.map({ GridDrive(demo, $0) }) else { return false }
+            grid = nil
+            return await drive.run()
+        }
+    }
+}

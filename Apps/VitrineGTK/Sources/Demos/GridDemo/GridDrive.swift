@@ -1,0 +1,129 @@
+import DemoSupport
+import Foundation
+import VitrineCore
+import VitrineGTK
+import VitrineImaging
+
+/// Looks at the first screen, flings the grid about, closes it while pictures are on their way, and says what it cost.
+@MainActor
+final class GridDrive {
+    private let demo: Demo
+    private var grid: PhotoGrid?
+    private let library: PhotoLibrary
+    private let board: PhotoBoard
+
+    init(_ demo: Demo, _ grid: PhotoGrid) {
+        (self.demo, self.grid) = (demo, grid)
+        (library, board) = (grid.library, grid.board)
+    }
+
+    /// - Returns: Whether all went as it should. How fast does not count: that depends on what else the machine does.
+    func run() async -> Bool {
+        defer { library.cleanUp() }
+        let started = demo.opened
+        guard await screenSettles() else { return fail("the first screen is not complete") }
+        let took = (ContinuousClock.now - started).milliseconds
+        let first = board.visible.compactMap { cell in
+            cell.identifier.flatMap { path in cell.picture.imageBox.map { (path, $0.resizer) } }
+        }
+        let failed = board.visible.count(where: \.isFailed)
+        await demo.settle(seconds: 1)
+        let decoded = library.service.statistics.calls
+        print("first screen: \(first.count) pictures, \(failed) not to be had, complete after \(took.text) ms")
+        print("  decoded before scrolling: \(decoded), \(verdict(Double(decoded), 1.5 * Double(first.count)))")
+        print("  cells made: \(grid?.list.factory.cellsMade ?? 0), bound: \(grid?.list.factory.bindings ?? 0)")
+        await demo.shoot()
+        guard await fling() else { return false }
+        printMemory()
+        await printDecodeTime(first, took: took)
+        return await close()
+    }
+
+    // MARK: Steps
+
+    private func screenSettles() async -> Bool {
+        var seen = -1
+        return await demo.wait(seconds: 120) { [board] in
+            // Nothing new has settled: no need to look.
+            guard board.shown + board.failed != seen else { return false }
+            seen = board.shown + board.failed
+            let visible = board.visible
+            return !visible.isEmpty && visible.allSatisfy(\.isSettled)
+        }
+    }
+
+    private func fling() async -> Bool {
+        guard let list = grid?.list else { return false }
+        demo.meter.reset()
+        // Points a second: in the fastest eleven screens of the usual height pass in one.
+        for speed in [2000.0, 4000, 8000, -8000, -4000, 6000, -6000, 3000] {
+            await demo.fling(list, speed: speed, seconds: 1.5)
+        }
+        let report = demo.meter.report
+        print("fling: \(report)")
+        print("  99 % of gaps: \(report.share(upTo: 20) >= 0.99 ? "ok" : "MISSED"); longest: ", terminator: "")
+        print(verdict(report.longest, 50))
+        let stopped = ContinuousClock.now
+        let isComplete = await demo.wait(seconds: 60) { [board] in board.visible.allSatisfy(\.isSettled) }
+        let statistics = library.service.statistics
+        print("  at rest again, complete after \((ContinuousClock.now - stopped).milliseconds.text) ms")
+        print("  thumbnails: \(statistics.made) made, \(statistics.fromDisk) from disk,", terminator: " ")
+        print("\(statistics.cancelled) given up")
+        return isComplete ? true : fail("pictures are missing after scrolling")
+    }
+
+    private func printMemory() {
+        let limit = Double(library.memoryCapacity.bytes) / 1e6 + 150
+        let peak = Double(ProcessMemory.peak) / 1e6
+        print("memory: \((Double(ProcessMemory.resident) / 1e6).text) MB, at most \(verdict(peak, limit)) MB")
+    }
+
+    /// Decodes what the first screen shows once more, by the decoder alone.
+    private func printDecodeTime(_ first: [(String, ImageResizer)], took: Double) async {
+        guard first.allSatisfy({ !$0.0.contains("://") }) else { return }
+        let clock = ContinuousClock(), decoder = ImageDecoder()
+        let one = await clock.measure {
+            for (path, resizer) in first { _ = try? await decoder.image(from: .file(path), at: resizer) }
+        }
+        let several = await clock.measure {
+            await withTaskGroup(of: Void.self) { group in
+                for (index, (path, resizer)) in first.enumerated() {
+                    if index >= library.service.configuration.concurrency { await group.next() }
+                    group.addTask { _ = try? await decoder.image(from: .file(path), at: resizer) }
+                }
+            }
+        }
+        print("decoding that alone: \(one.milliseconds.text) ms one by one, \(several.milliseconds.text) ms as here")
+        print("  first screen / decode time: \(verdict(took / one.milliseconds, 1.2)) one by one,", terminator: " ")
+        print("\(String(format: "%.2f", took / several.milliseconds)) as here")
+    }
+
+    /// Closes the window just after it was scrolled to where nothing is loaded yet.
+    private func close() async -> Bool {
+        if let list = grid?.list { list.offset = list.maximumOffset * 0.37 }
+        // A moment later some are there, and others are not.
+        _ = await demo.wait(seconds: 5) { [board] in board.visible.contains(where: \.isLoading) }
+        let waiting = board.visible.count { !$0.isSettled }
+        demo.window.close()
+        grid = nil
+        let isGone = await demo.wait(seconds: 10) { [board] in board.cells.isEmpty }
+        guard isGone else { return fail("\(board.cells.count) cells outlive their window") }
+        // What was being decoded at that moment may end; nothing else may begin.
+        await demo.settle(seconds: 0.3)
+        let calls = library.service.statistics.calls
+        await demo.settle(seconds: 0.5)
+        guard library.service.statistics.calls == calls else { return fail("pictures are loaded for nobody") }
+        print("closed with \(waiting) pictures on their way: no cell is left, and nothing runs")
+        return true
+    }
+
+    private func fail(_ reason: String) -> Bool {
+        print("FAILED: \(reason)")
+        return false
+    }
+
+    private func verdict(_ value: Double, _ limit: Double) -> String {
+        let (value, bound) = (String(format: "%.4g", value), String(format: "%.4g", limit))
+        return "\(value) (\(Double(value) ?? 0 <= limit ? "ok" : "MISSED"): at most \(bound))"
+    }
+}

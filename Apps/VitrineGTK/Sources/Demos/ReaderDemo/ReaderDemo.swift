@@ -1,0 +1,32 @@
+import DemoSupport
+import Foundation
+import VitrineGTK
+
+/// A PDF document: its pages small, in a strip that scrolls, and one of them large.
+@main
+enum ReaderDemo {
+    static func main() {
+        let arguments = DemoArguments(
+            usage: """
+                Usage: vitrine-reader [options] FILE.pdf
+                  --password TEXT   opens it
+                  --state DIR       where pages are kept (the user's cache; with --auto a new directory)
+                """,
+            options: ["--password", "--state"])
+        guard let path = arguments.rest.first else { DemoArguments.end("Which document? See --help.", 2) }
+        let document = Document(path, arguments)
+        var reader: Reader?
+        Demo.run(path.split(separator: "/").last.map(String.init) ?? path, arguments, size: (900, 720)) { demo in
+            let new = Reader(document, demo)
+            demo.window.onClose {
+                new.document.stop()
+                reader = nil
+            }
+            reader = new
+        } drive: { demo in
+            guard let drive = reader.map({ ReaderDrive(demo, $0) }) else { return false }
+            reader = nil
+            return await drive.run()
+        }
+    }
+}

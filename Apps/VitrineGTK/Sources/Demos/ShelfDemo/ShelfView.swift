@@ -1,0 +1,152 @@
+import CGTK
+import DemoSupport
+import Foundation
+import VitrineGTK
+
+/// The grid of the shelf, which takes what is dropped on it, and a line that says what did not work.
+@MainActor
+final class ShelfView {
+    let shelf: Shelf
+    let list: ItemList
+    /// Takes files.
+    let drop: GTKObject
+    private let problem = Box.label(classes: "caption")
+    private let empty = Box.label("Drop pictures here to keep them.")
+
+    init(_ shelf: Shelf, _ demo: Demo) {
+        self.shelf = shelf
+        list = ItemList(.grid(columns: 6), of: ListItems()) { ShelfCell(shelf) }
+        gtk_grid_view_set_min_columns(list.view.opaque, 2)
+        drop = GTKObject(owning: gtk_drop_target_new(gdk_file_list_get_type(), GDK_ACTION_COPY)!)
+        g_object_ref(drop.raw)
+        problem.setMargins(6)
+        let overlay = Widget(sinking: gtk_overlay_new()!)
+        gtk_overlay_set_child(overlay.opaque, list.scroller.widget)
+        gtk_overlay_add_overlay(overlay.opaque, empty.widget)
+        gtk_widget_set_vexpand(overlay.widget, 1)
+        demo.window.setContent(Box.column(0, overlay, problem))
+        gtk_widget_add_controller(demo.window.widget, drop.opaque)
+        drop.onDrop { [weak self] value in self?.take(value) ?? false }
+        shelf.onProblem = { [weak self] in self?.problem.text = $0 }
+        shelf.onChange = { [weak self] names in self?.show(names) }
+        shelf.open(keeping: demo.arguments.has("--auto") ? [] : demo.arguments.rest)
+    }
+
+    /// What did not work last, in words.
+    var problemText: String { problem.text }
+
+    private func show(_ names: [String]) {
+        list.items.replace(with: names)
+        gtk_widget_set_visible(empty.widget, names.isEmpty ? 1 : 0)
+    }
+
+    /// Keeps the files of a `GdkFileList`.
+    private func take(_ value: UnsafePointer<GValue>) -> Bool {
+        guard let list = g_value_get_boxed(value) else { return false }
+        let files = gdk_file_list_get_files(OpaquePointer(list))
+        var paths: [String] = [], node = files
+        while let file = node?.pointee.data {
+            if let path = g_file_get_path(OpaquePointer(file)) {
+                paths.append(String(cString: path))
+                g_free(path)
+            }
+            node = node?.pointee.next
+        }
+        g_slist_free(files)
+        problem.text = ""
+        Task { [shelf] in for path in paths { await shelf.keep(path) } }
+        return !paths.isEmpty
+    }
+}
+
+/// A picture, its name, which can be edited, and a button that deletes it. It can be dragged elsewhere.
+@MainActor
+final class ShelfCell: ListCell {
+    let root: Widget
+    private let picture = Picture(fit: .contain)
+    private let label = Widget(sinking: gtk_entry_new()!)
+    private let shelf: Shelf
+    private(set) var name: String?
+    static var alive = 0
+    private static var cells: [ObjectIdentifier: Weak] = [:]
+
+    private struct Weak { weak var cell: ShelfCell? }
+
+    init(_ shelf: Shelf) {
+        self.shelf = shelf
+        picture.setSizeRequest(150, 120)
+        gtk_editable_set_alignment(label.opaque, 0.5)
+        gtk_entry_set_has_frame(UnsafeMutablePointer<GtkEntry>(label.opaque), 0)
+        label.addClass("name")
+        gtk_editable_set_width_chars(label.opaque, 10)
+        let delete = Widget(sinking: gtk_button_new_from_icon_name("user-trash-symbolic")!)
+        gtk_widget_set_tooltip_text(delete.widget, "Delete")
+        for name in ["flat", "circular"] { delete.addClass(name) }
+        label.expand()
+        root = Box.column(4, picture, Box.row(2, label, delete))
+        gtk_widget_set_valign(root.widget, GTK_ALIGN_START)
+        Self.alive += 1
+        Self.cells[ObjectIdentifier(self)] = Weak(cell: self)
+        delete.on("clicked") { [weak self] in self?.delete() }
+        label.on("activate") { [weak self] in self?.rename() }
+        let drag = GTKObject(owning: gtk_drag_source_new()!)
+        g_object_ref(drag.raw)
+        gtk_widget_add_controller(picture.widget, drag.opaque)
+        drag.onDragPrepare { [weak self] in self?.dragged() }
+    }
+
+    isolated deinit {
+        Self.alive -= 1
+        Self.cells[ObjectIdentifier(self)] = nil
+    }
+
+    /// The cell that shows a picture.
+    static func showing(_ name: String) -> ShelfCell? {
+        cells.values.compactMap(\.cell).first { $0.name == name && $0.picture.isInView }
+    }
+
+    /// Whether its picture is shown.
+    var isShown: Bool {
+        if case .shown = picture.binding.state { true } else { false }
+    }
+
+    func bind(_ identifier: String) {
+        name = identifier
+        gtk_editable_set_text(label.opaque, identifier)
+        picture.tooltip = identifier
+        picture.load(shelf.content(identifier))
+    }
+
+    func unbind() {
+        name = nil
+        picture.prepareForReuse()
+    }
+
+    /// Renames the picture as its user does: writes another name, and ends with Return.
+    func edit(_ text: String) {
+        gtk_editable_set_text(label.opaque, text)
+        rename()
+    }
+
+    func delete() {
+        guard let name else { return }
+        Task { [shelf] in await shelf.delete(name) }
+    }
+
+    private func rename() {
+        guard let name, let text = gtk_editable_get_text(label.opaque).map({ String(cString: $0) }), text != name
+        else { return }
+        // Until the store says otherwise it has its old name.
+        gtk_editable_set_text(label.opaque, name)
+        Task { [shelf] in await shelf.rename(name, to: text) }
+    }
+
+    private func dragged() -> OpaquePointer? {
+        guard let name, let path = shelf.file(name), let file = g_file_new_for_path(path) else { return nil }
+        var value = GValue()
+        g_value_init(&value, g_file_get_type())
+        g_value_take_object(&value, UnsafeMutableRawPointer(file))
+        defer { g_value_unset(&value) }
+        return gdk_content_provider_new_for_value(&value).map { OpaquePointer($0) }
+    }
+}

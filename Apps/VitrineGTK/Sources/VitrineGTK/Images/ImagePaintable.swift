@@ -1,0 +1,111 @@
+import CGTK
+import VitrineImaging
+
+/// A `GdkPaintable` that shows one picture after another, for any widget that shows paintables.
+///
+/// It has no size of its own, so that another picture never makes a list lay out again; it fits pictures itself, so
+/// that two of different shapes can fade over; and it tells when it is drawn and how large, which GTK tells nobody
+/// else.
+@MainActor
+public final class ImagePaintable: GTKObject {
+    private let canvas = PaintableCanvas()
+
+    /// One that shows nothing.
+    public init() {
+        super.init(owning: g_object_new_with_properties(Self.type, 0, nil, nil)!)
+        attach(canvas, as: Self.canvasName)
+    }
+
+    /// How pictures are brought into the place.
+    public var fit: ContentFit {
+        get { canvas.fit }
+        set {
+            canvas.fit = newValue
+            invalidate()
+        }
+    }
+
+    /// The picture that is shown, or faded to.
+    public var texture: Texture? { canvas.shown?.texture }
+
+    /// The place it was last drawn in, in points; nil before the first time.
+    public var drawnSize: (width: Double, height: Double)? { canvas.drawnSize }
+
+    /// Called after it was drawn in a place of another size than before, and once after ``requestDraw()``.
+    var onDraw: (@MainActor () -> Void)? {
+        get { canvas.onDraw }
+        set { canvas.onDraw = newValue }
+    }
+
+    /// Has `onDraw` called when it is next drawn: when it is on screen.
+    func requestDraw() {
+        canvas.isDrawRequested = true
+        invalidate()
+    }
+
+    /// Shows a picture instead of the one before.
+    ///
+    /// - Parameters:
+    ///   - texture: nil for nothing.
+    ///   - fit: How it is brought into the place; nil, the default, for ``fit``.
+    ///   - fade: How long both are seen; zero, the default, for at once.
+    ///   - widget: Whose frames the fade goes by; without one it is at once.
+    public func show(_ texture: Texture?, fit: ContentFit? = nil, fade: Duration = .zero, in widget: Widget? = nil) {
+        canvas.fading = nil
+        let before = canvas.shown
+        canvas.shown = texture.map { PaintableCanvas.Layer(texture: $0, fit: fit) }
+        invalidate()
+        guard let widget, fade > .zero, texture != nil, gtk_widget_get_mapped(widget.widget) != 0 else { return }
+        canvas.fading = PaintableCanvas.Fade(from: before)
+        let length = Double(fade.components.seconds) + Double(fade.components.attoseconds) / 1e18
+        canvas.turn += 1
+        widget.onFrame { [weak self, turn = canvas.turn] time in
+            guard let self, canvas.turn == turn, canvas.fading != nil else { return false }
+            let start = canvas.fading?.start ?? time
+            canvas.fading?.start = start
+            let progress = Double(time - start) / 1e6 / length
+            canvas.fading?.progress = progress
+            if progress >= 1 { canvas.fading = nil }
+            invalidate()
+            return progress < 1
+        }
+    }
+
+    private func invalidate() { gdk_paintable_invalidate_contents(opaque) }
+
+    /// Pixels a point, of the display.
+    var scale: Double {
+        get { canvas.scale }
+        set { canvas.scale = newValue }
+    }
+
+    // MARK: The class, as GObject knows it
+
+    fileprivate static let canvasName = "vitrine-canvas"
+
+    private static let type: GType = {
+        // G_TYPE_OBJECT, a macro that the importer passes over: gtype.h, G_TYPE_MAKE_FUNDAMENTAL(20).
+        let object = GType(20 << 2)
+        let type = g_type_register_static_simple(
+            object, "VitrineImagePaintable", guint(MemoryLayout<GObjectClass>.size), nil,
+            guint(MemoryLayout<GObject>.size), nil, GTypeFlags(rawValue: 0))
+        var info = GInterfaceInfo(
+            interface_init: { interface, _ in
+                let paintable = interface!.assumingMemoryBound(to: GdkPaintableInterface.self)
+                paintable.pointee.get_flags = { _ in GdkPaintableFlags(rawValue: 0) }
+                paintable.pointee.get_intrinsic_width = { _ in 0 }
+                paintable.pointee.get_intrinsic_height = { _ in 0 }
+                paintable.pointee.get_intrinsic_aspect_ratio = { _ in 0 }
+                paintable.pointee.snapshot = { paintable, snapshot, width, height in
+                    nonisolated(unsafe) let (paintable, snapshot) = (paintable!, snapshot!)
+                    MainActor.assumeIsolated {
+                        let canvas: PaintableCanvas? = GTKObject.attached(
+                            ImagePaintable.canvasName, to: UnsafeMutableRawPointer(paintable))
+                        canvas?.draw(on: snapshot, width, height)
+                    }
+                }
+            }, interface_finalize: nil, interface_data: nil)
+        g_type_add_interface_static(type, gdk_paintable_get_type(), &info)
+        return type
+    }()
+}

@@ -1,0 +1,118 @@
+import CGTK
+
+/// A closure behind a C function's `user_data`. All functions in C that call closures are in this file.
+private final class Handler<Body> {
+    let body: Body
+    init(_ body: Body) { self.body = body }
+
+    static func body(_ data: UnsafeMutableRawPointer) -> Body {
+        Unmanaged<Handler<Body>>.fromOpaque(data).takeUnretainedValue().body
+    }
+}
+
+private func release(_ data: UnsafeMutableRawPointer?) {
+    if let data { Unmanaged<AnyObject>.fromOpaque(data).release() }
+}
+
+extension GTKObject {
+    /// Calls a closure at a signal whose handlers take the object alone.
+    public func on(_ signal: String, _ body: @escaping @MainActor () -> Void) {
+        let call: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void = { _, data in
+            nonisolated(unsafe) let data = data!
+            MainActor.assumeIsolated { Handler<@MainActor () -> Void>.body(data)() }
+        }
+        connect(signal, unsafeBitCast(call, to: GCallback.self), body)
+    }
+
+    /// Calls a closure at a signal whose handlers take one more pointer: an item, a property's description.
+    public func on(_ signal: String, _ body: @escaping @MainActor (UnsafeMutableRawPointer) -> Void) {
+        typealias Call =
+            @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
+        let call: Call = {
+            nonisolated(unsafe) let (argument, data) = ($1!, $2!)
+            MainActor.assumeIsolated { Handler<@MainActor (UnsafeMutableRawPointer) -> Void>.body(data)(argument) }
+        }
+        connect(signal, unsafeBitCast(call, to: GCallback.self), body)
+    }
+
+    /// Calls a closure at a signal whose handlers take a number, as a list's `activate` does.
+    public func onPosition(_ signal: String, _ body: @escaping @MainActor (Int) -> Void) {
+        let call: @convention(c) (UnsafeMutableRawPointer?, guint, UnsafeMutableRawPointer?) -> Void = {
+            let position = $1
+            nonisolated(unsafe) let data = $2!
+            MainActor.assumeIsolated { Handler<@MainActor (Int) -> Void>.body(data)(Int(position)) }
+        }
+        connect(signal, unsafeBitCast(call, to: GCallback.self), body)
+    }
+
+    /// Calls a closure at a signal that asks whether to go no further, as a window's `close-request` does.
+    public func onQuestion(_ signal: String, _ body: @escaping @MainActor () -> Bool) {
+        let call: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> gboolean = { _, data in
+            nonisolated(unsafe) let data = data!
+            return MainActor.assumeIsolated { Handler<@MainActor () -> Bool>.body(data)() ? 1 : 0 }
+        }
+        connect(signal, unsafeBitCast(call, to: GCallback.self), body)
+    }
+
+    /// Calls a closure at a key that is pressed; it says whether that was its. For a `GtkEventControllerKey`.
+    public func onKey(_ body: @escaping @MainActor (_ key: UInt32) -> Bool) {
+        typealias Body = @MainActor (UInt32) -> Bool
+        typealias Call =
+            @convention(c) (UnsafeMutableRawPointer?, guint, guint, guint, UnsafeMutableRawPointer?) -> gboolean
+        let call: Call = {
+            let key = $1
+            nonisolated(unsafe) let data = $4!
+            return MainActor.assumeIsolated { Handler<Body>.body(data)(key) ? 1 : 0 }
+        }
+        connect("key-pressed", unsafeBitCast(call, to: GCallback.self), body)
+    }
+
+    /// Calls a closure with what is dropped; it says whether it takes that. For a `GtkDropTarget`.
+    public func onDrop(_ body: @escaping @MainActor (UnsafePointer<GValue>) -> Bool) {
+        typealias Body = @MainActor (UnsafePointer<GValue>) -> Bool
+        let call: @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<GValue>?, Double, Double,
+            UnsafeMutableRawPointer?) -> gboolean = {
+            nonisolated(unsafe) let (value, data) = ($1!, $4!)
+            return MainActor.assumeIsolated { Handler<Body>.body(data)(value) ? 1 : 0 }
+        }
+        connect("drop", unsafeBitCast(call, to: GCallback.self), body)
+    }
+
+    /// Asks a closure what to drag. For a `GtkDragSource`.
+    ///
+    /// - Parameter body: Gives a `GdkContentProvider`, with its reference; nil for nothing.
+    public func onDragPrepare(_ body: @escaping @MainActor () -> OpaquePointer?) {
+        typealias Body = @MainActor () -> OpaquePointer?
+        let call: @convention(c) (UnsafeMutableRawPointer?, Double, Double, UnsafeMutableRawPointer?)
+            -> UnsafeMutableRawPointer? = {
+                nonisolated(unsafe) let data = $3!
+                nonisolated(unsafe) var provider: UnsafeMutableRawPointer?
+                MainActor.assumeIsolated { provider = Handler<Body>.body(data)().map { UnsafeMutableRawPointer($0) } }
+                return provider
+            }
+        connect("prepare", unsafeBitCast(call, to: GCallback.self), body)
+    }
+
+    private func connect<Body>(_ signal: String, _ call: GCallback, _ body: Body) {
+        g_signal_connect_data(
+            raw, signal, call, Unmanaged.passRetained(Handler(body)).toOpaque(), { data, _ in release(data) },
+            GConnectFlags(rawValue: 0))
+    }
+}
+
+extension Widget {
+    /// Calls a closure before each frame, until it says that it was the last or the widget goes.
+    ///
+    /// - Parameter body: Takes the frame's time, in microseconds.
+    public func onFrame(_ body: @escaping @MainActor (_ time: Int64) -> Bool) {
+        typealias Body = @MainActor (Int64) -> Bool
+        gtk_widget_add_tick_callback(
+            widget,
+            { _, clock, data in
+                nonisolated(unsafe) let (clock, data) = (clock, data!)
+                return MainActor.assumeIsolated {
+                    Handler<Body>.body(data)(Int64(gdk_frame_clock_get_frame_time(clock))) ? 1 : 0
+                }
+            }, Unmanaged.passRetained(Handler(body)).toOpaque(), { release($0) })
+    }
+}

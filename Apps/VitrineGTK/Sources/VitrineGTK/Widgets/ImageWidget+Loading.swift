@@ -1,0 +1,119 @@
+import CGTK
+public import VitrineImaging
+public import VitrineViews
+
+extension ImageWidget {
+    /// Shows content, when the time has come.
+    ///
+    /// - Parameters:
+    ///   - content: nil for none: then the placeholder is shown, or nothing.
+    ///   - moment: When it is asked for. Default: when the widget is drawn.
+    ///   - onSuccess: Called when it is shown, unless other content came before.
+    ///   - onFailure: Called if it is not to be had; after the tooltip was set, and each time it was tried.
+    public func load(
+        _ content: ImageContent<Image>?, when moment: Moment = .drawn,
+        onSuccess: (@MainActor (Image) -> Void)? = nil, onFailure: (@MainActor (any Error) -> Void)? = nil
+    ) {
+        forget()
+        guard let content else { return binding.set(nil) }
+        wish = Wish(content: content, onSuccess: onSuccess, onFailure: onFailure)
+        if moment == .now || content.inMemory(for: imageBox) != nil { return begin() }
+        // Cells are used again: what they showed belongs to another item.
+        binding.cancel()
+        show(binding.options.placeholder, transition: .none)
+        paintable.requestDraw()
+    }
+
+    /// Loads nothing more. What is shown stays.
+    public func cancel() {
+        forget()
+        binding.cancel()
+    }
+
+    /// Cancels, and shows nothing: for cells that are put aside.
+    public func prepareForReuse() {
+        forget()
+        binding.prepareForReuse()
+    }
+
+    private func forget() {
+        wish = nil
+        retry?.cancel()
+        retry = nil
+        explain(nil)
+        ScrollWatch.forget(self)
+    }
+
+    // MARK: Events
+
+    func didDraw() {
+        if let size = paintable.drawnSize { sizeHint?.size = size }
+        if case .empty = binding.state { return viewDidChange() }
+        sizeDidChange()
+    }
+
+    /// Begins to load what is in view, and gives up what is not.
+    func viewDidChange() {
+        guard wish != nil, retry == nil else { return }
+        switch (binding.state, isInView) {
+        case (.empty, true) where !ScrollWatch.isRacing(above: self): begin()
+        case (.loading, false): suspend()
+        case (.empty, _): ScrollWatch.watch(self)
+        default: break
+        }
+    }
+
+    /// Gives up what is on its way until the widget is seen again.
+    func suspend() {
+        guard wish != nil else { return }
+        retry?.cancel()
+        retry = nil
+        binding.cancel()
+        paintable.requestDraw()
+    }
+
+    /// Loads at the new size once it has not changed for a moment: windows are resized in many steps.
+    func sizeDidChange() {
+        paintable.scale = Double(scaleFactor)
+        sizeChange?.cancel()
+        sizeChange = Task { [weak self] in
+            guard (try? await Task.sleep(for: .milliseconds(150))) != nil else { return }
+            self?.binding.boxDidChange()
+        }
+    }
+
+    private func begin() {
+        guard let wish else { return }
+        ScrollWatch.watch(self)
+        binding.set(wish.content) { [weak self] image in self?.didSucceed(image) } onFailure: { [weak self] error in
+            self?.didFail(error)
+        }
+    }
+
+    private func didSucceed(_ image: Image) {
+        ScrollWatch.forget(self)
+        explain(nil)
+        let onSuccess = wish?.onSuccess
+        wish = nil
+        onSuccess?(image)
+    }
+
+    private func didFail(_ error: any Error) {
+        explain(error)
+        wish?.attempts += 1
+        let onFailure = wish?.onFailure
+        if let wish, let delay = retryDelay?(error, wish.attempts) {
+            binding.cancel()
+            show(binding.options.placeholder, transition: .none)
+            retry = Task { [weak self] in
+                guard (try? await Task.sleep(for: delay)) != nil else { return }
+                self?.retry = nil
+                self?.viewDidChange()
+            }
+        } else {
+            ScrollWatch.forget(self)
+            wish = nil
+        }
+        onFailure?(error)
+    }
+}

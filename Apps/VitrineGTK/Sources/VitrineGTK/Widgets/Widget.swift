@@ -1,0 +1,64 @@
+public import CGTK
+
+/// A widget. Its parent keeps it, too, once it has one.
+@MainActor
+open class Widget: GTKObject {
+    /// The widget, for GTK's own calls. Not longer than this object, unless the widget has a parent or another owner:
+    /// Swift lets go of an object after its last use, which may be the one that asks for the pointer.
+    public var widget: UnsafeMutablePointer<GtkWidget> { raw.assumingMemoryBound(to: GtkWidget.self) }
+
+    /// Its size, in points; 0 before it was laid out.
+    public var size: (width: Int, height: Int) {
+        (Int(gtk_widget_get_width(widget)), Int(gtk_widget_get_height(widget)))
+    }
+
+    /// Pixels a point.
+    public var scaleFactor: Int { Int(gtk_widget_get_scale_factor(widget)) }
+
+    /// Asks for at least this size, in points; -1 for no matter.
+    public func setSizeRequest(_ width: Int, _ height: Int) {
+        gtk_widget_set_size_request(widget, Int32(width), Int32(height))
+    }
+
+    /// Whether any of it is within the nearest widget above it that scrolls, if there is one, and on screen.
+    public var isInView: Bool {
+        guard gtk_widget_get_mapped(widget) != 0 else { return false }
+        guard let scroller = gtk_widget_get_ancestor(widget, gtk_scrolled_window_get_type()) else { return true }
+        var bounds = graphene_rect_t()
+        guard gtk_widget_compute_bounds(widget, scroller, &bounds) != 0 else { return false }
+        let (width, height) = (Float(gtk_widget_get_width(scroller)), Float(gtk_widget_get_height(scroller)))
+        return bounds.origin.x < width && bounds.origin.y < height && bounds.origin.x + bounds.size.width > 0
+            && bounds.origin.y + bounds.size.height > 0
+    }
+
+    /// On whose memory textures are drawn fastest here.
+    var textureMemory: Texture.Memory {
+        guard let native = gtk_widget_get_native(widget), let renderer = gtk_native_get_renderer(native),
+            let name = g_type_name_from_instance(
+                UnsafeMutableRawPointer(renderer).assumingMemoryBound(to: GTypeInstance.self))
+        else { return .shared }
+        return String(cString: name) == "GskCairoRenderer" ? .packed : .shared
+    }
+
+    /// Draws the widget as it is now into a PNG file, without the window system's help.
+    ///
+    /// - Returns: false if it has no size yet, is about to be drawn anew, or the file cannot be written.
+    public func writePNG(to path: String) -> Bool {
+        let (width, height) = size, scale = Double(scaleFactor)
+        guard width > 0, height > 0, let paintable = gtk_widget_paintable_new(widget),
+            let snapshot = gtk_snapshot_new()
+        else { return false }
+        gdk_paintable_snapshot(paintable, snapshot, Double(width), Double(height))
+        defer { g_object_unref(UnsafeMutableRawPointer(paintable)) }
+        guard let node = gtk_snapshot_free_to_node(snapshot) else { return false }
+        defer { gsk_render_node_unref(node) }
+        let surface = cairo_image_surface_create(
+            CAIRO_FORMAT_RGB24, Int32(Double(width) * scale), Int32(Double(height) * scale))
+        defer { cairo_surface_destroy(surface) }
+        let context = cairo_create(surface)
+        cairo_scale(context, scale, scale)
+        gsk_render_node_draw(node, context)
+        cairo_destroy(context)
+        return cairo_surface_write_to_png(surface, path) == CAIRO_STATUS_SUCCESS
+    }
+}
