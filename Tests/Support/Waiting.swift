@@ -16,3 +16,11 @@ package func waitUntil(_ what: String, _ isSo: () throws -> Bool) throws {
     }
     throw NeverHappened(description: "never: \(what)")
 }
+
+/// Deletes a directory that programs or threads may be writing to just then, until it is gone.
+package func deleteUntilGone(_ path: String) throws {
+    try waitUntil("\(path) is gone") {
+        try? FileManager.default.removeItem(atPath: path)
+        return !FileManager.default.fileExists(atPath: path)
+    }
+}

@@ -11,6 +11,9 @@ import Darwin
 
 /// Opening, replacing and giving up generations.
 extension DiskEngine {
+    /// How often anything is tried when the files are deleted or replaced under it.
+    static let attempts = 8
+
     /// The generation in use for reading; nil if there is none and none may be made.
     func generation() throws(CacheError) -> Generation? {
         let time = Self.coarseTime()
@@ -96,13 +99,7 @@ extension DiskEngine {
         var result: Swift.Result<Result, CacheError>?
         locking.withLock { held in
             do throws(FileError) {
-                if held?.isCurrent != true {
-                    held = nil
-                    try Directory.create(layout.root)
-                    held = try ProcessLock(directory: layout.root)
-                }
-                guard let lock = held else { return }
-                try lock.acquire()
+                let lock = try acquire(&held)
                 defer { lock.release() }
                 result = Swift.Result { () throws(CacheError) in try body(lock) }
             } catch {
@@ -111,6 +108,42 @@ extension DiskEngine {
         }
         guard let result else { throw .file(.notFound(path: layout.root)) }
         return try result.get()
+    }
+
+    /// Waits for the lock of the directory that is there now, making it if it is not. Blocks.
+    private func acquire(_ held: inout ProcessLock?) throws(FileError) -> ProcessLock {
+        var attempts = 0
+        while true {
+            attempts += 1
+            do throws(FileError) {
+                let lock: ProcessLock
+                if let known = held, known.isCurrent {
+                    lock = known
+                } else {
+                    held = nil
+                    try Directory.create(layout.root)
+                    lock = try ProcessLock(directory: layout.root)
+                    held = lock
+                }
+                try lock.acquire()
+                // The directory may have gone while this one waited: whoever made it anew holds another lock.
+                if attempts >= Self.attempts || lock.isCurrent { return lock }
+                lock.release()
+            } catch {
+                guard attempts < Self.attempts, case .notFound = error else { throw error }
+            }
+        }
+    }
+
+    /// Does again what opens or makes a generation if its files go meanwhile: whoever deletes the directory needs no
+    /// lock.
+    private func whileFilesGo<Result>(_ body: () throws(CacheError) -> Result) throws(CacheError) -> Result {
+        for _ in 1..<Self.attempts {
+            do throws(CacheError) { return try body() } catch {
+                guard error.isLossOfFiles else { throw error }
+            }
+        }
+        return try body()
     }
 
     /// The writer of the generation in use. The caller holds the process lock.
@@ -134,17 +167,21 @@ extension DiskEngine {
 
     /// Opens the generation in use, or makes one. The caller holds the process lock.
     private func openLocked() throws(CacheError) -> (Generation, DiskWriter) {
+        try whileFilesGo { () throws(CacheError) in try openOnce() }
+    }
+
+    private func openOnce() throws(CacheError) -> (Generation, DiskWriter) {
         do {
             guard let name = try layout.currentGeneration(),
                 FilePath.exists(layout.generation(name) + "/" + DiskLayout.databaseName)
-            else { return try createLocked() }
+            else { return try createOnce() }
             do {
                 let generation = try Generation(name: name, path: layout.generation(name), isReadOnly: false)
                 let writer = try DiskWriter(
                     generation: generation, eviction: configuration.eviction, version: configuration.version)
                 guard try accepts(writer) else {
                     log.notice("disk cache of another application version is emptied")
-                    return try createLocked()
+                    return try createOnce()
                 }
                 use(generation, writer)
                 clearOthers(than: name)
@@ -179,14 +216,20 @@ extension DiskEngine {
 
     /// Makes an empty generation and puts it in the place of the one in use. The caller holds the process lock.
     ///
-    /// - Parameter fill: Called before anybody sees it.
+    /// - Parameter fill: Called before anybody sees it; again if its files go meanwhile.
     func createLocked(
         fill: (DiskWriter) -> Void = { _ in }
     ) throws(CacheError) -> (Generation, DiskWriter) {
+        try whileFilesGo { () throws(CacheError) in try createOnce(fill: fill) }
+    }
+
+    private func createOnce(
+        fill: (DiskWriter) -> Void = { _ in }
+    ) throws(CacheError) -> (Generation, DiskWriter) {
+        let name = DiskLayout.newGenerationName()
+        let path = layout.generation(name)
         do {
             try? Directories.tagCacheDirectory(layout.directory)
-            let name = DiskLayout.newGenerationName()
-            let path = layout.generation(name)
             try Directory.create(path + "/files")
             let generation = try Generation(name: name, path: path, isReadOnly: false)
             let writer = try DiskWriter(
@@ -197,6 +240,7 @@ extension DiskEngine {
             clearOthers(than: name)
             return (generation, writer)
         } catch {
+            FileTree.remove(path)
             throw Self.error(error, path: layout.root)
         }
     }
@@ -260,6 +304,16 @@ extension CacheError {
         switch self {
         case .file(.notPermitted): true
         case .database(let error): error.reason == .readOnly && !error.isDamage
+        default: false
+        }
+    }
+
+    /// Whether the cause may be that files were deleted while they were being opened. SQLite cannot tell either: it
+    /// looks at the database's permissions before it makes the log, and calls it an I/O error that there is none.
+    var isLossOfFiles: Bool {
+        switch self {
+        case .file(.notFound): true
+        case .database(let error): error.reason == .cannotOpen || error.reason == .inputOutput
         default: false
         }
     }

@@ -3,9 +3,6 @@ import VitrineDatabase
 
 /// Lookups, on the caller's thread.
 extension DiskEngine {
-    /// How often a lookup begins anew when the files are replaced under it.
-    private static let attempts = 3
-
     func entry(forKey key: CacheKey, includingExpired: Bool) throws(CacheError) -> DiskCache.Entry? {
         guard let row = try row(forKey: key, includingExpired: includingExpired) else { return nil }
         return DiskCache.Entry(

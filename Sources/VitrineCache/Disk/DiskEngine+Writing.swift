@@ -86,7 +86,8 @@ extension DiskEngine {
                 finish(writer)
                 return
             } catch {
-                guard retries < 2 else { throw Self.error(error, path: layout.root) }
+                let failure = Self.error(error, path: layout.root)
+                guard retries < (failure.isLossOfFiles ? Self.attempts : 2) else { throw failure }
                 retries += 1
                 try prepareRetry(writer, after: error)
             }

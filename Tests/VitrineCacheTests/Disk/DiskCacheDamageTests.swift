@@ -136,10 +136,7 @@ import VitrineCore
         let fixture = try DiskFixture()
         let cache = try filled(fixture)
         for _ in 0..<3 {
-            // The writer may be recording uses just then.
-            while FileManager.default.fileExists(atPath: fixture.path) {
-                try? FileManager.default.removeItem(atPath: fixture.path)
-            }
+            try await offPool { try deleteUntilGone(fixture.path) }
             #expect(try await cache.bytes(forKey: "k1") == nil)
             try await cache.set([4], forKey: "again")
             try await cache.set(DiskFixture.bytes(20_000), forKey: "large")
@@ -147,6 +144,25 @@ import VitrineCore
             #expect(try await cache.bytes(forKey: "again") == [4])
             #expect(try await cache.bytes(forKey: "large") == DiskFixture.bytes(20_000))
             #expect(try await fixture.cache().bytes(forKey: "again") == [4])
+        }
+    }
+
+    @Test func nothingFailsWhileItsDirectoryIsDeletedAgainAndAgain() async throws {
+        let fixture = try DiskFixture()
+        let caches = [fixture.cache(), fixture.cache(), fixture.cache()]
+        for round in 0..<300 {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try? FileManager.default.removeItem(atPath: fixture.path) }
+                for cache in caches {
+                    group.addTask {
+                        _ = try await cache.bytes(forKey: "k")
+                        try await cache.set([UInt8(round % 256)], forKey: "k")
+                        try await cache.flush()
+                        _ = try await cache.bytes(forKey: "k")
+                    }
+                }
+                try await group.waitForAll()
+            }
         }
     }
 
