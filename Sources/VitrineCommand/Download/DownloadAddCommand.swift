@@ -72,7 +72,7 @@ struct DownloadAddCommand: AsyncParsableCommand {
         for (url, request) in zip(urls, requests) {
             do throws(DownloadError) {
                 // One that is under way may have come to its end by now: started again it would begin anew.
-                if let known = listed.last(where: { Self.isDone($0, request) || Self.isUnderWay($0, request) }) {
+                if let known = listed.last(where: { Self.isSeenTo($0, request) }) {
                     downloads.append(known)
                 } else {
                     downloads.append(try await manager.start(request))
@@ -114,19 +114,17 @@ struct DownloadAddCommand: AsyncParsableCommand {
         return request
     }
 
-    /// Whether a download of the same goes on without being told to.
-    private static func isUnderWay(_ download: Download, _ request: DownloadRequest) -> Bool {
-        guard download.url == request.url, let state = download.status?.state else { return false }
-        return state == .waiting || state == .running
-    }
-
-    /// Whether a download is of the same to the same place, and has ended well without anybody having waited for it.
-    private static func isDone(_ download: Download, _ request: DownloadRequest) -> Bool {
-        guard download.url == request.url, let status = download.status, status.state == .completed,
-            FilePath.exists(status.path)
-        else { return false }
-        let name = request.name ?? FilePath.name(of: status.path)
-        return FilePath.join(request.directory ?? "", name) == status.path
+    /// Whether a download of the same goes on without being told to, or has ended well at the same place without
+    /// anybody having waited for it.
+    private static func isSeenTo(_ download: Download, _ request: DownloadRequest) -> Bool {
+        guard download.url == request.url, let status = download.status else { return false }
+        switch status.state {
+        case .waiting, .running: return true
+        case .completed:
+            let name = request.name ?? FilePath.name(of: status.path)
+            return FilePath.join(request.directory ?? "", name) == status.path && FilePath.exists(status.path)
+        default: return false
+        }
     }
 
     private func address(_ text: String) throws -> URL {

@@ -44,15 +44,6 @@ final class TransferInbox: Followed {
 
     func withState<R: Sendable>(_ body: (inout State) -> R) -> R { state.withLock { body(&$0) } }
 
-    private func change(_ body: (inout State) -> Void) {
-        let followers = state.withLock { state in
-            body(&state)
-            state.version += 1
-            return state.followers.takeAll()
-        }
-        for follower in followers { follower.resume() }
-    }
-
     // MARK: From the session
 
     /// - Parameter total: Negative if it is not known.
@@ -69,6 +60,7 @@ final class TransferInbox: Followed {
         guard let id = task.taskDescription, !isStopped(task) else { return }
         let end = Result { () throws(NetworkError) in try keep(location, of: id, response) }
         change { state in
+            state.version += 1
             state.arrived.insert(id)
             if state.isCurrent(task, id) { state.ends[id] = end }
         }
@@ -81,12 +73,18 @@ final class TransferInbox: Followed {
         if let data { files.keep(data, of: id) }
         change { state in
             guard state.isCurrent(task, id), state.ends[id] == nil else { return }
+            state.version += 1
             state.arrived.insert(id)
             state.ends[id] = error.map { .failure(Self.failure($0, state.runs[id])) } ?? .success(())
         }
     }
 
-    func deliveredAll() { change { $0.deliveries += 1 } }
+    func deliveredAll() {
+        change { state in
+            state.version += 1
+            state.deliveries += 1
+        }
+    }
 
     private func isStopped(_ task: any BackgroundTask) -> Bool {
         let number = task.taskIdentifier

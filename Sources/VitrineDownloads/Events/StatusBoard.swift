@@ -69,14 +69,6 @@ final class StatusBoard: Followed {
     /// Nothing more will come: followers end.
     func close() { change { $0.isClosed = true } }
 
-    private func change(_ body: (inout State) -> Void) {
-        let followers = state.withLock { state in
-            body(&state)
-            return state.followers.takeAll()
-        }
-        for follower in followers { follower.resume() }
-    }
-
     // MARK: Looking
 
     /// How far the changes have come.

@@ -50,12 +50,7 @@ extension CachedLoad {
         do throws(NetworkError) {
             let whole = try await options.loader.load(sent, into: file, beginningWith: first, progress: progress)
             try check(whole.head)
-            let bytes: [UInt8]
-            do throws(FileError) {
-                bytes = try await BlockingExecutor.shared.run { () throws(FileError) in try file.contents() }
-            } catch {
-                throw .file(error)
-            }
+            let bytes = try await BlockingExecutor.shared.onFiles { () throws(FileError) in try file.contents() }
             await partials.close(file, isDone: true)
             // The head of the whole, which is not the one of its last part.
             let exchange = CacheExchange(

@@ -49,7 +49,7 @@ extension NetworkLoader {
             let whole = try await load(
                 request, into: file, connections: options.connections, progress: progress, executor: executor)
             let length = file.length
-            try await Self.run(executor) { () throws(FileError) in
+            try await executor.onFiles { () throws(FileError) in
                 try file.place(at: target, replaces: options.replacesFile, isDurable: options.isDurable)
             }
             progress?.update { step in
@@ -95,7 +95,7 @@ extension NetworkLoader {
         _ request: DataRequest, _ path: String, _ options: DownloadOptions, _ executor: BlockingExecutor
     ) async throws(NetworkError) -> (PartialFile, target: String) {
         let identity = options.identity ?? SourceURL.withoutCredentials(HTTPCache.identity(of: request.url))
-        let opened = try await Self.run(executor) { () throws(FileError) in
+        let opened = try await executor.onFiles { () throws(FileError) in
             try Self.open(path, identity, options)
         }
         guard let file = opened.file else {
@@ -127,9 +127,25 @@ extension NetworkLoader {
         }
     }
 
-    private static func run<T: Sendable>(
-        _ executor: BlockingExecutor, _ body: @escaping @Sendable () throws(FileError) -> T
-    ) async throws(NetworkError) -> T {
-        do throws(FileError) { return try await executor.run(body) } catch { throw .file(error) }
+    /// Sends a request for a part of a body, or for the whole, that is meant for a file.
+    ///
+    /// - Parameters:
+    ///   - range: The part; nil for the whole.
+    ///   - validator: What the part is wanted under.
+    ///   - isCoded: Whether the body may come in a content coding, whose parts are nobody's bytes.
+    func ask(
+        _ request: DataRequest, _ range: ByteRange?, under validator: String?, isCoded: Bool,
+        _ progress: TransferProgress?
+    ) async throws(NetworkError) -> DatedResponse {
+        var request = request
+        // The flow control of HTTP/2 costs a large body more than it saves; and it has one connection for all parts.
+        request.prefersHTTP1 = true
+        request.acceptsCompression = isCoded
+        if !isCoded { request.headers.set("Accept-Encoding", "identity") }
+        request.range = range
+        request.ifRange = validator
+        let requestTime = wallClock.now
+        let response = try await start(request, .nothing, progress)
+        return DatedResponse(response, requestTime: requestTime, responseTime: wallClock.now)
     }
 }

@@ -32,18 +32,18 @@ extension PartialFile {
     ///
     /// - Returns: Whether there was room for all of them.
     package func write(_ bytes: UnsafeRawBufferPointer, to piece: Int) throws(FileError) -> Bool {
-        guard let pieces else { return false }
-        let missing = pieces.missing(of: piece)
+        // Not the whole table, which would be copied with every change.
+        let place = state.withLock { state in
+            state.pieces.map { (missing: $0.missing(of: piece), length: $0.lengths[piece], total: $0.total) }
+        }
+        guard let (missing, length, total) = place else { return false }
         let count = min(bytes.count, missing.count)
         try put(UnsafeRawBufferPointer(rebasing: bytes[..<count]), at: missing.lowerBound)
         // Not before the bytes themselves: a process that is killed in between has them once more.
-        try note(pieces.lengths[piece] + count, of: piece, total: pieces.total)
+        try note(length + count, of: piece, total: total)
         let isDue = state.withLock { state in
             state.pieces?.add(count, to: piece)
-            guard state.nextCheckpoint <= .now else { return false }
-            // Not two at once.
-            state.nextCheckpoint = .now + .seconds(3600)
-            return true
+            return state.takesCheckpoint()
         }
         if isDue { try synchronize() }
         return count == bytes.count

@@ -23,7 +23,15 @@ package final class PartialFile: Sendable {
         var pieces: PieceTable?
         /// nil if the rest of what is there cannot be asked for.
         var head: PartialHead?
-        var nextCheckpoint: ContinuousClock.Instant
+        /// When to synchronize; nil while that is done.
+        var nextCheckpoint: ContinuousClock.Instant?
+
+        /// Whether it is time to synchronize, which is then the caller's.
+        mutating func takesCheckpoint() -> Bool {
+            guard head != nil, let time = nextCheckpoint, time <= .now else { return false }
+            nextCheckpoint = nil
+            return true
+        }
     }
 
     /// Where the file is.
@@ -89,7 +97,7 @@ package final class PartialFile: Sendable {
         try file.write(bytes)
         let isDue = state.withLock { state in
             state.length += bytes.count
-            return state.head != nil && state.nextCheckpoint <= .now
+            return state.takesCheckpoint()
         }
         if isDue { try synchronize() }
     }

@@ -81,22 +81,13 @@ struct PartialTransfer {
     }
 
     private func ask(_ continuation: PartialDownload?) async throws(NetworkError) -> DatedResponse {
-        var request = request
-        // The flow control of HTTP/2 costs a large body more than it saves.
-        request.prefersHTTP1 = true
-        request.acceptsCompression = isCoded
-        if !isCoded { request.headers.set("Accept-Encoding", "identity") }
-        if let continuation {
-            request.range = ByteRange(from: continuation.start)
-            request.ifRange = continuation.validator
-            request.maximumBodySize -= ByteCount(continuation.start)
-        }
-        let requestTime = loader.wallClock.now
+        var asked = request
+        if let continuation { asked.maximumBodySize -= ByteCount(continuation.start) }
         do throws(NetworkError) {
-            let response = try await loader.start(request, .nothing, progress)
-            return DatedResponse(response, requestTime: requestTime, responseTime: loader.wallClock.now)
+            let range = continuation.flatMap { ByteRange(from: $0.start) }
+            return try await loader.ask(asked, range, under: continuation?.validator, isCoded: isCoded, progress)
         } catch .bodyTooLarge {
-            throw .bodyTooLarge(url: url, limit: self.request.maximumBodySize)
+            throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
         }
     }
 
@@ -122,7 +113,7 @@ struct PartialTransfer {
             return .whole(completed(dated, headers: file.head?.response.headers ?? head.headers))
         case .failed(discarding: false) where failure != nil: return try refuse(dated, failure)
         case .failed(discarding: true) where head.status == 404 || head.status == 410:
-            try await onFile { file throws(FileError) in try file.empty() }
+            try await executor.onFiles { [file] () throws(FileError) in try file.empty() }
             return try refuse(dated, failure)
         case .append, .failed:
             // Another part than the one missing, or of something else.
@@ -133,7 +124,7 @@ struct PartialTransfer {
 
     private mutating func startOver() async throws(NetworkError) -> Step {
         restarts += 1
-        try await onFile { file throws(FileError) in try file.empty() }
+        try await executor.onFiles { [file] () throws(FileError) in try file.empty() }
         return .again
     }
 
@@ -154,7 +145,9 @@ struct PartialTransfer {
         }
         resumedLength = 0
         let stored = dated.stored, source = head.source, isWhole = head.decodedFrom == nil && request.method == "GET"
-        try await onFile { file throws(FileError) in try file.begin(stored, from: source, isWhole: isWhole) }
+        try await executor.onFiles { [file] () throws(FileError) in
+            try file.begin(stored, from: source, isWhole: isWhole)
+        }
         let total = head.contentLength
         progress?.update { step in
             step.received = 0
@@ -241,16 +234,6 @@ struct PartialTransfer {
         }
         guard isKnown else { throw .other }
         rest -= count
-    }
-
-    private func onFile(
-        _ body: @escaping @Sendable (PartialFile) throws(FileError) -> Void
-    ) async throws(NetworkError) {
-        do throws(FileError) {
-            try await executor.run { [file] () throws(FileError) in try body(file) }
-        } catch {
-            throw .file(error)
-        }
     }
 
     // MARK: What comes of it

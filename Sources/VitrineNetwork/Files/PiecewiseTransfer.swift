@@ -52,16 +52,15 @@ struct PiecewiseTransfer {
         if file.pieces == nil {
             // What has come from the beginning, or cannot come in parts, goes on so.
             guard resumedLength == 0, request.method == "GET" else { return try await whole() }
-            let dated = try await ask(ByteRange(from: 0), under: nil)
-            guard let pieces = try await begin(dated) else { return try await whole(beginningWith: dated) }
-            show(pieces)
+            let dated = try await loader.ask(request, ByteRange(from: 0), under: nil, isCoded: false, progress)
+            guard try await begin(dated) else { return try await whole(beginningWith: dated) }
             first = dated
         }
         switch await loadPieces(beginningWith: first) {
         case .success(let last): return try await completed(last, resumedLength)
         case .failure(.failed(let error)): throw error
         case .failure(.changed):
-            try await onFile { file throws(FileError) in try file.empty() }
+            try await executor.onFiles { [file] () throws(FileError) in try file.empty() }
             // Once more, in the way that every server knows.
             return try await whole(restarts: 1)
         }
@@ -88,9 +87,7 @@ struct PiecewiseTransfer {
     /// Whether an answer to the request for everything from the first byte on brings all of it.
     private func isWhole(_ head: ResponseHead) -> Bool {
         guard head.status == 206 else { return head.status == 200 }
-        guard head.headers.all("Content-Range").count == 1,
-            let brought = head.headers.first("Content-Range").flatMap(ContentRange.init)
-        else { return false }
+        guard let brought = head.headers.contentRange else { return false }
         return brought.range.lowerBound == 0 && brought.range.upperBound == brought.total
     }
 
@@ -98,29 +95,28 @@ struct PiecewiseTransfer {
 
     /// Divides the body that an answer begins.
     ///
-    /// - Returns: nil if it cannot come in pieces, or is not worth it.
-    private func begin(_ dated: DatedResponse) async throws(NetworkError) -> PieceTable? {
+    /// - Returns: Whether it can come in pieces, and is worth it.
+    private func begin(_ dated: DatedResponse) async throws(NetworkError) -> Bool {
         let head = dated.response.head
-        guard head.status == 206,
-            let total = head.headers.first("Content-Range").flatMap(ContentRange.init)?.total,
-            let pieces = PieceTable(dividing: total, among: connections), fits(head, 0..<total, total, nil),
+        guard let total = head.headers.contentRange?.total,
+            let pieces = PieceTable(dividing: total, among: connections), Self.brings(head, 0..<total, of: total),
             head.decodedFrom == nil, !ContentCoding.isToBeUndone(head)
-        else { return nil }
+        else { return false }
         var stored = dated.stored
         stored.status = 200
         stored.headers.remove("Content-Range")
         stored.headers.set("Content-Length", String(total))
-        guard PartialDownload(length: 1, of: stored)?.validator != nil else { return nil }
+        guard PartialDownload(length: 1, of: stored)?.validator != nil else { return false }
         guard total <= request.maximumBodySize.bytes else {
             dated.response.body.cancel()
             throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
         }
         let source = head.source
-        try await onFile { [stored] file throws(FileError) in
+        try await executor.onFiles { [stored, file] () throws(FileError) in
             try file.begin(stored, from: source, isWhole: true)
             try file.divide(into: pieces)
         }
-        return pieces
+        return true
     }
 
     // MARK: The pieces
@@ -208,9 +204,13 @@ struct PiecewiseTransfer {
             let end = range.upperBound
         else { throw .changed }
         let dated: DatedResponse
-        do throws(NetworkError) { dated = try await ask(range, under: validator) } catch { throw .failed(error) }
+        do throws(NetworkError) {
+            dated = try await loader.ask(request, range, under: validator, isCoded: false, progress)
+        } catch {
+            throw .failed(error)
+        }
         let head = dated.response.head
-        if fits(head, range.lowerBound..<end, pieces.total, known) {
+        if Self.brings(head, range.lowerBound..<end, of: pieces.total), Self.isSame(head, as: known) {
             work.last.withLock { $0 = dated }
             return dated
         }
@@ -222,28 +222,15 @@ struct PiecewiseTransfer {
         throw .failed(failure ?? .status(url: url, head))
     }
 
-    private func ask(_ range: ByteRange, under validator: String?) async throws(NetworkError) -> DatedResponse {
-        var request = request
-        // One connection of HTTP/2 would carry all of them.
-        request.prefersHTTP1 = true
-        request.acceptsCompression = false
-        request.headers.set("Accept-Encoding", "identity")
-        request.range = range
-        request.ifRange = validator
-        let requestTime = loader.wallClock.now
-        let response = try await loader.start(request, .nothing, progress)
-        return DatedResponse(response, requestTime: requestTime, responseTime: loader.wallClock.now)
+    /// Whether a response brings these bytes, or a part from their beginning.
+    private static func brings(_ head: ResponseHead, _ range: Range<Int>, of total: Int) -> Bool {
+        guard head.status == 206, let brought = head.headers.contentRange else { return false }
+        return brought.range.lowerBound == range.lowerBound && brought.range.upperBound <= range.upperBound
+            && brought.total == total && head.headers.first("Content-Encoding") == nil
     }
 
-    /// Whether a response brings these bytes, or a part from their beginning, of the same body.
-    private func fits(_ head: ResponseHead, _ range: Range<Int>, _ total: Int, _ known: PartialHead?) -> Bool {
-        guard head.status == 206, head.headers.all("Content-Range").count == 1,
-            let brought = head.headers.first("Content-Range").flatMap(ContentRange.init),
-            brought.range.lowerBound == range.lowerBound, brought.range.upperBound <= range.upperBound,
-            brought.total == total, head.headers.first("Content-Encoding") == nil
-        else { return false }
-        guard let known else { return true }
-        // It need not repeat the tag, as it has compared it.
+    /// Whether a part is of the body that is known. It need not repeat the tag, as it has compared it.
+    private static func isSame(_ head: ResponseHead, as known: PartialHead) -> Bool {
         let tag = head.headers.first("ETag")
         return head.source == known.source && (tag == nil || tag == known.response.headers.first("ETag"))
     }
@@ -254,7 +241,7 @@ struct PiecewiseTransfer {
         _ last: DatedResponse?, _ resumedLength: Int
     ) async throws(NetworkError) -> CompletedTransfer {
         let stored = file.head?.response.headers ?? HTTPHeaders()
-        try await onFile { file throws(FileError) in try file.join() }
+        try await executor.onFiles { [file] () throws(FileError) in try file.join() }
         // Where nothing was missing the server has still to say that this is its file.
         guard let last else { return try await whole() }
         return CompletedTransfer(
@@ -266,16 +253,6 @@ struct PiecewiseTransfer {
         progress?.update { step in
             step.received = pieces.length
             step.total = pieces.total
-        }
-    }
-
-    private func onFile(
-        _ body: @escaping @Sendable (PartialFile) throws(FileError) -> Void
-    ) async throws(NetworkError) {
-        do throws(FileError) {
-            try await executor.run { [file] () throws(FileError) in try body(file) }
-        } catch {
-            throw .file(error)
         }
     }
 }

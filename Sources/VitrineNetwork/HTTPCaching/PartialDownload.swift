@@ -79,9 +79,8 @@ public struct PartialDownload: Sendable, Hashable {
         switch status {
         case 200: return .restart
         case 206:
-            guard let range = headers.first("Content-Range").flatMap(ContentRange.init),
-                headers.all("Content-Range").count == 1,
-                range.range.lowerBound == start, headers.first("Content-Encoding") == nil,
+            guard let range = headers.contentRange, range.range.lowerBound == start,
+                headers.first("Content-Encoding") == nil,
                 range.total == nil || total == nil || range.total == total, hasSameValidator(headers)
             else { return .failed(discarding: true) }
             return .append(total: range.total ?? total)
@@ -97,7 +96,7 @@ public struct PartialDownload: Sendable, Hashable {
         guard let validator else {
             // The overlap is to find what these do not tell; what they tell counts.
             return headers.first("ETag") == tag && headers.first("Last-Modified") == date
-                && headers.first("Content-Range").flatMap(ContentRange.init)?.total == total
+                && headers.contentRange?.total == total
         }
         if let tag = headers.first("ETag") { return tag == validator || !validator.hasPrefix("\"") }
         return true

@@ -31,3 +31,11 @@ public struct ContentRange: Sendable, Hashable {
         return Int(text)
     }
 }
+
+extension HTTPHeaders {
+    /// Which part a response brings; nil if it does not say so, or says it twice.
+    var contentRange: ContentRange? {
+        let values = all("Content-Range")
+        return values.count == 1 ? ContentRange(values[0]) : nil
+    }
+}

@@ -7,7 +7,7 @@ package struct Followers: Sendable {
     package init() {}
 
     /// Those who wait, to be resumed once the lock is let go of.
-    package mutating func takeAll() -> [CheckedContinuation<Void, Never>] {
+    fileprivate mutating func takeAll() -> [CheckedContinuation<Void, Never>] {
         defer { waiting = [:] }
         return Array(waiting.values)
     }
@@ -42,7 +42,7 @@ package protocol FollowedState {
     var followers: Followers { get set }
 }
 
-/// Something whose changes tasks can wait for. Whoever changes it takes the followers, and resumes them.
+/// Something whose changes tasks can wait for.
 package protocol Followed: AnyObject, Sendable {
     associatedtype State: FollowedState
 
@@ -51,6 +51,15 @@ package protocol Followed: AnyObject, Sendable {
 }
 
 extension Followed {
+    /// Changes the state, and wakes those who wait for that.
+    package func change(_ body: (inout State) -> Void) {
+        let followers = withState { state in
+            body(&state)
+            return state.followers.takeAll()
+        }
+        for follower in followers { follower.resume() }
+    }
+
     /// Returns when something has changed since a version, the task is cancelled, or nothing can change any more.
     package func waitForChange(since version: Int) async {
         let id = withState { $0.followers.begin() }

@@ -51,13 +51,11 @@ public final class TransferProgress: AsyncSequence, Sendable, Followed {
 
     /// Changes the state, for loaders. After the end nothing changes any more.
     public func update(_ change: @Sendable (inout Step) -> Void) {
-        let followers = state.withLock { state in
-            guard !state.step.isFinished else { return [CheckedContinuation<Void, Never>]() }
+        self.change { state in
+            guard !state.step.isFinished else { return }
             change(&state.step)
             state.version += 1
-            return state.followers.takeAll()
         }
-        for follower in followers { follower.resume() }
     }
 
     /// Ends what has not ended yet.

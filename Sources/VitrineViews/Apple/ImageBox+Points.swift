@@ -1,4 +1,4 @@
-#if canImport(UIKit) && !os(watchOS) || canImport(AppKit)
+#if canImport(UIKit) || canImport(AppKit) || canImport(SwiftUI)
 import CoreGraphics
 import VitrineImaging
 

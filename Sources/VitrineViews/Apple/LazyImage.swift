@@ -59,9 +59,7 @@ public struct LazyImage<Placeholder: View>: View {
         }
     }
 
-    private func box(_ size: CGSize) -> ImageBox? {
-        ImageBox(width: Double(size.width), height: Double(size.height), scale: Double(scale), mode: mode)
-    }
+    private func box(_ size: CGSize) -> ImageBox? { ImageBox(size, Double(scale), mode) }
 
     /// The view's own where images are stretched to it; nil for the image's.
     private func ratio(_ size: CGSize) -> CGFloat? {

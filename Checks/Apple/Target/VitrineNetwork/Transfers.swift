@@ -45,23 +45,3 @@ public final class TransferProgress: Sendable {
     public var current: Step { Step() }
     public func update(_ change: @Sendable (inout Step) -> Void) {}
 }
-
-package struct Followers: Sendable {
-    package init() {}
-    package mutating func takeAll() -> [CheckedContinuation<Void, Never>] { [] }
-}
-
-package protocol FollowedState {
-    var version: Int { get }
-    var isClosed: Bool { get }
-    var followers: Followers { get set }
-}
-
-package protocol Followed: AnyObject, Sendable {
-    associatedtype State: FollowedState
-    func withState<R: Sendable>(_ body: (inout State) -> R) -> R
-}
-
-extension Followed {
-    package func waitForChange(since version: Int) async {}
-}

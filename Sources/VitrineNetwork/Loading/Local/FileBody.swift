@@ -81,12 +81,7 @@ final class FileBody: BodySource {
         guard !isCancelled, !Task.isCancelled else { throw .cancelled(url: file.path) }
         let count = min(most, end - offset)
         guard count > 0 else { return nil }
-        let bytes: [UInt8]
-        do throws(FileError) {
-            bytes = try await executor.run { [file] () throws(FileError) in try file.read(count, at: offset) }
-        } catch {
-            throw .file(error)
-        }
+        let bytes = try await executor.onFiles { [file] () throws(FileError) in try file.read(count, at: offset) }
         guard bytes.count == count else {
             throw .truncated(
                 url: file.path, received: ByteCount(offset + bytes.count), reason: "the file has become shorter")
