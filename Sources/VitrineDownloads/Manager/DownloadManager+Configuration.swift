@@ -42,7 +42,7 @@ extension DownloadManager {
         public var reservedSpace = ByteCount.megabytes(64)
         /// Carries the requests. Default: a client of the manager's own.
         public var client: (any DataLoading)?
-        /// What may be downloaded from where, and what requests look like. Its ``RetryPolicy`` counts within one try.
+        /// What may be downloaded from where, and what requests look like. Its `retries` policy counts within one try.
         public var network = NetworkLoader.Configuration()
         /// The time of day, for dates that servers name. What is measured or waited for does not go by it, so it may
         /// jump. Default: the system's.

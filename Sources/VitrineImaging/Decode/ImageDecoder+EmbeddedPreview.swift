@@ -5,7 +5,9 @@ extension ImageDecoder {
     /// there is none that shows the same section. The picture itself is never decoded. Blocks.
     ///
     /// - Parameters:
+    ///   - input: The picture's file or bytes.
     ///   - resizer: Size and mode, as for the picture; a preview that is smaller is not enlarged, but keeps the shape.
+    ///   - cancellation: Ends it early.
     /// - Throws: What ``decode(_:at:options:cancellation:)-(_,ImageResizer,_,_)`` throws; damage to the preview is no
     ///   error.
     public func embeddedPreview(

@@ -4,7 +4,7 @@ extension ImageDecoder {
     /// Decodes one picture at several sizes, on the calling thread, which it blocks. The file is decoded once.
     ///
     /// Each picture is made from the decoder's samples, or from a larger one of the same call that has at least
-    /// ``ResizedImages/reduction`` times its pixels in both directions, which looks the same and costs a fraction.
+    /// `ResizedImages.reduction` times its pixels in both directions, which looks the same and costs a fraction.
     ///
     /// - Returns: The pictures in the order of `resizers`; each has the size it has when asked for alone.
     /// - Throws: As ``decode(_:at:options:cancellation:)-(_,ImageResizer,_,_)``: one error for all.

@@ -31,7 +31,7 @@ public struct FetchOptions: Sendable {
     /// for the next time, also after the process was killed. Default: true.
     public var resumesLargeBodies = true
     /// Where such files are, until they are whole or a week old; nil for a directory of their own below
-    /// ``VitrineCache/CacheConfiguration/defaultRoot``. Default: nil.
+    /// `CacheConfiguration.defaultRoot`. Default: nil.
     public var partialDirectory: String?
     /// The time of day. Default: the system's; the same as the cache's, if that has another.
     public var clock = WallClock.system

@@ -20,7 +20,7 @@ public import VitrineCore
 ///   that broke off, or whose bytes are no value; `no-store` is not kept at all. The next request tries again.
 /// - A large body that broke off is gone on with by the next request, see ``FetchOptions/resumesLargeBodies``.
 /// - `file:` and `data:` URLs are read in place: memory is the only level that keeps them (R78). A file that has
-///   changed is found when it has left memory, or by ``Cache/refresh(from:format:priority:)``. Schemes that are
+///   changed is found when it has left memory, or by the cache's `refresh(from:)`. Schemes that are
 ///   registered with the loader are stored for as long as the cache says.
 public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// What to load.

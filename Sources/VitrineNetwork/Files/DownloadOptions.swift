@@ -1,7 +1,7 @@
 /// How ``NetworkLoader/download(_:to:options:progress:)`` treats the file.
 public struct DownloadOptions: Sendable {
     /// Whether a file at the destination is replaced. If not, one that is there is
-    /// ``VitrineCore/FileError/alreadyExists(path:)``. Default: true.
+    /// `FileError.alreadyExists`. Default: true.
     public var replacesFile = true
     /// Whether a download that broke off is gone on with, at this and a later call. Default: true.
     public var resumes = true

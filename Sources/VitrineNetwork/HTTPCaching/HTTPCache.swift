@@ -5,7 +5,7 @@
 ///
 /// 1. Look up the ``StoredResponse``s under ``identity(of:)`` of the URL and ask ``decide(_:stored:now:)``.
 /// 2. Send what the decision says, if anything; note the times before the request and after the head of the response.
-/// 3. Ask ``update(after:_:)`` what to do with the response, or ``canServeStale(_:to:afterFailureAt:)`` if none came.
+/// 3. Ask ``update(after:)`` what to do with the response, or ``canServeStale(_:to:afterFailureAt:)`` if none came.
 /// 4. Answer with ``head(of:for:now:)`` and the stored body, or with what came.
 ///
 /// ```swift

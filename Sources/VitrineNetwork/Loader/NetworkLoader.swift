@@ -60,7 +60,9 @@ public final class NetworkLoader: Sendable {
 
     /// Hands all addresses of a scheme to a loader (R79). It replaces the one registered before.
     ///
-    /// - Parameter scheme: In any case, without the colon. Not `http` or `https`.
+    /// - Parameters:
+    ///   - loader: What loads them.
+    ///   - scheme: In any case, without the colon. Not `http` or `https`.
     public func register(_ loader: any DataLoading, for scheme: String) {
         let scheme = scheme.lowercased()
         precondition(scheme != "http" && scheme != "https", "HTTP belongs to the loader's own client")

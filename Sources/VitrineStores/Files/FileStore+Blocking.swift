@@ -44,7 +44,7 @@ extension FileStore {
             }
         }
 
-        /// As ``FileStore/save(_:)-([(name:String,bytes:[UInt8])])``.
+        /// As the method of the store for many files.
         public func save(_ files: [(name: String, bytes: [UInt8])]) throws(StoreError) {
             guard !files.isEmpty else { return }
             try makeDirectory()

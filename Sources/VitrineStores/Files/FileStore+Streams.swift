@@ -29,7 +29,9 @@ extension FileStore {
     /// The bytes of a file in pieces, read as they are asked for: of the file that is there now, whatever is saved
     /// under its name meanwhile.
     ///
-    /// - Parameter size: How long the pieces are, but the last. Default 256 KiB.
+    /// - Parameters:
+    ///   - name: The file's name.
+    ///   - size: How long the pieces are, but the last. Default 256 KiB.
     public func chunks(of name: String, size: Int = 1 << 18) async throws(StoreError) -> FileChunks {
         let file = try await map(name)
         return FileChunks(file: file, size: max(1, size))

@@ -87,7 +87,9 @@ public struct FileStore: Sendable {
 
     /// Saves bytes under a new name that sorts by time: microseconds since 1970 and an extension (R109).
     ///
-    /// - Parameter fileExtension: Without a dot; nil for none.
+    /// - Parameters:
+    ///   - bytes: The whole content.
+    ///   - fileExtension: Without a dot; nil for none.
     /// - Returns: The name; no other save, of any process, gets the same.
     public func save(_ bytes: [UInt8], fileExtension: String? = nil) async throws(StoreError) -> String {
         try await run(directory) { blocking throws(StoreError) in
@@ -136,7 +138,10 @@ public struct FileStore: Sendable {
 
     /// Renames a file.
     ///
-    /// - Parameter replacing: Whether a file by the new name may be replaced. Default false (R116).
+    /// - Parameters:
+    ///   - name: The name it has.
+    ///   - newName: The name it gets.
+    ///   - replacing: Whether a file by the new name may be replaced. Default false (R116).
     /// - Throws: ``StoreError/notFound(name:)``, ``StoreError/alreadyExists(name:)`` and others.
     public func rename(_ name: String, to newName: String, replacing: Bool = false) async throws(StoreError) {
         try await run(name) { blocking throws(StoreError) in

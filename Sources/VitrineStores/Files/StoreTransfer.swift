@@ -47,7 +47,10 @@ extension FileStore {
 extension FileStore.Blocking {
     /// As ``FileStore/importFiles(from:replacing:)``.
     ///
-    /// - Parameter step: Called after each file; false ends the import.
+    /// - Parameters:
+    ///   - directory: Where from.
+    ///   - replacing: Whether files there may be replaced. Default false.
+    ///   - step: Called after each file; false ends the import.
     public func importFiles(
         from directory: String, replacing: Bool = false, step: (StoreTransfer) -> Bool = { _ in true }
     ) throws(StoreError) {
@@ -56,7 +59,10 @@ extension FileStore.Blocking {
 
     /// As ``FileStore/exportFiles(to:replacing:)``.
     ///
-    /// - Parameter step: Called after each file; false ends the export.
+    /// - Parameters:
+    ///   - directory: Where to; made if it is missing.
+    ///   - replacing: Whether files there may be replaced. Default false.
+    ///   - step: Called after each file; false ends the export.
     public func exportFiles(
         to directory: String, replacing: Bool = false, step: (StoreTransfer) -> Bool = { _ in true }
     ) throws(StoreError) {

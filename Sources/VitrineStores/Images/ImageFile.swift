@@ -48,7 +48,9 @@ public struct ImageFile: Sendable {
 
     /// Moves the file to another path of the same file system.
     ///
-    /// - Parameter replacing: Whether a file there may be replaced. Default false.
+    /// - Parameters:
+    ///   - newPath: Where it is to be.
+    ///   - replacing: Whether a file there may be replaced. Default false.
     public func move(to newPath: String, replacing: Bool = false) async throws(StoreError) {
         try await run { file throws(StoreError) in try file.move(to: newPath, replacing: replacing) }
     }

@@ -32,7 +32,10 @@ extension ImageStore {
 extension ImageStore.Blocking {
     /// As ``ImageStore/importPictures(from:replacing:)``.
     ///
-    /// - Parameter step: Called after each picture; false ends the import.
+    /// - Parameters:
+    ///   - directory: Where from.
+    ///   - replacing: Whether pictures of the store may be replaced. Default false.
+    ///   - step: Called after each picture; false ends the import.
     public func importPictures(
         from directory: String, replacing: Bool = false, step: (StoreTransfer) -> Bool = { _ in true }
     ) throws(StoreError) {
@@ -41,7 +44,11 @@ extension ImageStore.Blocking {
 
     /// As ``ImageStore/exportPictures(to:as:replacing:)``.
     ///
-    /// - Parameter step: Called after each picture; false ends the export.
+    /// - Parameters:
+    ///   - directory: Where to; made if it is missing.
+    ///   - version: Which files. Thumbnails that are missing are made.
+    ///   - replacing: Whether files there may be replaced. Default false.
+    ///   - step: Called after each picture; false ends the export.
     public func exportPictures(
         to directory: String, as version: ImageStore.Version = .original, replacing: Bool = false,
         step: (StoreTransfer) -> Bool = { _ in true }

@@ -154,7 +154,10 @@ public struct ImageStore: Sendable {
 
     /// Renames a picture and its thumbnail. Bytes stay as they are, whatever the new name's extension.
     ///
-    /// - Parameter replacing: Whether a picture by the new name may be replaced. Default false (R116).
+    /// - Parameters:
+    ///   - name: The name it has.
+    ///   - newName: The name it gets.
+    ///   - replacing: Whether a picture by the new name may be replaced. Default false (R116).
     public func rename(_ name: String, to newName: String, replacing: Bool = false) async throws(StoreError) {
         try await run(name) { blocking throws(StoreError) in
             try blocking.rename(name, to: newName, replacing: replacing)

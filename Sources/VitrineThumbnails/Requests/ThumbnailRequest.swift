@@ -18,9 +18,20 @@ public import VitrineImaging
 /// called any more. Requests of one source, size and mode share the work and its result (R91).
 ///
 /// ## Topics
-/// - Results: ``onThumbnail(_:)``, ``onPlaceholder(_:)``, ``value``, ``placeholder``, ``blocking``
-/// - Urgency: ``queuePriority``, ``executionPriority``
-/// - Ending: ``cancel()``, ``state``
+/// ### Results
+/// - ``onThumbnail(_:)``
+/// - ``onPlaceholder(_:)``
+/// - ``value``
+/// - ``placeholder``
+/// - ``blocking``
+///
+/// ### Urgency
+/// - ``queuePriority``
+/// - ``executionPriority``
+///
+/// ### Ending
+/// - ``cancel()``
+/// - ``state``
 public final class ThumbnailRequest: Sendable {
     /// Where a request is in its life.
     public enum State: Sendable, Hashable {

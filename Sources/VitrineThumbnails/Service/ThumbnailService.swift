@@ -24,11 +24,25 @@ public import VitrineImaging
 /// Requests keep their service: one that is let go of while requests wait goes on until the last has ended.
 ///
 /// ## Topics
-/// - Asking: ``thumbnail(for:size:scale:mode:priority:)``, ``enqueue(_:)-(ThumbnailRequest)``,
-///   ``enqueue(_:)-(ThumbnailGroup)``, ``cachedThumbnail(for:size:scale:mode:allowsUpscaling:)``
-/// - On the calling thread: ``execute(_:)``, ``executeIfCachedOnDiskOrEnqueue(_:)``
-/// - Ahead of time: ``precache(_:size:scale:mode:allowsUpscaling:)``
-/// - Caches: ``hasMemoryCache(for:)``, ``hasDiskCache(for:)``, ``clear(_:)``, ``thumbnails``, ``placeholders``
+/// ### Asking
+/// - ``thumbnail(for:size:scale:mode:priority:)``
+/// - ``enqueue(_:)-(ThumbnailRequest)``
+/// - ``enqueue(_:)-(ThumbnailGroup)``
+/// - ``cachedThumbnail(for:size:scale:mode:allowsUpscaling:)``
+///
+/// ### On the calling thread
+/// - ``execute(_:)``
+/// - ``executeIfCachedOnDiskOrEnqueue(_:)``
+///
+/// ### Ahead of time
+/// - ``precache(_:size:scale:mode:allowsUpscaling:)``
+///
+/// ### Caches
+/// - ``hasMemoryCache(for:)``
+/// - ``hasDiskCache(for:)``
+/// - ``clear(_:)``
+/// - ``thumbnails``
+/// - ``placeholders``
 public final class ThumbnailService: Sendable {
     /// How it was configured.
     public let configuration: Configuration

@@ -10,7 +10,7 @@ extension Cache where Value == Image {
     /// - Parameters:
     ///   - box: The target's; nil for images as they are.
     ///   - processors: What is done to an image after that, in order.
-    /// - Returns: ``VitrineCache/FormatName/original`` if nothing is to be done.
+    /// - Returns: `FormatName.original` if nothing is to be done.
     public func format(for box: ImageBox?, processors: [ImageProcessor] = []) -> FormatName {
         let resizer = box.flatMap { $0.mode == .none ? nil : $0.resizer } ?? .none
         guard resizer.mode != .none || !processors.isEmpty else { return .original }
