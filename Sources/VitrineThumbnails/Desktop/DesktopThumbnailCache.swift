@@ -60,8 +60,9 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
 
     /// The thumbnail of a file in `size` pixels or less, if a valid one is there which is large enough.
     ///
-    /// - Parameter size: The box it is fitted into. A thumbnail of a file that is smaller than the box has the file's
-    ///   own size.
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - size: The box it is fitted into. A thumbnail of a file that is smaller than the box has the file's own size.
     /// - Returns: nil when there is none, when it is of another version of the file, when it cannot be read, and for
     ///   boxes above 1024 pixels.
     public func thumbnail(of path: String, size: PixelSize) -> Image? {

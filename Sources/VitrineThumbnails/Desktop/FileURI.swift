@@ -24,7 +24,9 @@ public enum FileURI {
 
     /// The address of a path: absolute, without `.`, `..` and empty components. Symbolic links are not followed.
     ///
-    /// - Parameter directory: What relative paths are relative to; nil for the current directory.
+    /// - Parameters:
+    ///   - path: The path.
+    ///   - directory: What relative paths are relative to; nil for the current directory.
     public static func text(of path: String, in directory: String? = nil) -> String {
         "file://" + escaped(absolute(path, in: directory))
     }

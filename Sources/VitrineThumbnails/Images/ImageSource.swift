@@ -12,7 +12,7 @@ import VitrineImaging
 /// never made from the small picture a camera stored in the file unless ``allowsEmbeddedPreview`` is set. Calls block:
 /// make them from a thread that may block.
 public struct ImageSource: ThumbnailSource {
-    /// What the box of a request means for the whole picture (``ImageResizer/Mode/aspectFit``). Other modes mean what
+    /// What the box of a request means for the whole picture (`aspectFit`). Other modes mean what
     /// they say.
     public enum Sizing: Sendable, Hashable {
         /// The picture fits into the box. The default.
@@ -39,7 +39,7 @@ public struct ImageSource: ThumbnailSource {
     public var allowsPartial = false
     /// What the box of a request means. Default ``Sizing/box``.
     public var sizing = Sizing.box
-    /// Where decoders run. Default ``Isolation/automatic``.
+    /// Where decoders run. Default `automatic`.
     public var isolation = Isolation.automatic
 
     /// A file or bytes. The identity of a file is its path, size, time of change and inode; that of bytes is their

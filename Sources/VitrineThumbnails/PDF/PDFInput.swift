@@ -33,8 +33,10 @@ public final class PDFInput: Sendable {
 
     /// A file. Its identity is its path, size, time of change and inode.
     ///
-    /// - Parameter password: The user's or the owner's. Thumbnails of a document with a password are found again by
-    ///   this process only.
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - password: The user's or the owner's. Thumbnails of a document with a password are found again by this
+    ///     process only.
     public convenience init(path: String, password: String? = nil) {
         self.init(.file(path), name: path, password: password)
     }
@@ -55,6 +57,8 @@ public final class PDFInput: Sendable {
     /// A document that is opened when its first page is wanted (R102). Its identity is `name`.
     ///
     /// - Parameters:
+    ///   - name: What it is known by.
+    ///   - password: The user's or the owner's.
     ///   - open: Gives the document. Called on a thread that may block, by one caller at a time; again when the
     ///     document is wanted after it was closed.
     ///   - close: Called when the document is no longer kept open, once for each `open`.
@@ -100,7 +104,10 @@ public final class PDFInput: Sendable {
 
     /// What the document holds.
     ///
-    /// - Parameter pages: The pages whose sizes are wanted; of more than 500, the first 500. Default none.
+    /// - Parameters:
+    ///   - pages: The pages whose sizes are wanted; of more than 500, the first 500. Default none.
+    ///   - limits: What it may cost.
+    ///   - cancellation: Ends it early.
     /// - Throws: ``ThumbnailError``; ``ThumbnailError/encrypted(source:)`` or
     ///   ``ThumbnailError/wrongPassword(source:)`` when it does not open,
     ///   ``ThumbnailError/noSuchPage(source:page:count:)`` when the first of `pages` does not exist.

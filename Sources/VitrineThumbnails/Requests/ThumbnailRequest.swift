@@ -97,7 +97,7 @@ public final class ThumbnailRequest: Sendable {
 
     // MARK: Urgency
 
-    /// How urgent it is among all that waits (R92). May be changed at any time; default ``Priority/normal``.
+    /// How urgent it is among all that waits (R92). May be changed at any time; default `normal`.
     public var queuePriority: Priority {
         get { progress.withLock { $0.queuePriority } }
         set {
@@ -123,7 +123,7 @@ public final class ThumbnailRequest: Sendable {
         set { progress.withLock { $0.cacheOptions = newValue } }
     }
 
-    /// Where the closures are called. Default ``Delivery/main``, which needs a running main loop; what waits for
+    /// Where the closures are called. Default the main queue, which needs a running main loop; what waits for
     /// ``value`` does not.
     public var delivery: Delivery {
         get { progress.withLock { $0.delivery } }

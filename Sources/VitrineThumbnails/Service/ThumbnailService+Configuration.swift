@@ -8,7 +8,7 @@ extension ThumbnailService {
         /// What tells services' caches apart that share a ``root`` (R98): nil for `Thumbnails` and `Placeholders`, else
         /// `Thumbnails_` and `Placeholders_` with this name. Services of one name share their entries on disk.
         public var name: String?
-        /// The directory below which the caches are. Default: ``CacheConfiguration/defaultRoot``.
+        /// The directory below which the caches are. Default: `CacheConfiguration.defaultRoot`.
         public var root: String
         /// How many thumbnails are made at once (R94); at least 1. Where it is more than 1, one place is kept from
         /// precaching.

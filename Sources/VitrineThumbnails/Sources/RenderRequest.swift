@@ -5,7 +5,7 @@ import VitrineImaging
 public struct RenderRequest: Sendable {
     /// The box, in pixels.
     public var size: PixelSize
-    /// How the picture is brought to ``size``. Default ``ImageResizer/Mode/aspectFit``.
+    /// How the picture is brought to ``size``. Default `aspectFit`.
     public var mode: ImageResizer.Mode
     /// Whether the picture may grow. Pages and other drawings have the size of 1 pixel a point. Default true.
     public var allowsUpscaling: Bool

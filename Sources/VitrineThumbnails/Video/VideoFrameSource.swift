@@ -110,7 +110,7 @@ public struct VideoFrameSource: ThumbnailSource {
     /// - Throws: ``ThumbnailError``: ``ThumbnailError/noVideo(source:)`` for sound only,
     ///   ``ThumbnailError/beyondEnd(source:second:duration:)``, ``ThumbnailError/damaged(source:reason:)`` for a file
     ///   that ends early, ``ThumbnailError/unsupported(source:reason:)`` for what is no video or has a codec that is
-    ///   not read, ``ThumbnailError/underlying(source:error:)`` with ``ImageError/invalidRequest(reason:)`` for a
+    ///   not read, ``ThumbnailError/underlying(source:error:)`` with `ImageError.invalidRequest` for a
     ///   second that is negative or no number.
     public func thumbnail(_ request: RenderRequest) throws -> Image {
         let parameters = try parameters(request).encoded()
