@@ -13,6 +13,9 @@ import Darwin
 /// `compete DIRECTORY SEED KEYS CAPACITY MILLISECONDS`: waits for its standard input to end, then writes, reads and
 /// removes what others write, read and remove at the same time. A turn is one flushed write.
 enum Competitor {
+    /// On a machine that has little time for it, a child goes on until it has had so many turns.
+    private static let fewest = 40
+
     static func run(_ arguments: inout ChildArguments) {
         let directory = arguments.text()
         var random = SeededGenerator(UInt64(arguments.number()))
@@ -28,7 +31,7 @@ enum Competitor {
             var byte: UInt8 = 0
             while read(0, &byte, 1) > 0 {}
             let end = milliseconds() + duration
-            while milliseconds() < end {
+            while turns < fewest || milliseconds() < end {
                 let number = Int.random(in: 0..<keys, using: &random)
                 let entry = SampleEntry(number: number, version: Int.random(in: 0..<1 << 40, using: &random))
                 try cache.set(entry.bytes(.mixed), forKey: entry.key)

@@ -75,11 +75,16 @@ struct KilledWriterTests {
         let child = try ChildProcess([
             "write", directory, String(plan.seed), String(plan.keys), String(capacity.bytes), String(size ?? 0),
         ])
-        // One in eight dies while it starts or opens; the others after their first batches.
+        // One in eight dies while it starts or opens; the others after so many batches, however long these take, and
+        // within the next ones.
         var random = SeededGenerator(UInt64(plan.seed) &* 7)
         var lines = Findings()
-        if plan.seed % 8 != 0, let line = child.line() { lines.add(line) }
-        usleep(UInt32.random(in: 0...60_000, using: &random))
+        let batches = plan.seed % 8 == 0 ? 0 : Int.random(in: 1...5, using: &random)
+        for _ in 0..<batches {
+            guard let line = child.line() else { break }
+            lines.add(line)
+        }
+        usleep(UInt32.random(in: 0...20_000, using: &random))
         child.kill()
         let end = child.wait()
         while let line = child.line() { lines.add(line) }

@@ -22,7 +22,7 @@ struct SharedDirectoryTests {
             var largest = 0, samples = 0
             let watcher = DiskCache(directory: path, configuration: .init(capacity: ByteCount(capacity))).blocking
             let end = ContinuousClock.now + .milliseconds(1300 * Rounds.factor)
-            while ContinuousClock.now < end {
+            while samples < 4 || ContinuousClock.now < end {
                 largest = max(largest, try watcher.size.bytes)
                 samples += 1
                 usleep(5_000)
@@ -39,7 +39,6 @@ struct SharedDirectoryTests {
             // Run alone, each has at least half of its share; beside other tests one may get less processor time. A lock
             // without turns gave 420 against 5,048.
             #expect((turns.min() ?? 0) * 4 >= fair, "turns \(turns): less than a quarter of the share")
-            #expect(samples > 3)
             #expect(largest <= capacity + SampleEntry.largestAccountedSize, "of \(capacity)")
             let report = try watcher.verify(removingDamage: false)
             #expect(report.damaged.isEmpty)

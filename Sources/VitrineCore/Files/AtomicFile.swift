@@ -113,7 +113,8 @@ public enum AtomicFile {
         in directory: String, olderThan age: Duration = .seconds(60)
     ) throws(FileError) -> Int {
         var removed = 0
-        let limit = Int(time(nil)) - Int(age.components.seconds)
+        // Not by time(2), whose clock may be behind that of the files by a tick.
+        let limit = Int((WallClock.system.now - age).components.seconds)
         for name in try Directory.names(in: directory) where name.hasPrefix(temporaryPrefix) {
             if removeIfStale(FilePath.join(directory, name), changedBefore: limit) { removed += 1 }
         }

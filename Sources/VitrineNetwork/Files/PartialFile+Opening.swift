@@ -137,7 +137,7 @@ extension PartialFile {
     /// - Returns: How many were removed.
     @discardableResult
     package static func removeAbandoned(in directory: String, olderThan age: Duration) throws(FileError) -> Int {
-        let limit = Int(time(nil)) - Int(age.components.seconds)
+        let limit = Int((WallClock.system.now - age).components.seconds)
         var removed = 0
         for name in try Directory.names(ofFilesIn: directory) where name.hasSuffix(suffix) {
             let path = FilePath.join(directory, name)

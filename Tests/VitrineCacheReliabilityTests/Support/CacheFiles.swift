@@ -41,13 +41,13 @@ enum CacheFiles {
         try database(in: directory).map { try Database(path: $0).findDamage() } ?? []
     }
 
-    /// Returns when no connection of this or another process is open any more: the last one takes the log with it. It
-    /// is closed behind the cache's back, some time after the last reference to it has gone; nothing tells when.
+    /// Returns when no connection of this or another process is open any more: the last one takes the log with it, and
+    /// then the log's index. It is closed behind the cache's back, some time after the last reference to it has gone; nothing tells when.
     static func waitUntilClosed(_ directory: String) throws {
         try waitUntil("all connections to the cache closed") {
             // A directory in which something goes just now cannot be listed: it is not at rest.
             guard let files = try? FileManager.default.subpathsOfDirectory(atPath: directory) else { return false }
-            return !files.contains { $0.hasSuffix("-wal") }
+            return !files.contains { $0.hasSuffix("-wal") || $0.hasSuffix("-shm") }
         }
     }
 

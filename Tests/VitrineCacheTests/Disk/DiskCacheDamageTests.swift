@@ -180,11 +180,13 @@ import VitrineCore
 }
 
 extension DiskFixture {
-    /// The database's path once no connection of this process has it any more: its log is then gone.
+    /// The database's path once no connection of this process has it any more: its log is then gone, with its index.
     func closedDatabase() async throws -> String {
-        let log = database + "-wal"
+        let files = [database + "-wal", database + "-shm"]
         try await offPool {
-            try waitUntil("the last connection closed") { !FileManager.default.fileExists(atPath: log) }
+            try waitUntil("the last connection closed") {
+                !files.contains { FileManager.default.fileExists(atPath: $0) }
+            }
         }
         return database
     }

@@ -84,14 +84,13 @@ struct CurlLoaderTests {
         let response = try await loader.load(request)
         var iterator = response.body.makeAsyncIterator()
         var total = 0
-        for _ in 0..<200 {
+        while total <= 1 << 20 {
             let bytes = try #require(try await iterator.next())
             // What waits never grows beyond the limit and one reading.
             #expect(bytes.count <= (256 + 32) << 10)
             #expect(bytes.allSatisfy { $0 == 7 })
             total += bytes.count
         }
-        #expect(total > 1 << 20)
     }
 
     @Test func droppedBodyEndsTheTransfer() async throws {
