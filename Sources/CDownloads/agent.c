@@ -25,8 +25,12 @@ static int address(const char *path, struct sockaddr_un *address) {
 }
 
 static int make_socket(void) {
+#ifdef SOCK_CLOEXEC
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+#else
     int s = socket(AF_UNIX, SOCK_STREAM, 0);
     if (s >= 0) fcntl(s, F_SETFD, FD_CLOEXEC);
+#endif
 #ifdef SO_NOSIGPIPE
     int one = 1;
     if (s >= 0) setsockopt(s, SOL_SOCKET, SO_NOSIGPIPE, &one, sizeof one);
@@ -70,10 +74,17 @@ int cdownloads_listen(const char *path, int *descriptor) {
 int cdownloads_accept(int listener, int *descriptor) {
     int s;
     do {
+#ifdef SOCK_CLOEXEC
+        // In one step, or a child that another thread starts just then would keep the connection open.
+        s = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+#else
         s = accept(listener, NULL, NULL);
+#endif
     } while (s < 0 && (errno == EINTR || errno == ECONNABORTED));
     if (s < 0) return errno;
+#ifndef SOCK_CLOEXEC
     fcntl(s, F_SETFD, FD_CLOEXEC);
+#endif
     *descriptor = s;
     return 0;
 }

@@ -24,6 +24,8 @@ enum ModelsChild {
             case ("migrate", 0): try await Migrating.run(words[2])
             case ("one", 0):
                 try await ObjectStore(at: words[2]).put(Filled(7), for: "k")
+                // The last connection takes the log with it, some time after the last reference to it has gone.
+                try waitUntil("the store is closed") { access(words[2] + "-shm", F_OK) != 0 }
                 report("done 1")
             case ("fill", 0): try await Filling(words[2]).run()
             case ("attempt", 0): await Attempts(words[2]).run()

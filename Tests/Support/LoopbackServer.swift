@@ -98,10 +98,7 @@ package final class LoopbackServer: Sendable {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var one: Int32 = 1
         setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var address = Self.address(port)
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let status = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
@@ -139,6 +136,37 @@ package final class LoopbackServer: Sendable {
             }
             if isEmpty { continuation.resume() }
         }
+    }
+
+    /// Returns when everything that has come so far is among the requests, of clients that have gone. Blocks.
+    ///
+    /// Clients that were killed may have left connections that nobody has taken yet: those are taken in order, before
+    /// one of this call's own.
+    package func settle() throws {
+        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        defer { Glibc.close(socket) }
+        var address = Self.address(port)
+        let isConnected = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                connect(socket, address, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+        guard isConnected else { throw POSIXError(.ECONNREFUSED) }
+        _ = Self.send(Array("\(Self.settling) / HTTP/1.1\r\n\r\n".utf8), socket)
+        var byte: UInt8 = 0
+        while recv(socket, &byte, 1, 0) > 0 {}
+        try waitUntil("all connections have ended") { state.state.withLock { $0.sockets.isEmpty } }
+    }
+
+    /// The method of ``settle()``'s own request, which is none of the test's.
+    private static let settling = "SETTLE"
+
+    private static func address(_ port: Int) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return address
     }
 
     /// Ends all connections and listens no more.
@@ -194,7 +222,7 @@ package final class LoopbackServer: Sendable {
 
     private static func serve(_ shared: Shared, _ socket: Int32, _ connection: Int) {
         var buffer: [UInt8] = []
-        while let request = read(socket, &buffer, connection) {
+        while let request = read(socket, &buffer, connection), request.method != settling {
             shared.state.withLock { $0.requests.append(request) }
             for step in shared.handler(request) where !perform(step, socket) { return }
         }

@@ -94,6 +94,7 @@ import VitrineNetwork
             #expect(fixture.files.names.allSatisfy { $0.hasPrefix(".") })
         }
         size.withLock { $0 = nil }
+        try server.settle()
         let before = server.requests.count
         let child = try ChildProcess(executable: "DownloadChild", words)
         while let line = child.line() { #expect(!line.hasPrefix("error"), "\(line)") }

@@ -122,6 +122,7 @@ struct ProgressiveListTests {
         list.show(urls)
         let exchange = await fixture.network.request()
         list.cancel(.unconditional)
+        await exchange.isOver.wait()
         #expect(exchange.isCancelled && list.shown?.value.text == "worst" && list.isSettled)
         list.show(urls)
         await fixture.network.request(1).finish("best")

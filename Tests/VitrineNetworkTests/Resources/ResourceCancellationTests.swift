@@ -30,6 +30,7 @@ struct ResourceCancellationTests {
         if phase == .receiving { exchange.sendBytes() }
         resources.cancel(url, observer: watcher, policy: policy)
         let goesOn = Self.goesOn(policy, phase)
+        if !goesOn { await exchange.isOver.wait() }
         #expect(exchange.isCancelled != goesOn)
         #expect(resources.runningLoads == (goesOn ? 1 : 0))
         let text = "left \(UUID())"
@@ -64,6 +65,7 @@ struct ResourceCancellationTests {
         let exchange = await fixture.network.request()
         gone = nil
         resources.cancel(url, observer: watcher, policy: .unconditional)
+        await exchange.isOver.wait()
         #expect(exchange.isCancelled && gone == nil)
     }
 
@@ -84,6 +86,7 @@ struct ResourceCancellationTests {
         #expect(fixture.resources.value(at: url, observer: leaver) == nil)
         let exchange = await fixture.network.request()
         leaver = nil
+        await exchange.isOver.wait()
         #expect(exchange.isCancelled && leaver == nil)
     }
 
