@@ -14,7 +14,9 @@ struct ExamplesTests {
     @Test func thereAreExamples() { #expect(Self.names.count > 10) }
 
     @Test(arguments: names)
-    func printsWhatItSays(_ name: String) throws {
+    func printsWhatItSays(_ name: String) async throws { try await offPool { try Self.check(name) } }
+
+    private static func check(_ name: String) throws {
         let home = try TemporaryDirectory()
         // Nobody's caches, and no proxy between the program and its own server.
         let proxies = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"].flatMap { ["-u", $0] }
@@ -24,7 +26,7 @@ struct ExamplesTests {
         var output = ""
         while let line = child.line() { output += line + "\n" }
         #expect(child.wait() == .exit(0))
-        let expected = try String(contentsOf: Self.directory.appending(path: name + "/output.txt"), encoding: .utf8)
+        let expected = try String(contentsOf: directory.appending(path: name + "/output.txt"), encoding: .utf8)
         #expect(output == expected)
     }
 }

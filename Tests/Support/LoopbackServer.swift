@@ -161,7 +161,7 @@ package final class LoopbackServer: Sendable {
     /// The method of ``settle()``'s own request, which is none of the test's.
     private static let settling = "SETTLE"
 
-    private static func address(_ port: Int) -> sockaddr_in {
+    static func address(_ port: Int) -> sockaddr_in {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(port).bigEndian

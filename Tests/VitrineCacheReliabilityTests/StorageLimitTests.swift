@@ -27,7 +27,7 @@ struct StorageLimitTests {
             for writer in 0..<4 {
                 group.addTask {
                     var random = SeededGenerator(UInt64(writer) + 50)
-                    while written.value < 3 * capacity {
+                    while written.value < 3 * capacity || samples.all.count <= 10 {
                         let entry = SampleEntry(number: Int.random(in: 0..<1 << 40, using: &random), version: writer)
                         let bytes = entry.bytes(.mixed)
                         try await cache.set(bytes, forKey: entry.key)

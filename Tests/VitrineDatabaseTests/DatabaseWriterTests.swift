@@ -1,3 +1,4 @@
+import Dispatch
 import TestSupport
 import Testing
 import VitrineCore
@@ -52,9 +53,18 @@ import VitrineDatabase
             try await group.waitForAll()
         }
         #expect(try sum() == 20 * 63 * 64 / 2)
-        let statistics = writer.statistics
-        #expect(statistics.jobs == 64 * 20)
-        #expect(statistics.commits * 4 < statistics.jobs)
+        #expect(writer.statistics.jobs == 64 * 20)
+    }
+
+    @Test func whatWaitsSharesACommit() throws {
+        let writer = try writer(lock: try ProcessLock(directory: directory.path))
+        try together(writer) {
+            DispatchQueue.concurrentPerform(iterations: 64) { caller in
+                for _ in 0..<20 { writer.submit { try Self.insert(caller, $0) } completion: { _ in } }
+            }
+        }
+        #expect(try sum() == 20 * 63 * 64 / 2)
+        #expect(writer.statistics.commits <= 4, "the first, two of at most 1,024 jobs, and the last")
     }
 
     @Test func successIsToldAfterTheCommit() async throws {

@@ -36,7 +36,7 @@ struct AgentTests {
         #expect(info.downloads == 1 && info.unsettled == 0 && [info.process] == fixture.agents)
         #expect(fixture.files.names == ["a.bin"])
         #expect(try await fixture.agent.stop())
-        waitForEnd(of: info.process)
+        try await offPool { waitForEnd(of: info.process) }
         #expect(try await fixture.agent.info() == nil)
         #expect(try await !fixture.agent.stop())
     }

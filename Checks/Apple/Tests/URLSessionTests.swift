@@ -58,14 +58,13 @@ struct URLSessionTests {
     }
 
     @Test func aServerThatIsNotThereIsSaidToBe() async throws {
-        let server = try LoopbackServer { _ in [.close] }
-        let url = server.url("/")
-        server.stop()
-        await server.waitUntilUnused()
+        let reserved = try ReservedPort()
+        let url = try #require(URL(string: "http://127.0.0.1:\(reserved.number)/"))
         guard case .notConnected = await error(DataRequest(url: url)) else {
             Issue.record("another error")
             return
         }
+        withExtendedLifetime(reserved) {}
     }
 
     @Test func lettingGoOfTheBodyEndsTheTransfer() async throws {

@@ -93,9 +93,13 @@ extension Cache {
     // MARK: For tests
 
     /// How many wait for a load of a key.
-    package func waiters(for key: CacheKey, format: FormatName = .original, isRefresh: Bool = false) -> Int {
+    ///
+    /// - Parameter levels: That they asked for; nil for the cache's own.
+    package func waiters(
+        for key: CacheKey, format: FormatName = .original, levels: CacheLevels? = nil, isRefresh: Bool = false
+    ) -> Int {
         guard let slot = formats[format]?.slot(key) else { return 0 }
-        return loads.subscriberCount(for: flightKey(slot, configuration.levels, isRefresh: isRefresh))
+        return loads.subscriberCount(for: flightKey(slot, levels ?? configuration.levels, isRefresh: isRefresh))
     }
 
     /// The priority of a key's load; nil when there is none.

@@ -60,7 +60,7 @@ extension DiskEngine {
     private func open() throws(CacheError) -> Generation? {
         if !state.withLock({ $0.isReadOnly }) {
             do throws(CacheError) {
-                return try withProcessLock { _ throws(CacheError) in
+                return try withProcessLock { () throws(CacheError) in
                     if let generation = state.withLock({ $0.generation }) { return generation }
                     return try openLocked().0
                 }
@@ -92,16 +92,19 @@ extension DiskEngine {
     }
 
     /// Runs a body while no other process, and no other thread of this one, opens or changes the cache.
-    func withProcessLock<Result>(
-        _ body: (ProcessLock) throws(CacheError) -> Result
-    ) throws(CacheError) -> Result {
+    func withProcessLock<Result>(_ body: () throws(CacheError) -> Result) throws(CacheError) -> Result {
         // The lock lends a value that may be of any kind; the body's result is carried out beside it.
         var result: Swift.Result<Result, CacheError>?
         locking.withLock { held in
             do throws(FileError) {
-                let lock = try acquire(&held)
-                defer { lock.release() }
-                result = Swift.Result { () throws(CacheError) in try body(lock) }
+                for _ in 0..<Self.attempts {
+                    let lock = try acquire(&held)
+                    state.withLock { $0.lock = lock }
+                    result = Swift.Result { () throws(CacheError) in try body() }
+                    state.withLock { $0.lock = nil }
+                    lock.release()
+                    guard case .failure(let error) = result, error.isLossOfFiles, !lock.isCurrent else { return }
+                }
             } catch {
                 result = .failure(.file(error))
             }
@@ -136,15 +139,18 @@ extension DiskEngine {
     }
 
     /// Does again what opens or makes a generation if its files go meanwhile: whoever deletes the directory needs no
-    /// lock.
+    /// lock. If the lock is gone as well, ``withProcessLock(_:)`` begins anew.
     private func whileFilesGo<Result>(_ body: () throws(CacheError) -> Result) throws(CacheError) -> Result {
         for _ in 1..<Self.attempts {
             do throws(CacheError) { return try body() } catch {
-                guard error.isLossOfFiles else { throw error }
+                guard error.isLossOfFiles, isLocked else { throw error }
             }
         }
         return try body()
     }
+
+    /// Whether this process has the lock of the directory that is there now.
+    private var isLocked: Bool { state.withLock { $0.lock }?.isCurrent == true }
 
     /// The writer of the generation in use. The caller holds the process lock.
     func writerLocked() throws(CacheError) -> DiskWriter {
@@ -235,6 +241,8 @@ extension DiskEngine {
             let writer = try DiskWriter(
                 generation: generation, eviction: configuration.eviction, version: configuration.version)
             fill(writer)
+            // Or it would take the place of one that somebody has made in a new directory under a new lock.
+            guard isLocked else { throw CacheError.file(.notFound(path: layout.root)) }
             try layout.setCurrent(name)
             use(generation, writer)
             clearOthers(than: name)
@@ -271,7 +279,7 @@ extension DiskEngine {
     func recover(_ generation: Generation, because reason: String) throws(CacheError) {
         lose(generation)
         guard !state.withLock({ $0.isReadOnly }) else { return }
-        try withProcessLock { _ throws(CacheError) in
+        try withProcessLock { () throws(CacheError) in
             if isCurrent(generation) { _ = try replaceLocked(generation, because: reason) }
         }
     }

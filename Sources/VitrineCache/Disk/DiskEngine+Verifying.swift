@@ -79,7 +79,7 @@ extension DiskEngine {
     /// Removes entries that do not fit their checksums, and puts files in their places. On the writing thread.
     func repair(_ keys: [CacheKey]) {
         do throws(CacheError) {
-            try withProcessLock { _ throws(CacheError) in
+            try withProcessLock { () throws(CacheError) in
                 let writer = try writerLocked()
                 guard let generation = state.withLock({ $0.generation }) else { return }
                 do {

@@ -65,10 +65,9 @@ extension DiskEngine {
         let isTime = steps.isEmpty || configuration.eviction == .leastRecentlyUsed || hits.isDue
         let hits = isTime ? hits.take() : [:]
         guard !steps.isEmpty || !hits.isEmpty else { return }
-        // Uses alone make no cache: the directory may just have been deleted, and others be making it anew.
-        guard !steps.isEmpty || state.withLock({ $0.generation }).map(isCurrent) == true else { return }
+        guard !steps.isEmpty || isInPlace else { return }
         do throws(CacheError) {
-            try withProcessLock { _ throws(CacheError) in try writeLocked(steps, hits) }
+            try withProcessLock { () throws(CacheError) in try writeLocked(steps, hits) }
         } catch {
             if error.isLackOfPermission { state.withLock { $0.isReadOnly = true } }
             if !steps.isEmpty { fail(error, lost: steps.count) }
@@ -80,6 +79,7 @@ extension DiskEngine {
     ) throws(CacheError) {
         var retries = 0
         while true {
+            guard !steps.isEmpty || isInPlace else { return }
             let writer = try writerLocked()
             do {
                 try writer.apply(steps, hits: hits, terms: terms)
@@ -93,6 +93,9 @@ extension DiskEngine {
             }
         }
     }
+
+    /// Whether the generation in use is the directory's. Uses alone make none: the directory may have been deleted.
+    private var isInPlace: Bool { state.withLock { $0.generation }.map(isCurrent) == true }
 
     private var terms: DiskWriter.Terms {
         DiskWriter.Terms(
@@ -161,7 +164,7 @@ extension DiskEngine {
         queue.dropWaiting()
         hits.drop()
         try onWriterAndWait { engine throws(CacheError) in
-            try engine.withProcessLock { _ throws(CacheError) in _ = try engine.createLocked() }
+            try engine.withProcessLock { () throws(CacheError) in _ = try engine.createLocked() }
             engine.sizes.send(0)
         }
     }
@@ -170,7 +173,7 @@ extension DiskEngine {
         limit.store(capacity.bytes, ordering: .relaxed)
         if state.withLock({ $0.isReadOnly }) { return }
         try onWriterAndWait { engine throws(CacheError) in
-            try engine.withProcessLock { _ throws(CacheError) in
+            try engine.withProcessLock { () throws(CacheError) in
                 let writer = try engine.writerLocked()
                 do {
                     try writer.shrink(to: capacity.bytes, now: engine.now)

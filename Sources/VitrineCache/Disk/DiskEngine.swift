@@ -13,6 +13,8 @@ final class DiskEngine: Sendable {
     struct State {
         var generation: Generation?
         var writer: DiskWriter?
+        /// The lock among processes while a thread of this one has it.
+        var lock: ProcessLock?
         /// When the link was last looked at, in coarse nanoseconds.
         var checked: Int64 = 0
         /// There is no permission to write, or no wish to.

@@ -16,8 +16,7 @@ package enum Directory {
         if mkdir(path, mode_t(truncatingIfNeeded: mode)) == 0 { return }
         let code = errno
         switch code {
-        case EEXIST:
-            guard isDirectory(path) else { throw .alreadyExists(path: path) }
+        case EEXIST: try checkExisting(path)
         case ENOENT:
             let parent = FilePath.parent(of: path)
             guard parent != path, !parent.isEmpty else { throw .notFound(path: path) }
@@ -25,13 +24,21 @@ package enum Directory {
             // Only once: whoever deletes the parent again and again must not keep us here.
             if mkdir(path, mode_t(truncatingIfNeeded: mode)) != 0 {
                 let code = errno
-                guard code == EEXIST, isDirectory(path) else {
-                    throw FileError(operation: "mkdir", path: path, code: code)
-                }
+                guard code == EEXIST else { throw FileError(operation: "mkdir", path: path, code: code) }
+                try checkExisting(path)
             }
         default:
             throw FileError(operation: "mkdir", path: path, code: code)
         }
+    }
+
+    /// Looks at what stood where a directory was to be made: another directory is as good.
+    private static func checkExisting(_ path: String) throws(FileError) {
+        if isDirectory(path) { return }
+        var status = stat()
+        // Somebody has deleted it since.
+        if lstat(path, &status) != 0, errno == ENOENT { throw .notFound(path: path) }
+        throw .alreadyExists(path: path)
     }
 
     /// Whether there is a directory at the path, also through a symbolic link.

@@ -49,6 +49,8 @@ extension ObjectStore.Configuration {
     func connect(_ path: String, isReading: Bool = false) throws(DatabaseError) -> Database {
         var options = Database.Options()
         options.durability = durability
+        // Processes get the lock by asking again and again: one that writes without a pause may keep others waiting.
+        options.busyMilliseconds = 60_000
         options.isReadOnly = isReadOnly || isReading
         do throws(DatabaseError) {
             return try Database(path: path, options: options)

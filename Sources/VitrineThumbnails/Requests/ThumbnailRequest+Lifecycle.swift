@@ -92,18 +92,26 @@ extension ThumbnailRequest {
 
     /// Tells the placeholder, nil for none, and then the result that waited for it.
     func settlePlaceholder(_ image: Image?) {
-        let before: RequestProgress? = progress.withLock { progress in
-            guard !progress.state.isFinal, !progress.placeholder.isSettled else { return nil }
-            let before = progress
-            progress.placeholder = .settled(image)
-            progress.placeholderHandlers = []
-            progress.placeholderWaiters = []
-            return before
+        while true {
+            let before: RequestProgress? = progress.withLock { progress in
+                guard !progress.state.isFinal, !progress.placeholder.isSettled else { return nil }
+                let before = progress
+                // Settled only when everybody has been told: till then the result waits.
+                if before.placeholderHandlers.isEmpty, before.placeholderWaiters.isEmpty {
+                    progress.placeholder = .settled(image)
+                }
+                progress.placeholderHandlers = []
+                progress.placeholderWaiters = []
+                return before
+            }
+            guard let before else { return }
+            let (handlers, waiters) = (before.placeholderHandlers, before.placeholderWaiters)
+            if handlers.isEmpty, waiters.isEmpty {
+                if let (result, origin) = before.withheld { finish(result, from: origin) }
+                return
+            }
+            if let image, !handlers.isEmpty { deliver { for handler in handlers { handler(image) } } }
+            for waiter in waiters { waiter(image) }
         }
-        guard let before else { return }
-        let handlers = before.placeholderHandlers
-        if let image, !handlers.isEmpty { deliver { for handler in handlers { handler(image) } } }
-        for waiter in before.placeholderWaiters { waiter(image) }
-        if let (result, origin) = before.withheld { finish(result, from: origin) }
     }
 }

@@ -33,7 +33,7 @@ final class Crew: Sendable {
     ///   - id: A number that no other call has.
     ///   - priority: Of the thread.
     ///   - onMainActor: Whether to use the main actor in place of a thread.
-    ///   - body: The call.
+    ///   - body: The call, which says by ``didBegin(_:)`` when its time begins.
     ///   - onTimeout: Called if it takes too long, on any thread. The call counts as stuck then.
     /// - Returns: false, and nothing is called, if too many never came back.
     func call(
@@ -41,8 +41,8 @@ final class Crew: Sendable {
         onTimeout: @escaping @Sendable () -> Void
     ) -> Bool {
         guard calls.begin(id, onTimeout) else { return false }
-        limits.add(id)
         if onMainActor {
+            limits.add(id)
             Task { @MainActor in
                 body()
                 calls.end(id)
@@ -59,6 +59,10 @@ final class Crew: Sendable {
         }
         return true
     }
+
+    /// A call comes to its foreign part: its time begins, however long its thread took to start. On the main actor it
+    /// has begun before, as that may hang itself.
+    func didBegin(_ id: Int) { limits.add(id) }
 
     /// The foreign part of a call has come back: what follows on its thread takes no time of its.
     func didReturn(_ id: Int) { calls.end(id) }

@@ -28,6 +28,7 @@ extension ThumbnailService {
 
     private func run(_ id: Int, _ batch: ThumbnailBoard.Batch, onMainActor: Bool) {
         guard let work = change({ board, _ in board.begin(batch: id) }) else { return batch.turn.finish() }
+        crew.didBegin(id)
         let results = make(onMainActor ? work : servedBySiblings(work))
         crew.didReturn(id)
         guard onMainActor else { return complete(results) }

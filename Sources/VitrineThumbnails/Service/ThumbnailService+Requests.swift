@@ -49,7 +49,8 @@ extension ThumbnailService {
         onFailure: @escaping @Sendable (_ error: (_ source: String) -> ThumbnailError) -> Void
     ) {
         turn.enqueue(on: queue) { [self] in
-            let isMade = crew.call(id, priority: .normal, onMainActor: onMainActor) {
+            let isMade = crew.call(id, priority: .normal, onMainActor: onMainActor) { [self] in
+                crew.didBegin(id)
                 body()
                 turn.finish()
             } onTimeout: {

@@ -1,3 +1,4 @@
+import Dispatch
 import TestSupport
 import Testing
 import VitrineCache
@@ -213,9 +214,18 @@ struct CacheChangingTests {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         cache.register(Format("loud") { $0.uppercased() })
+        // Nothing is opened while the thread that would do it makes bytes.
+        let started = Gate(), held = DispatchSemaphore(value: 0)
+        try await cache.disk(for: "loud")?.set(forKey: "held") {
+            started.open()
+            held.wait()
+            throw SourceFailure()
+        }
+        await started.wait()
         var updates = cache.sizeUpdates.makeAsyncIterator()
         // Unknown until both formats have been opened.
         #expect(await updates.next() == .some(nil))
+        held.signal()
         #expect(try await cache.size == 0)
         while let size = await updates.next(), size != .some(.zero) {}
         try await cache.set(String(repeating: "x", count: 1000), forKey: "lake")

@@ -137,7 +137,7 @@ struct FetchTests {
         await started.wait()
         #expect(fetch.priority == .low)
         fetch.priority = .veryHigh
-        #expect(cache.loadPriority(of: "lake") == .veryHigh)
+        while cache.loadPriority(of: "lake") != .veryHigh || seen.all.count < 2 { await Task.yield() }
         gate.open()
         #expect(try await fetch.value == "water")
         #expect(seen.all == [.low, .veryHigh])

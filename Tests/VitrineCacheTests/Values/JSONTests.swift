@@ -76,7 +76,7 @@ import VitrineCore
     }
 
     @Test func hostileBytesNeverTrap() {
-        var generator = SystemRandomNumberGenerator()
+        var generator = SeededGenerator(79)
         let seed = Array(#"{"a":[1,-2.5e10,"x\u00e9\n",null,true,{"b":[]}],"c":18446744073709551615}"#.utf8)
         for _ in 0..<20_000 {
             var bytes = seed

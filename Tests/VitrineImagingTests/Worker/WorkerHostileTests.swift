@@ -34,12 +34,6 @@ import VitrineImaging
             // Claims nothing about the size: the decoder's own checks must hold.
             let request = WorkerFixture.request(
                 format, 4_000, 4_000, target: PixelSize(200), allowPartial: source.count % 2 == 0, limits: limits)
-            let started = ContinuousClock.now
-            defer {
-                let taken = ContinuousClock.now - started
-                // Queueing for two workers apart, nothing takes longer than the deadline.
-                if taken > .seconds(30) { Issue.record("\(path) took \(taken)") }
-            }
             let image = try pool.decode(source, request, decoder: format == .jxl ? "LibJXLDecoder" : "VipsDecoder")
             return image.isPartial ? "partial" : "decoded"
         } catch {

@@ -50,17 +50,21 @@ import VitrineImaging
         _ = try pool.decode(WorkerFixture.source("quadrants.tif"), WorkerFixture.request(.tiff, 96, 64))
         let worker = try #require(pool.idleIdentifiers.first)
         let token = CancellationToken()
+        let told = DispatchSemaphore(value: 0)
         let thread = Thread {
             // The worker is busy as soon as it is no longer idle; some milliseconds of work lie behind it then.
             while !pool.idleIdentifiers.isEmpty { usleep(1_000) }
             usleep(20_000)
             token.cancel()
+            told.signal()
         }
         thread.start()
         let source = try WorkerFixture.source("slow.svg")
         #expect(throws: ImageError.cancelled(input: source.name)) {
             try pool.decode(source, WorkerFixture.slowRequest(cancellation: token))
         }
+        // Whoever cancels may be the last to have the worker.
+        told.wait()
         // How soon is measured in Benchmarks; here it is enough that nothing goes on.
         #expect(kill(worker, 0) == -1 && errno == ESRCH)
         // And the pool goes on.
@@ -105,13 +109,21 @@ import VitrineImaging
         _ = try pool.decode(WorkerFixture.source("quadrants.tif"), WorkerFixture.request(.tiff, 96, 64))
     }
 
+    /// How long a process has worked, in ticks of 10 ms (proc(5)).
+    private static func work(of process: Int32) -> Int {
+        let text = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+        let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+        return fields.dropFirst(11).prefix(2).compactMap { Int($0) }.reduce(0, +)
+    }
+
     @Test func namesTheSignalThatEndedAWorkerMidDecode() throws {
         let pool = WorkerFixture.pool(1)
         _ = try pool.decode(WorkerFixture.source("quadrants.tif"), WorkerFixture.request(.tiff, 96, 64))
         let worker = try #require(pool.idleIdentifiers.first)
+        let before = Self.work(of: worker)
         Thread {
-            while !pool.idleIdentifiers.isEmpty { usleep(1_000) }
-            usleep(30_000)
+            // It has taken the request when it works: one that is idle uses no time.
+            while Self.work(of: worker) < before + 2 { usleep(1_000) }
             kill(worker, SIGKILL)
         }.start()
         let source = try WorkerFixture.source("slow.svg")

@@ -50,8 +50,14 @@ struct CoalescingTests {
                     ).text
                 }
             }
-            // Three formats with two sets of levels wait, and everybody behind them.
-            while cache.sourceWaiters(for: key) < 6 { await Task.yield() }
+            // Everybody waits, in three formats with two sets of levels, and these for the source.
+            func waiters() -> Int {
+                formats.reduce(0) { sum, format in
+                    sum + cache.waiters(for: key, format: format, levels: .all)
+                        + cache.waiters(for: key, format: format, levels: .writeOnly)
+                }
+            }
+            while waiters() < 1000 || cache.sourceWaiters(for: key) < 6 { await Task.yield() }
             barrier.open()
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }

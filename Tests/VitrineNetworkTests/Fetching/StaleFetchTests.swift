@@ -56,8 +56,8 @@ struct StaleFetchTests {
         let pages = Pages()
         pages["/a"] = .init("one", tag: "\"1\"", ["Cache-Control: max-age=60"])
         pages["/b"] = .init("strict", ["Cache-Control: max-age=60, must-revalidate"])
-        let server = try pages.serve()
-        let port = server.port
+        let reserved = try ReservedPort(), port = reserved.number
+        let server = try pages.serve(port: port)
         let fixture = try FetchFixture<String>()
         let a = server.url("/a"), b = server.url("/b")
         _ = try await fixture.value(a)
@@ -80,6 +80,7 @@ struct StaleFetchTests {
         #expect(try await fixture.value(b) == "strict")
         #expect(try await fixture.value(server.url("/c")) == "new")
         again.stop()
+        withExtendedLifetime(reserved) {}
     }
 
     @Test func serversFailuresDoNotTakeAwayWhatIsThere() async throws {

@@ -8,7 +8,7 @@ import VitrineNetwork
 @Suite(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl"), "needs openssl"))
 struct EncryptionTests {
     @Test func certificatesAreAlwaysChecked() async throws {
-        let server = try TLSServer()
+        let server = try await offPool { try TLSServer() }
         defer { server.stop() }
         let named = try #require(URL(string: "https://localhost:\(server.port)/"))
         let trusting = makeLoader { $0.certificateAuthorities = server.certificate }
@@ -46,13 +46,15 @@ struct EncryptionTests {
 private final class TLSServer: Sendable {
     let port: Int
     let certificate: String
+    private let reserved: ReservedPort
     private let directory: TemporaryDirectory
     private let process: Locked<Process?>
 
     init() throws {
         directory = try TemporaryDirectory()
         certificate = directory.file("certificate.pem")
-        port = try LoopbackServer { _ in [] }.port
+        reserved = try ReservedPort()
+        port = reserved.number
         let key = directory.file("key.pem")
         let maker = Self.openssl([
             "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",

@@ -174,11 +174,8 @@ struct HostileServerTests {
     }
 
     @Test func closedPortRefusesAndServesWhenItIsBack() async throws {
-        let port: Int
-        do {
-            let server = try LoopbackServer { _ in [.reply(body: [1])] }
-            port = server.port
-        }
+        let reserved = try ReservedPort(), port = reserved.number
+        do { _ = try LoopbackServer(port: port) { _ in [.reply(body: [1])] } }
         let loader = makeLoader()
         let url = try #require(URL(string: "http://127.0.0.1:\(port)/"))
         // The listener goes when its thread has noticed.
@@ -190,11 +187,12 @@ struct HostileServerTests {
         }
         let server = try LoopbackServer(port: port) { _ in [.reply(body: [2])] }
         #expect(try await loader.whole(patient(server.url("/"))).1 == [2])
+        withExtendedLifetime(reserved) {}
     }
 
     @Test func unknownNamesAreTold() async throws {
         let url = try #require(URL(string: "http://no-such-host.invalid/"))
-        let error = await failure { _ = try await makeLoader().load(DataRequest(url: url)) }
+        let error = await failure { _ = try await makeLoader().load(patient(url)) }
         guard case .nameNotResolved(_, "no-such-host.invalid") = error else {
             Issue.record("\(String(describing: error))")
             return

@@ -149,7 +149,9 @@ struct ProgressiveListTests {
         list?.show(urls)
         let exchange = await fixture.network.request()
         list = nil
-        #expect(fixture.resources.waiters(for: urls[0]) == 0 && list == nil)
+        // A look at the disk that has just ended may have the last reference.
+        while fixture.resources.waiters(for: urls[0]) > 0 { await Task.yield() }
+        #expect(list == nil)
         try await fixture.finish(exchange, "unseen \(urls[0])")
         #expect(Piece.decodes(of: "unseen \(urls[0])") == 0)
     }

@@ -98,7 +98,7 @@ struct ResourceCacheTests {
         let watcher = Watcher()
         #expect(resources.value(at: url, observer: watcher) == nil)
         try await fixture.finish(await fixture.network.request(), "bytes as they came")
-        #expect(watcher.events.all == ["bytes as they came"])
+        #expect(await watcher.wait() == ["bytes as they came"])
         #expect(resources.value(at: url, observer: nil)?.text == "bytes as they came")
         #expect(try await fixture.cache.bytes(forKey: resources.key(for: url)) == Array("bytes as they came".utf8))
     }

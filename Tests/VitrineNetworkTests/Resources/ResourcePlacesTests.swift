@@ -118,7 +118,7 @@ struct ResourcePlacesTests {
         let exchange = await fixture.network.request()
         await resources.remove(url)
         try await fixture.finish(exchange, "removed")
-        #expect(watcher.events.all == ["removed"])
+        #expect(await watcher.wait() == ["removed"])
         #expect(await resources.depth(of: url) == .source)
     }
 
@@ -151,7 +151,7 @@ struct ResourcePlacesTests {
         let watcher = Watcher()
         #expect(resources.value(at: url, observer: watcher) == nil)
         try await fixture.finish(await fixture.network.request(0), "damaged by an error page")
-        #expect(watcher.events.all == ["-500"])
+        #expect(await watcher.wait() == ["-500"])
         #expect(await resources.depth(of: url) == .source)
         // Nor do those that were stored because nobody was there to decode them.
         let gone = Watcher()

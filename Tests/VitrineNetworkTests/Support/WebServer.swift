@@ -16,12 +16,14 @@ final class WebServer: Sendable {
     /// The server's certificate, the client's, its key, and the same key encrypted with `secret`.
     let certificate: String, client: String, clientKey: String, lockedKey: String
     private let port: Int
+    private let reserved: ReservedPort
     private let directory: TemporaryDirectory
     private let process: Locked<Process?>
 
     init() throws {
         directory = try TemporaryDirectory()
-        port = try LoopbackServer { _ in [] }.port
+        reserved = try ReservedPort()
+        port = reserved.number
         certificate = directory.file("server.pem")
         client = directory.file("client.pem")
         clientKey = directory.file("client-key.pem")

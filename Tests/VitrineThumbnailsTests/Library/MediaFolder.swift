@@ -20,7 +20,9 @@ struct MediaFolder {
 
     func write(_ bytes: [UInt8], _ name: String) throws {
         try makeFolder((name as NSString).deletingLastPathComponent)
-        try Data(bytes).write(to: URL(filePath: path(name)))
+        // A new file appears whole, or a library might see it empty first; others are written in place.
+        let isNew = !FileManager.default.fileExists(atPath: path(name))
+        try Data(bytes).write(to: URL(filePath: path(name)), options: isNew ? .atomic : [])
     }
 
     /// A photo of 8 by 6 pixels with a date of capture, or none.

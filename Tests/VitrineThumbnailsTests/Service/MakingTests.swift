@@ -240,6 +240,7 @@ import Glibc
         service.enqueue(request)
         #expect(await request.ending == .failed)
         #expect(try await request.placeholder == nil)
+        await service.waitUntilIdle()
         #expect(service.isIdle)
     }
 
@@ -254,6 +255,7 @@ import Glibc
             let error = await #expect(throws: ThumbnailError.self) { try await request.value }
             guard case .timedOut? = error else { return #expect(Bool(false), "\(error!)") }
         }
+        await source.begun.reach(1)
         #expect(source.requests.all[0][0].cancellation.isCancelled)
         #expect(service.slots == .init(queued: 0, running: 0))
         #expect(service.stuckCalls == 1)

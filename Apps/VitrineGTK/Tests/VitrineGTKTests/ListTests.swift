@@ -33,7 +33,7 @@ extension GTKTests {
                 while g_main_context_iteration(nil, 0) != 0 {}
                 try await Task.sleep(for: .milliseconds(5))
             }
-            #expect(list?.factory.cellsMade ?? 0 > 100)
+            try await wait(for: "cells") { (list?.factory.cellsMade ?? 0) > 100 }
             #expect(desk.boxes.count <= 30)
             window.close()
             list = nil

@@ -211,9 +211,10 @@ final class CurlLoop: @unchecked Sendable {
     }
 
     private func touchIdle(_ transfer: CurlTransfer) {
-        transfer.confined.lastActivity = now
+        // Not `now`, which is from before the wait.
+        transfer.confined.lastActivity = ccurl_now()
         guard let limit = transfer.request.idleTimeout else { return }
-        nextIdleCheck = min(nextIdleCheck, now + limit)
+        nextIdleCheck = min(nextIdleCheck, transfer.confined.lastActivity + limit)
     }
 
     /// Ends transfers whose server has been silent for too long while somebody wants to read.
@@ -286,7 +287,7 @@ extension CurlLoop {
     /// The library reads on for as long as there is something to read, so this is also where it is told to stop: when
     /// enough waits for the reader, or when others should have their turn.
     private func take(_ bytes: UnsafeBufferPointer<UInt8>, for transfer: CurlTransfer) -> Bool {
-        transfer.confined.lastActivity = now
+        transfer.confined.lastActivity = ccurl_now()
         transfer.confined.turn += bytes.count
         let isLongTurn = transfer.confined.turn >= Self.turnSize
         let (failure, isFull, isPaused) = transfer.state.withLock { state -> (NetworkError?, Bool, Bool) in
