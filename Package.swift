@@ -6,6 +6,10 @@ import PackageDescription
 let strict = Context.environment["VITRINE_STRICT"] == "1"
 let swift: [SwiftSetting] = strict ? [.treatAllWarnings(as: .error)] : []
 let c: [CSetting] = [.define("_GNU_SOURCE", .when(platforms: [.linux]))]
+// Modules that work on each byte or pixel are optimised in debug builds, too, where they would be many times as slow.
+// SwiftPM allows these flags in dependencies whose tools version is 6.2 or later.
+let fast: [SwiftSetting] = swift + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+let fastC: [CSetting] = c + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
 let package = Package(
     name: "Vitrine",
@@ -13,12 +17,11 @@ let package = Package(
     products: [
         .library(name: "Vitrine", targets: ["Vitrine"]),
         .library(name: "VitrineCore", targets: ["VitrineCore"]),
-        .library(name: "VitrineDatabase", targets: ["VitrineDatabase"]),
         .library(name: "VitrineCache", targets: ["VitrineCache"]),
         .library(name: "VitrineImaging", targets: ["VitrineImaging"]),
         .library(name: "VitrineNetwork", targets: ["VitrineNetwork"]),
         .library(name: "VitrineDownloads", targets: ["VitrineDownloads"]),
-        .library(name: "VitrineThumbnails", targets: ["VitrineThumbnails"]),
+        .library(name: "VitrinePipeline", targets: ["VitrinePipeline"]),
         .library(name: "VitrineStores", targets: ["VitrineStores"]),
         .library(name: "VitrineModels", targets: ["VitrineModels"]),
         .library(name: "VitrineViews", targets: ["VitrineViews"]),
@@ -29,21 +32,18 @@ let package = Package(
         .executable(name: "vitrine-pdf", targets: ["VitrinePDF"]),
         .executable(name: "vitrine-video", targets: ["VitrineVideo"]),
     ],
-    // Each of the traits named after one links a codec library into VitrineImaging. Without any of them the module is
-    // pure Swift. `Macros` and `Encryption` are not enabled by default, as they build swift-syntax and swift-crypto.
+    // Only one trait is enabled by default: SwiftPM 6.3 and earlier pass several to the compiler in a random order, so
+    // that clients recompile the package on each build. `Macros` and `Encryption` build swift-syntax and swift-crypto.
     traits: [
-        .trait(name: "LibJPEG", description: "Full-size and scaled JPEG decoding and JPEG encoding by libjpeg-turbo."),
-        .trait(name: "LibPNG", description: "PNG encoding by libpng."),
-        .trait(name: "LibWebP", description: "WebP decoding and encoding by libwebp."),
-        .trait(name: "LibAVIF", description: "AVIF decoding and encoding by libavif."),
+        .trait(name: "SystemCodecs", description: "Codecs of libjpeg-turbo, libpng, libwebp and libavif."),
         .trait(name: "Macros", description: "@Persistable and its companions in VitrineModels; builds swift-syntax."),
         .trait(name: "Encryption", description: "Ciphers for the values of VitrineModels; builds swift-crypto."),
-        .default(enabledTraits: ["LibJPEG", "LibPNG", "LibWebP", "LibAVIF"]),
+        .default(enabledTraits: ["SystemCodecs"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
         // Fetched and built with the trait `Macros` only.
         .package(url: "https://github.com/swiftlang/swift-syntax", "602.0.0"..<"604.0.0"),
@@ -55,7 +55,7 @@ let package = Package(
             name: "Vitrine",
             dependencies: [
                 "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineDownloads",
-                "VitrineThumbnails", "VitrineStores", "VitrineViews",
+                "VitrinePipeline", "VitrineStores", "VitrineViews",
             ],
             swiftSettings: swift),
         .target(
@@ -63,47 +63,49 @@ let package = Package(
             dependencies: [
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "DequeModule", package: "swift-collections"),
-                "CFileSystem",
+                "CVitrineFileSystem",
             ],
-            swiftSettings: swift
+            swiftSettings: fast
         ),
-        .target(name: "VitrineDatabase", dependencies: ["VitrineCore", "CSQLite"], swiftSettings: swift),
+        .target(name: "VitrineDatabase", dependencies: ["VitrineCore", "CVitrineSQLite"], swiftSettings: swift),
         .target(
             name: "VitrineCache",
             dependencies: ["VitrineCore", "VitrineDatabase", .product(name: "Metrics", package: "swift-metrics")],
-            swiftSettings: swift
+            swiftSettings: fast
         ),
         .target(
             name: "VitrineImaging",
             dependencies: [
                 "VitrineCore",
-                "CSandbox",
-                .target(name: "CJPEG", condition: .when(traits: ["LibJPEG"])),
-                .target(name: "CPNG", condition: .when(traits: ["LibPNG"])),
-                .target(name: "CWebP", condition: .when(traits: ["LibWebP"])),
-                .target(name: "CAVIF", condition: .when(traits: ["LibAVIF"])),
+                "CVitrineSandbox",
+                .target(name: "CVitrineJPEG", condition: .when(traits: ["SystemCodecs"])),
+                .target(name: "CVitrinePNG", condition: .when(traits: ["SystemCodecs"])),
+                .target(name: "CVitrineWebP", condition: .when(traits: ["SystemCodecs"])),
+                .target(name: "CVitrineAVIF", condition: .when(traits: ["SystemCodecs"])),
             ],
-            swiftSettings: swift
+            swiftSettings: fast
         ),
         .target(
             name: "VitrineNetwork",
             dependencies: [
-                "VitrineCore", "VitrineCache", .target(name: "CCurl", condition: .when(platforms: [.linux])),
+                "VitrineCore", "VitrineCache", .target(name: "CVitrineCurl", condition: .when(platforms: [.linux])),
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: swift
         ),
         .target(
-            name: "VitrineDownloads", dependencies: ["VitrineCore", "VitrineDatabase", "VitrineNetwork", "CDownloads"],
+            name: "VitrineDownloads",
+            dependencies: ["VitrineCore", "VitrineDatabase", "VitrineNetwork", "CVitrineDownloads"],
             swiftSettings: swift),
         .target(
-            name: "VitrineThumbnails",
-            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "DocumentWire"], swiftSettings: swift),
-        .target(
-            name: "VitrineStores", dependencies: ["VitrineCore", "VitrineImaging", "VitrineThumbnails", "CFileSystem"],
+            name: "VitrinePipeline",
+            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineHelperProtocol", "CVitrineSandbox"],
             swiftSettings: swift),
-        // What the clients in VitrineThumbnails and the helpers for documents say to each other.
-        .target(name: "DocumentWire", dependencies: ["VitrineImaging"], swiftSettings: swift),
+        .target(
+            name: "VitrineStores", dependencies: ["VitrineCore", "VitrineImaging", "VitrinePipeline", "CVitrineFileSystem"],
+            swiftSettings: swift),
+        // What the clients in VitrinePipeline and the helpers for documents say to each other.
+        .target(name: "VitrineHelperProtocol", dependencies: ["VitrineImaging"], swiftSettings: swift),
         .target(
             name: "VitrineModels",
             dependencies: [
@@ -113,7 +115,7 @@ let package = Package(
             swiftSettings: swift),
         .target(
             name: "VitrineViews",
-            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineThumbnails"],
+            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrinePipeline"],
             swiftSettings: swift),
         // A module of its own, and empty without the trait, so that no other client builds swift-crypto.
         .target(
@@ -136,71 +138,74 @@ let package = Package(
             name: "VitrineCommand",
             dependencies: [
                 "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineDownloads",
-                "VitrineThumbnails", "VitrineStores",
+                "VitrinePipeline", "VitrineStores",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swift
         ),
-        .executableTarget(name: "VitrineAgent", dependencies: ["VitrineDownloads"], swiftSettings: swift),
+        .executableTarget(name: "VitrineAgent", dependencies: ["VitrineCore", "VitrineDownloads"], swiftSettings: swift),
         .executableTarget(
-            name: "VitrineWorker", dependencies: ["VitrineImaging", "CVips", "CJXL", "CSandbox"], swiftSettings: swift),
-        // A program of its own, as poppler is under the GPL: nothing else may depend on CPoppler.
+            name: "VitrineWorker",
+            dependencies: ["VitrineImaging", "CVitrineVips", "CVitrineJXL", "CVitrineSandbox"], swiftSettings: swift),
+        // A program of its own, as poppler is under the GPL: nothing else may depend on CVitrinePoppler.
         .executableTarget(
-            name: "VitrinePDF", dependencies: ["VitrineImaging", "DocumentWire", "CPoppler", "CSandbox"],
+            name: "VitrinePDF",
+            dependencies: ["VitrineImaging", "VitrineHelperProtocol", "CVitrinePoppler", "CVitrineSandbox"],
             swiftSettings: swift),
-        // A program of its own, as builds of FFmpeg may be under the GPL: nothing else may depend on CFFmpeg.
+        // A program of its own, as builds of FFmpeg may be under the GPL: nothing else may depend on CVitrineFFmpeg.
         .executableTarget(
-            name: "VitrineVideo", dependencies: ["VitrineImaging", "DocumentWire", "CFFmpeg"], swiftSettings: swift),
+            name: "VitrineVideo", dependencies: ["VitrineImaging", "VitrineHelperProtocol", "CVitrineFFmpeg"],
+            swiftSettings: swift),
 
         // Thin C shims: plain types in their headers, all varargs and longjmp inside.
-        .target(name: "CJPEG", dependencies: ["SystemJPEG"], cSettings: c),
-        .target(name: "CPNG", dependencies: ["SystemPNG"], cSettings: c),
+        .target(name: "CVitrineJPEG", dependencies: ["CVitrineSystemJPEG"], cSettings: fastC),
+        .target(name: "CVitrinePNG", dependencies: ["CVitrineSystemPNG"], cSettings: fastC),
         .target(
-            name: "CWebP", dependencies: ["SystemWebP"], cSettings: c,
+            name: "CVitrineWebP", dependencies: ["CVitrineSystemWebP"], cSettings: fastC,
             linkerSettings: [.linkedLibrary("webpdemux"), .linkedLibrary("webpmux")]),
-        .target(name: "CAVIF", dependencies: ["SystemAVIF"], cSettings: c),
-        .target(name: "CVips", dependencies: ["SystemVips"], cSettings: c),
-        .target(name: "CJXL", dependencies: ["SystemJXL"], cSettings: c),
+        .target(name: "CVitrineAVIF", dependencies: ["CVitrineSystemAVIF"], cSettings: fastC),
+        .target(name: "CVitrineVips", dependencies: ["CVitrineSystemVips"], cSettings: fastC),
+        .target(name: "CVitrineJXL", dependencies: ["CVitrineSystemJXL"], cSettings: fastC),
         .target(
-            name: "CPoppler", dependencies: ["SystemPoppler"], cSettings: c,
+            name: "CVitrinePoppler", dependencies: ["CVitrineSystemPoppler"], cSettings: fastC,
             linkerSettings: [.linkedLibrary("gio-2.0")]),
         .target(
-            name: "CFFmpeg", dependencies: ["SystemFFmpeg"], cSettings: c,
+            name: "CVitrineFFmpeg", dependencies: ["CVitrineSystemFFmpeg"], cSettings: fastC,
             linkerSettings: [.linkedLibrary("avcodec"), .linkedLibrary("swscale"), .linkedLibrary("avutil")]),
-        .target(name: "CSandbox", cSettings: c),
-        .target(name: "CFileSystem", cSettings: c),
-        .target(name: "CDownloads", cSettings: c),
-        .target(name: "CSQLite", dependencies: ["SystemSQLite"], cSettings: c),
-        .target(name: "CCurl", dependencies: ["SystemCurl"], cSettings: c),
+        .target(name: "CVitrineSandbox", cSettings: c),
+        .target(name: "CVitrineFileSystem", cSettings: c),
+        .target(name: "CVitrineDownloads", cSettings: c),
+        .target(name: "CVitrineSQLite", dependencies: ["CVitrineSystemSQLite"], cSettings: c),
+        .target(name: "CVitrineCurl", dependencies: ["CVitrineSystemCurl"], cSettings: c),
         .systemLibrary(
-            name: "SystemSQLite", path: "Sources/SystemLibraries/SQLite", pkgConfig: "sqlite3",
+            name: "CVitrineSystemSQLite", path: "Sources/SystemLibraries/SQLite", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
         .systemLibrary(
-            name: "SystemCurl", path: "Sources/SystemLibraries/Curl", pkgConfig: "libcurl",
+            name: "CVitrineSystemCurl", path: "Sources/SystemLibraries/Curl", pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(
-            name: "SystemJPEG", path: "Sources/SystemLibraries/JPEG", pkgConfig: "libjpeg",
+            name: "CVitrineSystemJPEG", path: "Sources/SystemLibraries/JPEG", pkgConfig: "libjpeg",
             providers: [.apt(["libjpeg62-turbo-dev"]), .brew(["jpeg-turbo"])]),
         .systemLibrary(
-            name: "SystemPNG", path: "Sources/SystemLibraries/PNG", pkgConfig: "libpng",
+            name: "CVitrineSystemPNG", path: "Sources/SystemLibraries/PNG", pkgConfig: "libpng",
             providers: [.apt(["libpng-dev"]), .brew(["libpng"])]),
         .systemLibrary(
-            name: "SystemWebP", path: "Sources/SystemLibraries/WebP", pkgConfig: "libwebpmux",
+            name: "CVitrineSystemWebP", path: "Sources/SystemLibraries/WebP", pkgConfig: "libwebpmux",
             providers: [.apt(["libwebp-dev"]), .brew(["webp"])]),
         .systemLibrary(
-            name: "SystemAVIF", path: "Sources/SystemLibraries/AVIF", pkgConfig: "libavif",
+            name: "CVitrineSystemAVIF", path: "Sources/SystemLibraries/AVIF", pkgConfig: "libavif",
             providers: [.apt(["libavif-dev"]), .brew(["libavif"])]),
         .systemLibrary(
-            name: "SystemVips", path: "Sources/SystemLibraries/Vips", pkgConfig: "vips",
+            name: "CVitrineSystemVips", path: "Sources/SystemLibraries/Vips", pkgConfig: "vips",
             providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
         .systemLibrary(
-            name: "SystemJXL", path: "Sources/SystemLibraries/JXL", pkgConfig: "libjxl",
+            name: "CVitrineSystemJXL", path: "Sources/SystemLibraries/JXL", pkgConfig: "libjxl",
             providers: [.apt(["libjxl-dev"]), .brew(["jpeg-xl"])]),
         .systemLibrary(
-            name: "SystemPoppler", path: "Sources/SystemLibraries/Poppler", pkgConfig: "poppler-glib",
+            name: "CVitrineSystemPoppler", path: "Sources/SystemLibraries/Poppler", pkgConfig: "poppler-glib",
             providers: [.apt(["libpoppler-glib-dev"]), .brew(["poppler"])]),
         .systemLibrary(
-            name: "SystemFFmpeg", path: "Sources/SystemLibraries/FFmpeg", pkgConfig: "libavformat",
+            name: "CVitrineSystemFFmpeg", path: "Sources/SystemLibraries/FFmpeg", pkgConfig: "libavformat",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"]), .brew(["ffmpeg"])]),
 
         // For tests only: what several of them need, and a program that is its own worker.
@@ -208,6 +213,14 @@ let package = Package(
         .executableTarget(
             name: "WorkerTestHost", dependencies: ["VitrineImaging"], path: "Tests/WorkerTestHost",
             swiftSettings: swift),
+        // Mutated bytes for every parser of the host's process; see `Scripts/fuzz`.
+        .executableTarget(
+            name: "VitrineFuzz",
+            dependencies: [
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineDownloads",
+                "VitrinePipeline", "VitrineHelperProtocol", "ModelsSamples", "TestSupport",
+            ],
+            path: "Tests/Fuzz", swiftSettings: swift),
         .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineDatabaseTests", dependencies: ["VitrineDatabase", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineCacheTests", dependencies: ["VitrineCache", "TestSupport"], swiftSettings: swift),
@@ -225,9 +238,10 @@ let package = Package(
             name: "VitrineNetworkTests", dependencies: ["VitrineNetwork", "VitrineCache", "TestSupport"],
             swiftSettings: swift),
         .testTarget(
-            name: "VitrineThumbnailsTests",
+            name: "VitrinePipelineTests",
             dependencies: [
-                "VitrineThumbnails", "VitrinePDF", "VitrineVideo", "VitrineWorker", "DocumentWire", "TestSupport",
+                "VitrinePipeline", "VitrineNetwork", "VitrinePDF", "VitrineVideo", "VitrineWorker", "VitrineHelperProtocol",
+                "TestSupport",
             ],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
@@ -256,61 +270,12 @@ let package = Package(
             name: "VitrineModelsReliabilityTests",
             dependencies: ["VitrineModels", "VitrineDatabase", "TestSupport", "ModelsChild"], swiftSettings: swift),
         .testTarget(
-            name: "VitrineModelsEncryptionTests",
-            dependencies: ["VitrineModelsEncryption", "ModelsSamples", "TestSupport"], swiftSettings: swift),
-        .testTarget(
-            name: "VitrineModelsMacrosTests",
-            dependencies: [
-                "VitrineModels",
-                .target(name: "VitrineModelsMacros", condition: .when(traits: ["Macros"])),
-                .product(
-                    name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax",
-                    condition: .when(traits: ["Macros"])),
-            ],
-            swiftSettings: swift),
-        .testTarget(
             name: "VitrineCommandTests",
             dependencies: [
                 "VitrineImaging", "VitrineCommand", "VitrineAgent", "VitrineDatabase", "VitrineModels", "VitrineWorker",
-                "VitrinePDF", "VitrineVideo", "ModelsSamples", "TestSupport",
+                "VitrinePDF", "VitrineVideo", "ModelsSamples", "TestSupport", "WorkerTestHost",
             ],
             swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]
 )
-
-// Programs that show how things are done; a test runs them and compares what they print. Their servers, and the test,
-// are for Linux.
-#if os(Linux)
-let examples = [
-    "AuditPolicies", "CustomFetcher", "CustomFormat", "CustomType", "Downloads", "ImageGrid", "JSONCache",
-    "PrecachedPages", "ProgressiveImages", "SetAndFetch", "SmallThenBig",
-]
-package.targets += examples.map { name in
-    .executableTarget(
-        name: name, dependencies: ["Vitrine", "TestSupport"], path: "Examples/\(name)", exclude: ["output.txt"],
-        swiftSettings: swift)
-}
-package.targets.append(
-    .testTarget(
-        name: "ExamplesTests", dependencies: ["TestSupport", "VitrinePDF"] + examples.map { .byName(name: $0) },
-        swiftSettings: swift))
-#endif
-
-// `VITRINE_ONLY=VitrineModelsMacrosTests` leaves that target and what it needs: scripts that test one part with other
-// settings need not build all the others for it.
-if let name = Context.environment["VITRINE_ONLY"] {
-    var needed: Set<String> = []
-    var pending = [name]
-    while let name = pending.popLast() {
-        guard needed.insert(name).inserted else { continue }
-        for dependency in package.targets.first(where: { $0.name == name })?.dependencies ?? [] {
-            switch dependency {
-            case .targetItem(let name, _), .byNameItem(let name, _): pending.append(name)
-            default: break
-            }
-        }
-    }
-    package.targets.removeAll { !needed.contains($0.name) }
-    package.products = []
-}

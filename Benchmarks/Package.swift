@@ -39,7 +39,7 @@ let package = Package(
             name: "DocumentBenchmark",
             dependencies: [
                 .product(name: "VitrineImaging", package: "Vitrine"),
-                .product(name: "VitrineThumbnails", package: "Vitrine"),
+                .product(name: "VitrinePipeline", package: "Vitrine"),
             ]),
         .executableTarget(
             name: "CacheProxy",
@@ -63,7 +63,7 @@ let package = Package(
             dependencies: [
                 .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
                 .product(name: "VitrineImaging", package: "Vitrine"),
-                .product(name: "VitrineThumbnails", package: "Vitrine"),
+                .product(name: "VitrinePipeline", package: "Vitrine"),
             ]),
         .executableTarget(
             name: "DownloadsBenchmark",
@@ -76,7 +76,6 @@ let package = Package(
         .executableTarget(
             name: "ModelsBenchmark",
             dependencies: [
-                .product(name: "VitrineDatabase", package: "Vitrine"),
                 .product(name: "VitrineModels", package: "Vitrine"), .product(name: "GRDB", package: "GRDB.swift"),
             ]),
         .executableTarget(

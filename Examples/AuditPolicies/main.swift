@@ -36,7 +36,7 @@ try await cache.set(Data(count: 5_000), forKey: "draft")
 let spared = try await cache.audit(.custom(keeps: { $0.key == "april" }))
 print("after .custom:", names(try await cache.entries()), "- spared:", spared.spared)
 
-let list = PreserveList(of: cache)
+let list = RetainSet(of: cache)
 list.preserve("draft")
 try await list.commit(sparesMemory: false)
 print("after a list of what to keep:", names(try await cache.entries()))

@@ -1,5 +1,6 @@
 // A fetcher of one's own: where values come from when no level has them, with a time to live and an error of its own.
 import Foundation
+import Synchronization
 import Vitrine
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-fetcher-\(UUID().uuidString)").path
@@ -10,14 +11,14 @@ struct UnknownCity: Error { let name: String }
 
 /// The weather of a city, for ten minutes. Counts how often it was asked for.
 struct WeatherFetcher: Fetcher {
-    static let asked = Locked<[String: Int]>([:])
+    static let asked = Mutex<[String: Int]>([:])
     let city: String
     var key: CacheKey { CacheKey("weather", city) }
 
-    func fetch(_ context: FetchContext) async throws -> Fetched<String> {
+    func fetch(_ context: FetchContext) async throws -> FetchResult<String> {
         Self.asked.withLock { $0[city, default: 0] += 1 }
         guard let report = ["Bremen": "rain", "Basel": "sun"][city] else { throw UnknownCity(name: city) }
-        return Fetched(value: report, timeToLive: .seconds(600))
+        return FetchResult(value: report, timeToLive: .seconds(600))
     }
 }
 

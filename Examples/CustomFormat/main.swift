@@ -1,5 +1,6 @@
 // A format of one's own: icons of 64 pixels with round corners, made once and kept beside the originals.
 import Foundation
+import Synchronization
 import Vitrine
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-format-\(UUID().uuidString)").path
@@ -7,7 +8,7 @@ defer { try? FileManager.default.removeItem(atPath: directory) }
 let samples = CommandLine.arguments.dropFirst().first ?? "Samples"
 
 let cache = Cache<Image>(name: "pictures", configuration: CacheConfiguration(root: directory))
-let made = Locked(0)
+let made = Mutex(0)
 var icon = Format<Image>("icon", diskCapacity: .megabytes(10)) { image in
     made.withLock { $0 += 1 }
     return try ImageResizer.crop(width: 64, height: 64).resize(image).processed(by: [.roundCorners(16)])

@@ -44,8 +44,8 @@ print("left:", try await again.count())
 
 // Every Codable type does without any of that.
 struct Reader: Codable { var name: String, page: Int }
-let readers = Cache<Coded<Reader>>(name: "readers", configuration: configuration)
-readers["anna"] = Coded(Reader(name: "Anna", page: 42))
+let readers = Cache<CodableBox<Reader>>(name: "readers", configuration: configuration)
+readers["anna"] = CodableBox(Reader(name: "Anna", page: 42))
 print("reader:", readers["anna"]?.value.page ?? 0)
 // What is still to be written is, before the directory goes.
 try await cache.flush()

@@ -1,17 +1,16 @@
 // A list of downloads with bars: paused in the middle, gone on with by the next run of the program.
+import ExampleServer
 import Foundation
-import TestSupport
 import Vitrine
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-downloads-\(UUID().uuidString)").path
 defer { try? FileManager.default.removeItem(atPath: directory) }
 
 // Says nothing any more after two fifths of the film, the first time.
-let film = FileSite([UInt8](repeating: 7, count: 500_000)), book = FileSite([UInt8](repeating: 9, count: 30_000))
-let server = try LoopbackServer { request in
-    if request.target == "/book.pdf" { return book.reply(to: request) }
-    if request.header("Range") != nil { return film.reply(to: request) }
-    return film.reply(to: request, upTo: 200_000, then: [.hang])
+let film = [UInt8](repeating: 7, count: 500_000), book = [UInt8](repeating: 9, count: 30_000)
+let server = try ExampleServer { request in
+    if request.path == "/book.pdf" { return .body(book, type: "application/pdf") }
+    return .body(film, type: "video/x-matroska", stallingAfter: request.start == nil ? 200_000 : nil)
 }
 
 var configuration = DownloadManager.Configuration()
@@ -42,6 +41,6 @@ for download in downloads where download.status?.state == .paused { try await do
 try await later.settled()
 show(downloads)
 let bytes = FileManager.default.contents(atPath: configuration.directory + "/film.mkv")
-print("whole:", bytes.map { [UInt8]($0) == film.content } ?? false)
-print("the rest was asked for:", server.requests.contains { $0.header("Range") == "bytes=200000-" })
+print("whole:", bytes.map { [UInt8]($0) == film } ?? false)
+print("the rest was asked for:", server.requests.contains { $0.start == 200_000 })
 await later.close()

@@ -1,6 +1,6 @@
 // A grid without a toolkit: cells that are used again while they load show what they were last told to, nothing else.
+import ExampleServer
 import Foundation
-import TestSupport
 import Vitrine
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-grid-\(UUID().uuidString)").path
@@ -18,15 +18,15 @@ final class Cell: ImageTarget {
         faded = transition != .none
     }
 
-    var imageBox: ImageBox? { ImageBox(width: 100, height: 100, scale: 2, mode: .aspectFill) }
+    var targetGeometry: TargetGeometry? { TargetGeometry(width: 100, height: 100, scale: 2, mode: .aspectFill) }
 }
 
 // Pictures whose colour tells which they are.
-let server = try LoopbackServer { request in
-    let number = UInt8(request.target.dropFirst()) ?? 0
+let server = try ExampleServer { request in
+    let number = UInt8(request.path.dropFirst()) ?? 0
     guard let picture = try? Image(size: PixelSize(300), color: Color(red: number, green: 0, blue: 0)).encoded(as: .png)
-    else { return [.reply(500)] }
-    return [.reply(200, ["Content-Type: image/png", "Cache-Control: max-age=600"], body: picture)]
+    else { return .status(500) }
+    return .body(picture, type: "image/png")
 }
 let urls = (0..<200).map { server.url("/\($0)") }
 let cache = Cache<Image>(name: "grid", configuration: CacheConfiguration(root: directory))

@@ -1,16 +1,16 @@
 // JSON by its URL: loaded once, however often it is asked for, and there when the server has gone.
+import ExampleServer
 import Foundation
-import TestSupport
 import Vitrine
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-json-\(UUID().uuidString)").path
 defer { try? FileManager.default.removeItem(atPath: directory) }
 
 // Any server: this one is for the sake of the example.
-let server = try LoopbackServer { request in
-    guard request.target == "/users/haneke" else { return [.reply(404)] }
+let server = try ExampleServer { request in
+    guard request.path == "/users/haneke" else { return .status(404) }
     let text = #"{"name": "Haneke", "films": [{"title": "Caché", "year": 2005}, {"title": "Amour", "year": 2012}]}"#
-    return [.reply(200, ["Content-Type: application/json", "Cache-Control: max-age=600"], body: Array(text.utf8))]
+    return .body(Array(text.utf8), type: "application/json")
 }
 let url = server.url("/users/haneke")
 

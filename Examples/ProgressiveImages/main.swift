@@ -1,15 +1,15 @@
 // Several URLs of one picture, best first: the best that is at hand is shown until the best of all has come.
+import ExampleServer
 import Foundation
-import TestSupport
 import Vitrine
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-list-\(UUID().uuidString)").path
 defer { try? FileManager.default.removeItem(atPath: directory) }
 
-let server = try LoopbackServer { request in
-    let side = ["/large.png": 400, "/medium.png": 100, "/small.png": 20][request.target] ?? 1
-    guard let picture = try? Image(size: PixelSize(side), color: .white).encoded(as: .png) else { return [.reply(500)] }
-    return [.reply(200, ["Content-Type: image/png", "Cache-Control: max-age=600"], body: picture)]
+let server = try ExampleServer { request in
+    let side = ["/large.png": 400, "/medium.png": 100, "/small.png": 20][request.path] ?? 1
+    guard let picture = try? Image(size: PixelSize(side), color: .white).encoded(as: .png) else { return .status(500) }
+    return .body(picture, type: "image/png")
 }
 let (large, medium, small) = (server.url("/large.png"), server.url("/medium.png"), server.url("/small.png"))
 let cache = Cache<Image>(name: "pictures", configuration: CacheConfiguration(root: directory))
@@ -20,6 +20,6 @@ _ = try await images.value(at: small)
 for try await step in images.values(at: [large, medium, small]) {
     print(step.url.lastPathComponent, step.value.size, step.isBest ? "best" : "until a better one is there")
 }
-print("asked for:", server.requests.map { String($0.target.dropFirst()) }.joined(separator: " "))
+print("asked for:", server.requests.map { String($0.path.dropFirst()) }.joined(separator: " "))
 // What is still to be written is, before the directory goes.
 try await cache.flush()

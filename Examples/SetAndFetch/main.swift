@@ -1,5 +1,6 @@
 // Bytes and texts under keys: memory answers at once, the disk later, and a missing value is made once.
 import Foundation
+import Synchronization
 import Vitrine
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-set-\(UUID().uuidString)").path
@@ -22,7 +23,7 @@ print("in both:", await cache.containsInBoth("funny-games.mp4"), "- the draft:",
 
 // A value is made when it is first asked for, once for all who ask.
 let texts = Cache<String>(name: "notes", configuration: CacheConfiguration(root: directory))
-let made = Locked(0)
+let made = Mutex(0)
 try await withThrowingTaskGroup(of: String.self) { group in
     for _ in 0..<100 {
         group.addTask {

@@ -6,14 +6,14 @@ let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-
 defer { try? FileManager.default.removeItem(atPath: directory) }
 let samples = CommandLine.arguments.dropFirst().first ?? "Samples"
 
-let service = ThumbnailService(.init(root: directory))
-let source = ImageSource(path: samples + "/lake.jpg")
+let service = ImagePipeline(.init(root: directory))
+let source = ImageFileSource(path: samples + "/lake.jpg")
 
 func show() async throws {
-    let sequence = ThumbnailSequence([
-        ThumbnailRequest(source, size: PixelSize(60)), ThumbnailRequest(source, size: PixelSize(300)),
+    let sequence = ImageTaskSequence([
+        ImageTask(ImageRequest(source, size: .fit(60))), ImageTask(ImageRequest(source, size: .fit(300))),
     ])
-    service.enqueue(sequence)
+    service.start(sequence)
     for try await stage in sequence.stages { print("stage \(stage.index):", stage.image.size) }
 }
 
@@ -22,4 +22,4 @@ print("made:", service.statistics.made)
 try await show()
 print("made:", service.statistics.made, "- from memory:", service.statistics.fromMemory)
 // What is still to be written is, before the directory goes.
-try await service.thumbnails.flush()
+try await service.cache.flush()

@@ -2,6 +2,11 @@ public import VitrineCache
 public import VitrineImaging
 
 extension Shared {
-    /// Images, named "shared-images" (R3).
-    public static let images = Cache<Image>(name: "shared-images")
+    private static let imagePlace = Replaceable { Cache<Image>(name: "shared-images") }
+
+    /// Images. Default: a cache named "shared-images". Can be replaced at any time.
+    public static var images: Cache<Image> {
+        get { imagePlace.value }
+        set { imagePlace.value = newValue }
+    }
 }

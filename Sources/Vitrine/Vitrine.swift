@@ -5,5 +5,5 @@
 @_exported import VitrineModels
 @_exported import VitrineNetwork
 @_exported import VitrineStores
-@_exported import VitrineThumbnails
+@_exported import VitrinePipeline
 @_exported import VitrineViews

@@ -6,11 +6,12 @@ import Musl
 #else
 import Darwin
 #endif
+import VitrineCore
 import VitrineDownloads
 
 @main
 enum VitrineAgent {
     static func main() async {
-        exit(await AgentProcess.run(Array(CommandLine.arguments.dropFirst())))
+        exit(await AgentProcess.run(ProcessArguments.words))
     }
 }

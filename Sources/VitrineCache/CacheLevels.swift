@@ -4,7 +4,7 @@
 /// let fresh = try await cache.value(forKey: key, levels: .all.subtracting(.readMemory))
 /// ```
 ///
-/// How far a lookup goes at all is its ``Depth``; levels say which stops on the way are skipped.
+/// How far a lookup goes at all is its ``CacheLevel``; levels say which stops on the way are skipped.
 public struct CacheLevels: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// `vitrine contact-sheet`: all inputs on one picture, with captions.
 struct ContactSheetCommand: AsyncParsableCommand {
@@ -14,7 +14,9 @@ struct ContactSheetCommand: AsyncParsableCommand {
     var inputs: [String]
 
     @OptionGroup var parts: PartOptions
+    @OptionGroup var web: WebPageOptions
     @OptionGroup var caches: CacheOptions
+    @OptionGroup var isolation: IsolationOption
 
     @Flag(help: "Take directories apart.")
     var recursive = false
@@ -45,10 +47,10 @@ struct ContactSheetCommand: AsyncParsableCommand {
         let room = PixelSize(width: size * 4 / 3, height: size)
         var cells: [ContactSheet.Item] = []
         var failures = 0
-        await Batch.run(items) { [parts] _, item in
+        await Batch.run(items) { [parts, web] _, item in
             do {
                 let item = try item.get()
-                return Entry(cell: try await Self.cell(item, room, parts, service))
+                return Entry(cell: try await Self.cell(item, room, parts, web, service))
             } catch let failure as InputFailure {
                 return Entry(failure: "\(failure.name): \(failure.reason)")
             } catch {
@@ -62,7 +64,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
                 Diagnostics.write(failure)
             }
         }
-        if !caches.noCache { try? await service.thumbnails.flush() }
+        if !caches.noCache { try? await service.cache.flush() }
         do {
             if !cells.isEmpty {
                 let columns = columns ?? Self.columns(cells.count)
@@ -88,23 +90,23 @@ struct ContactSheetCommand: AsyncParsableCommand {
     }
 
     private static func cell(
-        _ item: InputItem, _ room: PixelSize, _ parts: PartOptions, _ service: ThumbnailService
+        _ item: InputItem, _ room: PixelSize, _ parts: PartOptions, _ web: WebPageOptions,
+        _ service: ImagePipeline
     ) async throws -> ContactSheet.Item {
         let options = parts.options(page: item.page)
-        let (source, kind) = try await BlockingExecutor.shared.run { Result { try item.source(options) } }.get()
+        let (source, kind) = try await BlockingExecutor.shared.run { Result { try item.source(options, web: web) } }.get()
         var detail = try await details(item, kind, options)
-        let request = ThumbnailRequest(source, size: room, allowsUpscaling: kind == .pdf || kind == nil)
+        let size = ImageResizer(size: room, mode: .aspectFit, allowsUpscaling: kind == .pdf || kind == nil)
+        var request = ImageRequest(source, size: size)
         request.executionPriority = .normal
-        request.delivery = .immediate
-        if item.isWebPage || parts.password != nil { request.cacheOptions = [] }
-        service.enqueue(request)
-        let image = try await request.value
+        if item.isWebPage || parts.password != nil { request.cacheLevels = [] }
+        let image = try await service.image(for: request)
         if detail.isEmpty { detail = "web page" }
         return ContactSheet.Item(image, title: item.caption, detail: detail)
     }
 
     private static func details(
-        _ item: InputItem, _ kind: FileKind?, _ options: ThumbnailSources.Options
+        _ item: InputItem, _ kind: FileKind?, _ options: SourceDetector.Options
     ) async throws -> String {
         guard case .input(let input) = item.content else { return "" }
         switch kind {

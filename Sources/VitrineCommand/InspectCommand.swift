@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// `vitrine inspect`: what each input is.
 struct InspectCommand: AsyncParsableCommand {
@@ -12,6 +12,8 @@ struct InspectCommand: AsyncParsableCommand {
 
     @Argument(help: "Pictures, PDFs, films; - is standard input.")
     var inputs: [String]
+
+    @OptionGroup var isolation: IsolationOption
 
     @Option(help: "Password of encrypted documents. Lists of processes show it.")
     var password: String?
@@ -45,7 +47,7 @@ struct InspectReport: Sendable, Encodable {
         do {
             let input = try InputArgument.read(word)
             switch try FileKind(of: input) {
-            case .pdf?: document = try PDFInput(input, password: password).info(pages: 1...1)
+            case .pdf?: document = try PDFDocument(input, password: password).info(pages: 1...1)
             case .media?:
                 film = try VideoFrameSource(input, at: .poster).info()
             case .image?, nil: info = try ImageInfo(of: input)
@@ -116,9 +118,9 @@ struct InspectReport: Sendable, Encodable {
 
     func print(asJSON: Bool) {
         if asJSON {
-            Swift.print(JSONLine.text(self))
+            Output.json(self)
         } else if let summary = info.map(summary) ?? document.map(summary) ?? film.map(summary) {
-            Swift.print("\(input)  \(summary)")
+            Output.row("\(input)  \(summary)")
         } else {
             Diagnostics.write("\(input): \(error ?? "unknown")")
         }

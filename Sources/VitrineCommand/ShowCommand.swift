@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// `vitrine show`: a picture, a page or a frame in the terminal.
 struct ShowCommand: AsyncParsableCommand {
@@ -18,6 +18,8 @@ struct ShowCommand: AsyncParsableCommand {
     @Argument(help: "A picture, PDF, film or http address; - is standard input.")
     var input: String
 
+    @OptionGroup var isolation: IsolationOption
+
     @Option(help: "Size in pixels: WxH, Wx, xH, or one number. Default: what fits the terminal.")
     var size: SizeArgument?
 
@@ -32,6 +34,8 @@ struct ShowCommand: AsyncParsableCommand {
 
     @Option(help: "Moment of a film: seconds from its beginning, or poster. Default: poster.")
     var time: TimeArgument?
+
+    @OptionGroup var web: WebPageOptions
 
     func validate() throws {
         guard page >= 1 else { throw ValidationError("--page counts from 1") }
@@ -52,13 +56,13 @@ struct ShowCommand: AsyncParsableCommand {
             let request = RenderRequest(
                 size: PixelSize(width: box.width ?? unbounded, height: box.height ?? unbounded),
                 allowsUpscaling: size != nil)
-            let options = ThumbnailSources.Options(page: page, moment: time?.moment ?? .poster)
+            let options = SourceDetector.Options(page: page, moment: time?.moment ?? .poster)
             let item = try InputItem(word: input)
-            let image = try await BlockingExecutor.shared.run {
-                Result { try item.source(options).source.thumbnail(request) }
+            let image = try await BlockingExecutor.shared.run { [web] in
+                Result { try item.source(options, web: web).source.image(request) }
             }.get()
             let bytes = TerminalPicture(mode: method, background: background?.color).render(image)
-            try FileHandle.standardOutput.write(contentsOf: Data(bytes))
+            Output.contents(bytes)
         } catch {
             let (_, reason) = Diagnostics.describe(error)
             Diagnostics.write("\(input): \(reason)")

@@ -1,4 +1,4 @@
-import CSQLite
+import CVitrineSQLite
 
 /// One column of one table, read straight into memory of the caller's: no copy is made on the way, which a statement's
 /// column would (https://www.sqlite.org/c3ref/blob_open.html).

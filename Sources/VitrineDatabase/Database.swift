@@ -1,4 +1,4 @@
-import CSQLite
+import CVitrineSQLite
 
 /// One connection to an SQLite file: statements, transactions and nothing else.
 ///
@@ -37,6 +37,7 @@ import CSQLite
 public final class Database {
     let connection: Connection
     private var statements: [String: Statement] = [:]
+    private let cacheBytes: Int
     private var handle: OpaquePointer { connection.handle }
 
     /// The file.
@@ -47,15 +48,19 @@ public final class Database {
     /// - Throws: ``DatabaseError``; ``DatabaseError/Reason/corrupt`` for a file that is no database.
     public init(path: String, options: Options = Options()) throws(DatabaseError) {
         connection = try Connection(path: path, options: options)
+        cacheBytes = options.cacheBytes
         sqlite3_busy_timeout(handle, options.busyMilliseconds)
         guard csqlite_harden(handle) == SQLITE_OK else { throw connection.error(code: SQLITE_ERROR) }
+        // Before anything is read (https://www.sqlite.org/wal.html, "Use of WAL Without Shared-Memory").
+        if options.sharing != .shared { try execute("PRAGMA locking_mode=EXCLUSIVE") }
         try execute("PRAGMA mmap_size=\(options.mappedBytes);PRAGMA cache_size=-\(options.cacheBytes >> 10)")
-        guard !options.isReadOnly else {
+        if options.isReadOnly || options.sharing != .shared {
             // Reads the header, so that a file which is no database is found now.
             try execute("PRAGMA schema_version")
-            return
+            guard options.sharing == .exclusive else { return }
+        } else {
+            try enterWriteAheadMode(milliseconds: options.busyMilliseconds)
         }
-        try enterWriteAheadMode(milliseconds: options.busyMilliseconds)
         // Some builds of SQLite overwrite what is deleted, and so write pages that are free.
         try execute(
             "PRAGMA synchronous=\(options.durability.rawValue);PRAGMA foreign_keys=ON;PRAGMA secure_delete=OFF")
@@ -209,6 +214,27 @@ public final class Database {
         let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
         guard code == SQLITE_OK else { throw connection.error(code: code) }
     }
+
+    /// Runs a body with room for more pages in memory.
+    ///
+    /// A statement that changes rows all over a large table reads and writes a page for each of them unless the pages
+    /// stay in memory until the commit.
+    package func withPageCache<Result, Failure: Error>(
+        bytes: Int, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        // A cache that keeps its size costs time only.
+        try? execute("PRAGMA cache_size=-\(bytes >> 10)")
+        defer { try? execute("PRAGMA cache_size=-\(cacheBytes >> 10)") }
+        return try body()
+    }
+
+    /// Limits the length that the log's file keeps when it begins anew, in bytes.
+    package func setLogLimit(bytes: Int) throws(DatabaseError) {
+        try execute("PRAGMA journal_size_limit=\(bytes)")
+    }
+
+    /// Sets how long to wait for another connection's lock.
+    package func setBusyTimeout(milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
 
     /// How many pages the log may have before a commit moves them into the file; 0 for never.
     public func setAutomaticCheckpoint(pages: Int32) {

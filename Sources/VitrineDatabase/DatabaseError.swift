@@ -1,4 +1,12 @@
-import CSQLite
+import CVitrineSQLite
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 
 /// Why the database did not do what it was asked.
 public struct DatabaseError: Error, Sendable, Equatable {
@@ -37,16 +45,22 @@ public struct DatabaseError: Error, Sendable, Equatable {
     /// The statement that failed, if one did.
     public let sql: String?
 
-    package init(code: Int32, message: String, path: String, sql: String? = nil) {
+    /// - Parameter systemCode: The `errno` behind a failure to open, read or write; 0 if there is none.
+    package init(code: Int32, message: String, path: String, sql: String? = nil, systemCode: Int32 = 0) {
         self.code = code
         self.message = message
         self.path = path
         self.sql = sql
-        reason = Self.reason(of: code)
+        reason = Self.reason(of: code, systemCode)
     }
 
-    private static func reason(of code: Int32) -> Reason {
+    private static func reason(of code: Int32, _ systemCode: Int32) -> Reason {
         switch code & 0xFF {
+        // Also where SQLite does not call it so: for its index of the log (SQLITE_IOERR_SHMSIZE), for a log that cannot
+        // be made, and for quotas.
+        case SQLITE_IOERR where code == SQLITE_IOERR | (19 << 8): .full
+        case SQLITE_IOERR where systemCode == ENOSPC || systemCode == EDQUOT: .full
+        case SQLITE_CANTOPEN where systemCode == ENOSPC || systemCode == EDQUOT: .full
         case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: .busy
         case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .corrupt
         case SQLITE_FULL: .full

@@ -1,4 +1,4 @@
-import CSQLite
+import CVitrineSQLite
 internal import VitrineCore
 
 /// Writes for everyone: one connection, one thread, and one commit for all who wait (group commit).
@@ -36,7 +36,9 @@ public final class DatabaseWriter: Sendable {
     }
 
     private let queue = Locked(Queue())
-    private let database: Locked<Database>
+    /// nil until it can be opened.
+    private let database: Locked<Database?>
+    private let open: (@Sendable () throws -> sending Database)?
     private let lock: ProcessLock?
     private let thread: BlockingExecutor
     /// Jobs in one transaction at most: others, in this process and beyond, wait meanwhile.
@@ -53,6 +55,19 @@ public final class DatabaseWriter: Sendable {
     package init(_ database: sending Database, lock: ProcessLock?) {
         self.database = Locked(database)
         self.lock = lock
+        open = nil
+        thread = BlockingExecutor(threads: 1, name: "vitrine-writer")
+    }
+
+    /// A writer over a file that cannot be opened for writing now, for lack of room or permission.
+    ///
+    /// - Parameters:
+    ///   - lock: As above.
+    ///   - open: Called before each transaction until it succeeds; what it throws becomes of the jobs.
+    package init(lock: ProcessLock? = nil, opening open: @escaping @Sendable () throws -> sending Database) {
+        database = Locked(nil)
+        self.lock = lock
+        self.open = open
         thread = BlockingExecutor(threads: 1, name: "vitrine-writer")
     }
 
@@ -98,11 +113,15 @@ public final class DatabaseWriter: Sendable {
 
     /// Uses the connection on the calling thread between two transactions, or not at all while one runs. Blocks.
     ///
-    /// - Returns: nil if a transaction was running.
+    /// - Returns: nil if a transaction was running, or if the file could not be opened for writing yet.
     public func betweenTransactions<Value>(
         _ body: (Database) throws(DatabaseError) -> sending Value
     ) throws(DatabaseError) -> sending Value? {
-        try database.withLockIfAvailable { database throws(DatabaseError) in try body(database) }
+        let result = try database.withLockIfAvailable { database throws(DatabaseError) -> sending Value? in
+            guard let database else { return nil }
+            return try body(database)
+        }
+        return result ?? nil
     }
 
     // MARK: Batches
@@ -137,7 +156,14 @@ public final class DatabaseWriter: Sendable {
             return 0
         }
         defer { lock?.release() }
-        return database.withLock { database in
+        return database.withLock { known in
+            let database: Database
+            do {
+                database = try openedIfNeeded(&known)
+            } catch {
+                for job in batch { job.fail(error) }
+                return 0
+            }
             switch Self.attempt(batch[...], database) {
             case .committed: return 1
             case .failed: return 0
@@ -149,6 +175,16 @@ public final class DatabaseWriter: Sendable {
                 return commits
             }
         }
+    }
+
+    private func openedIfNeeded(_ database: inout Database?) throws -> Database {
+        if let database { return database }
+        guard let open else {
+            throw DatabaseError(code: SQLITE_CANTOPEN, message: "there is no connection", path: "")
+        }
+        let opened = try open()
+        database = opened
+        return opened
     }
 
     private enum Attempt {

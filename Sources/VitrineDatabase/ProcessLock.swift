@@ -151,13 +151,8 @@ package final class ProcessLock: Sendable {
 
     private static func open(_ path: String) throws(FileError) -> Int32 {
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
-        #if canImport(Darwin)
-        let descriptor = Darwin.open(path, flags, 0o600)
-        #elseif canImport(Musl)
-        let descriptor = Musl.open(path, flags, 0o600)
-        #else
-        let descriptor = Glibc.open(path, flags, 0o600)
-        #endif
+        // The method hides the function.
+        let descriptor = VitrineCore.open(path, flags, 0o600)
         guard descriptor >= 0 else { throw FileError(operation: "open", path: path, code: errno) }
         return descriptor
     }

@@ -1,4 +1,4 @@
-import CSQLite
+import CVitrineSQLite
 
 /// A prepared statement. Parameters count from 1, columns from 0, as in SQLite.
 ///

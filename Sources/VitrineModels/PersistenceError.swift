@@ -43,7 +43,7 @@ public enum PersistenceError: Error, Sendable, Equatable {
     case changedWithoutVersion(type: String, version: SchemaVersion, differences: [String])
     /// A migration step threw.
     case migrationFailed(type: String, from: SchemaVersion, to: SchemaVersion, reason: String)
-    /// A migration step gave this version up by ``MigrationGiveUp``.
+    /// A migration step gave this version up by ``MigrationAbandoned``.
     case migrationGivenUp(type: String, from: SchemaVersion)
 
     // MARK: Stores

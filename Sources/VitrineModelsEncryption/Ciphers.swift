@@ -21,7 +21,7 @@ import Foundation
 /// ```
 ///
 /// Each value gets a nonce of 96 bits by chance. One key should seal no more than 2³² values (section 8.3 there).
-public struct AESGCMCipher: ValueCipher {
+public struct AESGCMCipher: ObjectEncryption {
     private let key: EncryptionKey
 
     public init(key: EncryptionKey) { self.key = key }
@@ -47,7 +47,7 @@ public struct AESGCMCipher: ValueCipher {
 /// Seals values by ChaCha20 and Poly1305 (RFC 8439): fast also where processors have no instructions for AES.
 ///
 /// Each value gets a nonce of 96 bits by chance. One key should seal no more than 2³² values.
-public struct ChaChaPolyCipher: ValueCipher {
+public struct ChaChaPolyCipher: ObjectEncryption {
     private let key: EncryptionKey
 
     public init(key: EncryptionKey) { self.key = key }

@@ -1,6 +1,6 @@
-import CPoppler
-import CSandbox
-import DocumentWire
+import CVitrinePoppler
+import CVitrineSandbox
+import VitrineHelperProtocol
 import VitrineImaging
 
 #if canImport(Glibc)

@@ -1,5 +1,5 @@
-import CPoppler
-import DocumentWire
+import CVitrinePoppler
+import VitrineHelperProtocol
 import VitrineImaging
 
 /// Describes PDF documents and draws their pages by poppler and cairo, at the size that is wanted.

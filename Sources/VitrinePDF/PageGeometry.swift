@@ -1,4 +1,4 @@
-import DocumentWire
+import VitrineHelperProtocol
 import VitrineImaging
 
 /// How many pixels a page is drawn to.

@@ -1,4 +1,4 @@
-import CPoppler
+import CVitrinePoppler
 
 /// Loads what drawing takes from the file system, before the sandbox closes it.
 enum WarmUp {

@@ -1,7 +1,7 @@
 public import VitrineCore
 public import VitrineImaging
 
-/// Why a store did not do what it was asked. Nothing was changed then, unless a case says so.
+/// Why a store did not do what it was asked. Nothing was changed then, except after ``notDurable(name:error:)``.
 public enum StoreError: Error, Sendable {
     /// The name cannot be one: `reason` says why.
     case invalidName(String, reason: String)
@@ -13,6 +13,9 @@ public enum StoreError: Error, Sendable {
     case image(name: String, error: ImageError)
     /// The file system refused: no permission, no space, a file where a directory should be.
     case file(FileError)
+    /// The change was made and every process sees it, but a power cut may take it back: `error` says why. Repeat the
+    /// call once the medium works again.
+    case notDurable(name: String, error: FileError)
     /// The work was cancelled.
     case cancelled(name: String)
     /// Changes in the store's directory are not noticed: `reason` says why.
@@ -24,6 +27,7 @@ public enum StoreError: Error, Sendable {
         case .notFound: self = .notFound(name: name)
         case .alreadyExists: self = .alreadyExists(name: name)
         case .cancelled: self = .cancelled(name: name)
+        case .notDurable: self = .notDurable(name: name, error: error)
         default: self = .file(error)
         }
     }
@@ -41,7 +45,7 @@ extension StoreError: CustomStringConvertible {
         case .notFound(let name): "There is nothing named \"\(name)\"."
         case .alreadyExists(let name): "\"\(name)\" exists already and was not to be replaced."
         case .image(let name, let error): "\"\(name)\": \(error.reason)."
-        case .file(let error): error.description
+        case .file(let error), .notDurable(_, let error): error.description
         case .cancelled(let name): "Work on \"\(name)\" was cancelled."
         case .notWatched(let directory, let reason): "Changes in \(directory) are not noticed: \(reason)."
         }

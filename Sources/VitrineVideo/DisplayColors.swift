@@ -5,7 +5,7 @@ import Musl
 #else
 import Darwin
 #endif
-import CFFmpeg
+import CVitrineFFmpeg
 import VitrineImaging
 
 /// Brings finished pictures of wide gamut or high dynamic range to sRGB.

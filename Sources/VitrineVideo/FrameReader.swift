@@ -1,4 +1,4 @@
-import CFFmpeg
+import CVitrineFFmpeg
 import VitrineImaging
 
 /// Turns decoded frames into samples near the size that is wanted.

@@ -1,6 +1,6 @@
-import CFFmpeg
-import DocumentWire
+import CVitrineFFmpeg
 import VitrineCore
+import VitrineHelperProtocol
 import VitrineImaging
 
 /// Takes frames of one film and makes pictures of them.

@@ -1,5 +1,5 @@
-import CFFmpeg
-import DocumentWire
+import CVitrineFFmpeg
+import VitrineHelperProtocol
 import VitrineImaging
 
 /// A file that libavformat has open. Closed when it is released.

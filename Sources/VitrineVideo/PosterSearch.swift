@@ -1,4 +1,4 @@
-import CFFmpeg
+import CVitrineFFmpeg
 import VitrineImaging
 
 /// Looks for a frame that shows something: the first key frame as a rule, a later one after a black or plain beginning.

@@ -1,5 +1,5 @@
-import CFFmpeg
-import DocumentWire
+import CVitrineFFmpeg
+import VitrineHelperProtocol
 import VitrineImaging
 
 /// Describes videos and takes single frames of them by libavformat and libavcodec.

@@ -5,7 +5,7 @@ import Musl
 #else
 import Darwin
 #endif
-import CFFmpeg
+import CVitrineFFmpeg
 import VitrineImaging
 
 let server = WorkerServer(documents: VideoRenderer(), warmUp: cffmpeg_start)

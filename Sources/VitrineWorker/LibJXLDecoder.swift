@@ -1,4 +1,4 @@
-import CJXL
+import CVitrineJXL
 import VitrineImaging
 
 /// Decodes whole frames of JPEG XL by libjxl, averaging blocks while rows come.

@@ -1,4 +1,4 @@
-import CJXL
+import CVitrineJXL
 import VitrineImaging
 
 /// Writes JPEG XL by libjxl.

@@ -1,5 +1,5 @@
-import CSandbox
-import CVips
+import CVitrineSandbox
+import CVitrineVips
 import VitrineImaging
 
 /// Decodes by libvips what this library has no decoder of its own for, and the varieties that its own refuse.

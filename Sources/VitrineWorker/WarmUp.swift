@@ -1,4 +1,4 @@
-import CVips
+import CVitrineVips
 import VitrineImaging
 
 /// Loads what decoding takes from the file system, before the sandbox closes it.

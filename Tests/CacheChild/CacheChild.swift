@@ -14,15 +14,19 @@ import Darwin
 
 @main
 enum CacheChild {
-    static func main() {
+    static func main() async {
         var arguments = ChildArguments(CommandLine.arguments.dropFirst())
         switch arguments.text() {
         case "write": Writer.run(&arguments)
+        case "write-formats": Writer.runFormats(&arguments)
         case "compete": Competitor.run(&arguments)
         case "fill-disk": DiskFiller.run(&arguments)
+        case "read-full": FullDiskReader.run(&arguments)
         case "use": Visitor.run(&arguments)
         case "cut-open": OpenFileDamage.run(&arguments, .cut)
         case "flip-open": OpenFileDamage.run(&arguments, .flip)
+        case "formats": await FormatUser.run(&arguments)
+        case "remove-group": GroupRemover.run(&arguments)
         case let other: ChildArguments.refuse("unknown command \(other)")
         }
     }

@@ -1,10 +1,12 @@
 // A program that downloads one file by a manager, for tests that kill it: the next one goes on where it was. It prints
 // how far it has come, and the path at the end. Its words: the directories of journal and files, the address, and as
-// `name=value` the directory of the agent's socket if an agent is to do it, the number of connections, and by how many
-// seconds the clock is wrong.
+// `name=value` the directory of the agent's socket if an agent is to do it, the number of connections, by how many
+// seconds the clock is wrong, how many bytes stay free on the disk, and `crash=WORD` to end at addresses with a word.
+// With `restore=1` it begins nothing and reports how all of the list have ended.
 import Foundation
 import VitrineCore
 import VitrineDownloads
+import VitrineNetwork
 
 @main
 enum DownloadChild {
@@ -17,7 +19,7 @@ enum DownloadChild {
         var configuration = DownloadManager.Configuration()
         configuration.journalDirectory = words[1]
         configuration.directory = words[2]
-        configuration.reservedSpace = .zero
+        configuration.reservedSpace = ByteCount(options["reserve"].flatMap { Int($0) } ?? 0)
         if let directory = options["agent"] {
             configuration.mode = .agent
             configuration.agent.directory = String(directory)
@@ -25,8 +27,10 @@ enum DownloadChild {
         if let error = options["clock"].flatMap({ Int($0) }) {
             configuration.clock = WallClock { WallClock.system.now + .seconds(error) }
         }
+        if let words = options["crash"] { configuration.client = EndingLoader(word: String(words)) }
         let manager = DownloadManager(configuration)
         do {
+            if options["restore"] != nil { return try await restore(manager) }
             guard let url = URL(string: words[3]) else { exit(64) }
             var request = DownloadRequest(url)
             request.connections = options["connections"].flatMap { Int($0) } ?? 1
@@ -44,7 +48,31 @@ enum DownloadChild {
         }
     }
 
+    /// Goes on with the list, and reports how each download has ended.
+    private static func restore(_ manager: DownloadManager) async throws(DownloadError) {
+        let downloads = try await manager.restore()
+        try await manager.settled()
+        for download in downloads {
+            guard let status = download.status else { continue }
+            report("\(status.state.rawValue) \(status.failure?.code ?? 0) \(FilePath.name(of: status.path))")
+        }
+        await manager.close()
+    }
+
     private static func report(_ line: String) {
         FileHandle.standardOutput.write(Data((line + "\n").utf8))
+    }
+}
+
+/// Ends the program, as a defect would, when it is to load an address that has a word in it.
+private struct EndingLoader: HTTPTransport {
+    let word: String
+    private let loader = CurlLoader()
+
+    var capabilities: LoadingCapabilities { loader.capabilities }
+
+    func load(_ request: HTTPRequest, allowing guardian: ConnectFilter?) async throws(NetworkError) -> HTTPResponse {
+        if request.url.path.contains(word) { kill(getpid(), SIGKILL) }
+        return try await loader.load(request, allowing: guardian)
     }
 }

@@ -15,6 +15,9 @@ struct Attempts {
             await attempt("object") {
                 ModelsChild.report("number \(try store.object(Filled.self, for: "k")?.number ?? -1)")
             }
+            await attempt("log") {
+                ModelsChild.report("late \(try store.object(Filled.self, for: "late")?.number ?? -1)")
+            }
             await attempt("keys") { ModelsChild.report("count \(try store.keys().count)") }
             await attempt("put") { try await store.put(Filled(8), for: "k") }
             await attempt("remove") { try await store.remove("k") }

@@ -1,5 +1,6 @@
 // A process that uses a store of objects, for tests that watch it from outside. It prints what it did; the test judges.
 import TestSupport
+import VitrineCore
 import VitrineModels
 
 #if canImport(Glibc)
@@ -27,6 +28,14 @@ enum ModelsChild {
                 // The last connection takes the log with it, some time after the last reference to it has gone.
                 try waitUntil("the store is closed") { access(words[2] + "-shm", F_OK) != 0 }
                 report("done 1")
+            case ("read", 0): try await Reading(words[2]).run()
+            case ("crash", 0):
+                let store = try ObjectStore(at: words[2])
+                try await store.put(Filled(8), for: "late")
+                report("done 1")
+                // Until it is killed, with the store open.
+                while !store.path.isEmpty { pause() }
+            case ("new", 1): try await recordNew(words[2], steps: numbers[0])
             case ("fill", 0): try await Filling(words[2]).run()
             case ("attempt", 0): await Attempts(words[2]).run()
             case ("fuzz", 1): try Fuzzing(seed: numbers[0]).run(rounds: Int(words[2]) ?? 0)
@@ -45,6 +54,19 @@ enum ModelsChild {
             try await following.step(number, below: "own\(seed)/")
             try await following.store.put(Filled(seed << 20 | number), for: "s\(number % 7)", in: "all")
         }
+        report("done \(steps)")
+    }
+
+    /// Puts objects into a new store in a new directory, and tells each in a file beside them.
+    private static func recordNew(_ root: String, steps: Int) async throws {
+        let file = open(root + "/acknowledged", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        let directory = try Directories(root: root + "/home").dataDirectory(for: "objects")
+        let store = try ObjectStore(at: directory + "/a.sqlite")
+        for number in 0..<steps {
+            try await store.put(Filled(number), for: "\(number)")
+            report("\(number)", to: file)
+        }
+        close(file)
         report("done \(steps)")
     }
 

@@ -27,6 +27,12 @@ enum StoreChild {
         case ("group", 1): saveGroup(numbers[0], in: words[2])
         case ("fill", 0): Filling(words[2], store).run()
         case ("attempt", 0): Attempts(words[2], store).run()
+        case ("names", 0): report("names \((try? store.names.count) ?? -1)")
+        case ("hold", 0): Saving(words[2]).hold()
+        case ("groups", 1): Saving(words[2]).saveGroups(of: numbers[0])
+        case ("scarce", 0): Saving(words[2]).saveWithoutDescriptors()
+        case ("change", 0): Saving(words[2]).change()
+        case ("record", 1): Saving(words[2]).record(saves: numbers[0])
         default: exit(64)
         }
     }
@@ -93,9 +99,9 @@ enum StoreChild {
     }
 
     /// Writes one line with a single call, so that a reader never sees half of one.
-    static func report(_ line: String) {
+    static func report(_ line: String, to file: Int32 = 1) {
         let bytes = Array((line + "\n").utf8)
-        _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
+        _ = bytes.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
     }
 
     /// What an error is called in reports.
@@ -110,6 +116,7 @@ enum StoreChild {
         case .file(.alreadyExists): "fileInTheWay"
         case .file(let error): "file:\(error)"
         case .cancelled: "cancelled"
+        case .notDurable: "notDurable"
         case .notWatched: "notWatched"
         }
     }

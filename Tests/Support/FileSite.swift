@@ -37,7 +37,7 @@ package struct FileSite: Sendable {
     }
 
     /// The first byte that is asked for, and the last one; nil if everything is.
-    private static func range(_ request: LoopbackServer.Request) -> (Int, Int?)? {
+    package static func range(_ request: LoopbackServer.Request) -> (Int, Int?)? {
         guard let range = request.header("Range"), range.hasPrefix("bytes=") else { return nil }
         let bounds = range.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
         guard bounds.count == 2, let start = Int(bounds[0]) else { return nil }

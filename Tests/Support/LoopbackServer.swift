@@ -9,7 +9,7 @@ internal import VitrineCore
 /// let server = try LoopbackServer { request in
 ///     [.text("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"), .close]
 /// }
-/// let response = try await loader.load(DataRequest(url: server.url("/a.jpg")))
+/// let response = try await loader.load(HTTPRequest(url: server.url("/a.jpg")))
 /// ```
 ///
 /// Each connection is served by a thread of its own. A connection stays open after a reply, until the client closes
@@ -47,6 +47,8 @@ package final class LoopbackServer: Sendable {
         case text(String)
         /// The same again and again, until the client goes.
         case endless([UInt8])
+        /// The same again and again like ``endless(_:)``, but a few times a second only.
+        case trickle([UInt8])
         /// Waits until the test opens it.
         case wait(Barrier)
         /// Says nothing until the client goes.
@@ -235,6 +237,9 @@ package final class LoopbackServer: Sendable {
         case .text(let text): return send(Array(text.utf8), socket)
         case .endless(let bytes):
             while send(bytes, socket) {}
+            return false
+        case .trickle(let bytes):
+            while send(bytes, socket) { usleep(10_000) }
             return false
         case .wait(let barrier):
             barrier.wait()

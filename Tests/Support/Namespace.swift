@@ -20,6 +20,13 @@ package enum Namespace {
         isRoot && succeeds(asNobody + ["test", "-x", ChildProcess.path(of: executable)])
     }
 
+    /// The words before a command that run it as process 1 of a process namespace of its own.
+    package static let asProcessOne =
+        ["unshare"] + (isRoot ? [] : ["--map-root-user"]) + ["--pid", "--fork", "--mount-proc", "--kill-child"]
+
+    /// Whether this system lets us have one of processes.
+    package static let hasProcesses = succeeds(asProcessOne + ["true"])
+
     private static let options = isRoot ? ["--mount"] : ["--map-root-user", "--mount"]
 
     private static func succeeds(_ words: [String]) -> Bool {

@@ -24,7 +24,10 @@ package final class TemporaryDirectory: Sendable {
     package func file(_ name: String) -> String { path + "/" + name }
 
     package func write(_ text: String, to name: String) throws {
-        try Data(text.utf8).write(to: URL(filePath: file(name)))
+        let target = URL(filePath: file(name))
+        try FileManager.default.createDirectory(
+            at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: target)
     }
 
     package func read(_ name: String) -> String? {

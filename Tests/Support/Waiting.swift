@@ -24,3 +24,20 @@ package func deleteUntilGone(_ path: String) throws {
         return !FileManager.default.fileExists(atPath: path)
     }
 }
+
+#if os(Linux)
+/// Halts a process, and returns when none of its threads runs. `kill` wakes one thread, which halts the others later.
+package func halt(_ process: pid_t) throws {
+    kill(process, SIGSTOP)
+    try waitUntil("process \(process) has halted") {
+        let directory = "/proc/\(process)/task"
+        return try FileManager.default.contentsOfDirectory(atPath: directory).allSatisfy { thread in
+            // The state follows the name, which is in parentheses and may contain any character. A thread may end.
+            guard let stat = try? String(contentsOfFile: "\(directory)/\(thread)/stat", encoding: .utf8),
+                let name = stat.lastIndex(of: ")")
+            else { return true }
+            return stat[name...].dropFirst(2).first == "T"
+        }
+    }
+}
+#endif

@@ -65,6 +65,67 @@ struct StorageLimitTests {
         }
     }
 
+    /// Without a log, and with what a killed process has left in it.
+    @Test(.enabled(if: Namespace.isAvailable, "needs unshare and the right to mount"), arguments: [false, true])
+    func cachesAndValuesAreReadOnAFullDiskAndWrittenWhenThereIsRoom(hasLog: Bool) async throws {
+        try await offPool {
+            let cache = try FilledCache(count: 30, isAbandoned: hasLog)
+            let directory = cache.directory
+            if hasLog {
+                for file in CacheFiles.all(in: cache.path) where file.hasSuffix("-shm") {
+                    try FileManager.default.removeItem(atPath: "\(cache.path)/\(file)")
+                }
+            }
+            let living = directory.file("living-values")
+            do {
+                let values = try KeyValueStore(directory: living)
+                try values.set(7, forKey: "number").waitUntilCommitted()
+                if hasLog {
+                    try FileManager.default.copyItem(atPath: living, toPath: directory.file("values"))
+                    try FileManager.default.removeItem(atPath: directory.file("values/values-1.sqlite-shm"))
+                }
+                withExtendedLifetime(values) {}
+            }
+            if !hasLog {
+                try waitUntil("the values are closed") {
+                    !FileManager.default.fileExists(atPath: living + "/values-1.sqlite-shm")
+                }
+                try FileManager.default.copyItem(atPath: living, toPath: directory.file("values"))
+            }
+            let child = try ChildProcess(
+                ["read-full", directory.file("small"), directory.file("small/ballast"), "30"],
+                wrapper: Namespace.command(
+                    """
+                    mkdir -p "$0/small" && mount -t tmpfs -o size=32m tmpfs "$0/small" \
+                    && cp -a "$0/cache" "$0/values" "$0/small" \
+                    && { cat /dev/zero > "$0/small/ballast" 2>/dev/null; true; }
+                    """, directory.path))
+            let findings = child.findings()
+            #expect(child.wait() == .exit(0), "\(findings)")
+            #expect(findings["cache"] == "done" && findings.number("entries") == 30, "\(findings)")
+            #expect(findings["values"] == "done" && findings.number("value") == 7, "\(findings)")
+            // Moving a log into its file may make room.
+            #expect(hasLog || findings["put"] == "full" && findings.number("kept") == 7, "\(findings)")
+            #expect(findings["after"] == "done" && findings.number("written") == 9, "\(findings)")
+            #expect(findings["cache-after"] == "done" && findings.number("new") == 3, "\(findings)")
+        }
+    }
+
+    /// Each of these bodies has a page to itself and leaves half of it empty.
+    @Test func emptyPartsOfPagesCountTowardsTheCapacity() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("cache"), capacity = 24_000_000
+        let cache = DiskCache(directory: path, configuration: .init(capacity: ByteCount(capacity)))
+        for number in 0..<14_000 {
+            try await cache.set([UInt8](repeating: UInt8(number % 251), count: 2100), forKey: SampleEntry.key(number))
+        }
+        try await cache.flush()
+        let database = try #require(CacheFiles.database(in: path))
+        #expect(CacheFiles.size(database) <= capacity + 8 << 20 + 2_000_000)
+        #expect(CacheFiles.bytes(in: path) <= capacity + DiskCache.diskOverhead.bytes)
+        #expect(try await cache.size.bytes > capacity / 3)
+    }
+
     @Test(.enabled(if: Namespace.isAvailable, "needs unshare and the right to mount"))
     func fullDiskDropsPutsWithATypedErrorAndServesWhatItHas() async throws {
         try await offPool {

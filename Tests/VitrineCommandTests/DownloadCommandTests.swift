@@ -134,6 +134,67 @@ import VitrineCore
         #expect(scratch.contents.filter { !$0.hasPrefix("h") }.isEmpty)
     }
 
+    @Test func namesNobodyHasGivenReplaceNothing() async throws {
+        let content = content
+        let server = try LoopbackServer { request in
+            let field = request.target == "/x" ? ["Content-Disposition: attachment; filename=a.txt"] : []
+            return [.reply(200, field, body: content)]
+        }
+        try FileManager.default.createDirectory(at: scratch.file("d"), withIntermediateDirectories: true)
+        for name in ["d/a.txt", "b"] { try Data("mine".utf8).write(to: scratch.file(name)) }
+        // By the server's name, by the address's, and by the server's in spite of a wish to replace.
+        for words in [["/x"], ["/a.txt"], ["/x", "--existing", "replace"]] {
+            let url = server.url(words[0]).absoluteString
+            #expect(try await run(["add", "--wait", url, "-o", "d/"] + words.dropFirst()).status == 0)
+        }
+        #expect(bytes("d/a.txt") == Array("mine".utf8))
+        for number in 2...4 { #expect(bytes("d/a (\(number)).txt") == content) }
+        // A name of one's own is what is wanted.
+        #expect(try await run(["add", "--wait", server.url("/x").absoluteString, "-o", "b"]).status == 0)
+        #expect(bytes("b") == content)
+    }
+
+    @Test func manyWhoWaitForOneAddressAllSucceed() async throws {
+        let site = FileSite(content), barrier = LoopbackServer.Barrier(), count = 8
+        let server = try LoopbackServer { [.wait(barrier)] + site.reply(to: $0) }
+        let words = ["download", "add", "--wait", "--json", server.url("/a").absoluteString]
+        let environment = Tool.environment(home: home).map { "\($0)=\($1)" }, directory = scratch.url.path
+        let ends = try await offPool {
+            let children = try (0..<count).map { _ in
+                try ChildProcess(executable: "vitrine", words, wrapper: ["env", "-C", directory] + environment)
+            }
+            // Each has begun to wait for the same.
+            for child in children { #expect(child.line()?.contains("\"state\":\"") == true) }
+            barrier.open()
+            return children.map { child in
+                var last = ""
+                while let line = child.line() { last = line }
+                return (child.wait(), last)
+            }
+        }
+        for (end, last) in ends {
+            #expect(end == .exit(0) && last.contains("\"state\":\"completed\""), "\(last)")
+        }
+        #expect(server.requests.count == 1)
+        #expect(scratch.contents.filter { !$0.hasPrefix("h") } == ["a"])
+    }
+
+    @Test func aDamagedListIsToldAndSetAside() async throws {
+        let directory = home.appending(path: "data/vitrine/downloads")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let list = directory.appending(path: "DownloadManagerBackgroundDownload.agent.sqlite")
+        try Data("this is no database".utf8).write(to: list)
+        for _ in 0..<2 {
+            let listed = try await run(["list"])
+            #expect(listed.status != 0 && listed.errors.contains(list.path))
+            #expect(listed.errors.contains("vitrine download reset"), "\(listed.errors)")
+        }
+        let reset = try await run(["reset"])
+        #expect(reset.status == 0 && reset.output.hasPrefix(list.path + ".damaged-"), "\(reset.errors)")
+        #expect(try await run(["list"]).status == 0)
+        #expect(try await run(["reset"]).output == "The list is not damaged.\n")
+    }
+
     @Test func theAgentCanBeLookedAt() async throws {
         #expect(try await run(["agent", "status"]).status == 1)
         _ = try await run(["list"])

@@ -73,6 +73,56 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        "Host", "host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "TE", "Trailer", "Range",
+        "If-Range", "If-None-Match", "Accept-Encoding",
+    ])
+    func fieldsOfTheLoaderAreRefused(_ name: String) async throws {
+        let server = try LoopbackServer { _ in [.reply()] }
+        let url = server.url("/x").absoluteString
+        for words in [["fetch", url], ["download", "add", url, "--no-agent"]] {
+            let outcome = try await Tool.run(words + ["--header", "\(name): x"], home: scratch.file("home"))
+            #expect(outcome.status == 2)
+            #expect(outcome.errors.contains("--header cannot set \(name)"))
+        }
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func whatCameFromPrivateAddressesIsNotGivenWherePublicOnesAreWanted() async throws {
+        let content = content
+        let fields = ["Cache-Control: max-age=1000, stale-while-revalidate=1000", "ETag: \"1\""]
+        let server = try LoopbackServer { _ in [.reply(200, fields, body: content)] }
+        let home = scratch.file("home"), url = server.url("/x").absoluteString
+        let elsewhere = "http://no-such-host.invalid/x"
+        for words in [[url], [url, "--id", "film"]] {
+            #expect(try await Tool.run(["fetch"] + words, home: home).status == 0)
+            #expect(try await Tool.run(["fetch", "--depth", "disk"] + words, home: home).status == 0)
+            for depth in ["memory", "disk", "network"] {
+                for target in [url, elsewhere] {
+                    let strict = ["fetch", target, "--public-only", "--depth", depth, "-o", "-"] + words.dropFirst()
+                    let outcome = try await Tool.run(strict, home: home)
+                    #expect(outcome.status == 1)
+                    #expect(outcome.bytes.isEmpty)
+                }
+            }
+        }
+        #expect(server.requests.count == 2)
+    }
+
+    @Test func aRequestMayTakeSoLongInAll() async throws {
+        let server = try LoopbackServer { _ in
+            [.text("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n"), .trickle([1])]
+        }
+        let url = server.url("/x").absoluteString
+        for words in [["-o", scratch.file("x").path, "--no-cache"], []] {
+            let outcome = try await Tool.run(["fetch", url, "--max-time", "1"] + words, home: scratch.file("home"))
+            // Without a file, what is too large to be kept has nowhere to go.
+            #expect(outcome.status == 1)
+            if !words.isEmpty { #expect(outcome.errors.contains("longer in all")) }
+        }
+        #expect(try await Tool.run(["fetch", url, "--max-time", "0"]).status == 2)
+    }
+
     @Test func fieldsAreSentAndPrivateAddressesKeptAwayFrom() async throws {
         let site = FileSite(content)
         let server = try LoopbackServer { site.reply(to: $0) }

@@ -169,7 +169,7 @@ import VitrineImaging
 
     @Test func soundAloneHasNoPicture() async throws {
         let sound = Samples.directory.deletingLastPathComponent()
-            .appending(path: "Tests/VitrineThumbnailsTests/Fixtures/video/sound.m4a").path
+            .appending(path: "Tests/VitrinePipelineTests/Fixtures/video/sound.m4a").path
         let outcome = try await Tool.run(["thumbnail", sound, "-o", "-"])
         #expect(outcome.status == 1)
         #expect(outcome.errors == "\(sound): it has no moving pictures\n")

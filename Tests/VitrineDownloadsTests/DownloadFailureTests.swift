@@ -125,10 +125,38 @@ struct DownloadFailureTests {
                 // Told beforehand, or when it is full.
                 let reason = isLengthTold ? "error -611 " : "error -610 "
                 #expect(last.hasPrefix(isFull ? reason : "file "), "\(last)")
+                // The requested file, or its directory, but not the part file.
+                #expect(last.contains(isFull && isLengthTold ? fixture.files.path : fixture.files.file("a")), "\(last)")
+                #expect(!last.contains("/."), "\(last)")
             }
         }
         #expect(fixture.bytes("a") == content)
         #expect(fixture.files.names == ["a"])
+    }
+
+    @Test(.enabled(if: Namespace.isAvailable, "needs unshare and the right to mount"))
+    func theListIsReadOnAFullDisk() async throws {
+        let fixture = try DownloadFixture(), site = FileSite(content)
+        let server = try LoopbackServer { site.reply(to: $0) }
+        let manager = fixture.manager()
+        _ = try await manager.start(server.url("/a").absoluteString).file
+        await manager.close()
+        let small = try TemporaryDirectory()
+        let words = [small.file("small"), fixture.files.path, server.url("/a").absoluteString, "restore=1"]
+        let journal = fixture.journal.path
+        try await offPool {
+            let child = try ChildProcess(
+                executable: "DownloadChild", words,
+                wrapper: Namespace.command(
+                    """
+                    mkdir "$0/small" && mount -t tmpfs -o size=1m tmpfs "$0/small" && cp \(journal)/*.sqlite "$0/small" \
+                    && { cat /dev/zero > "$0/small/ballast" 2>/dev/null; true; }
+                    """, small.path))
+            var lines: [String] = []
+            while let line = child.line() { lines.append(line) }
+            #expect(child.wait() == .exit(0))
+            #expect(lines == ["completed 0 a"])
+        }
     }
 
     @Test(.enabled(if: Namespace.isRoot && Namespace.letsNobodyRun("DownloadChild"), "needs root"))

@@ -78,6 +78,32 @@ struct DownloadNamesTests {
         #expect(sha1.hexadecimal == digest)
     }
 
+    /// Statuses and records come from a journal or another process; no number in them ends this one.
+    @Test(arguments: [Int.min, -1, 0, 1, .max]) func anyNumbersOfRecordsAreRead(_ number: Int) throws {
+        for other in [Int.min, 0, .max] {
+            let status = """
+                {"id":"a","url":"https://example.org/a","state":"running","path":"/a","received":\(number),\
+                "total":\(other),"speed":1,"restarts":0,"retries":0,"priority":0,"added":0}
+                """
+            let read = try JSONDecoder().decode(DownloadStatus.self, from: Data(status.utf8))
+            #expect(read.timeLeft.map { $0 >= 0 } ?? false)
+            _ = read.fraction
+            let record = """
+                {"id":"a","request":{"url":"https://example.org/a"},"status":\(status),"position":0,"source":\(number),\
+                "revision":\(other)}
+                """
+            let found = try JSONDecoder().decode(DownloadRecord.self, from: Data(record.utf8))
+            #expect(found.url.absoluteString == "https://example.org/a")
+        }
+    }
+
+    @Test func anyIdleTimeOfAnAgentIsPassedOn() throws {
+        // Longer than any machine runs: kept within what a duration holds.
+        let words = try #require(AgentArguments(["--idle", String(Int.max)])).words
+        #expect(words.suffix(2) == ["--idle", "1000000000000000"])
+        #expect(AgentArguments(words)?.words == words)
+    }
+
     @Test func requestsSurviveTheJournal() throws {
         var request = DownloadRequest(try #require(URL(string: "https://example.org/a")))
         request.mirrors = [try #require(URL(string: "https://example.com/a"))]

@@ -6,7 +6,7 @@ import Vitrine
 #if os(Linux)
 /// Images by their URLs, over HTTP.
 struct ImageURLCacheTests {
-    private final class View: ResourceObserver {
+    nonisolated private final class View: LoadObserver {
         let sizes = Recorder<PixelSize?>()
         private let told = Gate()
 

@@ -74,7 +74,7 @@ struct ImageBindingTests {
     }
 
     @Test func aMissCanClearTheTarget() async {
-        binding.options.whileLoading = .clear
+        binding.options.missBehavior = .clear
         let (gate, content) = fixture.slow("a", "one")
         binding.set(content)
         #expect(target.texts == [nil])

@@ -5,7 +5,7 @@ import VitrineCache
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
-import VitrineThumbnails
+import VitrinePipeline
 import VitrineViews
 
 /// Where contents come from, and at which size (R139, R35, R145).
@@ -28,7 +28,7 @@ struct ImageContentTests {
     }
 
     @Test func filesComeAtTheTargetsSize() async throws {
-        target.imageBox = ImageBox(width: 50, height: 40, scale: 2, mode: .crop(.center))
+        target.targetGeometry = TargetGeometry(width: 50, height: 40, scale: 2, mode: .crop(.center))
         binding.set(.file(Samples.path("lake.jpg"), in: fixture.cache))
         await wait { isOver }
         #expect(target.value?.size == PixelSize(width: 100, height: 80))
@@ -42,23 +42,23 @@ struct ImageContentTests {
         await wait { isOver }
         let size = try ImageInfo(of: .file(Samples.path("lake.jpg"))).size
         #expect(target.value?.size == size)
-        #expect(ImageBox(width: 0, height: 40) == nil)
-        #expect(ImageBox(width: .nan, height: 40) == nil)
-        #expect(ImageBox(width: 40, height: 40, scale: .infinity) == nil)
-        #expect(ImageBox(width: 33.4, height: 10, scale: 1.5)?.size == PixelSize(width: 51, height: 15))
+        #expect(TargetGeometry(width: 0, height: 40) == nil)
+        #expect(TargetGeometry(width: .nan, height: 40) == nil)
+        #expect(TargetGeometry(width: 40, height: 40, scale: .infinity) == nil)
+        #expect(TargetGeometry(width: 33.4, height: 10, scale: 1.5)?.size == PixelSize(width: 51, height: 15))
     }
 
     @Test func anotherSizeIsLoadedAndTheOldShownUntilItIsThere() async {
-        target.imageBox = ImageBox(width: 40, height: 40)
+        target.targetGeometry = TargetGeometry(width: 40, height: 40)
         binding.options.placeholder = Image(size: PixelSize(1))
         let path = Samples.path("lake.jpg")
         binding.set(.file(path, in: fixture.cache))
         await wait { isOver }
         let before = target.shown.count
-        binding.boxDidChange()
+        binding.targetSizeDidChange()
         #expect(target.shown.count == before)
-        target.imageBox = ImageBox(width: 80, height: 80)
-        binding.boxDidChange()
+        target.targetGeometry = TargetGeometry(width: 80, height: 80)
+        binding.targetSizeDidChange()
         #expect(target.shown.count == before && !isOver)
         await wait { isOver }
         #expect(target.value?.size.longestSide == 80)
@@ -66,21 +66,21 @@ struct ImageContentTests {
     }
 
     @Test func processorsHaveFormatsOfTheirOwn() async throws {
-        target.imageBox = ImageBox(width: 64, height: 64, mode: .crop(.center))
+        target.targetGeometry = TargetGeometry(width: 64, height: 64, mode: .crop(.center))
         let path = Samples.path("lake.jpg")
         binding.set(.file(path, in: fixture.cache, processors: [.roundCorners(20)]))
         await wait { isOver }
         let rounded = try #require(target.value)
         #expect(rounded.size == PixelSize(64) && rounded.alpha != .opaque)
-        let plain = fixture.cache.format(for: target.imageBox)
-        let other = fixture.cache.format(for: target.imageBox, processors: [.roundCorners(21)])
+        let plain = fixture.cache.format(for: target.targetGeometry)
+        let other = fixture.cache.format(for: target.targetGeometry, processors: [.roundCorners(21)])
         #expect(Set(fixture.cache.formatNames).isSuperset(of: [plain, other]))
         #expect(plain != other && fixture.cache.formatNames.count == 4)
         #expect(fixture.cache.format(for: nil) == .original)
     }
 
     @Test func valuesAreMadeWhereNothingIsBlocked() async {
-        target.imageBox = ImageBox(width: 8, height: 8)
+        target.targetGeometry = TargetGeometry(width: 8, height: 8)
         binding.set(.value(Image(size: PixelSize(16), color: .white), forKey: "white", in: fixture.cache))
         #expect(target.shown.isEmpty)
         await wait { isOver }
@@ -93,7 +93,7 @@ struct ImageContentTests {
     }
 
     @Test func ownContentIsLoadedInATaskOfItsOwn() async {
-        target.imageBox = ImageBox(width: 5, height: 6)
+        target.targetGeometry = TargetGeometry(width: 5, height: 6)
         let content = ImageContent<Image>(id: "own") { box in Image(size: box?.size ?? PixelSize(1)) }
         binding.set(content)
         await wait { isOver }
@@ -113,7 +113,7 @@ struct ImageContentTests {
             request.target == "/lake.jpg"
                 ? [.reply(200, ["Content-Type: image/jpeg", "Cache-Control: max-age=600"], body: bytes)] : [.reply(404)]
         }
-        target.imageBox = ImageBox(width: 30, height: 30)
+        target.targetGeometry = TargetGeometry(width: 30, height: 30)
         binding.set(.url(server.url("/lake.jpg"), in: fixture.cache))
         await wait { isOver }
         #expect(target.value?.size.longestSide == 30)
@@ -131,18 +131,18 @@ struct ImageContentTests {
 
     // MARK: Thumbnails
 
-    private struct Plate: ThumbnailSource {
+    private struct Plate: ImageSource {
         func identity() -> CacheKey { "plate" }
         var knownIdentity: CacheKey? { "plate" }
         func placeholder(_ request: RenderRequest) -> Image? { Image(size: PixelSize(1)) }
-        func thumbnail(_ request: RenderRequest) throws -> Image { Image(size: request.size, color: .white) }
+        func image(_ request: RenderRequest) throws -> Image { Image(size: request.size, color: .white) }
     }
 
     @Test func thumbnailsFollowTheirPlaceholder() async {
-        let service = ThumbnailService(ThumbnailService.Configuration(root: fixture.directory.path))
-        target.imageBox = ImageBox(width: 20, height: 20, mode: .fill)
+        let service = ImagePipeline(ImagePipeline.Configuration(root: fixture.directory.path))
+        target.targetGeometry = TargetGeometry(width: 20, height: 20, mode: .fill)
         service.setSuspended(true)
-        binding.set(.thumbnail(of: Plate(), by: service))
+        binding.set(.request(ImageRequest(Plate()), in: service))
         await wait { target.value?.size == PixelSize(1) }
         service.setSuspended(false)
         await wait { isOver }
@@ -150,34 +150,34 @@ struct ImageContentTests {
         #expect(target.transition == .standard)
         // From memory it comes at once, for a target of its own.
         let other = HeadlessTarget<Image>()
-        other.imageBox = target.imageBox
+        other.targetGeometry = target.targetGeometry
         let second = ImageBinding(other)
-        second.set(.thumbnail(of: Plate(), by: service))
+        second.set(.request(ImageRequest(Plate()), in: service))
         #expect(other.shown.count == 1 && other.value?.size == PixelSize(20))
         #expect(other.transition == ImageTransition.none)
     }
 
     @Test func whatIsInMemoryIsFoundWithoutLoading() async {
-        let service = ThumbnailService(ThumbnailService.Configuration(root: fixture.directory.path))
-        var source = ImageSource(path: Samples.path("lake.jpg"))
+        let service = ImagePipeline(ImagePipeline.Configuration(root: fixture.directory.path))
+        var source = ImageFileSource(path: Samples.path("lake.jpg"))
         // A file's own identity would have to be asked of the file, which may block.
         source.identifier = "lake"
-        let content = ImageContent<Image>.thumbnail(of: source, by: service)
-        let box = ImageBox(width: 20, height: 20, mode: .fill)
+        let content = ImageContent<Image>.request(ImageRequest(source), in: service)
+        let box = TargetGeometry(width: 20, height: 20, mode: .fill)
         #expect(content.inMemory(for: box) == nil)
-        target.imageBox = box
+        target.targetGeometry = box
         binding.set(content)
         await wait { isOver }
         #expect(content.inMemory(for: box)?.sharedPixels === target.value?.sharedPixels)
         #expect(content.inMemory(for: box)?.size == PixelSize(20))
-        #expect(content.inMemory(for: ImageBox(width: 21, height: 20, mode: .fill)) == nil)
+        #expect(content.inMemory(for: TargetGeometry(width: 21, height: 20, mode: .fill)) == nil)
     }
 
     @Test func priorityReachesThumbnailsAndCancellingStopsThem() async {
-        let service = ThumbnailService(ThumbnailService.Configuration(root: fixture.directory.path))
+        let service = ImagePipeline(ImagePipeline.Configuration(root: fixture.directory.path))
         service.setSuspended(true)
         binding.options.priority = .high
-        binding.set(.thumbnail(of: ImageSource(path: Samples.path("lake.jpg")), by: service, size: PixelSize(20)))
+        binding.set(.request(ImageRequest(.file(Samples.path("lake.jpg")), size: .fit(20)), in: service))
         await wait { service.slots.queued == 1 }
         binding.isVisible = false
         binding.cancel()

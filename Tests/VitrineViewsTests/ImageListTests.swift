@@ -13,14 +13,14 @@ struct ImageListTests {
     private let target = HeadlessTarget<String>()
     private let binding: ImageBinding<HeadlessTarget<String>>
     private let gates: [String: Gate] = ["best": Gate(), "middle": Gate(), "worst": Gate()]
-    private let resources: ResourceCache<String>
+    private let resources: ObservedCache<String>
     private let urls: [URL]
 
     init() throws {
         fixture = try ViewFixture()
         binding = ImageBinding(target)
         urls = try ["best", "middle", "worst"].map { try #require(URL(string: "test://list/\($0)")) }
-        resources = ResourceCache(fixture.cache) { [gates] url, _ in
+        resources = ObservedCache(fixture.cache) { [gates] url, _ in
             let name = url.lastPathComponent
             return SlowFetcher(key: CacheKey(name), gate: gates[name] ?? Gate(), text: name == "failing" ? nil : name)
         }
@@ -52,7 +52,7 @@ struct ImageListTests {
 
     @Test func whatIsStillListedStays() async {
         fixture.cache["middle"] = "middle"
-        binding.options.whileLoading = .clear
+        binding.options.missBehavior = .clear
         binding.set(.urls([urls[1]], in: resources))
         #expect(target.texts == ["middle"])
         binding.set(.urls(urls, in: resources))
@@ -69,7 +69,7 @@ struct ImageListTests {
         fixture.cache["middle"] = "middle"
         let failing = try #require(URL(string: "test://list/failing"))
         let gate = Gate()
-        let resources = ResourceCache(fixture.cache) { url, _ in
+        let resources = ObservedCache(fixture.cache) { url, _ in
             SlowFetcher(
                 key: CacheKey(url.lastPathComponent), gate: gate, text: url == failing ? nil : url.lastPathComponent)
         }

@@ -1,6 +1,14 @@
 import Synchronization
 import VitrineImaging
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// Gives one pixel and never gives back 16 MB that it has touched.
 struct LeakingDecoder: ImageDecoding {
     private static let leakedBytes = 16 << 20
@@ -32,9 +40,88 @@ struct FinalDecoder: ImageDecoding {
     }
 }
 
+/// Never comes back.
+struct EndlessDecoder: ImageDecoding {
+    let formats: Set<ImageFormat> = [.png]
+    let needsIsolation = false
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        while true { sleep(1_000) }
+    }
+}
+
+/// Takes and touches as much memory as it gets, and gives one pixel: how many times 4 MB that was.
+struct HungryDecoder: ImageDecoding {
+    private static let blockBytes = 4 << 20
+
+    let formats: Set<ImageFormat> = [.png]
+    let needsIsolation = false
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        var blocks: [UnsafeMutableRawPointer] = []
+        // More than any test allows, but not more than a machine has.
+        while blocks.count < 255 {
+            guard
+                let block = mmap(
+                    nil, Self.blockBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                block != MAP_FAILED
+            else { break }
+            memset(block, 1, Self.blockBytes)
+            blocks.append(block)
+        }
+        // Long enough for all of several workers to hold theirs at once, if they were let.
+        usleep(50_000)
+        for block in blocks { munmap(block, Self.blockBytes) }
+        return .samples([UInt8(blocks.count)])
+    }
+}
+
+/// Tries to raise its own limits, and other ways to memory that no limit counts. Gives the error of each, or 0.
+struct RaisingDecoder: ImageDecoding {
+    let formats: Set<ImageFormat> = [.png]
+    let needsIsolation = false
+
+    private typealias Call = @convention(c) (Int, Int, Int, Int, Int, Int, Int) -> Int
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        // Variadic in C; its arguments are passed like these on both architectures.
+        guard let symbol = dlsym(nil, "syscall") else { throw .invalidRequest(reason: "no syscall()") }
+        let call = unsafeBitCast(symbol, to: Call.self)
+        func code(_ number: Int, _ a: Int, _ b: Int, _ c: Int = 0, _ d: Int = 0) -> UInt8 {
+            call(number, a, b, c, d, -1, 0) == -1 ? UInt8(clamping: errno) : 0
+        }
+        #if arch(x86_64)
+        let (setrlimit, prlimit, map) = (160, 302, 9)
+        #else
+        let (setrlimit, prlimit, map) = (164, 261, 222)
+        #endif
+        let (data, addressSpace, processorTime) = (2, 9, 0)
+        var limits: [UInt64] = [.max, .max]
+        let codes = limits.withUnsafeMutableBytes { bytes -> [UInt8] in
+            let new = Int(bitPattern: bytes.baseAddress)
+            return [
+                code(setrlimit, data, new), code(setrlimit, addressSpace, new), code(setrlimit, processorTime, new),
+                code(prlimit, 0, data, new), code(prlimit, 0, addressSpace, new), code(prlimit, Int(getpid()), data, new),
+                code(prlimit, Int(getppid()), data, new),
+                // Shared with nobody: beside the data.
+                code(map, 0, 4_096, Int(PROT_READ | PROT_WRITE), Int(MAP_SHARED | MAP_ANONYMOUS)),
+            ]
+        }
+        var now = rlimit()
+        guard getrlimit(__rlimit_resource_t(UInt32(data)), &now) == 0 else {
+            throw .invalidRequest(reason: "limits cannot be read")
+        }
+        return .samples(codes + [UInt8(clamping: now.rlim_max >> 20), now.rlim_max == .max ? 1 : 0])
+    }
+}
+
 extension DecodedImage {
-    fileprivate static var onePixel: DecodedImage {
-        let plane = PixelPlane(width: 1, height: 1, channels: 1, storage: PixelStorage(zeroedByteCount: 1))
-        return DecodedImage(planes: [plane], model: .gray)
+    fileprivate static var onePixel: DecodedImage { .samples([0]) }
+
+    /// One row of grey.
+    fileprivate static func samples(_ bytes: [UInt8]) -> DecodedImage {
+        let storage = bytes.withUnsafeBytes { PixelStorage(copying: $0) }
+        return DecodedImage(
+            planes: [PixelPlane(width: bytes.count, height: 1, channels: 1, storage: storage)], model: .gray)
     }
 }

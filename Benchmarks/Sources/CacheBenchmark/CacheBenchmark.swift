@@ -5,5 +5,5 @@ import ArgumentParser
 struct CacheBenchmark: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "CacheBenchmark", abstract: "Measures Vitrine's caches against their peers.",
-        subcommands: [MemoryBenchmark.self, TracesBenchmark.self])
+        subcommands: [MemoryBenchmark.self, TracesBenchmark.self, GroupsBenchmark.self])
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// Every page of a PDF at 200 pixels, against `pdftoppm`, which draws all of them in one process.
 struct PDFBenchmark {
@@ -11,7 +11,7 @@ struct PDFBenchmark {
 
     /// Contenders run alternately; the table gives medians.
     func run() throws {
-        let count = try PDFInput(path: path).info().pageCount
+        let count = try PDFDocument(path: path).info().pageCount
         var samples: [[Sample]] = [[], [], []]
         for round in 0...rounds {
             let results = [
@@ -36,7 +36,7 @@ struct PDFBenchmark {
 
     /// All pages from a file that no helper has open yet, and the helpers' end.
     private func pages(_ numbers: ClosedRange<Int>, threads: Int) throws {
-        let input = PDFInput(path: path)
+        let input = PDFDocument(path: path)
         let failure = Mutex<(any Error)?>(nil)
         let next = Mutex(numbers.lowerBound)
         DispatchQueue.concurrentPerform(iterations: threads) { _ in
@@ -47,14 +47,14 @@ struct PDFBenchmark {
                 }
                 guard page <= numbers.upperBound else { return }
                 do {
-                    _ = try input.page(page).thumbnail(RenderRequest(size: PixelSize(Self.side)))
+                    _ = try input.page(page).image(RenderRequest(size: PixelSize(Self.side)))
                 } catch {
                     failure.withLock { $0 = error }
                 }
             }
         }
         if let error = failure.withLock({ $0 }) { throw error }
-        PDFInput.endIdleHelpers()
+        PDFDocument.endIdleHelpers()
     }
 
     private func pdftoppm() throws {

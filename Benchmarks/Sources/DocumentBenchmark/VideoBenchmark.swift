@@ -1,6 +1,6 @@
 import Foundation
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// Posters of videos at 320 pixels as JPEG, against `ffmpegthumbnailer`, which takes the key frame at a tenth.
 struct VideoBenchmark {
@@ -51,7 +51,7 @@ struct VideoBenchmark {
     }
 
     private func encode(_ source: VideoFrameSource) throws {
-        let image = try source.thumbnail(RenderRequest(size: PixelSize(Self.side)))
+        let image = try source.image(RenderRequest(size: PixelSize(Self.side)))
         _ = try image.encoded(as: .jpeg(quality: 0.75))
     }
 

@@ -1,6 +1,5 @@
 import Foundation
 import GRDB
-import VitrineDatabase
 import VitrineModels
 
 /// Puts and gets of encoded records of about half a kilobyte, on the wall.
@@ -10,28 +9,27 @@ struct StoreBenchmark {
     let rounds: Int
 
     private typealias Record = Order<First>
-    // GRDB has a type of the same name.
-    private typealias Durability = VitrineDatabase.Database.Options.Durability
 
     func run() async throws {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         let orders = Record.samples(count)
-        for durability in [Durability.full, .normal] { try await puts(orders, durability) }
+        for isFull in [true, false] { try await puts(orders, isFull) }
         try await gets(orders)
     }
 
-    private func store(_ name: String, _ durability: Durability) throws -> ObjectStore {
+    private func store(_ name: String, _ isFull: Bool) throws -> ObjectStore {
         try ObjectStore(
             at: "\(directory)/\(name).sqlite",
-            configuration: .init(durability: durability, coder: PersistentCoder(registry: TypeRegistry())))
+            configuration: .init(
+                durability: isFull ? .full : .normal, coder: PersistentCoder(registry: TypeRegistry())))
     }
 
-    private func puts(_ orders: [Record], _ durability: Durability) async throws {
-        let isFull = durability == .full
+    private func puts(_ orders: [Record], _ isFull: Bool) async throws {
+        let durability = isFull ? "full" : "normal"
         let files = try RecordFiles(directory + "/files-\(durability)", isDurable: true)
         let loose = try RecordFiles(directory + "/loose-\(durability)", isDurable: false)
         let grdb = try GRDBRecords(directory + "/grdb-\(durability).sqlite", isFull: isFull)
-        let store = try store("vitrine-\(durability)", durability)
+        let store = try store("vitrine-\(durability)", isFull)
         var comparison = Comparison("puts at \(durability)", count: count, rounds: rounds, clock: .wall)
         // SQLite writes nothing where nothing has changed, so every run puts other values.
         comparison.addWaiting("file, fsync, rename") {
@@ -78,7 +76,7 @@ struct StoreBenchmark {
     private func gets(_ orders: [Record]) async throws {
         let files = try RecordFiles(directory + "/files-get", isDurable: false)
         let grdb = try GRDBRecords(directory + "/grdb-get.sqlite", isFull: false)
-        let store = try store("vitrine-get", .normal)
+        let store = try store("vitrine-get", false)
         for (index, order) in orders.enumerated() {
             try files.put(order, "\(index)")
             try grdb.put(order, "\(index)")

@@ -54,7 +54,7 @@ func loadCached(_ arguments: Arguments) async throws {
         try await report("vitrine", count: count) {
             bytes = try await each(count, at: concurrency, below: arguments.address) { url in
                 guard part != "loader" else {
-                    return try await options.loader.load(DataRequest(url: url)).body.collect().count
+                    return try await options.loader.load(HTTPRequest(url: url)).body.collect().count
                 }
                 return try await cache.value(from: url, levels: levels, options: options).count
             }

@@ -28,7 +28,7 @@ func loadSmall(_ arguments: Arguments) async throws {
                         let number = tally.next.add(1, ordering: .relaxed).oldValue
                         guard number < count else { return }
                         guard let url = URL(string: "\(base)/\(number % 1000).jpg") else { return }
-                        let request = DataRequest(url: url)
+                        let request = HTTPRequest(url: url)
                         let response = try await loader.load(request)
                         let body = try await response.body.collect()
                         tally.bytes.add(body.count, ordering: .relaxed)
@@ -65,7 +65,7 @@ func loadIntoFiles(_ arguments: Arguments) throws {
 func download(_ url: URL, to path: String, ca: String) async throws {
     let loader = NetworkLoader(makeLoader(connections: 10, ca: ca))
     try await report("download", count: 1) {
-        let file = try await loader.download(DataRequest(url: url), to: path)
+        let file = try await loader.download(HTTPRequest(url: url), to: path)
         precondition(file.length > 0)
     }
 }
@@ -81,7 +81,7 @@ func loadFile(_ arguments: Arguments) async throws {
     precondition(descriptor >= 0)
     var total = 0
     try await report("vitrine", count: 1) {
-        var request = DataRequest(url: url)
+        var request = HTTPRequest(url: url)
         request.prefersHTTP1 = true
         request.acceptsCompression = false
         let response = try await loader.load(request)

@@ -2,7 +2,7 @@ import Foundation
 import VitrineCache
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// Thumbnails of many photos: made by one and by two at a time, read from disk, read from memory, and made by
 /// `vipsthumbnail`.
@@ -19,7 +19,7 @@ struct CachesBenchmark {
         let root = photos.fresh()
         let making = service(at: root, concurrency: 2)
         let two = try await Sample.take { try await all(in: making) }
-        try await making.thumbnails.flush()
+        try await making.cache.flush()
         let vips = try await Sample.take { try vipsthumbnail() }
         let reading = service(at: root, concurrency: 2)
         let disk = try await Sample.take { try await all(in: reading) }
@@ -44,28 +44,26 @@ struct CachesBenchmark {
         print("\(reading.statistics)")
     }
 
-    private func service(at root: String, concurrency: Int) -> ThumbnailService {
-        var configuration = ThumbnailService.Configuration(root: root, concurrency: concurrency)
+    private func service(at root: String, concurrency: Int) -> ImagePipeline {
+        var configuration = ImagePipeline.Configuration(root: root, concurrency: concurrency)
         configuration.memoryCapacity = .gigabytes(1)
-        return ThumbnailService(configuration)
+        return ImagePipeline(configuration)
     }
 
-    private func all(in service: ThumbnailService, of limit: Int = .max) async throws {
+    private func all(in service: ImagePipeline, of limit: Int = .max) async throws {
         let requests = photos.sources.prefix(limit).map { source in
-            let request = ThumbnailRequest(source, size: PixelSize(Self.side))
+            var request = ImageRequest(source, size: .fit(Self.side))
             request.executionPriority = .normal
             return request
         }
-        for request in requests { service.enqueue(request) }
-        for request in requests { _ = try await request.value }
+        for task in requests.map({ service.start($0) }) { _ = try await task.value }
     }
 
     /// The way of a program that asks from a thread which may block: all is told within the call.
-    private func inMemory(_ sources: [ImageSource], _ service: ThumbnailService) {
+    private func inMemory(_ sources: [ImageFileSource], _ service: ImagePipeline) {
         for source in sources {
-            let request = ThumbnailRequest(source, size: PixelSize(Self.side))
-            service.enqueue(request)
-            precondition(request.state == .finished)
+            let task = service.start(ImageRequest(source, size: .fit(Self.side)))
+            precondition(task.state == .finished)
         }
     }
 

@@ -1,6 +1,6 @@
 import Foundation
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// What thumbnails cost in each format they could be kept in: bytes, writing, and reading back.
 struct FormatsBenchmark {
@@ -9,7 +9,7 @@ struct FormatsBenchmark {
 
     func run() throws {
         let images = try photos.map {
-            try ImageSource(path: $0).thumbnail(RenderRequest(size: PixelSize(Self.side)))
+            try ImageFileSource(path: $0).image(RenderRequest(size: PixelSize(Self.side)))
         }
         let formats: [(String, OutputFormat)] = [
             ("JPEG 0.95", .jpeg(quality: 0.95)), ("PNG", .png), ("WebP 0.95", .webp(quality: 0.95)),

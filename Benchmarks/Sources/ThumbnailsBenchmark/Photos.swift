@@ -1,5 +1,5 @@
 import Foundation
-import VitrineThumbnails
+import VitrinePipeline
 
 /// So many files that are links to a few photos in turn, in a directory that is removed with the object.
 final class Photos: Sendable {
@@ -23,7 +23,7 @@ final class Photos: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-    var sources: [ImageSource] { paths.map { ImageSource(path: $0) } }
+    var sources: [ImageFileSource] { paths.map { ImageFileSource(path: $0) } }
 
     /// A directory that does not exist yet.
     func fresh() -> String { "\(directory)/\(UUID().uuidString)" }

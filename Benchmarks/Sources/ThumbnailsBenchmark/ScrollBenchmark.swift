@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// A fling over a long list of cells: what comes into view is asked for, what leaves it is cancelled. The cells at
 /// which it ends are compared with the same cells alone.
@@ -18,15 +18,15 @@ struct ScrollBenchmark {
     init(_ photos: Photos) { self.photos = photos }
 
     /// Counts what is made although nobody wants it any more.
-    struct Watched: ThumbnailSource {
-        let inner: ImageSource
+    struct Watched: ImageSource {
+        let inner: ImageFileSource
         let late: Count
         let calls: Count
 
-        func identity() throws(ThumbnailError) -> CacheKey { try inner.identity() }
-        func thumbnail(_ request: RenderRequest) throws -> Image {
+        func identity() throws(ImagePipelineError) -> CacheKey { try inner.identity() }
+        func image(_ request: RenderRequest) throws -> Image {
             calls.add()
-            let image = try inner.thumbnail(request)
+            let image = try inner.image(request)
             if request.cancellation.isCancelled { late.add() }
             return image
         }
@@ -40,16 +40,15 @@ struct ScrollBenchmark {
 
     /// A cell that waits for its thumbnail.
     final class Cell: Sendable {
-        let request: ThumbnailRequest
+        let task: ImageTask
         private let start = ContinuousClock.now
         private let end = Mutex<ContinuousClock.Instant?>(nil)
 
-        init(_ source: any ThumbnailSource) {
-            request = ThumbnailRequest(source, size: PixelSize(ScrollBenchmark.side))
-            request.delivery = .immediate
-            request.executionPriority = .normal
-            request.queuePriority = .high
-            request.onThumbnail { _ in self.end.withLock { $0 = .now } }
+        init(_ source: any ImageSource) {
+            var wanted = ImageRequest(source, size: .fit(ScrollBenchmark.side), priority: .high)
+            wanted.executionPriority = .normal
+            task = ImageTask(wanted)
+            task.onImage(on: .immediate) { _ in self.end.withLock { $0 = .now } }
         }
 
         var latency: Double { end.withLock { $0 }.map { seconds($0 - start) * 1_000 } ?? .infinity }
@@ -70,8 +69,8 @@ struct ScrollBenchmark {
         print("made after their cancellation: \(late.value) of \(calls.value) calls in \(Self.rounds) flings")
     }
 
-    private func service() -> ThumbnailService {
-        ThumbnailService(ThumbnailService.Configuration(root: photos.fresh(), concurrency: 2))
+    private func service() -> ImagePipeline {
+        ImagePipeline(ImagePipeline.Configuration(root: photos.fresh(), concurrency: 2))
     }
 
     private func fling(_ late: Count, _ calls: Count) async throws -> Double {
@@ -82,19 +81,19 @@ struct ScrollBenchmark {
         while true {
             let range = first..<min(first + Self.visible, sources.count)
             for (index, cell) in cells where !range.contains(index) {
-                cell.request.cancel()
+                cell.task.cancel()
                 cells[index] = nil
             }
             for index in range where cells[index] == nil {
                 let cell = Cell(Watched(inner: sources[index], late: late, calls: calls))
                 cells[index] = cell
-                service.enqueue(cell.request)
+                service.start(cell.task)
             }
             guard range.upperBound < sources.count else { break }
             first += Self.speed
             try await Task.sleep(for: Self.frame)
         }
-        for cell in cells.values { _ = try await cell.request.value }
+        for cell in cells.values { _ = try await cell.task.value }
         return median(cells.values.map(\.latency))
     }
 
@@ -102,10 +101,10 @@ struct ScrollBenchmark {
         let service = service()
         let cells = photos.sources.suffix(Self.visible).map { source in
             let cell = Cell(source)
-            service.enqueue(cell.request)
+            service.start(cell.task)
             return cell
         }
-        for cell in cells { _ = try await cell.request.value }
+        for cell in cells { _ = try await cell.task.value }
         return median(cells.map(\.latency))
     }
 }

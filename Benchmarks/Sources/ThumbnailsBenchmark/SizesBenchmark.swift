@@ -1,6 +1,6 @@
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// Three sizes of each photo asked for together, against the largest alone.
 struct SizesBenchmark {
@@ -32,16 +32,15 @@ struct SizesBenchmark {
     }
 
     private func make(_ sizes: [Int], _ usesDisk: Bool) async throws -> (cpu: Double, calls: Int) {
-        var configuration = ThumbnailService.Configuration(root: photos.fresh(), concurrency: 2)
+        var configuration = ImagePipeline.Configuration(root: photos.fresh(), concurrency: 2)
         configuration.usesDiskCache = usesDisk
-        let service = ThumbnailService(configuration)
+        let service = ImagePipeline(configuration)
         let sample = try await Sample.take {
-            let requests = photos.sources.flatMap { source in
-                sizes.map { ThumbnailRequest(source, size: PixelSize($0)) }
+            let tasks = photos.sources.flatMap { source in
+                sizes.map { service.start(ImageRequest(source, size: .fit($0))) }
             }
-            for request in requests { service.enqueue(request) }
-            for request in requests { _ = try await request.value }
-            if usesDisk { try await service.thumbnails.flush() }
+            for task in tasks { _ = try await task.value }
+            if usesDisk { try await service.cache.flush() }
         }
         return (sample.cpu, service.statistics.calls)
     }

@@ -12,7 +12,7 @@ import VitrineViews
 @MainActor
 final class HeadlessTarget: ImageTarget {
     private(set) var value: Image?
-    var imageBox: ImageBox?
+    var targetGeometry: TargetGeometry?
 
     func show(_ image: Image?, transition: ImageTransition) { value = image }
 }
@@ -57,11 +57,11 @@ let urls = try (0..<1024).map { number in
     return url
 }
 let plain = HeadlessTarget(), sized = HeadlessTarget()
-sized.imageBox = ImageBox(width: 128, height: 128, scale: 2, mode: .aspectFill)
+sized.targetGeometry = TargetGeometry(width: 128, height: 128, scale: 2, mode: .aspectFill)
 let plainBinding = ImageBinding(plain), sizedBinding = ImageBinding(sized)
 let image = Image(size: PixelSize(8))
 let keys = urls.map { NetworkFetcher<Image>(url: $0).key }
-let format = cache.format(for: sized.imageBox)
+let format = cache.format(for: sized.targetGeometry)
 for key in keys {
     cache[key] = image
     cache[key, format] = image

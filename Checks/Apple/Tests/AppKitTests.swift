@@ -41,14 +41,14 @@ struct AppKitTests {
 
     @Test func theBoxFollowsTheScaling() {
         #expect(
-            view.imageBox == ImageBox(width: 100, height: 50, scale: 1, mode: .aspectFit, allowsUpscaling: false))
+            view.targetGeometry == TargetGeometry(width: 100, height: 50, scale: 1, mode: .aspectFit, allowsUpscaling: false))
         view.window = NSWindow()
         view.imageScaling = .scaleAxesIndependently
-        #expect(view.imageBox == ImageBox(width: 100, height: 50, scale: 2, mode: .fill))
+        #expect(view.targetGeometry == TargetGeometry(width: 100, height: 50, scale: 2, mode: .fill))
         view.imageScaling = .scaleProportionallyUpOrDown
-        #expect(view.imageBox == ImageBox(width: 100, height: 50, scale: 2, mode: .aspectFit))
+        #expect(view.targetGeometry == TargetGeometry(width: 100, height: 50, scale: 2, mode: .aspectFit))
         view.imageScaling = .scaleNone
-        #expect(view.imageBox == nil)
+        #expect(view.targetGeometry == nil)
     }
 
     @Test func theBindingIsTheViewsOwn() {

@@ -24,7 +24,7 @@ struct CoreGraphicsTests {
     }
 
     @Test func whatIsShownIsAliveElsewhere() throws {
-        let reviver = try #require(Image.cacheReviver)
+        let reviver = try #require(Image.weakReference)
         var original: Image? = Image(size: PixelSize(4), color: Color(red: 9, green: 0, blue: 0))
         let revive = original.flatMap { reviver($0) }
         var picture = original?.makeCGImage()

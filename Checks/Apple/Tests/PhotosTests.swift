@@ -4,7 +4,7 @@ import Photos
 import Testing
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// Photos of the library as sources (R104).
 struct PhotosTests {
@@ -16,10 +16,10 @@ struct PhotosTests {
                 : nil)
     }
 
-    private func service() -> ThumbnailService {
-        var configuration = ThumbnailService.Configuration()
+    private func service() -> ImagePipeline {
+        var configuration = ImagePipeline.Configuration()
         configuration.usesDiskCache = false
-        return ThumbnailService(configuration)
+        return ImagePipeline(configuration)
     }
 
     @Test(arguments: [
@@ -27,14 +27,14 @@ struct PhotosTests {
         (.crop(.center), PixelSize(100)), (.aspectFill, PixelSize(width: 200, height: 100)),
     ])
     func picturesAreBroughtToTheBox(_ mode: ImageResizer.Mode, _ size: PixelSize) async throws {
-        let image = try await service().thumbnail(for: PhotoAssetSource(asset()), size: PixelSize(100), mode: mode)
+        let image = try await service().image(for: ImageRequest(PhotoAssetSource(asset()), size: ImageResizer(size: PixelSize(100), mode: mode)))
         #expect(image.size == size)
     }
 
     @Test func aPictureThatIsNotThereSaysWhy() async throws {
         let source = PhotoAssetSource(asset(isThere: false))
-        let error = await #expect(throws: ThumbnailError.self) {
-            try await service().thumbnail(for: source, size: PixelSize(100))
+        let error = await #expect(throws: ImagePipelineError.self) {
+            try await service().image(for: ImageRequest(source, size: .fit(100)))
         }
         guard case .unreadable(let name, let reason) = error else {
             Issue.record("the error is \(String(describing: error))")

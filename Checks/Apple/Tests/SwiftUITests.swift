@@ -112,7 +112,7 @@ struct SwiftUITests {
 
     @Test func aViewWithoutASizeWaits() async {
         StubPass.size = .zero
-        let boxes = Recorder<ImageBox?>()
+        let boxes = Recorder<TargetGeometry?>()
         let content = ImageContent<VitrineImaging.Image>(id: "a") { box in
             boxes.add(box)
             return AdapterFixture.image(1)
@@ -128,6 +128,6 @@ struct SwiftUITests {
         await wait { !StubPass.animations.isEmpty }
         StubPass.look(at: view)
         #expect(shown?[0, 0].red == 1)
-        #expect(boxes.all == [ImageBox(width: 10, height: 10, scale: 2, mode: .aspectFill)])
+        #expect(boxes.all == [TargetGeometry(width: 10, height: 10, scale: 2, mode: .aspectFill)])
     }
 }

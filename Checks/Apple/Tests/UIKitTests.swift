@@ -24,7 +24,7 @@ struct UIKitTests {
     @Test func memoryIsShownAtOnceAtTheSizeOfTheViewInPixels() {
         view.window = UIWindow()
         fixture.cache["a"] = AdapterFixture.image(7)
-        let format = fixture.cache.format(for: view.imageBox)
+        let format = fixture.cache.format(for: view.targetGeometry)
         fixture.cache["a", format] = AdapterFixture.image(8, size: PixelSize(width: 200, height: 101))
         view.imageBinding.set(.key("a", in: fixture.cache, format: format))
         #expect(red == 8 && shown?.size == PixelSize(width: 200, height: 101))
@@ -39,14 +39,14 @@ struct UIKitTests {
     @Test(arguments: modes)
     func theBoxFollowsTheContentMode(_ mode: UIView.ContentMode, _ resizing: ImageResizer.Mode?) {
         view.contentMode = mode
-        #expect(view.imageBox == resizing.flatMap { ImageBox(width: 100, height: 50.5, scale: 2, mode: $0) })
+        #expect(view.targetGeometry == resizing.flatMap { TargetGeometry(width: 100, height: 50.5, scale: 2, mode: $0) })
         view.traitCollection = UITraitCollection(displayScale: 0)
-        #expect(view.imageBox?.size == resizing.map { _ in PixelSize(width: 100, height: 51) })
+        #expect(view.targetGeometry?.size == resizing.map { _ in PixelSize(width: 100, height: 51) })
     }
 
     @Test func aViewWithoutASizeHasNoBox() {
         view.frame = .zero
-        #expect(view.imageBox == nil)
+        #expect(view.targetGeometry == nil)
     }
 
     @Test func whatComesLaterFadesInOnlyInAWindow() async {
@@ -96,7 +96,7 @@ struct UIKitTests {
         view.imageBinding.set(.file(path, in: fixture.cache))
         await wait { shown?.size == PixelSize(width: 200, height: 101) }
         view.frame = CGRect(x: 0, y: 0, width: 20, height: 10)
-        view.imageBinding.boxDidChange()
+        view.imageBinding.targetSizeDidChange()
         await wait { shown?.size == PixelSize(width: 40, height: 20) }
     }
 
@@ -121,12 +121,12 @@ struct UIKitTests {
     @Test func aButtonsPlacesFollowItsGeometry() {
         let button = UIButton()
         button.frame = CGRect(x: 0, y: 0, width: 44, height: 24)
-        let fitting = ImageBox(width: 40, height: 20, scale: 2, mode: .aspectFit, allowsUpscaling: false)
-        #expect(button.imageBox(of: .image()) == fitting)
-        #expect(button.imageBox(of: .background(.selected)) == ImageBox(width: 44, height: 24, scale: 2, mode: .fill))
+        let fitting = TargetGeometry(width: 40, height: 20, scale: 2, mode: .aspectFit, allowsUpscaling: false)
+        #expect(button.targetGeometry(of: .image()) == fitting)
+        #expect(button.targetGeometry(of: .background(.selected)) == TargetGeometry(width: 44, height: 24, scale: 2, mode: .fill))
         button.contentHorizontalAlignment = .fill
-        #expect(button.imageBox(of: .image()) == fitting)
+        #expect(button.targetGeometry(of: .image()) == fitting)
         button.contentVerticalAlignment = .fill
-        #expect(button.imageBox(of: .image()) == ImageBox(width: 40, height: 20, scale: 2, mode: .fill))
+        #expect(button.targetGeometry(of: .image()) == TargetGeometry(width: 40, height: 20, scale: 2, mode: .fill))
     }
 }

@@ -104,11 +104,8 @@ struct AuditRun<Value: CacheableValue>: Sendable {
                 return keep(entry, &report)
             }
             await area.outbox.send(.remove, forKey: entry.key) { send in
-                let isSent = ticket.ifValid {
-                    _ = area.memory.remove(slot)
-                    return send()
-                }
-                return isSent ?? true
+                let sent = ticket.ifValid { (area.memory.remove(slot), send()) }
+                return sent?.1 ?? true
             }
             guard ticket.isValid else { return keep(entry, &report) }
         }
@@ -126,26 +123,23 @@ struct AuditRun<Value: CacheableValue>: Sendable {
         }
     }
 
-    /// Files beside the formats' directories, and in them beside the layouts of this and later releases: nothing that
-    /// this cache has made.
+    /// Files beside the layouts of this and other releases: nothing that this cache has made.
     private func foreignFiles() async -> [String] {
         let (directory, removes) = (cache.directory, !isDryRun)
         return await cache.configuration.executor.run {
-            var found: [String] = []
-            let formats = ((try? Directory.names(in: directory)) ?? []).map { FilePath.join(directory, $0) }
-            for path in formats where Directory.isDirectory(path) {
-                let names = (try? Directory.names(in: path)) ?? []
-                found += names.filter { !Self.isOurs($0) }.map { FilePath.join(path, $0) }
-                    .filter { !Directory.isDirectory($0) }
+            var found = Self.foreignFiles(in: directory)
+            // Each format had a directory once.
+            for name in (try? Directory.names(in: directory)) ?? [] where !DiskLayout.isLayout(name) {
+                found += Self.foreignFiles(in: FilePath.join(directory, name))
             }
-            found += formats.filter { !Directory.isDirectory($0) && !$0.hasSuffix("/CACHEDIR.TAG") }
             if removes { for path in found { unlink(path) } }
             return found.sorted()
         }
     }
 
-    /// `v` and a number for a layout, and the tag that tells backups.
-    private static func isOurs(_ name: String) -> Bool {
-        name == "CACHEDIR.TAG" || (name.utf8.first == UInt8(ascii: "v") && Int(name.dropFirst()) != nil)
+    private static func foreignFiles(in directory: String) -> [String] {
+        let names = (try? Directory.names(in: directory)) ?? []
+        return names.filter { $0 != "CACHEDIR.TAG" }.map { FilePath.join(directory, $0) }
+            .filter { !Directory.isDirectory($0) }
     }
 }

@@ -75,7 +75,7 @@ extension Cache {
 
     private func fetch(
         _ source: AnySource<Value>, _ key: CacheKey, _ context: FetchContext
-    ) async throws(CacheError) -> Fetched<Value> {
+    ) async throws(CacheError) -> FetchResult<Value> {
         do {
             let fetched = try await metrics.measure(.source) { try await source.fetch(context) }
             metrics.count(.value)
@@ -98,7 +98,7 @@ extension Cache {
 
     /// The stored original, fresh again or although it is not.
     private func storedResult(
-        _ key: CacheKey, _ fetched: Fetched<Value>, _ reason: LoadReason, _ ticket: LoadRegister.Ticket
+        _ key: CacheKey, _ fetched: FetchResult<Value>, _ reason: LoadReason, _ ticket: InvalidationRegister.Ticket
     ) async throws -> SourceResult<Value>? {
         guard let entry = try await readBytes(key, in: original, includingExpired: true) else { return nil }
         var origin = SourceResult<Value>.Origin.stored
@@ -115,7 +115,7 @@ extension Cache {
     }
 
     /// Lets the stored original's time begin anew.
-    private func renew(_ key: CacheKey, _ fetched: Fetched<Value>) async {
+    private func renew(_ key: CacheKey, _ fetched: FetchResult<Value>) async {
         await original.disk.renew(
             key, timeToLive: fetched.timeToLive ?? original.format.timeToLive ?? configuration.timeToLive)
         if !fetched.keepsTag { await original.disk.setTag(fetched.tag, forKey: key) }
@@ -127,7 +127,7 @@ extension Cache {
     }
 
     /// Removes the original that has a successor which may not be stored.
-    private func forget(_ key: CacheKey, _ ticket: LoadRegister.Ticket) async {
+    private func forget(_ key: CacheKey, _ ticket: InvalidationRegister.Ticket) async {
         await original.outbox.send(.remove, forKey: key) { send in ticket.ifValid(send) ?? true }
     }
 }

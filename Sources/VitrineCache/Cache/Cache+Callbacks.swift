@@ -4,17 +4,17 @@ public import VitrineCore
 extension Cache {
     /// Fetches the value of a key from memory or disk (R6).
     ///
-    /// A memory hit has ended on return, and handlers given to the handle then run before `onSuccess` returns, where
-    /// the delivery allows. With depth `.memory` a miss has ended on return as well, with
+    /// A memory hit has ended on return; handlers that are added on the main actor then run before `onSuccess` returns.
+    /// With depth `.memory` a miss has ended on return as well, with
     /// ``CacheError/notFound(key:)``: nothing ever comes later (R83).
     ///
     /// - Returns: The handle; a miss ends it with ``CacheError/notFound(key:)``, an unregistered format at once with
     ///   ``CacheError/formatNotFound(_:)`` (R33).
     @discardableResult
     public func fetch(
-        forKey key: CacheKey, format: FormatName = .original, depth: Depth = .disk, levels: CacheLevels = .all,
+        forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
         priority: Priority = .normal
-    ) -> Fetch<Value> {
+    ) -> FetchTask<Value> {
         begin(key, format, levels, priority, isOver: depth == .memory) { area, source in
             guard let value = try await self.lookUp(key, in: area, levels: levels, following: source) else {
                 throw CacheError.notFound(key: key)
@@ -28,7 +28,7 @@ extension Cache {
     public func fetch(
         from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
         priority: Priority = .normal
-    ) -> Fetch<Value> {
+    ) -> FetchTask<Value> {
         let key = fetcher.key
         return begin(key, format, levels, priority) { area, source in
             try await self.load(key, in: area, AnySource(fetcher), levels: levels, following: source).value
@@ -39,7 +39,7 @@ extension Cache {
     @discardableResult
     public func fetch(
         fromFile path: String, format: FormatName = .original, levels: CacheLevels = .all, priority: Priority = .normal
-    ) -> Fetch<Value> {
+    ) -> FetchTask<Value> {
         fetch(from: FileFetcher(path: path), format: format, levels: levels, priority: priority)
     }
 
@@ -48,7 +48,7 @@ extension Cache {
     public func fetch(
         forKey key: CacheKey, format: FormatName = .original, levels: CacheLevels = .all, priority: Priority = .normal,
         value: @autoclosure @escaping @Sendable () throws -> Value
-    ) -> Fetch<Value> {
+    ) -> FetchTask<Value> {
         let executor = configuration.executor
         let fetcher = ValueFetcher(key: key) { try await executor.run { try value() } }
         return fetch(from: fetcher, format: format, levels: levels, priority: priority)
@@ -62,31 +62,43 @@ extension Cache {
     ///   - depth: With `.memory` nothing ever comes later (R83).
     ///   - levels: The levels that are read and written (R21).
     ///   - priority: How urgent the later part is.
-    ///   - later: Called with the outcome, once, where the cache delivers; never if the value was returned.
+    ///   - later: Called once with the outcome on the main actor; never if the value was returned.
     public func value(
-        forKey key: CacheKey, format: FormatName = .original, depth: Depth = .disk, levels: CacheLevels = .all,
-        priority: Priority = .normal, orLater later: @escaping @Sendable (Result<Value, CacheError>) -> Void
+        forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
+        priority: Priority = .normal,
+        orLater later: @escaping @MainActor @Sendable (Result<Value, CacheError>) -> Void
+    ) -> Value? {
+        value(forKey: key, format: format, depth: depth, levels: levels, priority: priority, on: .main) { outcome in
+            MainActor.assumeIsolated { later(outcome) }
+        }
+    }
+
+    /// The value in memory, or nil now and the outcome later, where `delivery` says. See
+    /// ``value(forKey:format:depth:levels:priority:orLater:)``.
+    public func value(
+        forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
+        priority: Priority = .normal, on delivery: CallbackQueue,
+        orLater later: @escaping @Sendable (Result<Value, CacheError>) -> Void
     ) -> Value? {
         if let area = formats[format], let value = memoryValue(area, key, levels: levels) { return value }
         guard depth > .memory else { return nil }
         fetch(forKey: key, format: format, depth: depth, levels: levels.subtracting(.readMemory), priority: priority)
-            .onEnd(later)
+            .onEnd(on: delivery, later)
         return nil
     }
 
     private func begin(
         _ key: CacheKey, _ format: FormatName, _ levels: CacheLevels, _ priority: Priority, isOver: Bool = false,
         _ operation: @escaping @Sendable (FormatArea<Value>, PrioritySource) async throws -> Value
-    ) -> Fetch<Value> {
-        let delivery = configuration.delivery
+    ) -> FetchTask<Value> {
         guard let area = formats[format] else {
-            return Fetch(key: key, outcome: .failure(.formatNotFound(format)), delivery: delivery)
+            return FetchTask(key: key, outcome: .failure(.formatNotFound(format)))
         }
         if let value = memoryValue(area, key, levels: levels) {
-            return Fetch(key: key, outcome: .success(value), delivery: delivery)
+            return FetchTask(key: key, outcome: .success(value))
         }
-        guard !isOver else { return Fetch(key: key, outcome: .failure(.notFound(key: key)), delivery: delivery) }
-        let fetch = Fetch<Value>(key: key, priority: priority, delivery: delivery)
+        guard !isOver else { return FetchTask(key: key, outcome: .failure(.notFound(key: key))) }
+        let fetch = FetchTask<Value>(key: key, priority: priority)
         fetch.follow(
             Task {
                 do {
@@ -102,12 +114,24 @@ extension Cache {
 
     /// Stores a value, and tells when it is in memory and queued for the disk, with the value as stored (R5).
     ///
-    /// In a format without a transform `completion` runs before the call returns, where the delivery allows (R31).
+    /// `completion` runs on the main actor. In a format without a transform it runs before a call on the main actor
+    /// returns.
     public func set(
         _ value: Value, forKey key: CacheKey, format: FormatName = .original, timeToLive: Duration? = nil,
-        levels: CacheLevels = .all, completion: @escaping @Sendable (Result<Value, CacheError>) -> Void
+        levels: CacheLevels = .all, completion: @escaping @MainActor @Sendable (Result<Value, CacheError>) -> Void
     ) {
-        let delivery = configuration.delivery
+        set(value, forKey: key, format: format, timeToLive: timeToLive, levels: levels, on: .main) { outcome in
+            MainActor.assumeIsolated { completion(outcome) }
+        }
+    }
+
+    /// Stores a value, and calls `completion` where `delivery` says when it is in memory and queued for the disk, with
+    /// the value as stored.
+    public func set(
+        _ value: Value, forKey key: CacheKey, format: FormatName = .original, timeToLive: Duration? = nil,
+        levels: CacheLevels = .all, on delivery: CallbackQueue,
+        completion: @escaping @Sendable (Result<Value, CacheError>) -> Void
+    ) {
         guard let area = formats[format] else {
             return delivery.perform { completion(.failure(.formatNotFound(format))) }
         }
@@ -138,43 +162,53 @@ extension Cache {
     ) throws(CacheError) {
         let levels = levels.intersection(configuration.levels)
         let slot = area.slot(key)
-        let (cost, expires) = (value.cacheCost, expiry(timeToLive, in: area))
+        let keep = keeping(value, slot, expires: expiry(timeToLive, in: area), in: area, levels)
         let put: Result<Operation, CacheError>? = levels.contains(.writeDisk) ? Result { () throws(CacheError) in
             try area.disk.engine.put(
-                encoded(value, area.format), forKey: key,
+                encoded(value, area.format), in: area.disk.format,
                 timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, tag: [])
         } : nil
-        register.change(slot) {
-            if levels.contains(.writeMemory) {
-                area.memory.set(value, forKey: slot, cost: cost, expires: expires)
-            } else {
-                area.memory.remove(slot)
-            }
-            if case .success(let operation) = put { area.outbox.send(operation, forKey: key) }
+        let (change, _) = register.change(slot) { () -> (MemoryChange<MemoryKey, Value>, Operation?) in
+            guard case .success(let operation) = put else { return (keep(), nil) }
+            return (keep(), area.outbox.send(operation, forKey: key))
         }
+        area.memory.finish(change)
         if case .failure(let error) = put { throw error }
     }
 
-    /// Removes a key's entry of a format, and tells when it is gone for every later read. Memory is changed at once.
+    /// Removes a key's entry of a format, and calls `completion` on the main actor when it is gone for every later
+    /// read. Memory is changed at once.
     public func remove(
-        _ key: CacheKey, format: FormatName = .original, completion: @escaping @Sendable () -> Void
+        _ key: CacheKey, format: FormatName = .original, completion: @escaping @MainActor @Sendable () -> Void
     ) {
-        let delivery = configuration.delivery
+        remove(key, format: format, on: .main) { MainActor.assumeIsolated { completion() } }
+    }
+
+    /// Removes a key's entry of a format, and calls `completion` where `delivery` says when it is gone for every later
+    /// read.
+    public func remove(
+        _ key: CacheKey, format: FormatName = .original, on delivery: CallbackQueue,
+        completion: @escaping @Sendable () -> Void
+    ) {
         if let area = formats[format] {
             let slot = area.slot(key)
-            register.change(slot) {
-                _ = area.memory.remove(slot)
-                area.outbox.send(.remove, forKey: key)
-            }
+            _ = register.change(slot) { (area.memory.remove(slot), area.outbox.send(.remove, forKey: key)) }
         }
         delivery.perform(completion)
     }
 
-    /// Removes everything, and tells when it is done (R12). Memory is cleared at once.
+    /// Removes everything, and calls `completion` on the main actor when it is done. Memory is cleared at once.
     public func removeAll(
-        levels: CacheLevels = .all, completion: @escaping @Sendable (Result<Void, CacheError>) -> Void
+        levels: CacheLevels = .all, completion: @escaping @MainActor @Sendable (Result<Void, CacheError>) -> Void
     ) {
-        let delivery = configuration.delivery
+        removeAll(levels: levels, on: .main) { outcome in MainActor.assumeIsolated { completion(outcome) } }
+    }
+
+    /// Removes everything, and calls `completion` where `delivery` says when it is done.
+    public func removeAll(
+        levels: CacheLevels = .all, on delivery: CallbackQueue,
+        completion: @escaping @Sendable (Result<Void, CacheError>) -> Void
+    ) {
         if levels.contains(.writeMemory) { clearMemory() }
         Task {
             let result: Result<Void, CacheError>

@@ -52,33 +52,38 @@ extension Cache {
     ) async throws(CacheError) {
         let levels = levels.intersection(configuration.levels)
         let slot = area.slot(key)
-        let cost = value.cacheCost
-        let expires = expiry(timeToLive, in: area)
-        let keep: @Sendable () -> Void = {
-            // Whatever may not be written is at least not left as it was.
-            if levels.contains(.writeMemory) {
-                area.memory.set(value, forKey: slot, cost: cost, expires: expires)
-            } else {
-                area.memory.remove(slot)
-            }
-        }
-        guard levels.contains(.writeDisk) else { return register.change(slot, keep) }
+        let keep = keeping(value, slot, expires: expiry(timeToLive, in: area), in: area, levels)
+        guard levels.contains(.writeDisk) else { return area.memory.finish(register.change(slot, keep)) }
         let operation: Operation
         do throws(CacheError) {
             operation = try area.disk.engine.put(
-                body, forKey: key, timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive,
-                tag: [])
+                body, in: area.disk.format,
+                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, tag: [])
         } catch {
-            register.change(slot, keep)
+            area.memory.finish(register.change(slot, keep))
             throw error
         }
         await area.outbox.send(operation, forKey: key) { send in
-            register.change(slot) {
-                guard send() else { return false }
-                keep()
-                return true
+            guard let change = register.change(slot, { send() ? keep() : nil }) else { return false }
+            area.memory.finish(change)
+            return true
+        }
+    }
+
+    /// What puts a value into memory, or removes it where it may not be written: it is not left as it was. Runs
+    /// nothing of the user's.
+    func keeping(
+        _ value: Value, _ slot: MemoryKey, expires: Duration?, in area: FormatArea<Value>, _ levels: CacheLevels
+    ) -> @Sendable () -> MemoryChange<MemoryKey, Value> {
+        guard levels.contains(.writeMemory) else {
+            return {
+                var change = MemoryChange<MemoryKey, Value>()
+                if let value = area.memory.remove(slot) { change.departed.add(MemoryEntry(key: slot, value: value)) }
+                return change
             }
         }
+        let incoming = incoming(value, slot, expires: expires, in: area)
+        return { area.memory.insert(incoming) }
     }
 
     /// Removes a key's entry of a format from both levels (R11). Unknown keys and formats are harmless; the other
@@ -96,10 +101,8 @@ extension Cache {
     func remove(_ key: CacheKey, in area: FormatArea<Value>) async {
         let slot = area.slot(key)
         await area.outbox.send(.remove, forKey: key) { send in
-            register.change(slot) {
-                _ = area.memory.remove(slot)
-                return send()
-            }
+            let (_, isSent) = register.change(slot) { (area.memory.remove(slot), send()) }
+            return isSent
         }
     }
 
@@ -122,16 +125,8 @@ extension Cache {
     /// - Throws: The first failure since the last flush: what was dropped and why.
     public func flush() async throws(CacheError) {
         passOnMemoryHits()
-        var failure: CacheError?
-        for area in formats.all {
-            await area.outbox.settle()
-            do throws(CacheError) {
-                try await area.disk.flush()
-            } catch {
-                failure = failure ?? error
-            }
-        }
-        publishMetrics()
-        if let failure { throw failure }
+        for area in formats.all { await area.outbox.settle() }
+        defer { publishMetrics() }
+        try await onDisk { (disk) throws(CacheError) in try disk.flush() }
     }
 }

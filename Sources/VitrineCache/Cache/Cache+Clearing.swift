@@ -1,4 +1,4 @@
-import VitrineCore
+public import VitrineCore
 
 extension Cache {
     /// Removes everything, also what formats that are not registered in this process left (R12). The cache is usable
@@ -10,28 +10,23 @@ extension Cache {
     public func removeAll(levels: CacheLevels = .all) async throws(CacheError) {
         if levels.contains(.writeMemory) { clearMemory() }
         guard levels.contains(.writeDisk) else { return }
-        var failure: CacheError?
-        for area in formats.all {
-            do throws(CacheError) {
-                try await clearDisk(area, clearsMemory: levels.contains(.writeMemory))
-            } catch {
-                failure = failure ?? error
-            }
+        let areas = formats.all
+        for area in areas {
+            area.outbox.drop()
+            await area.outbox.settle()
         }
-        for (_, disk) in await unregisteredDisks() {
-            do throws(CacheError) {
-                try await disk.removeAll()
-            } catch {
-                failure = failure ?? error
-            }
+        // Loads that run now do not store, neither those that read the disk before it is emptied.
+        register.changeAll {}
+        defer {
+            _ = register.changeAll { levels.contains(.writeMemory) ? takeMemory(of: areas) : [] }
         }
-        if let failure { throw failure }
+        try await onDisk { (disk) throws(CacheError) in try disk.removeAll() }
     }
 
     /// Removes everything of one format (R13). An unknown format is harmless.
     public func removeAll(format: FormatName, levels: CacheLevels = .all) async throws(CacheError) {
         guard let area = formats[format] else { return }
-        if levels.contains(.writeMemory) { register.changeAll(format: area.id) { area.clearMemory() } }
+        if levels.contains(.writeMemory) { _ = register.changeAll(format: area.id) { area.takeMemory() } }
         guard levels.contains(.writeDisk) else { return }
         try await clearDisk(area, clearsMemory: levels.contains(.writeMemory))
     }
@@ -40,10 +35,12 @@ extension Cache {
     public func clearMemory() {
         passOnMemoryHits()
         let areas = formats.all
-        register.changeAll {
-            sharedMemory.removeAll()
-            for area in areas where !area.sharesMemory { area.memory.removeAll() }
-        }
+        _ = register.changeAll { takeMemory(of: areas) }
+    }
+
+    /// Empties the memory of formats, and gives what it held: to be released outside of all locks.
+    private func takeMemory(of areas: [FormatArea<Value>]) -> [DepartedEntries<MemoryKey, Value>] {
+        [sharedMemory.takeAll()] + areas.filter { !$0.sharesMemory }.map { $0.memory.takeAll() }
     }
 
     private func clearDisk(_ area: FormatArea<Value>, clearsMemory: Bool) async throws(CacheError) {
@@ -52,25 +49,27 @@ extension Cache {
         // Loads that run now do not store, neither those that read the disk before it is emptied.
         register.changeAll(format: area.id) {}
         defer {
-            register.changeAll(format: area.id) { if clearsMemory { area.clearMemory() } }
+            _ = register.changeAll(format: area.id) { clearsMemory ? area.takeMemory() : nil }
         }
         try await area.disk.removeAll()
     }
 
-    /// The disk levels of formats that have a directory but are not registered here, by the name of the directory.
-    func unregisteredDisks() async -> [(name: String, disk: DiskCache)] {
-        let known = Set(formats.all.map { FileName.name(for: $0.format.name.rawValue) })
-        let names = await configuration.executor.run { [directory] in
-            let names = (try? Directory.names(in: directory)) ?? []
-            return names.filter { !known.contains($0) && Directory.isDirectory(FilePath.join(directory, $0)) }.sorted()
-        }
-        return names.map { name in
-            // Their capacities are not known here, so none is enforced.
-            (
-                name,
-                DiskCache(
-                    directory: FilePath.join(directory, name), configuration: configuration.disk(capacity: .unlimited))
-            )
-        }
+    /// Changes the capacity of all formats on disk together (``CacheConfiguration/totalDiskCapacity``), and evicts at
+    /// once until the entries fit.
+    ///
+    /// - Throws: Why the disk could not be changed.
+    public func setTotalDiskCapacity(_ capacity: ByteCount) async throws(CacheError) {
+        try await onDisk { (disk) throws(CacheError) in try disk.setTotal(capacity) }
+    }
+
+    /// The most bytes that the entries of all formats may count on disk together.
+    public var totalDiskCapacity: ByteCount { ByteCount(disk.totalLimit) }
+
+    /// Uses the disk level on a thread that may block.
+    func onDisk<Result: Sendable>(
+        _ body: @escaping @Sendable (DiskEngine) throws(CacheError) -> Result
+    ) async throws(CacheError) -> Result {
+        let disk = disk
+        return try await BlockingExecutor.shared.run { () throws(CacheError) in try body(disk) }
     }
 }

@@ -6,7 +6,7 @@ extension Cache {
     ///
     /// - Returns: nil if there is nothing to make it from: the source is asked.
     func derive(
-        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: LoadRegister.Ticket,
+        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket,
         _ priority: PrioritySource
     ) async throws(CacheError) -> Value? {
         guard area !== original else { return nil }
@@ -36,7 +36,7 @@ extension Cache {
     }
 
     private func deriveFromOriginal(
-        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: LoadRegister.Ticket,
+        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket,
         _ priority: PrioritySource
     ) async throws(CacheError) -> Value? {
         let needsBytes = area.format.transform == nil && area.format.derive != nil
@@ -72,7 +72,7 @@ extension Cache {
 
     private func derived(
         from value: Value, expires: Duration?, _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels,
-        _ ticket: LoadRegister.Ticket, _ priority: PrioritySource
+        _ ticket: InvalidationRegister.Ticket, _ priority: PrioritySource
     ) async throws(CacheError) -> Value {
         let made = try await applied(area, to: value, key, priority)
         metrics.countDerivation()

@@ -8,7 +8,7 @@ extension Cache {
     ///   - format: The format to look in.
     ///   - depth: How far to look: `.memory` for memory alone, also what is alive elsewhere; `.disk` and `.source` for
     ///     either level.
-    public func contains(_ key: CacheKey, format: FormatName = .original, at depth: Depth = .disk) async -> Bool {
+    public func contains(_ key: CacheKey, format: FormatName = .original, at depth: CacheLevel = .disk) async -> Bool {
         let found = await self.depth(of: key, format: format)
         return found < .source && found <= depth
     }
@@ -20,7 +20,7 @@ extension Cache {
     }
 
     /// How far a lookup would have to go: `.source` if no level has the value (R22).
-    public func depth(of key: CacheKey, format: FormatName = .original) async -> Depth {
+    public func depth(of key: CacheKey, format: FormatName = .original) async -> CacheLevel {
         guard let area = formats[format] else { return .source }
         if area.memory.contains(area.slot(key)) { return .memory }
         return await isOnDisk(key, in: area) ? .disk : .source
@@ -51,10 +51,8 @@ extension Cache {
     /// What all formats count on disk, exactly, after pending writes (R14): also those not registered here.
     public var size: ByteCount {
         get async throws(CacheError) {
-            var total = ByteCount.zero
-            for area in formats.all { total += try await size(of: area) }
-            for (_, disk) in await unregisteredDisks() { total += try await disk.size }
-            return total
+            for area in formats.all { await area.outbox.settle() }
+            return ByteCount(try await onDisk { (disk) throws(CacheError) in try disk.totals(of: nil) }.bytes)
         }
     }
 
@@ -70,9 +68,9 @@ extension Cache {
         return try await area.disk.size
     }
 
-    /// What the registered formats count on disk together whenever it changes, beginning with what is known now: nil
-    /// until all have been opened (R58). Slow readers get the newest only.
-    public var sizeUpdates: AsyncStream<ByteCount?> { sizes.updates() }
+    /// What all formats count on disk together whenever it changes, beginning with what is known now: nil until the
+    /// cache has been opened (R58). Slow readers get the newest only.
+    public var sizeUpdates: AsyncStream<ByteCount?> { disk.sizeUpdates(of: nil) }
 
     /// What the memory level holds, in bytes.
     public var memorySize: ByteCount {
@@ -81,12 +79,14 @@ extension Cache {
         return total
     }
 
-    /// The names of all formats that have entries on disk or are registered, the registered ones first. The name of an
-    /// unregistered one is that of its directory where that cannot be turned back.
+    /// The names of all formats that have entries on disk or are registered, the registered ones first. Those of a disk
+    /// that cannot be read are left out.
     public var storedFormats: [FormatName] {
         get async {
-            let others = await unregisteredDisks().map { FormatName(FileName.unescaped($0.name) ?? $0.name) }
-            return formatNames + others
+            let names = formatNames, known = Set(names)
+            let stored = (try? await onDisk { (disk) throws(CacheError) in try disk.storedFormats() }) ?? []
+            return names + stored.map { FormatName($0.name) }.filter { !known.contains($0) }
+                .sorted { $0.rawValue < $1.rawValue }
         }
     }
 
@@ -152,8 +152,8 @@ extension Cache {
             guard let value = area.memory.peek(slot) else { return }
             let life = area.format.timeToLive ?? configuration.timeToLive
             let put = try? area.disk.engine.put(
-                encoded(value, area.format), forKey: slot.key, timeToLive: life, tag: [])
-            if let put { ticket.ifValid { area.outbox.send(put, forKey: slot.key) } }
+                encoded(value, area.format), in: area.disk.format, timeToLive: life, tag: [])
+            if let put { _ = ticket.ifValid { area.outbox.send(put, forKey: slot.key) } }
         }
     }
 
@@ -166,8 +166,10 @@ extension Cache {
         snapshot.memory = sharedMemory.statistics
         for area in formats.all {
             if !area.sharesMemory { snapshot.memory.add(area.memory.statistics) }
-            snapshot.disk.add(area.disk.statistics)
+            snapshot.disk.add(area.disk.format.counters.statistics)
         }
+        // What was evicted of formats that are not registered here, and databases replaced.
+        snapshot.disk.add(disk.counters.statistics)
         snapshot.memoryBytes = memorySize.bytes
         return snapshot
     }

@@ -93,7 +93,7 @@ extension Cache {
 
     /// What the levels have, as it is or in a form from which it can be made.
     func stored(
-        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: LoadRegister.Ticket,
+        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket,
         _ priority: PrioritySource
     ) async throws(CacheError) -> Value? {
         // It may have come since the caller looked, from a load that has just ended.
@@ -110,7 +110,7 @@ extension Cache {
     /// Asks the source, and stores and gives what it says, transformed.
     private func produce(
         _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, _ levels: CacheLevels,
-        _ reason: LoadReason, _ ticket: LoadRegister.Ticket, _ priority: PrioritySource
+        _ reason: LoadReason, _ ticket: InvalidationRegister.Ticket, _ priority: PrioritySource
     ) async throws -> Loaded<Value> {
         var result = try await askOnce(source, key, reason, levels, priority)
         let value: Value

@@ -14,7 +14,7 @@ extension Cache {
     /// - Returns: nil if there is none, it has expired, or it was damaged.
     /// - Throws: ``CacheError/formatNotFound(_:)``; why the disk could not be read.
     public func value(
-        forKey key: CacheKey, format: FormatName = .original, depth: Depth = .disk, levels: CacheLevels = .all,
+        forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
         priority: Priority = .normal
     ) async throws(CacheError) -> Value? {
         let area = try area(format)
@@ -30,7 +30,7 @@ extension Cache {
         let levels = levels.intersection(configuration.levels)
         guard levels.contains(.readDisk) else { return nil }
         if area.excludes(key) {
-            area.disk.engine.counters.miss()
+            area.disk.format.counters.miss()
             return nil
         }
         let slot = area.slot(key)
@@ -57,7 +57,7 @@ extension Cache {
 
     /// Reads and decodes an entry. One that is no value is removed and logged, and counts as missing (R50).
     func readDisk(
-        _ key: CacheKey, in area: FormatArea<Value>, includingExpired: Bool = false, _ ticket: LoadRegister.Ticket
+        _ key: CacheKey, in area: FormatArea<Value>, includingExpired: Bool = false, _ ticket: InvalidationRegister.Ticket
     ) async throws(CacheError) -> Found? {
         await area.outbox.settle()
         let result = try await metrics.measure(.disk) { () throws(CacheError) in
@@ -82,7 +82,7 @@ extension Cache {
         _ key: CacheKey, in area: FormatArea<Value>, includingExpired: Bool = false
     ) async throws(CacheError) -> DiskCache.Entry? {
         if area.excludes(key) {
-            area.disk.engine.counters.miss()
+            area.disk.format.counters.miss()
             return nil
         }
         await area.outbox.settle()
@@ -95,7 +95,7 @@ extension Cache {
 
     /// Removes an entry whose bytes are no value, unless it was replaced meanwhile.
     func discard(
-        _ key: CacheKey, in area: FormatArea<Value>, _ ticket: LoadRegister.Ticket, because error: any Error
+        _ key: CacheKey, in area: FormatArea<Value>, _ ticket: InvalidationRegister.Ticket, because error: any Error
     ) async {
         log.warning(
             "Removed an entry that is no value of its type",
@@ -107,9 +107,9 @@ extension Cache {
 
     /// Puts a loaded value into memory, unless its key was changed meanwhile.
     func keepInMemory(
-        _ value: Value, expires: Duration?, in area: FormatArea<Value>, _ ticket: LoadRegister.Ticket
+        _ value: Value, expires: Duration?, in area: FormatArea<Value>, _ ticket: InvalidationRegister.Ticket
     ) {
-        let cost = value.cacheCost
-        ticket.ifValid { _ = area.memory.set(value, forKey: ticket.slot, cost: cost, expires: expires) }
+        let incoming = incoming(value, ticket.slot, expires: expires, in: area)
+        if let change = ticket.ifValid({ area.memory.insert(incoming) }) { area.memory.finish(change) }
     }
 }

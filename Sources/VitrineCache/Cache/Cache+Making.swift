@@ -72,7 +72,7 @@ extension Cache {
     /// logged.
     func store(
         _ value: Value, _ key: CacheKey, in area: FormatArea<Value>, from result: SourceResult<Value>,
-        _ levels: CacheLevels, _ ticket: LoadRegister.Ticket
+        _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket
     ) async {
         let levels = levels.intersection(result.levels)
         let isOriginal = area === original
@@ -92,7 +92,7 @@ extension Cache {
         guard result.isNew, result.claimStoring() else { return }
         if !isInMemory {
             // An older original in memory is not what other formats are to be made from.
-            result.ticket.ifValid { _ = original.memory.remove(original.slot(key)) }
+            _ = result.ticket.ifValid { original.memory.remove(original.slot(key)) }
         }
         let body = result.bytes.map(Body.ready) ?? result.knownValue.map { encoded($0, original.format) }
         guard let body else { return }
@@ -107,12 +107,12 @@ extension Cache {
     /// Puts an entry on disk, unless its key was changed meanwhile.
     func keepOnDisk(
         _ body: Body, _ key: CacheKey, in area: FormatArea<Value>, _ timeToLive: Duration?, _ tag: [UInt8],
-        _ ticket: LoadRegister.Ticket
+        _ ticket: InvalidationRegister.Ticket
     ) async {
         do throws(CacheError) {
             let put = try area.disk.engine.put(
-                body, forKey: key, timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive,
-                tag: tag)
+                body, in: area.disk.format,
+                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, tag: tag)
             await area.outbox.send(put, forKey: key) { send in ticket.ifValid(send) ?? true }
         } catch {
             log.warning("A value was not stored: \(error)", metadata: ["cache": "\(name)"])

@@ -20,7 +20,7 @@ extension Cache {
     /// - Throws: As ``value(from:format:levels:priority:)``. Bytes that are no value show when they are wanted: they
     ///   are then removed, and the source is asked again (R50).
     public func prefetch(
-        from fetcher: some Fetcher<Value>, format: FormatName = .original, to depth: Depth = .disk,
+        from fetcher: some Fetcher<Value>, format: FormatName = .original, to depth: CacheLevel = .disk,
         priority: Priority = .low
     ) async throws(CacheError) {
         let area = try area(format)

@@ -7,12 +7,11 @@ extension Cache {
     /// - Returns: The handle; a miss ends it with ``CacheError/notFound(key:)``.
     package func fetchStored(
         forKey key: CacheKey, format: FormatName = .original, priority: Priority = .normal
-    ) -> Fetch<Value> {
-        let delivery = configuration.delivery
+    ) -> FetchTask<Value> {
         guard let area = formats[format] else {
-            return Fetch(key: key, outcome: .failure(.formatNotFound(format)), delivery: delivery)
+            return FetchTask(key: key, outcome: .failure(.formatNotFound(format)))
         }
-        let fetch = Fetch<Value>(key: key, priority: priority, delivery: delivery)
+        let fetch = FetchTask<Value>(key: key, priority: priority)
         fetch.follow(
             Task {
                 let ticket = register.begin(area.slot(key))

@@ -17,10 +17,9 @@ public import VitrineCore
 ///   own in the place.
 /// - **A damaged entry is a miss**: removed, logged, and made again by the source (R50).
 ///
-/// Each cache has a directory of its name, in which each format has one: formats never share entries (R34). Several
-/// processes, and several caches of one name in a process, may use them at once; each has a memory level of its own.
-///
-/// The `deinit` of a value must not change the cache it leaves.
+/// Each cache has a directory of its name. All of its formats share one database there, one writing thread and one set
+/// of open files; they never share entries. Several processes, and several caches of one name in a process, may use a
+/// directory at the same time. Each has a memory level of its own, and they may register different formats.
 ///
 /// ## Topics
 /// ### Looking
@@ -35,6 +34,8 @@ public import VitrineCore
 /// - ``updates(from:format:levels:priority:revalidatingFresh:)``
 /// - ``prefetch(from:format:to:priority:)``
 /// - ``fetch(forKey:format:depth:levels:priority:)``
+/// ### Limits
+/// - ``memoryCapacity``
 /// ### Changing
 /// - ``set(_:forKey:format:timeToLive:levels:)``
 /// - ``remove(_:format:)``
@@ -47,14 +48,14 @@ public final class Cache<Value: CacheableValue>: Sendable {
     public let name: String
     /// How it was configured.
     public let configuration: CacheConfiguration
-    /// Where its formats' directories are.
+    /// Where its entries are.
     public let directory: String
 
     @usableFromInline package let original: FormatArea<Value>
     @usableFromInline let hits: MemoryHitRecorder?
     let formats: FormatTable<Value>
     let sharedMemory: MemoryCache<MemoryKey, Value>
-    let register = LoadRegister()
+    let register = InvalidationRegister()
     /// What is being asked for again behind a value that was given.
     let refreshes = Locked<Set<CacheKey>>([])
     let lookups = SingleFlight<FlightKey, Value?>()
@@ -63,7 +64,8 @@ public final class Cache<Value: CacheableValue>: Sendable {
     let transforms: WorkQueue
     let metrics: CacheMetrics
     let audits = WorkQueue(limit: 1)
-    let sizes = SizeBoard()
+    /// The disk level of all formats.
+    let disk: DiskEngine
     let log = Log.logger("cache")
 
     /// A cache. Opens nothing: that happens at the first use of the disk.
@@ -79,14 +81,19 @@ public final class Cache<Value: CacheableValue>: Sendable {
         transforms = WorkQueue(limit: configuration.transformLimit ?? configuration.executor.threads)
         metrics = CacheMetrics(cache: name)
         hits = configuration.memoryHits == .leaveDisk ? nil : MemoryHitRecorder()
-        original = Self.area(.original, id: 0, shared: sharedMemory, directory, configuration)
+        // Twice as much as a format may keep is room for the originals and for what is made from them.
+        let total = configuration.totalDiskCapacity.map { DiskEngine.Total.exactly($0.bytes) }
+        disk = DiskEngine(
+            directory: directory, configuration: configuration.disk(),
+            total: total ?? .atLeast((configuration.diskCapacity * 2).bytes), hadFormatDirectories: true)
+        original = Self.area(.original, id: 0, shared: sharedMemory, disk, configuration)
         formats = FormatTable(original: original)
-        sizes.add(original.id, original.disk)
     }
 
     deinit {
         // What is queued is written by the disk levels; uses that were not passed on yet are.
         passOnMemoryHits()
+        disk.retire()
     }
 
     // MARK: Memory
@@ -106,6 +113,13 @@ public final class Cache<Value: CacheableValue>: Sendable {
         set { if let area = formats[format] { setMemory(newValue, forKey: key, in: area) } }
     }
 
+    /// What all formats may keep in memory together, except those with a capacity of their own. Initially
+    /// ``CacheConfiguration/memoryCapacity``; lowering it evicts before the setter returns, and 0 keeps nothing.
+    public var memoryCapacity: ByteCount {
+        get { sharedMemory.capacity }
+        set { sharedMemory.capacity = newValue }
+    }
+
     @usableFromInline
     func memoryValue(_ area: FormatArea<Value>, _ key: CacheKey, levels: CacheLevels) -> Value? {
         guard levels.contains(.readMemory), configuration.levels.contains(.readMemory) else { return nil }
@@ -119,12 +133,11 @@ public final class Cache<Value: CacheableValue>: Sendable {
     func setMemory(_ value: Value?, forKey key: CacheKey, in area: FormatArea<Value>) {
         let slot = area.slot(key)
         guard let value, configuration.levels.contains(.writeMemory) else {
-            register.change(slot) { _ = area.memory.remove(slot) }
+            _ = register.change(slot) { area.memory.remove(slot) }
             return
         }
-        let cost = value.cacheCost
-        let expires = expiry(nil, in: area)
-        register.change(slot) { _ = area.memory.set(value, forKey: slot, cost: cost, expires: expires) }
+        let incoming = incoming(value, slot, expires: expiry(nil, in: area), in: area)
+        area.memory.finish(register.change(slot) { area.memory.insert(incoming) })
     }
 
     // MARK: Formats
@@ -135,19 +148,16 @@ public final class Cache<Value: CacheableValue>: Sendable {
     @discardableResult
     public func register(_ format: Format<Value>) -> Bool {
         let area = formats.add(format.name) { id in
-            Self.area(format, id: id, shared: sharedMemory, directory, configuration)
+            Self.area(format, id: id, shared: sharedMemory, disk, configuration)
         }
-        guard let area else { return false }
-        sizes.add(area.id, area.disk)
-        return true
+        return area != nil
     }
 
     /// Forgets a format. Its entries on disk stay for who registers it again; ``removeAll(levels:)`` removes them too.
     /// The original cannot be forgotten.
     public func unregister(_ name: FormatName) {
         guard let area = formats.remove(name) else { return }
-        sizes.remove(area.id)
-        register.changeAll(format: area.id) { area.clearMemory() }
+        _ = register.changeAll(format: area.id) { area.takeMemory() }
     }
 
     /// The registered format of a name (R33).
@@ -166,6 +176,13 @@ public final class Cache<Value: CacheableValue>: Sendable {
         return area
     }
 
+    /// A value ready to be put into a format's memory level.
+    func incoming(
+        _ value: Value, _ slot: MemoryKey, expires: Duration?, in area: FormatArea<Value>
+    ) -> IncomingEntry<MemoryKey, Value> {
+        area.memory.incoming(value, forKey: slot, cost: value.cacheCost, expires: expires)
+    }
+
     /// When what is stored now stops being fresh, since 1970.
     func expiry(_ timeToLive: Duration?, in area: FormatArea<Value>) -> Duration? {
         let life = timeToLive ?? area.format.timeToLive ?? configuration.timeToLive
@@ -176,17 +193,18 @@ public final class Cache<Value: CacheableValue>: Sendable {
         _ capacity: ByteCount, _ configuration: CacheConfiguration
     ) -> MemoryCache<MemoryKey, Value> {
         MemoryCache(
-            .init(capacity: capacity, trimsOn: configuration.memoryPressure, clock: configuration.clock),
-            weakReference: Value.cacheReviver)
+            .init(
+                capacity: capacity, trimsOn: configuration.memoryPressure, budget: configuration.memoryBudget,
+                clock: configuration.clock),
+            weakReference: Value.weakReference)
     }
 
     private static func area(
-        _ format: Format<Value>, id: Int, shared: MemoryCache<MemoryKey, Value>, _ directory: String,
+        _ format: Format<Value>, id: Int, shared: MemoryCache<MemoryKey, Value>, _ engine: DiskEngine,
         _ configuration: CacheConfiguration
     ) -> FormatArea<Value> {
         let disk = DiskCache(
-            directory: FilePath.join(directory, FileName.name(for: format.name.rawValue)),
-            configuration: configuration.disk(capacity: format.diskCapacity))
+            engine, format: format.name.rawValue, capacity: format.diskCapacity ?? configuration.diskCapacity)
         let own = format.memoryCapacity.map { memory($0, configuration) }
         return FormatArea(
             format, id: id, memory: own ?? shared, sharesMemory: own == nil, disk: disk,
@@ -195,12 +213,13 @@ public final class Cache<Value: CacheableValue>: Sendable {
 }
 
 extension CacheConfiguration {
-    /// A disk level's part of the configuration.
-    ///
-    /// - Parameter capacity: nil for the default.
-    package func disk(capacity: ByteCount? = nil) -> DiskCache.Configuration {
-        DiskCache.Configuration(
-            capacity: capacity ?? diskCapacity, eviction: eviction, timeToLive: nil, expiredRetention: expiredRetention,
+    /// The disk level's part of the configuration.
+    func disk() -> DiskCache.Configuration {
+        var disk = DiskCache.Configuration(
+            capacity: diskCapacity, eviction: eviction, timeToLive: nil, expiredRetention: expiredRetention,
             version: version, compatibleVersions: compatibleVersions, clock: clock)
+        // There is a source to ask, and the age of such an entry is unknown.
+        disk.expiresFutureEntries = true
+        return disk
     }
 }

@@ -7,8 +7,19 @@ public struct CacheConfiguration: Sendable {
     /// What all formats may keep in memory together, but those with a capacity of their own. 0 keeps nothing there.
     /// Default: 64 MB.
     public var memoryCapacity: ByteCount = .megabytes(64)
+    /// A limit on the memory of several caches together; nil for none. Default: the process's.
+    public var memoryBudget: MemoryBudget? = .shared
     /// What each format may keep on disk that does not say otherwise. 0 keeps nothing there. Default: 500 MB.
     public var diskCapacity: ByteCount = .megabytes(500)
+    /// The most bytes that the entries of all formats may count on disk together, including formats that are not
+    /// registered in this process. The directory takes at most this and ``DiskCache/diskOverhead``.
+    ///
+    /// The cache enforces it when it is opened, with every write, and in ``Cache/setTotalDiskCapacity(_:)``. Each format
+    /// then nominates the entry it would evict, and the least recently used of these is evicted.
+    ///
+    /// Default: nil, which stands for twice ``diskCapacity`` or, if that is more, the largest capacity of a format: 1 GB
+    /// unless configured otherwise.
+    public var totalDiskCapacity: ByteCount?
     /// What goes on disk when room is needed.
     public var eviction: DiskCache.Eviction = .sizeAndFrequency
     /// How long an entry is fresh; nil for ever.
@@ -23,13 +34,11 @@ public struct CacheConfiguration: Sendable {
     /// Whether an expired value is given when the source fails. Default: false.
     public var servesStale = false
     /// What a memory hit does to the entry on disk (R37).
-    public var memoryHits: MemoryHits = .refreshLastAccess
+    public var memoryHits: MemoryHitPolicy = .refreshLastAccess
     /// Whose reports empty the memory level (R17); nil for nobody's. Default: the system's.
     public var memoryPressure: MemoryPressure? = .shared
     /// Tells the time for expiry and last access.
     public var clock: WallClock = .system
-    /// Where callbacks run. Default: ``Delivery/immediate``.
-    public var delivery: Delivery = .immediate
     /// Whose threads decode and transform.
     public var executor: BlockingExecutor = .shared
     /// How many transforms run at once; the others wait in the order of their priorities. Default: the executor's

@@ -6,7 +6,7 @@ struct FlightKey: Hashable, Sendable {
     /// All for the source, which is asked once whoever reads and keeps what it gives (R80).
     let levels: CacheLevels
     /// Requests made after the entry was changed do not join work that began before.
-    let epoch: LoadRegister.Epoch
+    let epoch: InvalidationRegister.Epoch
     /// Whether stored values count as missing.
     let isRefresh: Bool
 }

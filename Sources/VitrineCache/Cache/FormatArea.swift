@@ -12,7 +12,7 @@ package final class FormatArea<Value: CacheableValue>: Sendable {
     package let sharesMemory: Bool
     package let disk: DiskCache
     /// What could not be queued for the disk at once.
-    package let outbox: DiskOutbox
+    package let outbox: PendingWrites
 
     package init(
         _ format: Format<Value>, id: Int, memory: MemoryCache<MemoryKey, Value>, sharesMemory: Bool, disk: DiskCache,
@@ -23,7 +23,7 @@ package final class FormatArea<Value: CacheableValue>: Sendable {
         self.memory = memory
         self.sharesMemory = sharesMemory
         self.disk = disk
-        outbox = DiskOutbox(disk, executor: executor)
+        outbox = PendingWrites(disk, executor: executor)
     }
 
     /// Where a key's entry is in memory.
@@ -31,11 +31,13 @@ package final class FormatArea<Value: CacheableValue>: Sendable {
     package func slot(_ key: CacheKey) -> MemoryKey { MemoryKey(key, format: id) }
 
     /// Whether a key certainly has no entry on disk, told at once: most that have none have not.
-    func excludes(_ key: CacheKey) -> Bool { outbox.isEmpty && disk.engine.excludes(key) }
+    func excludes(_ key: CacheKey) -> Bool { outbox.isEmpty && disk.engine.excludes(disk.entryKey(key)) }
 
     /// Empties the format's memory level. Values that are alive elsewhere are forgotten as well.
-    package func clearMemory() {
-        guard sharesMemory else { return memory.removeAll() }
-        memory.removeAll { [id] in $0.format == id }
+    ///
+    /// - Returns: What was there, to be released outside of all locks.
+    func takeMemory() -> DepartedEntries<MemoryKey, Value> {
+        guard sharesMemory else { return memory.takeAll() }
+        return memory.take { [id] in $0.format == id }
     }
 }

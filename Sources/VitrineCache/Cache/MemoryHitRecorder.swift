@@ -1,5 +1,16 @@
 import VitrineCore
 
+/// What a memory hit does to the entry on disk (R37).
+public enum MemoryHitPolicy: Sendable, Hashable {
+    /// Nothing. Eviction and audits on disk then see uses only that memory did not serve.
+    case leaveDisk
+    /// Its last access is refreshed, in batches of up to 256 uses. The default: an audit by last access must not
+    /// remove what is used most.
+    case refreshLastAccess
+    /// The last access is refreshed, and an entry that is missing on disk is written again, one check per batch.
+    case restoreMissing
+}
+
 /// Collects memory hits, so that the disk level hears of them in batches (R37): without it the entries that are used
 /// most, which memory serves, would look unused to eviction and audits on disk.
 @usableFromInline

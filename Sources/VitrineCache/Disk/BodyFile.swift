@@ -58,12 +58,25 @@ enum BodyFile {
     }
 
     /// Writes a body, making its directory if it is missing. It appears whole.
-    static func write(_ bytes: [UInt8], to path: String) throws(FileError) {
+    ///
+    /// - Parameter temporary: Where it is until then, on the same file system. What another writer has left there is
+    ///   overwritten.
+    static func write(_ bytes: [UInt8], to path: String, by temporary: String) throws(FileError) {
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(FileError) in
+                let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW
+                try FileDescriptor(opening: temporary, flags: flags, mode: 0o600).write(bytes)
+            }
+        }
         do throws(FileError) {
-            try AtomicFile.write(bytes, to: path, permissions: 0o600)
-        } catch .notFound {
+            try result.get()
+            guard rename(temporary, path) != 0 else { return }
+            guard errno == ENOENT else { throw FileError(operation: "rename", path: path, code: errno) }
             try Directory.create(FilePath.parent(of: path))
-            try AtomicFile.write(bytes, to: path, permissions: 0o600)
+            guard rename(temporary, path) == 0 else { throw FileError(operation: "rename", path: path, code: errno) }
+        } catch {
+            unlink(temporary)
+            throw error
         }
     }
 

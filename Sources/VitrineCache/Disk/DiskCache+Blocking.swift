@@ -4,34 +4,38 @@ extension DiskCache {
     /// A disk cache's calls for threads that may block.
     public struct Blocking: Sendable {
         let engine: DiskEngine
+        let format: DiskFormat
+        let isShared: Bool
+
+        private func entryKey(_ key: CacheKey) -> EntryKey { EntryKey(key, format) }
 
         /// As ``DiskCache/entry(forKey:includingExpired:)``.
         public func entry(forKey key: CacheKey, includingExpired: Bool = false) throws(CacheError) -> Entry? {
-            try engine.entry(forKey: key, includingExpired: includingExpired)
+            try engine.entry(forKey: entryKey(key), includingExpired: includingExpired)
         }
 
         /// As ``DiskCache/bytes(forKey:)``.
         public func bytes(forKey key: CacheKey) throws(CacheError) -> [UInt8]? {
-            try engine.bytes(forKey: key)
+            try engine.bytes(forKey: entryKey(key))
         }
 
         /// As ``DiskCache/contains(_:)``.
         public func contains(_ key: CacheKey) throws(CacheError) -> Bool {
-            guard let info = try engine.info(forKey: key) else { return false }
+            guard let info = try engine.info(forKey: entryKey(key)) else { return false }
             return !info.isExpired
         }
 
         /// As ``DiskCache/info(forKey:)``.
         public func info(forKey key: CacheKey) throws(CacheError) -> EntryInfo? {
-            try engine.info(forKey: key)
+            try engine.info(forKey: entryKey(key))
         }
 
         /// As ``DiskCache/set(_:forKey:timeToLive:tag:)``. Waits only while the queue is full.
         public func set(
             _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = []
         ) throws(CacheError) {
-            let operation = try engine.put(.ready(bytes), forKey: key, timeToLive: timeToLive, tag: tag)
-            engine.enqueueBlocking(operation, forKey: key)
+            let operation = try engine.put(.ready(bytes), in: format, timeToLive: timeToLive, tag: tag)
+            engine.enqueueBlocking(operation, forKey: entryKey(key))
         }
 
         /// As ``DiskCache/set(forKey:timeToLive:tag:bytes:)``.
@@ -39,59 +43,63 @@ extension DiskCache {
             forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = [],
             bytes: @escaping @Sendable () throws -> [UInt8]
         ) throws(CacheError) {
-            let operation = try engine.put(.lazy(LazyBytes(bytes)), forKey: key, timeToLive: timeToLive, tag: tag)
-            engine.enqueueBlocking(operation, forKey: key)
+            let operation = try engine.put(.lazy(LazyBytes(bytes)), in: format, timeToLive: timeToLive, tag: tag)
+            engine.enqueueBlocking(operation, forKey: entryKey(key))
         }
 
         /// As ``DiskCache/remove(_:)-(CacheKey)``.
-        public func remove(_ key: CacheKey) { engine.enqueueBlocking(.remove, forKey: key) }
+        public func remove(_ key: CacheKey) { engine.enqueueBlocking(.remove, forKey: entryKey(key)) }
 
         /// Removes the entries of some keys.
         public func remove(_ keys: [CacheKey]) { for key in keys { remove(key) } }
 
         /// As ``DiskCache/removeAll()``.
-        public func removeAll() throws(CacheError) { try engine.removeAll() }
+        public func removeAll() throws(CacheError) {
+            if isShared { try engine.removeAll(of: format) } else { try engine.removeAll() }
+        }
 
         /// As ``DiskCache/expire(_:)``.
-        public func expire(_ key: CacheKey) { engine.enqueueBlocking(engine.expiring(), forKey: key) }
+        public func expire(_ key: CacheKey) { engine.enqueueBlocking(engine.expiring(), forKey: entryKey(key)) }
 
         /// As ``DiskCache/renew(_:timeToLive:)``.
         public func renew(_ key: CacheKey, timeToLive: Duration?) {
-            engine.enqueueBlocking(engine.renewing(timeToLive), forKey: key)
+            engine.enqueueBlocking(engine.renewing(timeToLive, in: format), forKey: entryKey(key))
         }
 
         /// As ``DiskCache/setTag(_:forKey:)``.
         public func setTag(_ tag: [UInt8], forKey key: CacheKey) {
-            engine.enqueueBlocking(.patch(Patch(tag: tag)), forKey: key)
+            engine.enqueueBlocking(.patch(Patch(tag: tag)), forKey: entryKey(key))
         }
 
         /// As ``DiskCache/touch(_:)``.
-        public func touch(_ key: CacheKey) { engine.touch(key) }
+        public func touch(_ key: CacheKey) { engine.touch(entryKey(key)) }
 
         /// As ``DiskCache/flush()``.
-        public func flush() throws(CacheError) { try engine.flush() }
+        public func flush() throws(CacheError) { try engine.flush(format) }
 
         /// As ``DiskCache/setCapacity(_:)``.
-        public func setCapacity(_ capacity: ByteCount) throws(CacheError) { try engine.setCapacity(capacity) }
+        public func setCapacity(_ capacity: ByteCount) throws(CacheError) {
+            try engine.setCapacity(capacity, of: format)
+        }
 
         /// As ``DiskCache/size``.
         public var size: ByteCount {
-            get throws(CacheError) { ByteCount(try engine.totals().bytes) }
+            get throws(CacheError) { ByteCount(try engine.totals(of: format).bytes) }
         }
 
         /// As ``DiskCache/count``.
         public var count: Int {
-            get throws(CacheError) { try engine.totals().count }
+            get throws(CacheError) { try engine.totals(of: format).count }
         }
 
         /// As ``DiskCache/entries(after:limit:)``.
         public func entries(after key: CacheKey? = nil, limit: Int = 1000) throws(CacheError) -> [EntryInfo] {
-            try engine.entries(after: key, limit: limit)
+            try engine.entries(of: format, after: key, limit: limit)
         }
 
         /// As ``DiskCache/verify(removingDamage:)``.
         public func verify(removingDamage: Bool) throws(CacheError) -> VerifyReport {
-            try engine.verify(removingDamage: removingDamage)
+            try engine.verify(format, removingDamage: removingDamage)
         }
     }
 }

@@ -25,7 +25,8 @@ extension DiskCache {
 
     /// A cache's limits and options.
     public struct Configuration: Sendable {
-        /// The most bytes all entries may count; 0 keeps nothing.
+        /// The most bytes all entries may count; 0 keeps nothing. The directory takes at most this and
+        /// ``DiskCache/diskOverhead``.
         public var capacity: ByteCount
         /// What goes when room is needed.
         public var eviction: Eviction
@@ -46,6 +47,9 @@ extension DiskCache {
         public var isReadOnly: Bool
         /// Tells the time for expiry and last use.
         public var clock: WallClock
+        /// Whether an entry with a lifetime that was created in the future, before the clock was set back, is expired.
+        /// Otherwise its lifetime begins now.
+        package var expiresFutureEntries = false
 
         public init(
             capacity: ByteCount = .megabytes(500), eviction: Eviction = .sizeAndFrequency, timeToLive: Duration? = nil,

@@ -19,6 +19,8 @@ public import VitrineCore
 ///
 /// The asynchronous calls run on `BlockingExecutor.shared`; ``blocking`` offers the same calls to who may block.
 ///
+/// A `Cache` has one of these for each of its formats, which all share one database, one writing thread and one queue.
+///
 /// Bodies up to ``Configuration/inlineLimit`` lie in an SQLite database, larger ones in files of their own.
 ///
 /// ## Topics
@@ -44,11 +46,23 @@ public final class DiskCache: Sendable {
     /// indexes.
     public static let entryOverhead = 200
 
+    /// The most bytes that the directory takes on disk beyond the capacity: 48 MiB.
+    ///
+    /// This is room for the log of the database, for partly used pages, and for a body that is being written. The log
+    /// takes up to half of the capacity, but at least 8 and at most 32 MiB. Log and pages beyond this room count towards
+    /// the capacity, so that entries are evicted for them. The next program that opens the cache deletes what a killed
+    /// one has left. After ``setCapacity(_:)`` with a lower capacity, the database keeps the length of its file until
+    /// everything is removed.
+    public static let diskOverhead: ByteCount = .mebibytes(48)
+
     /// Where the cache lies.
     public let directory: String
     /// How it was configured. The capacity may have been changed since: ``capacity``.
     public let configuration: Configuration
     let engine: DiskEngine
+    let format: DiskFormat
+    /// Whether the engine has other formats.
+    let isShared: Bool
 
     /// A cache in a directory. Opens nothing: that happens at the first use, where it may also fail.
     ///
@@ -58,13 +72,32 @@ public final class DiskCache: Sendable {
     public init(directory: String, configuration: Configuration = Configuration()) {
         self.directory = directory
         self.configuration = configuration
-        engine = DiskEngine(directory: directory, configuration: configuration)
+        engine = DiskEngine(directory: directory, configuration: configuration, total: .atLeast(0))
+        format = DiskFormat("entries", capacity: configuration.capacity, timeToLive: configuration.timeToLive)
+        isShared = false
+        engine.register(format)
     }
 
-    deinit { engine.retire() }
+    /// One format's part of an engine.
+    init(_ engine: DiskEngine, format name: String, capacity: ByteCount) {
+        directory = engine.layout.directory
+        var configuration = engine.configuration
+        configuration.capacity = capacity
+        self.configuration = configuration
+        self.engine = engine
+        format = DiskFormat(name, capacity: capacity, timeToLive: configuration.timeToLive)
+        isShared = true
+        engine.register(format)
+    }
+
+    deinit {
+        if isShared { engine.unregister(format) } else { engine.retire() }
+    }
+
+    func entryKey(_ key: CacheKey) -> EntryKey { EntryKey(key, format) }
 
     /// The same calls for threads that may block; never for the cooperative pool.
-    public var blocking: Blocking { Blocking(engine: engine) }
+    public var blocking: Blocking { Blocking(engine: engine, format: format, isShared: isShared) }
 
     private func run<Result: Sendable>(
         _ body: @escaping @Sendable (Blocking) throws(CacheError) -> Result
@@ -140,13 +173,13 @@ public final class DiskCache: Sendable {
     }
 
     private func set(_ body: Body, _ key: CacheKey, _ life: Duration?, _ tag: [UInt8]) async throws(CacheError) {
-        let operation = try engine.put(body, forKey: key, timeToLive: life, tag: tag)
-        await engine.enqueue(operation, forKey: key)
+        let operation = try engine.put(body, in: format, timeToLive: life, tag: tag)
+        await engine.enqueue(operation, forKey: entryKey(key))
     }
 
     /// Removes the entry of a key; harmless if there is none (R11).
     public func remove(_ key: CacheKey) async {
-        await engine.enqueue(.remove, forKey: key)
+        await engine.enqueue(.remove, forKey: entryKey(key))
     }
 
     /// Removes the entries of some keys: what an audit has decided.
@@ -155,7 +188,8 @@ public final class DiskCache: Sendable {
     }
 
     /// Removes everything at once, whatever the size: the cache goes on in an empty directory while the old one is
-    /// deleted behind it. Puts that are still queued are dropped, later ones are kept.
+    /// deleted behind it. Puts that are still queued are dropped, later ones are kept. If other formats have entries in
+    /// the same engine, those of this one are removed from among them.
     public func removeAll() async throws(CacheError) {
         try await run { (blocking) throws(CacheError) in try blocking.removeAll() }
     }
@@ -163,21 +197,21 @@ public final class DiskCache: Sendable {
     /// Lets an entry's time pass now. It stays readable to who asks for expired ones, and is among the first to be
     /// evicted.
     public func expire(_ key: CacheKey) async {
-        await engine.enqueue(engine.expiring(), forKey: key)
+        await engine.enqueue(engine.expiring(), forKey: entryKey(key))
     }
 
     /// Gives the entry of a key a new lifetime, from now on; for a source that says it has not changed.
     public func renew(_ key: CacheKey, timeToLive: Duration?) async {
-        await engine.enqueue(engine.renewing(timeToLive), forKey: key)
+        await engine.enqueue(engine.renewing(timeToLive, in: format), forKey: entryKey(key))
     }
 
     /// Replaces the tag of an entry.
     public func setTag(_ tag: [UInt8], forKey key: CacheKey) async {
-        await engine.enqueue(.patch(Patch(tag: tag)), forKey: key)
+        await engine.enqueue(.patch(Patch(tag: tag)), forKey: entryKey(key))
     }
 
     /// Records a use of a key without reading it, as for one that was found in memory (R37). Costs no I/O now.
-    public func touch(_ key: CacheKey) { engine.touch(key) }
+    public func touch(_ key: CacheKey) { engine.touch(entryKey(key)) }
 
     /// Returns when everything that was set, removed or expired before is written.
     ///
@@ -189,7 +223,7 @@ public final class DiskCache: Sendable {
     // MARK: Limits and auditing
 
     /// The most bytes the entries may count.
-    public var capacity: ByteCount { engine.capacity }
+    public var capacity: ByteCount { ByteCount(format.limit.load(ordering: .relaxed)) }
 
     /// Changes the capacity and evicts at once what is above it (R36).
     public func setCapacity(_ capacity: ByteCount) async throws(CacheError) {
@@ -208,7 +242,7 @@ public final class DiskCache: Sendable {
 
     /// The size whenever it changes, beginning with what is known now: nil while the cache has not been opened (R58).
     /// Slow readers get the newest only.
-    public var sizeUpdates: AsyncStream<ByteCount?> { engine.sizeUpdates() }
+    public var sizeUpdates: AsyncStream<ByteCount?> { engine.sizeUpdates(of: format) }
 
     /// A page of entries in an order of their own that stays the same, expired ones included; for audits (R51, R52).
     /// What is written meanwhile may or may not be seen; nothing else is left out or given twice.
@@ -229,11 +263,15 @@ public final class DiskCache: Sendable {
     }
 
     /// What this object has done since it was made.
-    public var statistics: Statistics { engine.counters.statistics }
+    public var statistics: Statistics {
+        var statistics = format.counters.statistics
+        statistics.recoveries = engine.counters.statistics.recoveries
+        return statistics
+    }
 
     /// Where the body of a key lies if it is larger than ``Configuration/inlineLimit``, whether or not it exists (R41).
     ///
     /// A body that is replaced stays there, whole, until the newer one is stored and takes its place in one step. After
     /// a crash between these two it may be the older one, until the entry is read or written.
-    public func path(forKey key: CacheKey) -> String { engine.layout.path(forKey: key) }
+    public func path(forKey key: CacheKey) -> String { engine.layout.path(of: entryKey(key).id) }
 }

@@ -65,12 +65,24 @@ extension DiskEngine {
                     return try openLocked().0
                 }
             } catch {
+                // What is there can be read all the same. Nobody keeps it: the next lookup tries to open it as usual.
+                if error.isLackOfRoom, let generation = openTemporarily() { return generation }
                 guard error.isLackOfPermission else { throw error }
                 log.info("disk cache is read only", metadata: ["error": "\(error)"])
                 state.withLock { $0.isReadOnly = true }
             }
         }
         return try openReadOnly()
+    }
+
+    private func openTemporarily() -> Generation? {
+        guard let name = try? layout.currentGeneration(),
+            let generation = try? Generation(
+                name: name, path: layout.generation(name), isReadOnly: true, isTemporary: true),
+            let reader = try? generation.takeReader()
+        else { return nil }
+        generation.giveBack(reader)
+        return generation
     }
 
     private func openReadOnly() throws(CacheError) -> Generation? {
@@ -191,9 +203,11 @@ extension DiskEngine {
                 }
                 use(generation, writer)
                 clearOthers(than: name)
-                // Another program, or this one earlier, may have had a larger capacity (R36).
-                let capacity = limit.load(ordering: .relaxed)
-                if try bytes(in: generation) > capacity { try writer.shrink(to: capacity, now: now) }
+                try writer.clearTemporaries()
+                writer.openLog(capacity: totalLimit)
+                // Another program, or this one earlier, may have had larger capacities (R36).
+                try writer.shrink(to: Limits(self), now: now)
+                finish(writer)
                 return (generation, writer)
             } catch let error as DatabaseError where error.isDamage {
                 let generation = try Generation(name: name, path: layout.generation(name), isReadOnly: false)
@@ -202,12 +216,6 @@ extension DiskEngine {
         } catch {
             throw Self.error(error, path: layout.root)
         }
-    }
-
-    private func bytes(in generation: Generation) throws(DatabaseError) -> Int {
-        let reader = try generation.takeReader()
-        defer { generation.giveBack(reader) }
-        return try reader.totals().bytes
     }
 
     /// Whether the entries may be used by this version of the application (R49).
@@ -265,8 +273,8 @@ extension DiskEngine {
             var saved = 0
             // A damaged database may fail in any way; then the new one is empty.
             try? writer.transaction {
-                var salvage = try Salvage(from: generation, to: writer)
-                salvage.run(capacity: limit.load(ordering: .relaxed))
+                var salvage = try DatabaseRecovery(from: generation, to: writer, formats: registered)
+                salvage.run(Limits(self))
                 saved = salvage.saved
             }
             log.error(
@@ -278,7 +286,7 @@ extension DiskEngine {
     /// The same for a reader that found the damage.
     func recover(_ generation: Generation, because reason: String) throws(CacheError) {
         lose(generation)
-        guard !state.withLock({ $0.isReadOnly }) else { return }
+        guard !state.withLock({ $0.isReadOnly }), !generation.isTemporary else { return }
         try withProcessLock { () throws(CacheError) in
             if isCurrent(generation) { _ = try replaceLocked(generation, because: reason) }
         }
@@ -295,13 +303,15 @@ extension DiskEngine {
         earlier.0?.retire()
     }
 
-    /// Deletes the generations that are not in use, in the background. Processes that still read one keep their files
-    /// open and notice.
+    /// Deletes the generations that are not in use, and those of the layout before, in the background. Processes that
+    /// still read one keep their files open and notice.
     private func clearOthers(than name: String) {
         let paths = layout.otherGenerations(than: name).map { layout.generation($0) }
-        guard !paths.isEmpty else { return }
-        BlockingExecutor.shared.submit {
+        let old = layout.oldLayouts(withFormats: hadFormatDirectories)
+        guard !paths.isEmpty || !old.isEmpty else { return }
+        BlockingExecutor.shared.submit { [layout] in
             for path in paths { FileTree.remove(path) }
+            for path in old { layout.removeOldLayout(path) }
         }
     }
 }
@@ -312,6 +322,15 @@ extension CacheError {
         switch self {
         case .file(.notPermitted): true
         case .database(let error): error.reason == .readOnly && !error.isDamage
+        default: false
+        }
+    }
+
+    /// Whether the cause is that the disk is full.
+    var isLackOfRoom: Bool {
+        switch self {
+        case .file(.noSpace): true
+        case .database(let error): error.reason == .full
         default: false
         }
     }

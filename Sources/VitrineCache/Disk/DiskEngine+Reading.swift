@@ -3,44 +3,45 @@ import VitrineDatabase
 
 /// Lookups, on the caller's thread.
 extension DiskEngine {
-    func entry(forKey key: CacheKey, includingExpired: Bool) throws(CacheError) -> DiskCache.Entry? {
+    func entry(forKey key: EntryKey, includingExpired: Bool) throws(CacheError) -> DiskCache.Entry? {
         guard let row = try row(forKey: key, includingExpired: includingExpired) else { return nil }
         return DiskCache.Entry(
-            key: key, bytes: row.body, created: .nanoseconds(row.created),
+            key: key.key, bytes: row.body, created: .nanoseconds(row.created),
             expires: row.expires.map { .nanoseconds($0) }, isExpired: isExpired(row, now), tag: row.tag)
     }
 
-    func bytes(forKey key: CacheKey) throws(CacheError) -> [UInt8]? {
+    func bytes(forKey key: EntryKey) throws(CacheError) -> [UInt8]? {
         try row(forKey: key, includingExpired: false)?.body
     }
 
     /// Looks up, checks expiry, counts and records the use.
-    private func row(forKey key: CacheKey, includingExpired: Bool) throws(CacheError) -> DiskReader.Row? {
+    private func row(forKey key: EntryKey, includingExpired: Bool) throws(CacheError) -> DiskReader.Row? {
         guard let row = try lookUp(key) else {
-            counters.miss()
+            key.format.counters.miss()
             return nil
         }
         let now = now
         guard includingExpired || !isExpired(row, now) else {
-            counters.miss()
+            key.format.counters.miss()
             return nil
         }
-        counters.hit()
+        key.format.counters.hit()
         let isSaturated = row.hits >= 15 && configuration.eviction == .sizeAndFrequency
         if !isSaturated || now &- row.used > HitRecorder.useInterval {
-            record(Int64(bitPattern: key.hash), stored: row.hits, used: row.used, now)
+            record(key.id, stored: row.hits, used: row.used, now)
         }
         return row
     }
 
-    /// An entry whose creation lies in the future counts as created now: the clock has gone back.
+    /// An entry that was created in the future, before the clock was set back, counts as created now, or as expired.
     private func isExpired(_ row: DiskReader.Row, _ now: Int64) -> Bool {
         guard let expires = row.expires else { return false }
+        if configuration.expiresFutureEntries, row.created > now &+ DiskWriter.clockSlack { return true }
         return expires <= now && row.created <= now
     }
 
     /// Records a use without reading.
-    func touch(_ key: CacheKey) { record(Int64(bitPattern: key.hash), stored: 1, used: 0, now) }
+    func touch(_ key: EntryKey) { record(key.id, stored: 1, used: 0, now) }
 
     private func record(_ id: Int64, stored: Int, used: Int64, _ now: Int64) {
         guard hits.record(id, stored: stored, used: used, now: now), !state.withLock({ $0.isReadOnly }) else { return }
@@ -48,7 +49,7 @@ extension DiskEngine {
     }
 
     /// The queue first, then the disk.
-    private func lookUp(_ key: CacheKey) throws(CacheError) -> DiskReader.Row? {
+    private func lookUp(_ key: EntryKey) throws(CacheError) -> DiskReader.Row? {
         var patch: Patch?
         switch queue.pending(key) {
         case nil: break
@@ -92,7 +93,7 @@ extension DiskEngine {
 
     /// Has the writer look at an entry that did not fit its checksum, and remove it if it still does not; or that a
     /// crash has left with an older file in its place.
-    private func suspect(_ key: CacheKey) {
+    private func suspect(_ key: EntryKey) {
         guard !state.withLock({ $0.isReadOnly }) else { return }
         onWriter { engine in engine.repair([key]) }
     }
@@ -101,7 +102,7 @@ extension DiskEngine {
     ///
     /// - Parameter key: The only one that is looked up: nil as well if it certainly has no entry.
     func withReader<Result>(
-        of key: CacheKey? = nil, _ body: (DiskReader) throws(DatabaseError) -> Result
+        of key: EntryKey? = nil, _ body: (DiskReader) throws(DatabaseError) -> Result
     ) throws(CacheError) -> Result? {
         var last: CacheError?
         for _ in 0..<Self.attempts {
@@ -109,7 +110,7 @@ extension DiskEngine {
             switch generation.watch.check() {
             case .intact:
                 if let key, let version = generation.watch.version,
-                    generation.filter.excludes(Int64(bitPattern: key.hash), in: version)
+                    generation.filter.excludes(key.id, in: version)
                 {
                     return nil
                 }
@@ -140,12 +141,12 @@ extension DiskEngine {
     }
 
     /// Whether a key certainly has no entry, by what is in memory: quick enough for any thread.
-    func excludes(_ key: CacheKey) -> Bool {
+    func excludes(_ key: EntryKey) -> Bool {
         guard queue.pending(key) == nil else { return false }
         let time = Self.coarseTime()
         let (known, isDue) = state.withLock { ($0.generation, time &- $0.checked >= Self.checkInterval) }
         guard let known, !isDue, known.watch.check() == .intact, let version = known.watch.version else { return false }
-        return known.filter.excludes(Int64(bitPattern: key.hash), in: version)
+        return known.filter.excludes(key.id, in: version)
     }
 
     /// A miss had to ask the database: sees to it, in the background, that later ones need not.
@@ -167,11 +168,11 @@ extension DiskEngine {
 
     // MARK: Without bodies
 
-    func info(forKey key: CacheKey) throws(CacheError) -> DiskCache.EntryInfo? {
+    func info(forKey key: EntryKey) throws(CacheError) -> DiskCache.EntryInfo? {
         var patch: Patch?
         switch queue.pending(key) {
         case nil: break
-        case .put(let put): return pendingRow(put).map { info(key, $0) }
+        case .put(let put): return pendingRow(put).map { info(key.key, $0) }
         case .remove: return nil
         case .patch(let pending): patch = pending
         }
@@ -179,7 +180,7 @@ extension DiskEngine {
         guard let row = found ?? nil else {
             return nil
         }
-        return info(key, patch.map { applied($0, to: row) } ?? row)
+        return info(key.key, patch.map { applied($0, to: row) } ?? row)
     }
 
     private func info(_ key: CacheKey, _ row: DiskReader.Row) -> DiskCache.EntryInfo {
@@ -191,27 +192,40 @@ extension DiskEngine {
             tag: row.tag, isFile: row.isFile)
     }
 
-    func entries(after key: CacheKey?, limit: Int) throws(CacheError) -> [DiskCache.EntryInfo] {
+    func entries(of format: DiskFormat, after key: CacheKey?, limit: Int) throws(CacheError) -> [DiskCache.EntryInfo] {
         try settle()
-        let after = key.map { Int64(bitPattern: $0.hash) }
-        let rows = try withReader { (reader) throws(DatabaseError) in try reader.rows(after: after, limit: limit) }
+        let after = key.map { EntryKey($0, format).id }
+        let rows = try withReader { (reader) throws(DatabaseError) in
+            try reader.rows(of: format.id, after: after, limit: limit)
+        }
         return (rows ?? []).map { info($0.key, $0.row) }
     }
 
-    func totals() throws(CacheError) -> (bytes: Int, count: Int) {
+    /// What the entries of a format count, or all entries, after pending writes.
+    func totals(of format: DiskFormat?) throws(CacheError) -> (bytes: Int, count: Int) {
         try settle()
-        let totals = try withReader { (reader) throws(DatabaseError) in try reader.totals() }
+        return try knownTotals(of: format)
+    }
+
+    private func knownTotals(of format: DiskFormat?) throws(CacheError) -> (bytes: Int, count: Int) {
+        let totals = try withReader { (reader) throws(DatabaseError) in try reader.totals(of: format?.id) }
         // No directory yet: nothing is stored, which is known.
-        sizes.send(totals?.bytes ?? 0)
+        (format?.sizes ?? sizes).send(totals?.bytes ?? 0)
         return totals ?? (0, 0)
     }
 
-    func sizeUpdates() -> AsyncStream<ByteCount?> {
+    /// All formats that have entries, whether or not they are registered here, after pending writes.
+    func storedFormats() throws(CacheError) -> [(name: String, bytes: Int, count: Int)] {
+        try settle()
+        return try withReader { (reader) throws(DatabaseError) in try reader.formats() } ?? []
+    }
+
+    /// The size of a format, or of all, whenever it changes.
+    func sizeUpdates(of format: DiskFormat?) -> AsyncStream<ByteCount?> {
+        let sizes = format?.sizes ?? sizes
         if !sizes.isKnown {
-            onWriter { engine in
-                let totals = Result { try engine.withReader { (reader) throws(DatabaseError) in try reader.totals() } }
-                if case .success(let totals) = totals { engine.sizes.send(totals?.bytes ?? 0) }
-            }
+            // What fails is told to those who read or write.
+            onWriter { engine in _ = try? engine.knownTotals(of: format) }
         }
         return sizes.stream()
     }

@@ -7,16 +7,16 @@ extension DiskEngine {
     ///
     /// - Throws: If nothing can be written.
     func put(
-        _ body: Body, forKey key: CacheKey, timeToLive: Duration?, tag: [UInt8]
+        _ body: Body, in format: DiskFormat, timeToLive: Duration?, tag: [UInt8]
     ) throws(CacheError) -> Operation {
         if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
         // It would be refused when its turn comes, and be readable until then.
-        if limit.load(ordering: .relaxed) == 0 {
-            counters.add { $0.refusals += 1 }
+        if format.limit.load(ordering: .relaxed) == 0 || totalLimit == 0 {
+            format.counters.add { $0.refusals += 1 }
             return .remove
         }
         let now = now
-        let life = (timeToLive ?? configuration.timeToLive)?.nanosecondsClamped
+        let life = (timeToLive ?? format.timeToLive)?.nanosecondsClamped
         return .put(Put(body: body, created: now, expires: life.map { now &+ $0 }, tag: tag))
     }
 
@@ -26,16 +26,17 @@ extension DiskEngine {
     func expiring() -> Operation { .patch(Patch(expires: .some(now))) }
 
     /// The operation that gives an entry a new lifetime.
-    func renewing(_ timeToLive: Duration?) -> Operation {
+    func renewing(_ timeToLive: Duration?, in format: DiskFormat) -> Operation {
         let now = now
-        let life = (timeToLive ?? configuration.timeToLive)?.nanosecondsClamped
+        let life = (timeToLive ?? format.timeToLive)?.nanosecondsClamped
         return .patch(Patch(created: now, expires: .some(life.map { now &+ $0 })))
     }
 
     // MARK: On the writing thread
 
     /// Writes a batch. What cannot be written is dropped, logged, and reported by the next flush.
-    func write(_ batch: [(key: CacheKey, operation: Operation)]) {
+    func write(_ batch: [(key: EntryKey, operation: Operation)]) {
+        encode(batch)
         var steps: [DiskWriter.Step] = []
         steps.reserveCapacity(batch.count)
         for (key, operation) in batch {
@@ -46,11 +47,26 @@ extension DiskEngine {
             do {
                 steps.append(DiskWriter.Step(key: key, operation: operation, bytes: try put.body.bytes()))
             } catch {
-                fail(.notEncodable(key: key, underlying: error), lost: 1)
+                fail(.notEncodable(key: key.key, underlying: error), lost: [key])
                 steps.append(DiskWriter.Step(key: key, operation: .remove, bytes: []))
             }
         }
         write(steps: steps)
+    }
+
+    /// Has other threads make the bytes of all formats but the first while this one makes those: encoding may take
+    /// longer than writing. What they have not begun when its turn comes is made here.
+    private func encode(_ batch: [(key: EntryKey, operation: Operation)]) {
+        guard let first = batch.first?.key.format.id else { return }
+        var others: [Int64: [LazyBytes]] = [:]
+        for (key, operation) in batch where key.format.id != first {
+            guard case .put(let put) = operation, case .lazy(let bytes) = put.body else { continue }
+            others[key.format.id, default: []].append(bytes)
+        }
+        for bodies in others.values {
+            // Failures are kept, and told when the entry's turn comes.
+            BlockingExecutor.shared.submit { for bytes in bodies { _ = try? bytes.bytes() } }
+        }
     }
 
     /// Writes the uses that were collected.
@@ -58,7 +74,7 @@ extension DiskEngine {
 
     private func write(steps: [DiskWriter.Step]) {
         if state.withLock({ $0.isReadOnly }) {
-            if !steps.isEmpty { fail(readOnlyError, lost: steps.count) }
+            if !steps.isEmpty { fail(readOnlyError, lost: steps.map(\.key)) }
             return
         }
         // Uses alone are written because they are wanted; beside puts only if it is time.
@@ -70,7 +86,7 @@ extension DiskEngine {
             try withProcessLock { () throws(CacheError) in try writeLocked(steps, hits) }
         } catch {
             if error.isLackOfPermission { state.withLock { $0.isReadOnly = true } }
-            if !steps.isEmpty { fail(error, lost: steps.count) }
+            if !steps.isEmpty { fail(error, lost: steps.map(\.key)) }
         }
     }
 
@@ -99,16 +115,24 @@ extension DiskEngine {
 
     private var terms: DiskWriter.Terms {
         DiskWriter.Terms(
-            capacity: limit.load(ordering: .relaxed), inlineLimit: configuration.inlineLimit.bytes, now: now,
-            retention: configuration.expiredRetention.nanosecondsClamped, hits: hits)
+            total: totalLimit, inlineLimit: configuration.inlineLimit.bytes, now: now,
+            retention: configuration.expiredRetention.nanosecondsClamped, hits: hits,
+            expiresFutureEntries: configuration.expiresFutureEntries)
     }
 
-    private func finish(_ writer: DiskWriter) {
-        let tally = writer.tally
-        counters.add { $0.add(tally) }
+    /// Tells what a writer has done.
+    func finish(_ writer: DiskWriter) {
+        var refusals = 0
+        for (id, tally) in writer.tallies {
+            refusals += tally.refusals
+            (registered(id)?.counters ?? counters).add { $0.add(tally) }
+        }
+        writer.tallies = [:]
+        for (id, bytes) in writer.sizes { registered(id)?.sizes.send(bytes) }
+        writer.sizes = [:]
         sizes.send(writer.totals.bytes)
-        if tally.refusals > 0 {
-            log.notice("disk cache refused entries larger than its capacity", metadata: ["count": "\(tally.refusals)"])
+        if refusals > 0 {
+            log.notice("disk cache refused entries larger than its capacity", metadata: ["count": "\(refusals)"])
         }
     }
 
@@ -135,7 +159,7 @@ extension DiskEngine {
         log.warning("disk is full: disk cache evicts a tenth")
         writer.checkpoint()
         do {
-            try writer.shrink(to: writer.totals.bytes - writer.totals.bytes / 10, now: now)
+            try writer.shrink(to: Limits(total: writer.totals.bytes - writer.totals.bytes / 10), now: now)
             writer.checkpoint()
         } catch {
             throw Self.error(error, path: layout.root)
@@ -150,38 +174,130 @@ extension DiskEngine {
         try onWriterAndWait { engine throws(CacheError) in engine.writeHits() }
     }
 
-    func flush() throws(CacheError) {
+    /// Settles, and throws the first failure since the last flush of a format, or of all.
+    func flush(_ format: DiskFormat? = nil) throws(CacheError) {
         try settle()
-        let failure = failure.withLock { failure in
-            defer { failure = nil }
-            return failure
+        var first: CacheError?
+        for format in format.map({ [$0] }) ?? registered {
+            let failure = format.failure.withLock { failure in
+                defer { failure = nil }
+                return failure
+            }
+            first = first ?? failure
         }
-        if let failure { throw failure }
+        if let first { throw first }
     }
 
+    /// Removes everything.
     func removeAll() throws(CacheError) {
         if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
         queue.dropWaiting()
         hits.drop()
         try onWriterAndWait { engine throws(CacheError) in
             try engine.withProcessLock { () throws(CacheError) in _ = try engine.createLocked() }
-            engine.sizes.send(0)
+            engine.toldEmpty()
         }
     }
 
-    func setCapacity(_ capacity: ByteCount) throws(CacheError) {
-        limit.store(capacity.bytes, ordering: .relaxed)
-        if state.withLock({ $0.isReadOnly }) { return }
+    private func toldEmpty() {
+        sizes.send(0)
+        for format in registered { format.sizes.send(0) }
+    }
+
+    /// Removes everything of one format. If nothing else is there, that is as quick as removing everything.
+    func removeAll(of format: DiskFormat) throws(CacheError) {
+        if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
+        queue.dropWaiting(format: format.id)
+        hits.drop(format.entryIDs)
         try onWriterAndWait { engine throws(CacheError) in
-            try engine.withProcessLock { () throws(CacheError) in
-                let writer = try engine.writerLocked()
-                do {
-                    try writer.shrink(to: capacity.bytes, now: engine.now)
-                } catch {
-                    throw Self.error(error, path: engine.layout.root)
+            var last: Int64? = format.entryIDs.lowerBound - 1
+            // In parts, so that the turns of other processes come.
+            while let after = last {
+                try engine.withProcessLock { () throws(CacheError) in
+                    last = try engine.removeSome(of: format, after: after)
                 }
-                engine.finish(writer)
             }
         }
+    }
+
+    /// Removes some of a format's entries, or everything at once if there is nothing else. The caller holds the process
+    /// lock.
+    ///
+    /// - Returns: The last one removed; nil at the end.
+    private func removeSome(of format: DiskFormat, after id: Int64) throws(CacheError) -> Int64? {
+        let writer = try writerLocked()
+        do {
+            guard try !writer.isAlone(format.id) else {
+                _ = try createLocked()
+                toldEmpty()
+                return nil
+            }
+            let last = try writer.removeSome(of: format.id, after: id)
+            finish(writer)
+            return last
+        } catch {
+            throw Self.error(error, path: layout.root)
+        }
+    }
+
+    /// Changes what a format may count, and evicts at once what is above it.
+    func setCapacity(_ capacity: ByteCount, of format: DiskFormat) throws(CacheError) {
+        format.limit.store(capacity.bytes, ordering: .relaxed)
+        updateTotal()
+        try shrink()
+    }
+
+    /// Changes what all formats may count, and evicts at once what is above it.
+    func setTotal(_ capacity: ByteCount) throws(CacheError) {
+        setTotalLimit(capacity.bytes)
+        try shrink()
+    }
+
+    private func shrink() throws(CacheError) {
+        if state.withLock({ $0.isReadOnly }) { return }
+        try onWriterAndWait { engine throws(CacheError) in
+            try engine.withWriter { try $0.shrink(to: Limits(engine), now: engine.now) }
+        }
+    }
+
+    /// Evicts what a format has above its capacity, which was registered while the cache was open. On the writing
+    /// thread.
+    func enforce(_ format: DiskFormat) {
+        let limit = format.limit.load(ordering: .relaxed)
+        let totals = Result { try withReader { (reader) throws(DatabaseError) in try reader.totals(of: format.id) } }
+        guard case .success(let known?) = totals, known.bytes > limit else { return }
+        do throws(CacheError) {
+            try withWriter { try $0.shrink(to: Limits(self), now: self.now) }
+        } catch {
+            log.warning("disk cache could not evict", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Runs a body with the writer, under the process lock.
+    private func withWriter(_ body: (DiskWriter) throws -> Void) throws(CacheError) {
+        try withProcessLock { () throws(CacheError) in
+            let writer = try writerLocked()
+            do {
+                try body(writer)
+            } catch {
+                throw Self.error(error, path: layout.root)
+            }
+            finish(writer)
+        }
+    }
+}
+
+/// What a cache's entries may count.
+struct Limits {
+    /// All of them.
+    var total: Int
+    /// Those of the registered formats.
+    var formats: [(id: Int64, bytes: Int)] = []
+
+    init(total: Int) { self.total = total }
+
+    init(_ engine: DiskEngine) {
+        total = engine.totalLimit
+        formats = engine.registered.map { ($0.id, $0.limit.load(ordering: .relaxed)) }
     }
 }

@@ -3,10 +3,10 @@ import Synchronization
 import VitrineCore
 import VitrineDatabase
 
-/// What a disk cache does, shared by its asynchronous and blocking faces.
+/// What a disk cache does, for all formats in one directory: one database, one writing thread, one set of locks.
 ///
 /// - Reads take a connection out of the generation's pool, on the caller's thread.
-/// - Writes go through the queue to one thread of the cache's own (`executor`).
+/// - Writes go through the queue to one thread of the engine's own (`executor`).
 /// - Whoever opens, replaces or changes a generation holds `locking`, and with it the lock among processes. `state` is
 ///   taken after it, never the other way round.
 final class DiskEngine: Sendable {
@@ -24,25 +24,47 @@ final class DiskEngine: Sendable {
     /// The link is looked at so often by reads, in nanoseconds: another process may have removed everything.
     static let checkInterval: Int64 = 100_000_000
 
+    /// Its capacity and time to live are those of formats, not of the engine.
     let configuration: DiskCache.Configuration
     let layout: DiskLayout
+    /// Whether the directory had one for each format in the layout before.
+    let hadFormatDirectories: Bool
     let queue: WriteQueue
     let hits = HitRecorder()
+    /// What was counted for no format, or for formats that are not registered here.
     let counters = Counters()
+    /// The size of all formats.
     let sizes = SizeBroadcast()
     let log = Log.logger("cache")
-    let limit: Atomic<Int>
-    let failure = Locked<CacheError?>(nil)
+    private let total: Locked<Total>
+    private let limit: Atomic<Int>
     let state: Locked<State>
     let locking = Locked<ProcessLock?>(nil)
+    private let formats = Locked<[Int64: DiskFormat]>([:])
     private let executor = BlockingExecutor(threads: 1, name: "vitrine-cache")
 
-    init(directory: String, configuration: DiskCache.Configuration) {
+    /// The most bytes all formats may count together.
+    enum Total {
+        case exactly(Int)
+        /// This, and as much as any one format may count.
+        case atLeast(Int)
+    }
+
+    /// - Parameters:
+    ///   - directory: Its own directory.
+    ///   - configuration: Options of all formats.
+    ///   - total: The most bytes all formats may count together.
+    ///   - hadFormatDirectories: Whether each format had a directory in it before.
+    init(
+        directory: String, configuration: DiskCache.Configuration, total: Total, hadFormatDirectories: Bool = false
+    ) {
         self.configuration = configuration
+        self.total = Locked(total)
+        limit = Atomic(Self.limit(total, []))
+        self.hadFormatDirectories = hadFormatDirectories
         layout = DiskLayout(directory: directory)
         queue = WriteQueue(
             entries: configuration.writeBehind.entries, bytes: configuration.writeBehind.bytes.bytes)
-        limit = Atomic(configuration.capacity.bytes)
         state = Locked(State(isReadOnly: configuration.isReadOnly))
     }
 
@@ -56,26 +78,81 @@ final class DiskEngine: Sendable {
         onWriter { engine in engine.writeHits() }
     }
 
-    var capacity: ByteCount { ByteCount(limit.load(ordering: .relaxed)) }
-
     /// Nanoseconds since 1970.
     var now: Int64 { configuration.clock.now.nanosecondsClamped }
+
+    // MARK: Formats
+
+    /// The formats that are registered.
+    var registered: [DiskFormat] { formats.withLock { Array($0.values) } }
+
+    /// The registered format with this number.
+    func registered(_ id: Int64) -> DiskFormat? { formats.withLock { $0[id] } }
+
+    /// Registers a format in the place of one with its name. Opens nothing; a capacity below what is stored is enforced
+    /// when the cache is opened or, if it is, soon.
+    func register(_ format: DiskFormat) {
+        formats.withLock { $0[format.id] = format }
+        updateTotal()
+        guard state.withLock({ $0.generation != nil && !$0.isReadOnly }) else { return }
+        onWriter { engine in engine.enforce(format) }
+    }
+
+    /// Forgets a format; its entries stay. So does the total until the next change: what the format's last users have
+    /// queued is still written.
+    func unregister(_ format: DiskFormat) {
+        formats.withLock { formats in
+            if formats[format.id] === format { formats[format.id] = nil }
+        }
+    }
+
+    /// The most bytes all formats may count together.
+    var totalLimit: Int { limit.load(ordering: .relaxed) }
+
+    func setTotalLimit(_ bytes: Int) {
+        total.withLock { $0 = .exactly(bytes) }
+        updateTotal()
+    }
+
+    /// Follows a change of the formats or of their limits.
+    func updateTotal() {
+        // One at a time, so that the last one has seen all changes.
+        total.withLock { limit.store(Self.limit($0, registered), ordering: .relaxed) }
+    }
+
+    private static func limit(_ total: Total, _ formats: [DiskFormat]) -> Int {
+        switch total {
+        case .exactly(let bytes): bytes
+        case .atLeast(let bytes): formats.reduce(bytes) { max($0, $1.limit.load(ordering: .relaxed)) }
+        }
+    }
 
     // MARK: The writing thread
 
     /// Adds an operation, suspending while the queue is full.
-    func enqueue(_ operation: Operation, forKey key: CacheKey) async {
+    func enqueue(_ operation: Operation, forKey key: EntryKey) async {
         while true {
-            switch queue.add(operation, forKey: key) {
-            case .queued: return
-            case .queuedFirst: return startDraining()
-            case .full: await queue.waitForRoom(for: operation)
-            }
+            var replaced: Operation?
+            if tryEnqueue(operation, forKey: key, replacing: &replaced) { return }
+            await queue.waitForRoom(for: operation)
+        }
+    }
+
+    /// Adds an operation if there is room now, without waiting.
+    ///
+    /// - Parameter replaced: Gets the operation it takes the place of, to be released outside of all locks.
+    func tryEnqueue(_ operation: Operation, forKey key: EntryKey, replacing replaced: inout Operation?) -> Bool {
+        switch queue.add(operation, forKey: key, replacing: &replaced) {
+        case .full: return false
+        case .queued: return true
+        case .queuedFirst:
+            startDraining()
+            return true
         }
     }
 
     /// Adds an operation, blocking while the queue is full.
-    func enqueueBlocking(_ operation: Operation, forKey key: CacheKey) {
+    func enqueueBlocking(_ operation: Operation, forKey key: EntryKey) {
         if queue.addBlocking(operation, forKey: key) == .queuedFirst { startDraining() }
     }
 
@@ -95,7 +172,7 @@ final class DiskEngine: Sendable {
         return try outcome.wait().get()
     }
 
-    func startDraining() {
+    private func startDraining() {
         executor.submit { self.drain() }
     }
 
@@ -112,11 +189,13 @@ final class DiskEngine: Sendable {
 
     // MARK: Errors
 
-    /// Remembers and logs what was lost.
-    func fail(_ error: CacheError, lost: Int) {
-        counters.add { $0.dropped += lost }
-        failure.withLock { $0 = $0 ?? error }
-        log.warning("disk cache dropped \(lost) writes", metadata: ["error": "\(error)"])
+    /// Remembers and logs what was lost, for the next flush of each format.
+    func fail(_ error: CacheError, lost: [EntryKey]) {
+        for key in lost {
+            key.format.counters.add { $0.dropped += 1 }
+            key.format.failure.withLock { $0 = $0 ?? error }
+        }
+        log.warning("disk cache dropped \(lost.count) writes", metadata: ["error": "\(error)"])
     }
 
     /// The module's error for one from below.

@@ -10,18 +10,22 @@ import VitrineCore
 /// Where a disk cache's parts lie.
 ///
 ///     DIRECTORY/CACHEDIR.TAG
-///     DIRECTORY/v1/lock, turn              the lock that writing processes take turns in
-///     DIRECTORY/v1/current -> g-…          a symbolic link that names the generation in use
-///     DIRECTORY/v1/g-…/cache.sqlite        with -wal and -shm beside it
-///     DIRECTORY/v1/g-…/files/ab/abcd…      large bodies, by the key's hash in hexadecimal
-///     DIRECTORY/v1/g-…/files/ab/abcd….new  a body on its way to the place of the one before (``BodyFile``)
+///     DIRECTORY/v2/lock, turn              the lock that writing processes take turns in
+///     DIRECTORY/v2/current -> g-…          a symbolic link that names the generation in use
+///     DIRECTORY/v2/g-…/cache.sqlite        with -wal and -shm beside it
+///     DIRECTORY/v2/g-…/body                a large body that is being written
+///     DIRECTORY/v2/g-…/files/cd/…cd        large bodies, by their entries' identifiers in hexadecimal
+///     DIRECTORY/v2/g-…/files/cd/…cd.new    a body on its way to the place of the one before (``BodyFile``)
 ///
-/// `v1` is the format: a later one takes another directory and never reads this one's bytes. A generation is never
-/// repaired or emptied in place, for SQLite's files must not move under an open connection: another one takes its
-/// place by a rename of the link.
+/// `v2` is the layout: another one takes another directory and never reads this one's bytes. In `v1` each format of a
+/// `Cache` had a directory of its own: DIRECTORY/FORMAT/v1. Those are deleted (``oldLayouts(withFormats:)``).
+///
+/// A generation is never repaired or emptied in place, for SQLite's files must not move under an open connection:
+/// another one takes its place by a rename of the link.
 struct DiskLayout: Sendable {
-    static let format = "v1"
+    static let version = "v2"
     static let databaseName = "cache.sqlite"
+    static let temporaryName = "body"
     static let generationPrefix = "g-"
 
     let directory: String
@@ -30,22 +34,27 @@ struct DiskLayout: Sendable {
 
     init(directory: String) {
         self.directory = directory
-        root = FilePath.join(directory, Self.format)
+        root = FilePath.join(directory, Self.version)
         link = root + "/current"
     }
 
     func generation(_ name: String) -> String { root + "/" + name }
 
     /// Where a large body lies, through the link.
-    func path(forKey key: CacheKey) -> String {
-        link + "/files/" + Self.fileName(Int64(bitPattern: key.hash))
-    }
+    func path(of id: Int64) -> String { link + "/files/" + Self.fileName(id) }
 
-    /// `ab/abcdef…` for an entry's identifier.
+    /// `ef/…ef` for an entry's identifier.
     static func fileName(_ id: Int64) -> String {
         let digits = String(UInt64(bitPattern: id), radix: 16)
         let name = String(repeating: "0", count: 16 - digits.utf8.count) + digits
-        return "\(name.prefix(2))/\(name)"
+        return "\(name.suffix(2))/\(name)"
+    }
+
+    /// The identifier in the name of a body or of its successor, if it is one in this folder.
+    static func entryID(file name: String, in folder: String) -> Int64? {
+        let digits = name.hasSuffix(BodyFile.successorSuffix) ? name.dropLast(4) : name[...]
+        guard digits.utf8.count == 16, digits.hasSuffix(folder) else { return nil }
+        return UInt64(digits, radix: 16).map { Int64(bitPattern: $0) }
     }
 
     static func newGenerationName() -> String {
@@ -94,6 +103,35 @@ struct DiskLayout: Sendable {
             }
             return
         }
+    }
+
+    /// Directories of the layout before this one.
+    ///
+    /// - Parameter withFormats: Also those in the directories that each format had. Only where nothing but a cache's
+    ///   formats can be: of another program's directory nothing is known.
+    func oldLayouts(withFormats: Bool) -> [String] {
+        var parents = [directory]
+        if withFormats {
+            parents += ((try? Directory.names(in: directory)) ?? []).filter { !Self.isLayout($0) }
+                .map { FilePath.join(directory, $0) }
+        }
+        return parents.map { FilePath.join($0, "v1") }.filter { path in
+            ["lock", "turn"].allSatisfy { FilePath.exists(FilePath.join(path, $0)) }
+        }
+    }
+
+    /// Deletes what a cache in an older layout had, and the directory it was in if nothing else is there.
+    func removeOldLayout(_ path: String) {
+        FileTree.remove(path)
+        let parent = FilePath.parent(of: path)
+        guard parent != directory else { return }
+        unlink(FilePath.join(parent, "CACHEDIR.TAG"))
+        rmdir(parent)
+    }
+
+    /// Whether a name is that of a layout, of this or another release: `v` and a number.
+    static func isLayout(_ name: String) -> Bool {
+        name.utf8.first == UInt8(ascii: "v") && Int(name.dropFirst()) != nil
     }
 
     /// The generations that are not in use.

@@ -37,7 +37,7 @@ final class DiskReader: @unchecked Sendable {
 
     /// SQLite's own upper limit for mapped bytes (SQLITE_MAX_MMAP_SIZE).
     private static let mappedBytes = 0x7fff_0000
-    private static let columns = "e.key,e.size,e.created,e.expires,e.used,e.hits,e.tag,e.sum,e.body"
+    private static let columns = "e.key,e.size,e.created,e.expires,e.used,e.hits,e.tag,e.sum,e.body,e.format"
 
     /// The watch must outlive the connection.
     private let watch: FileWatch
@@ -105,24 +105,25 @@ final class DiskReader: @unchecked Sendable {
     // MARK: With bodies
 
     /// Reads an entry and compares it with its checksum.
-    func read(_ key: CacheKey) throws(DatabaseError) -> Found {
+    func read(_ key: EntryKey) throws(DatabaseError) -> Found {
         guard let core else { return .nothing }
         try enter()
         // Without a watched state the body's handle must not keep the transaction open.
         defer { if snapshot == nil { core.bodies.close() } }
-        let select = core.select, id = Int64(bitPattern: key.hash)
+        let select = core.select, id = key.id
         select.bind(id, at: 1)
         guard try select.step() else { return .nothing }
         defer { select.reset() }
+        // Another entry with the same identifier.
+        guard select.integer(at: 9) == key.format.id else { return .nothing }
         var row = Row()
-        let seal = EntrySum.withBytes(of: key) { key -> UInt64? in
+        let seal = EntrySum.withBytes(of: key.key) { key -> UInt64? in
             select.withBytes(at: 0) { stored in
                 guard stored.count == key.count else { return nil }
                 if let a = stored.baseAddress, let b = key.baseAddress, memcmp(a, b, key.count) != 0 { return nil }
                 return fill(&row, select, key: key)
             }
         }
-        // Another key with the same hash.
         guard let seal else { return .nothing }
         let sum = UInt64(bitPattern: select.integer(at: 7)) ^ seal
         if row.isFile { return try readFile(id, row, sum) }
@@ -164,7 +165,7 @@ final class DiskReader: @unchecked Sendable {
     }
 
     private func fill(_ row: inout Row, _ select: Statement, key: UnsafeRawBufferPointer) -> UInt64 {
-        row.size = Int(select.integer(at: 1))
+        row.size = Int(clamping: select.integer(at: 1))
         row.created = select.integer(at: 2)
         row.expires = select.integerIfPresent(at: 3)
         row.used = select.integer(at: 4)
@@ -179,14 +180,14 @@ final class DiskReader: @unchecked Sendable {
     // MARK: Without bodies
 
     /// What is known about an entry.
-    func info(_ key: CacheKey) throws(DatabaseError) -> Row? {
+    func info(_ key: EntryKey) throws(DatabaseError) -> Row? {
         try enter()
         guard let database = core?.database else { return nil }
         let select = try database.prepare("SELECT \(Self.columns) FROM entry e WHERE e.id=?")
-        select.bind(Int64(bitPattern: key.hash), at: 1)
-        guard try select.step() else { return nil }
+        select.bind(key.id, at: 1)
+        guard try select.step(), select.integer(at: 9) == key.format.id else { return nil }
         var row = Row()
-        let isSame = EntrySum.withBytes(of: key) { key in
+        let isSame = EntrySum.withBytes(of: key.key) { key in
             select.withBytes(at: 0) { stored in
                 let isSame = stored.elementsEqual(key)
                 if isSame { _ = fill(&row, select, key: key) }
@@ -196,17 +197,20 @@ final class DiskReader: @unchecked Sendable {
         return isSame ? row : nil
     }
 
-    /// A page of entries by their identifiers.
-    func rows(after id: Int64?, limit: Int) throws(DatabaseError) -> [(key: CacheKey, row: Row)] {
+    /// A page of a format's entries by their identifiers.
+    func rows(of format: Int64, after id: Int64?, limit: Int) throws(DatabaseError) -> [(key: CacheKey, row: Row)] {
         leave()
         guard let database = core?.database, limit > 0 else { return [] }
         let select = try database.prepare(
             """
-            SELECT \(Self.columns) FROM entry e \(id == nil ? "WHERE ?1 IS NULL" : "WHERE e.id>?1")
-            ORDER BY e.id LIMIT ?2
+            SELECT \(Self.columns) FROM entry e WHERE e.id\(id == nil ? ">=" : ">")?1 AND e.id<=?2 AND e.format=?3
+            ORDER BY e.id LIMIT ?4
             """)
-        select.bind(id, at: 1)
-        select.bind(limit, at: 2)
+        let ids = DiskFormat.entryIDs(of: format)
+        select.bind(id ?? ids.lowerBound, at: 1)
+        select.bind(ids.upperBound, at: 2)
+        select.bind(format, at: 3)
+        select.bind(limit, at: 4)
         var rows: [(key: CacheKey, row: Row)] = []
         while try select.step() {
             var row = Row()
@@ -219,13 +223,36 @@ final class DiskReader: @unchecked Sendable {
         return rows
     }
 
-    /// What all entries count, and how many there are.
-    func totals() throws(DatabaseError) -> (bytes: Int, count: Int) {
+    /// What the entries of a format count, or all entries, and how many there are.
+    func totals(of format: Int64?) throws(DatabaseError) -> (bytes: Int, count: Int) {
         leave()
         guard let database = core?.database else { return (0, 0) }
-        let select = try database.prepare("SELECT bytes,count FROM meta WHERE id=1")
+        let select = try database.prepare("SELECT bytes,count FROM account WHERE id=?")
+        select.bind(format ?? DiskWriter.totalID, at: 1)
         guard try select.step() else { return (0, 0) }
         return (Int(select.integer(at: 0)), Int(select.integer(at: 1)))
+    }
+
+    /// The formats that have entries.
+    func formats() throws(DatabaseError) -> [(name: String, bytes: Int, count: Int)] {
+        leave()
+        guard let database = core?.database else { return [] }
+        let select = try database.prepare("SELECT name,bytes,count FROM account WHERE id<>? AND count>0")
+        select.bind(DiskWriter.totalID, at: 1)
+        var formats: [(name: String, bytes: Int, count: Int)] = []
+        while try select.step() {
+            formats.append((select.text(at: 0), Int(select.integer(at: 1)), Int(select.integer(at: 2))))
+        }
+        return formats
+    }
+
+    /// The format of an entry whose body is a file; nil if there is no such entry.
+    func format(ofFile id: Int64) throws(DatabaseError) -> Int64? {
+        leave()
+        guard let database = core?.database else { return nil }
+        let select = try database.prepare("SELECT format FROM entry WHERE id=? AND body=0")
+        select.bind(id, at: 1)
+        return try select.step() ? select.integer(at: 0) : nil
     }
 
     /// All identifiers, in no order; nil if there are more than that.

@@ -1,3 +1,10 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 import VitrineCore
 import VitrineDatabase
 
@@ -11,26 +18,41 @@ final class DiskWriter: @unchecked Sendable {
     struct Totals: Equatable {
         var bytes = 0
         var count = 0
-        /// The rank of the entry that was evicted last; for the least-recently-used order, the number of uses so far.
-        var floor = 0.0
+        /// What entries count whose bodies are files, in bytes.
+        var fileBytes = 0
+        /// In the least-recently-used order, the number of uses so far.
+        var uses = 0.0
         /// The latest creation of any entry, in nanoseconds since 1970: tells when the clock has gone back.
         var latest: Int64 = 0
+    }
+
+    /// What it knows about a format's entries.
+    struct Account: Equatable {
+        var bytes = 0
+        var count = 0
+        /// The rank of the entry that was evicted last.
+        var floor = 0.0
     }
 
     /// What one entry counts and where its body is.
     struct Stored {
         var id: Int64
+        var format: Int64
         var charge: Int
         var hits: Int64
         var ranked: Int64
         var rank: Double
+        /// When it was last used, in nanoseconds since 1970.
+        var used: Int64
         /// The row in `body`; 0 for a file.
         var body: Int64
         var isFile: Bool { body == 0 }
     }
 
     /// The format of the tables.
-    static let schemaVersion: Int64 = 1
+    static let schemaVersion: Int64 = 2
+    /// The account of all entries.
+    static let totalID: Int64 = 0
     static let chargeSQL = "size+length(key)+length(tag)+\(DiskCache.entryOverhead)"
 
     /// The watch must outlive the connection.
@@ -43,23 +65,33 @@ final class DiskWriter: @unchecked Sendable {
     private var core: Core?
     var totals = Totals()
     private var storedTotals = Totals()
+    /// The accounts that the transaction has looked at, as they are now and as they are stored.
+    private var accounts: [Int64: Account] = [:]
+    private var storedAccounts: [Int64: Account] = [:]
+    /// The names of formats that were written.
+    private var names: [Int64: String] = [:]
     /// Bodies in files that belong to nobody once the transaction is stored.
     private var doomed: [Int64] = []
-    var tally = DiskCache.Statistics()
+    /// What was done in each format since somebody asked.
+    var tallies: [Int64: DiskCache.Statistics] = [:]
+    /// What each format counts that was changed since somebody asked, in bytes.
+    var sizes: [Int64: Int] = [:]
     /// Uses that eviction takes into account before they are written.
     var unwritten: HitRecorder?
-    private let mover: LogMover
+    private let mover: WALCheckpointer
 
     struct Core {
         let database: Database
-        let meta, setMeta, find, insert, insertBody, delete, deleteBody: Statement
+        let total, account, setAccount, deleteAccount: Statement
+        let find, insert, insertBody, delete, deleteBody: Statement
+        let litter, addLitter, clearLitter: Statement
         let lowest, rerank, expired, hit, use: Statement
     }
 
     init(generation: Generation, eviction: DiskCache.Eviction, version: String?) throws(DatabaseError) {
         watch = generation.watch
         filter = generation.filter
-        mover = LogMover(generation: generation)
+        mover = WALCheckpointer(generation: generation)
         self.generation = generation.name
         path = generation.path
         self.eviction = eviction
@@ -89,78 +121,210 @@ final class DiskWriter: @unchecked Sendable {
         guard try database.integer("PRAGMA user_version") != schemaVersion else { return }
         try database.beginTransaction()
         defer { database.rollbackTransaction() }
-        // The identifier is the key's hash. Bodies are a table of their own, so that recording a use does not rewrite
-        // one (8 times cheaper), and are numbered as they come, so that they are appended.
+        // The identifier is made of the format's and the key's hash, so that a format's rows lie together. Bodies are a
+        // table of their own, so that recording a use does not rewrite one (8 times cheaper), and are numbered as they
+        // come, so that they are appended. The account of all entries lies on one page with those of the formats.
         try database.execute(
             """
             CREATE TABLE IF NOT EXISTS entry(id INTEGER PRIMARY KEY, key BLOB NOT NULL, size INTEGER NOT NULL,
                 rank REAL NOT NULL, hits INTEGER NOT NULL, ranked INTEGER NOT NULL, created INTEGER NOT NULL,
                 used INTEGER NOT NULL, expires INTEGER, sum INTEGER NOT NULL, body INTEGER NOT NULL,
-                tag BLOB NOT NULL);
+                tag BLOB NOT NULL, format INTEGER NOT NULL);
             CREATE TABLE IF NOT EXISTS body(id INTEGER PRIMARY KEY, data BLOB NOT NULL);
-            CREATE INDEX IF NOT EXISTS entry_rank ON entry(rank);
-            CREATE INDEX IF NOT EXISTS entry_expires ON entry(expires) WHERE expires IS NOT NULL;
-            CREATE TABLE IF NOT EXISTS meta(id INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, count INTEGER NOT NULL,
-                floor REAL NOT NULL, latest INTEGER NOT NULL, version TEXT);
+            CREATE INDEX IF NOT EXISTS entry_rank ON entry(format,rank);
+            CREATE INDEX IF NOT EXISTS entry_expires ON entry(format,expires) WHERE expires IS NOT NULL;
+            CREATE TABLE IF NOT EXISTS account(id INTEGER PRIMARY KEY, name TEXT NOT NULL, bytes INTEGER NOT NULL,
+                count INTEGER NOT NULL, floor REAL NOT NULL, latest INTEGER NOT NULL, files INTEGER NOT NULL);
+            CREATE TABLE IF NOT EXISTS litter(id INTEGER PRIMARY KEY);
+            CREATE TABLE IF NOT EXISTS version(id INTEGER PRIMARY KEY, name TEXT);
+            INSERT OR IGNORE INTO account VALUES(\(totalID),'',0,0,0.0,0,0);
             PRAGMA user_version=\(schemaVersion);
             """)
-        let insert = try database.prepare("INSERT OR IGNORE INTO meta VALUES(1,0,0,0.0,0,?)")
+        let insert = try database.prepare("INSERT OR IGNORE INTO version VALUES(1,?)")
         if let version { insert.bind(version, at: 1) } else { insert.bindNull(at: 1) }
         try insert.run()
         try database.commitTransaction()
     }
 
     private static func prepare(_ database: Database) throws(DatabaseError) -> Core {
-        let stored = "SELECT id,\(chargeSQL),hits,ranked,rank,body FROM entry"
+        let stored = "SELECT id,format,\(chargeSQL),hits,ranked,rank,used,body FROM entry"
         return Core(
             database: database,
-            meta: try database.prepare("SELECT bytes,count,floor,latest,version FROM meta WHERE id=1"),
-            setMeta: try database.prepare("UPDATE meta SET bytes=?,count=?,floor=?,latest=? WHERE id=1"),
+            total: try database.prepare("SELECT bytes,count,floor,latest,files FROM account WHERE id=\(totalID)"),
+            account: try database.prepare("SELECT bytes,count,floor FROM account WHERE id=?"),
+            setAccount: try database.prepare(
+                """
+                INSERT INTO account VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(id) DO UPDATE SET
+                name=coalesce(nullif(?2,''),name),bytes=?3,count=?4,floor=?5,latest=?6,files=?7
+                """),
+            deleteAccount: try database.prepare("DELETE FROM account WHERE id=?"),
             find: try database.prepare("\(stored) WHERE id=?"),
-            insert: try database.prepare("INSERT INTO entry VALUES(?1,?2,?3,?4,?5,?6,?7,?7,?8,?9,?10,?11)"),
+            insert: try database.prepare("INSERT INTO entry VALUES(?1,?2,?3,?4,?5,?6,?7,?7,?8,?9,?10,?11,?12)"),
             insertBody: try database.prepare("INSERT INTO body(data) VALUES(?)"),
             delete: try database.prepare("DELETE FROM entry WHERE id=?"),
             deleteBody: try database.prepare("DELETE FROM body WHERE id=?"),
-            lowest: try database.prepare("\(stored) ORDER BY rank LIMIT 1"),
+            litter: try database.prepare("SELECT id FROM litter"),
+            addLitter: try database.prepare("INSERT OR IGNORE INTO litter VALUES(?)"),
+            clearLitter: try database.prepare("DELETE FROM litter"),
+            lowest: try database.prepare("\(stored) WHERE format=? ORDER BY rank LIMIT 1"),
             rerank: try database.prepare("UPDATE entry SET rank=?2,hits=?3,ranked=?3 WHERE id=?1"),
             expired: try database.prepare(
-                "\(stored) WHERE expires IS NOT NULL AND expires<=?1 ORDER BY expires LIMIT ?2"),
+                "\(stored) WHERE format=?1 AND expires IS NOT NULL AND expires<=?2 ORDER BY expires LIMIT ?3"),
             hit: try database.prepare("UPDATE entry SET hits=min(15,hits+?2),used=max(used,?3) WHERE id=?1"),
             use: try database.prepare(
                 "UPDATE entry SET hits=min(15,hits+?2),used=max(used,?3),rank=?4 WHERE id=?1"))
+    }
+
+    // MARK: Accounts
+
+    /// What is known about a format's entries.
+    func account(_ format: Int64) throws(DatabaseError) -> Account {
+        if let known = accounts[format] { return known }
+        let select = try statements().account
+        select.bind(format, at: 1)
+        defer { select.reset() }
+        var account = Account()
+        if try select.step() {
+            let floor = select.double(at: 2)
+            account = Account(
+                bytes: Self.clamped(select.integer(at: 0)), count: Self.clamped(select.integer(at: 1)),
+                floor: floor.isFinite ? floor : 0)
+        }
+        accounts[format] = account
+        storedAccounts[format] = account
+        return account
+    }
+
+    /// Changes an account, and the total with it.
+    ///
+    /// - Parameter files: What of the bytes is of entries whose bodies are files.
+    func change(_ format: Int64, bytes: Int, count: Int = 0, files: Int) throws(DatabaseError) {
+        var account = try account(format)
+        account.bytes += bytes
+        account.count += count
+        accounts[format] = account
+        totals.bytes += bytes
+        totals.count += count
+        totals.fileBytes += files
+    }
+
+    /// Raises the floor of a format. It never falls, whatever order entries were ranked in.
+    func raiseFloor(of format: Int64, to rank: Double) throws(DatabaseError) {
+        let floor = try account(format).floor
+        accounts[format]?.floor = max(floor, rank)
+    }
+
+    /// The formats that have entries.
+    func storedFormats() throws(DatabaseError) -> Set<Int64> {
+        let select = try statements().database.cachedStatement("SELECT id FROM account WHERE id<>\(Self.totalID)")
+        defer { select.reset() }
+        var formats = Set(accounts.filter { $0.value.count > 0 }.keys)
+        while try select.step() {
+            let id = select.integer(at: 0)
+            if accounts[id].map({ $0.count > 0 }) ?? true { formats.insert(id) }
+        }
+        return formats
+    }
+
+    /// Whether no other format has entries.
+    func isAlone(_ format: Int64) throws(DatabaseError) -> Bool {
+        let select = try statements().database.cachedStatement(
+            "SELECT EXISTS(SELECT 1 FROM account WHERE count>0 AND id<>\(Self.totalID) AND id<>?)")
+        select.bind(format, at: 1)
+        defer { select.reset() }
+        return try select.step() && select.integer(at: 0) == 0
+    }
+
+    private func storeAccounts() throws(DatabaseError) {
+        let core = try statements()
+        for (id, account) in accounts where account != storedAccounts[id] {
+            if account.count > 0 {
+                try store(id, names[id] ?? "", account.bytes, account.count, account.floor, 0, 0)
+            } else {
+                core.deleteAccount.bind(id, at: 1)
+                try core.deleteAccount.run()
+            }
+        }
+        guard totals != storedTotals else { return }
+        try store(Self.totalID, "", totals.bytes, totals.count, totals.uses, totals.latest, totals.fileBytes)
+    }
+
+    private func store(
+        _ id: Int64, _ name: String, _ bytes: Int, _ count: Int, _ floor: Double, _ latest: Int64, _ files: Int
+    ) throws(DatabaseError) {
+        let set = try statements().setAccount
+        set.bind(id, at: 1)
+        set.bind(name, at: 2)
+        set.bind(bytes, at: 3)
+        set.bind(count, at: 4)
+        set.bind(floor, at: 5)
+        set.bind(latest, at: 6)
+        set.bind(files, at: 7)
+        try set.run()
+    }
+
+    /// Counts all entries anew.
+    func recount() throws(DatabaseError) {
+        let count = try statements().database.prepare(
+            """
+            SELECT format,count(*),total(\(Self.chargeSQL)),total((\(Self.chargeSQL))*(body=0))
+            FROM entry GROUP BY format
+            """)
+        for format in try storedFormats() { _ = try account(format) }
+        for format in accounts.keys {
+            accounts[format]?.bytes = 0
+            accounts[format]?.count = 0
+        }
+        totals.bytes = 0
+        totals.count = 0
+        totals.fileBytes = 0
+        while try count.step() {
+            try change(
+                count.integer(at: 0), bytes: Self.clamped(count.integer(at: 2)), count: Self.clamped(count.integer(at: 1)),
+                files: Self.clamped(count.integer(at: 3)))
+        }
     }
 
     // MARK: Transactions
 
     /// The application version the entries were written by.
     func version() throws(DatabaseError) -> String? {
-        let meta = try statements().meta
-        defer { meta.reset() }
-        guard try meta.step(), !meta.isNull(at: 4) else { return nil }
-        return meta.text(at: 4)
+        let select = try statements().database.prepare("SELECT name FROM version WHERE id=1")
+        guard try select.step(), !select.isNull(at: 0) else { return nil }
+        return select.text(at: 0)
     }
 
     /// Sets the application version.
     func setVersion(_ version: String) throws(DatabaseError) {
-        let update = try statements().database.prepare("UPDATE meta SET version=? WHERE id=1")
+        let update = try statements().database.prepare("UPDATE version SET name=? WHERE id=1")
         update.bind(version, at: 1)
         try update.run()
     }
 
     /// Begins a transaction and loads the totals, which other processes may have changed.
-    func begin() throws(DatabaseError) {
+    ///
+    /// - Parameter id: The entry whose file was written for a row that this transaction stores.
+    func begin(storingFileOf id: Int64? = nil) throws(DatabaseError) {
         let core = try statements()
         doomed = []
+        accounts = [:]
+        storedAccounts = [:]
         try core.database.beginTransaction()
         do throws(DatabaseError) {
-            guard try core.meta.step() else {
+            guard try core.total.step() else {
                 throw DatabaseError(code: 11, message: "no totals", path: path)
             }
             totals = Totals(
-                bytes: Int(core.meta.integer(at: 0)), count: Int(core.meta.integer(at: 1)),
-                floor: core.meta.double(at: 2), latest: core.meta.integer(at: 3))
-            core.meta.reset()
+                bytes: Int(clamping: core.total.integer(at: 0)), count: Int(clamping: core.total.integer(at: 1)),
+                fileBytes: Int(clamping: core.total.integer(at: 4)), uses: core.total.double(at: 2),
+                latest: core.total.integer(at: 3))
+            core.total.reset()
             storedTotals = totals
+            // A damaged row: what is counted from it would overflow, or evict everything.
+            let numbers = [totals.bytes, totals.count, totals.fileBytes]
+            if !numbers.allSatisfy(Self.plausible.contains) { try recount() }
+            if !totals.uses.isFinite { totals.uses = 0 }
+            try clearLitter(besides: id)
         } catch {
             rollback()
             throw error
@@ -170,15 +334,12 @@ final class DiskWriter: @unchecked Sendable {
     /// Stores the transaction, and then deletes the files that nobody owns any more.
     func commit() throws(DatabaseError) {
         let core = try statements()
-        if totals != storedTotals {
-            core.setMeta.bind(totals.bytes, at: 1)
-            core.setMeta.bind(totals.count, at: 2)
-            core.setMeta.bind(totals.floor, at: 3)
-            core.setMeta.bind(totals.latest, at: 4)
-            try core.setMeta.run()
-        }
+        try storeAccounts()
+        for id in doomed { try addLitter(id) }
         try core.database.commitTransaction()
         storedTotals = totals
+        storedAccounts = accounts
+        for (id, account) in accounts { sizes[id] = account.bytes }
         for id in doomed { BodyFile.remove(bodyPath(id)) }
         doomed = []
     }
@@ -186,10 +347,43 @@ final class DiskWriter: @unchecked Sendable {
     /// Drops the transaction, if there is one.
     func rollback() {
         guard let core else { return }
-        for statement in [core.meta, core.find, core.lowest, core.expired] { statement.reset() }
+        for statement in [core.total, core.account, core.find, core.lowest, core.expired, core.litter] {
+            statement.reset()
+        }
         core.database.rollbackTransaction()
         totals = storedTotals
+        accounts = storedAccounts
         doomed = []
+    }
+
+    // MARK: Files without rows
+
+    /// Notes in the transaction that an entry's file may belong to nobody when it is committed: it is about to be
+    /// written or deleted. Whoever begins the next transaction, of whatever process, looks (``clearLitter(besides:)``).
+    func addLitter(_ id: Int64) throws(DatabaseError) {
+        let core = try statements()
+        core.addLitter.bind(id, at: 1)
+        try core.addLitter.run()
+    }
+
+    /// Deletes the files that a writer has left which was killed between a file and its row.
+    private func clearLitter(besides stored: Int64?) throws(DatabaseError) {
+        let core = try statements()
+        var ids: [Int64] = []
+        while try core.litter.step() { ids.append(core.litter.integer(at: 0)) }
+        guard !ids.isEmpty else { return }
+        for id in ids where id != stored {
+            if try find(id)?.isFile == true { try settleSuccessor(id) } else { BodyFile.remove(bodyPath(id)) }
+        }
+        try core.clearLitter.run()
+    }
+
+    /// Deletes what killed writers have left, when a generation is opened. The caller holds the process lock.
+    func clearTemporaries() throws(DatabaseError) {
+        unlink(temporaryPath)
+        guard try statements().database.integer("SELECT EXISTS(SELECT 1 FROM litter)") == 1 else { return }
+        try begin()
+        try commit()
     }
 
     /// Runs a body in a transaction.
@@ -204,10 +398,27 @@ final class DiskWriter: @unchecked Sendable {
         }
     }
 
-    /// Remembers what a batch wrote.
-    func note(bytes: Int, rows: Int, capacity: Int) {
-        if mover.note(bytes: bytes + rows * 4096, capacity: capacity) { checkpoint() }
+    /// Sees to the log before the first batch. The caller holds the process lock.
+    func openLog(capacity: Int) {
+        if let core { mover.begin(core.database, capacity: capacity) }
     }
+
+    /// A batch was written.
+    func note(capacity: Int) {
+        if mover.note(capacity: capacity) { checkpoint() }
+    }
+
+    /// Bytes on disk that count towards the capacity beside the entries' own: of a log that is too long, and of pages that
+    /// are used in part. In a transaction.
+    func excess(capacity: Int) throws(DatabaseError) -> Int {
+        let database = try statements().database
+        let pages = try (database.integer("PRAGMA page_count") ?? 0) &- (database.integer("PRAGMA freelist_count") ?? 0)
+        let partial = Int(pages) &* 4096 &- (totals.bytes &- totals.fileBytes) &- Self.pageAllowance
+        return mover.excess(capacity: capacity) + max(0, partial)
+    }
+
+    /// Pages may take so much more than what lies in them.
+    private static let pageAllowance = 8 << 20
 
     /// Moves the log into the database, so that its space can be used again.
     func checkpoint() {
@@ -215,6 +426,9 @@ final class DiskWriter: @unchecked Sendable {
     }
 
     func bodyPath(_ id: Int64) -> String { path + "/files/" + DiskLayout.fileName(id) }
+
+    /// Where a body is written before it appears at its path: one file, for only one process at a time writes.
+    var temporaryPath: String { path + "/" + DiskLayout.temporaryName }
 
     // MARK: Rows
 
@@ -226,10 +440,19 @@ final class DiskWriter: @unchecked Sendable {
         return try find.step() ? Self.stored(find) : nil
     }
 
+    /// Bytes and counts that a cache can have: sums of them are far from overflowing.
+    private static let plausible = 0...(1 << 48)
+
+    /// A number of bytes or entries out of a row, which may be damaged.
+    static func clamped(_ number: Int64) -> Int {
+        min(max(Int(clamping: number), plausible.lowerBound), plausible.upperBound)
+    }
+
     static func stored(_ row: Statement) -> Stored {
         Stored(
-            id: row.integer(at: 0), charge: Int(row.integer(at: 1)), hits: row.integer(at: 2),
-            ranked: row.integer(at: 3), rank: row.double(at: 4), body: row.integer(at: 5))
+            id: row.integer(at: 0), format: row.integer(at: 1), charge: clamped(row.integer(at: 2)),
+            hits: max(0, min(15, row.integer(at: 3))), ranked: max(0, min(15, row.integer(at: 4))),
+            rank: row.double(at: 5), used: row.integer(at: 6), body: row.integer(at: 7))
     }
 
     /// Removes an entry.
@@ -245,18 +468,58 @@ final class DiskWriter: @unchecked Sendable {
         } else if !keepingFile {
             doomed.append(stored.id)
         }
-        totals.bytes -= stored.charge
-        totals.count -= 1
+        try change(stored.format, bytes: -stored.charge, count: -1, files: stored.isFile ? -stored.charge : 0)
+        // Less than nothing: this row or the totals were damaged.
+        if totals.bytes < 0 || totals.count < 0 || totals.fileBytes < 0 { try recount() }
+    }
+
+    /// Removes some of a format's entries in one transaction.
+    ///
+    /// - Parameter id: Only those behind it.
+    /// - Returns: The last one removed; nil at the end.
+    func removeSome(of format: Int64, after id: Int64) throws -> Int64? {
+        let database = try statements().database
+        let last = try database.prepare(
+            """
+            SELECT max(id),count(*),total(charge),total(charge*(body=0)) FROM
+            (SELECT id,body,\(Self.chargeSQL) AS charge FROM entry WHERE id>?1 AND id<=?2 AND format=?3
+            ORDER BY id LIMIT 2000)
+            """)
+        last.bind(id, at: 1)
+        last.bind(DiskFormat.entryIDs(of: format).upperBound, at: 2)
+        last.bind(format, at: 3)
+        var end: Int64?
+        try transaction {
+            guard try last.step(), let found = last.integerIfPresent(at: 0) else { return }
+            end = found
+            let (count, bytes) = (Self.clamped(last.integer(at: 1)), Self.clamped(last.integer(at: 2)))
+            let fileBytes = Self.clamped(last.integer(at: 3))
+            last.reset()
+            func part(_ sql: String) throws(DatabaseError) -> Statement {
+                let statement = try database.prepare(sql)
+                statement.bind(id, at: 1)
+                statement.bind(found, at: 2)
+                statement.bind(format, at: 3)
+                return statement
+            }
+            let range = "FROM entry WHERE id>?1 AND id<=?2 AND format=?3"
+            let files = try part("SELECT id \(range) AND body=0")
+            while try files.step() { doomed.append(files.integer(at: 0)) }
+            try part("DELETE FROM body WHERE id IN (SELECT body \(range))").run()
+            try part("DELETE \(range)").run()
+            try change(format, bytes: -bytes, count: -count, files: -fileBytes)
+        }
+        return end
     }
 
     /// Adds an entry for which there is room and which is not there yet.
     ///
     /// - Parameter isFile: Its body is in its file already.
     func insert(
-        _ put: Put, bytes: [UInt8], key: CacheKey, hits: Int64, isFile: Bool
+        _ put: Put, bytes: [UInt8], key entry: EntryKey, hits: Int64, isFile: Bool
     ) throws(DatabaseError) {
         let core = try statements()
-        let id = Int64(bitPattern: key.hash)
+        let id = entry.id, key = entry.key
         var body: Int64 = 0
         if !isFile {
             try core.insertBody.binding(bytes, at: 1) { () throws(DatabaseError) in try core.insertBody.run() }
@@ -268,7 +531,7 @@ final class DiskWriter: @unchecked Sendable {
         core.insert.bind(id, at: 1)
         core.insert.bind(Array(key.identity.utf8), at: 2)
         core.insert.bind(bytes.count, at: 3)
-        core.insert.bind(newRank(charge: charge, hits: hits), at: 4)
+        core.insert.bind(try newRank(entry.format.id, charge: charge, hits: hits), at: 4)
         core.insert.bind(hits, at: 5)
         core.insert.bind(hits, at: 6)
         core.insert.bind(put.created, at: 7)
@@ -276,12 +539,20 @@ final class DiskWriter: @unchecked Sendable {
         core.insert.bind(Int64(bitPattern: sum), at: 9)
         core.insert.bind(body, at: 10)
         core.insert.bind(put.tag, at: 11)
+        core.insert.bind(entry.format.id, at: 12)
         try core.insert.run()
-        totals.bytes += charge
-        totals.count += 1
+        names[entry.format.id] = entry.format.name
+        try change(entry.format.id, bytes: charge, count: 1, files: isFile ? charge : 0)
         totals.latest = max(totals.latest, put.created)
-        tally.insertions += 1
-        tally.insertedBytes += bytes.count
+        tally(entry.format.id) {
+            $0.insertions += 1
+            $0.insertedBytes += bytes.count
+        }
+    }
+
+    /// Counts something that was done in a format.
+    func tally(_ format: Int64, _ change: (inout DiskCache.Statistics) -> Void) {
+        change(&tallies[format, default: DiskCache.Statistics()])
     }
 
     /// What an entry counts.

@@ -56,8 +56,8 @@ final class EntryFilter: Sendable {
         bits[Int(truncatingIfNeeded: bit >> 6)] & (1 << (bit & 63)) != 0
     }
 
-    /// Identifiers are hashes already; the second place is made of the other half.
-    private static func second(_ id: Int64) -> UInt64 { UInt64(bitPattern: id) >> 32 &* 0x9E37_79B9_7F4A_7C15 >> 20 }
+    /// Identifiers are hashes but for the bits of their format; the second place is made of all of them.
+    private static func second(_ id: Int64) -> UInt64 { UInt64(bitPattern: id) &* 0x9E37_79B9_7F4A_7C15 >> 24 }
 
     private static func insert(_ id: Int64, _ bits: inout [UInt64]) {
         let mask = UInt64(bits.count) &* 64 &- 1

@@ -142,6 +142,27 @@ final class FileWatch: Sendable {
         return ReadState(version: version, moved: mapped.load(fromByteOffset: 96, as: UInt64.self))
     }
 
+    /// The length of the log, and of the part that is not in the file yet, in bytes, whichever process wrote it. From the
+    /// log's file if there is no index.
+    var log: (bytes: Int, waiting: Int) {
+        guard let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else {
+            let size = logFileSize
+            return (size, size)
+        }
+        let frames = Int(mapped.load(fromByteOffset: 16, as: UInt32.self))
+        let moved = Int(mapped.load(fromByteOffset: 96, as: UInt32.self))
+        return (frames &* Self.frameBytes, max(0, frames &- moved) &* Self.frameBytes)
+    }
+
+    /// How long the log's file is, in bytes. It is longer than the log after that has begun anew.
+    var logFileSize: Int {
+        var status = stat()
+        return stat(path + "-wal", &status) == 0 ? Int(status.st_size) : 0
+    }
+
+    /// 24 bytes and a page.
+    private static let frameBytes = 24 + 4096
+
     /// Whether the log is shorter than the index says. What is written behind such a gap is lost with what was in it.
     ///
     /// The index is told before a log is shortened, so it is asked again after the log was measured
@@ -151,7 +172,7 @@ final class FileWatch: Sendable {
         let before = version
         let frames = Int(mapped.load(fromByteOffset: 16, as: UInt32.self))
         var status = stat()
-        guard frames > 0, stat(path + "-wal", &status) == 0, Int(status.st_size) < 32 + frames * (24 + 4096) else {
+        guard frames > 0, stat(path + "-wal", &status) == 0, Int(status.st_size) < 32 + frames * Self.frameBytes else {
             return false
         }
         return before == version

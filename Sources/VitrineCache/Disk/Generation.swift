@@ -1,3 +1,10 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 import Synchronization
 import VitrineCore
 import VitrineDatabase
@@ -7,20 +14,23 @@ final class Generation: Sendable {
     let name: String
     let path: String
     let isReadOnly: Bool
+    /// Whether it is read for one lookup while there is no room on the disk, and then opened again.
+    let isTemporary: Bool
     let watch: FileWatch
     let filter = EntryFilter()
     private let readers = Locked<[DiskReader]>([])
-    /// Whether ``Idleness`` knows that there are open transactions.
+    /// Whether ``IdleMonitor`` knows that there are open transactions.
     private let isTended = Atomic<Bool>(false)
     /// Connections for reading that are kept open.
     private static let readerLimit = 8
 
     var databasePath: String { path + "/" + DiskLayout.databaseName }
 
-    init(name: String, path: String, isReadOnly: Bool) throws(FileError) {
+    init(name: String, path: String, isReadOnly: Bool, isTemporary: Bool = false) throws(FileError) {
         self.name = name
         self.path = path
         self.isReadOnly = isReadOnly
+        self.isTemporary = isTemporary
         watch = try FileWatch(path: path + "/" + DiskLayout.databaseName, isReadOnly: isReadOnly)
     }
 
@@ -32,13 +42,20 @@ final class Generation: Sendable {
         do throws(DatabaseError) {
             return try Database(path: databasePath, options: options)
         } catch {
-            // Without permission to make the index beside the database, SQLite can read it only if nothing else writes:
-            // with no log there is nobody, and all there is is in the file.
-            guard isReadOnly, error.reason == .cannotOpen || error.reason == .readOnly,
-                !FilePath.exists(databasePath + "-wal")
-            else { throw error }
+            // Without permission or room for the index beside the database, SQLite can read it only if nothing else
+            // writes: without an index there is nobody.
+            guard isReadOnly, error.mayBeReadAlone, !FilePath.exists(databasePath + "-shm") || isTemporary else {
+                throw error
+            }
             var options = options
-            options.isImmutable = true
+            options.mappedBytes = 0
+            var log = stat()
+            if stat(databasePath + "-wal", &log) == 0, log.st_size > 0 {
+                // A killed process has left it; it is read as far as it was committed.
+                options.sharing = .unlocked
+            } else {
+                options.isImmutable = true
+            }
             return try Database(path: databasePath, options: options)
         }
     }
@@ -54,7 +71,7 @@ final class Generation: Sendable {
         if reader.isHolding {
             reader.lastUse = DiskEngine.coarseTime()
             if !isTended.exchange(true, ordering: .acquiringAndReleasing) {
-                Idleness.watch { [weak self] time in self?.tend(time &- Idleness.interval) ?? false }
+                IdleMonitor.watch { [weak self] time in self?.tend(time &- IdleMonitor.interval) ?? false }
             }
         }
         let surplus = readers.withLock { readers -> DiskReader? in
@@ -82,7 +99,7 @@ final class Generation: Sendable {
         }
     }
 
-    /// Ends what was not used since then; called by ``Idleness`` until it returns false.
+    /// Ends what was not used since then; called by ``IdleMonitor`` until it returns false.
     ///
     /// - Returns: Whether there are open transactions left.
     func tend(_ time: Int64) -> Bool {

@@ -78,11 +78,19 @@ final class HitRecorder: Sendable {
         }
     }
 
+    /// When an entry was last used, as far as that is not written, in nanoseconds since 1970.
+    func lastUse(of id: Int64) -> Int64? {
+        state.withLock { $0.hits.isEmpty ? nil : $0.hits[id]?.used }
+    }
+
     /// Takes the uses of one entry.
     func take(_ id: Int64) -> Hit? {
         state.withLock { $0.hits.isEmpty ? nil : $0.hits.removeValue(forKey: id) }
     }
 
-    /// Gives up what was collected.
-    func drop() { _ = take() }
+    /// Gives up what was collected, or what was for some entries.
+    func drop(_ ids: ClosedRange<Int64>? = nil) {
+        guard let ids else { return _ = take() }
+        state.withLock { state in state.hits = state.hits.filter { !ids.contains($0.key) } }
+    }
 }

@@ -1,3 +1,4 @@
+import Dispatch
 import VitrineCore
 
 /// A body that is to be written: there already, or made when it is needed.
@@ -18,11 +19,19 @@ enum Body: Sendable {
     }
 }
 
-/// Bytes that are made once, by whoever needs them first; others wait for them.
+/// Bytes that are made once, by the first thread that needs them; others wait for them. The closure is a user's, so no
+/// lock is held while it runs.
 final class LazyBytes: Sendable {
     private enum State {
         case pending(@Sendable () throws -> [UInt8])
+        case running([DispatchSemaphore])
         case made(Result<[UInt8], any Error>)
+    }
+
+    private enum Step {
+        case make(@Sendable () throws -> [UInt8])
+        case wait(DispatchSemaphore)
+        case take(Result<[UInt8], any Error>)
     }
 
     private let state: Locked<State>
@@ -30,16 +39,35 @@ final class LazyBytes: Sendable {
     init(_ make: @escaping @Sendable () throws -> [UInt8]) { state = Locked(.pending(make)) }
 
     func bytes() throws -> [UInt8] {
-        let result: Result<[UInt8], any Error> = state.withLock { state in
-            switch state {
-            case .made(let result): return result
-            case .pending(let make):
+        while true {
+            switch nextStep() {
+            case .take(let result): return try result.get()
+            case .wait(let semaphore): semaphore.wait()
+            case .make(let make):
                 let result = Result { try make() }
-                state = .made(result)
-                return result
+                let waiting: [DispatchSemaphore] = state.withLock { state in
+                    defer { state = .made(result) }
+                    if case .running(let waiting) = state { return waiting }
+                    return []
+                }
+                for semaphore in waiting { semaphore.signal() }
             }
         }
-        return try result.get()
+    }
+
+    private func nextStep() -> Step {
+        state.withLock { state in
+            switch state {
+            case .made(let result): return .take(result)
+            case .pending(let make):
+                state = .running([])
+                return .make(make)
+            case .running(let waiting):
+                let semaphore = DispatchSemaphore(value: 0)
+                state = .running(waiting + [semaphore])
+                return .wait(semaphore)
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ import VitrineCore
 final class WriteQueue: @unchecked Sendable {
     /// What the writing thread does next.
     enum Work {
-        case batch([(key: CacheKey, operation: Operation)])
+        case batch([(key: EntryKey, operation: Operation)])
         case job(@Sendable () -> Void)
     }
 
@@ -25,7 +25,7 @@ final class WriteQueue: @unchecked Sendable {
     }
 
     private enum Item {
-        case key(CacheKey)
+        case key(EntryKey)
         case job(@Sendable () -> Void)
     }
 
@@ -36,8 +36,8 @@ final class WriteQueue: @unchecked Sendable {
     private let limits: (entries: Int, bytes: Int)
     private var order: [Item] = []
     private var head = 0
-    private var waiting: [CacheKey: Operation] = [:]
-    private var writing: [CacheKey: Operation] = [:]
+    private var waiting: [EntryKey: Operation] = [:]
+    private var writing: [EntryKey: Operation] = [:]
     private var waitingBytes = 0
     private var writingBytes = 0
     private var isRunning = false
@@ -53,25 +53,30 @@ final class WriteQueue: @unchecked Sendable {
     // MARK: Adding
 
     /// Adds an operation if there is room.
-    func add(_ operation: Operation, forKey key: CacheKey) -> Added {
+    ///
+    /// - Parameter replaced: Gets the operation it takes the place of, to be released outside of all locks: it may hold
+    ///   a user's value.
+    func add(_ operation: Operation, forKey key: EntryKey, replacing replaced: inout Operation?) -> Added {
         monitor.lock()
         guard hasRoom(for: operation.heldBytes) else {
             monitor.unlock()
             return .full
         }
-        insert(operation, key)
+        replaced = insert(operation, key)
         return startAndUnlock()
     }
 
     /// Adds an operation, waiting for room.
-    func addBlocking(_ operation: Operation, forKey key: CacheKey) -> Added {
+    func addBlocking(_ operation: Operation, forKey key: EntryKey) -> Added {
         monitor.lock()
         while !hasRoom(for: operation.heldBytes) {
             blockedThreads += 1
             monitor.wait()
             blockedThreads -= 1
         }
-        insert(operation, key)
+        let replaced = insert(operation, key)
+        // Released outside the lock.
+        defer { withExtendedLifetime(replaced) {} }
         return startAndUnlock()
     }
 
@@ -93,15 +98,21 @@ final class WriteQueue: @unchecked Sendable {
         return startAndUnlock()
     }
 
-    /// Drops all operations that are not being written. Jobs stay.
-    func dropWaiting() {
+    /// Drops the operations that are not being written, of all formats or of one. Jobs stay.
+    func dropWaiting(format: Int64? = nil) {
         monitor.lock()
-        order = order[head...].filter { if case .job = $0 { true } else { false } }
+        order = order[head...].filter { item in
+            guard case .key(let key) = item else { return true }
+            return format != nil && key.format.id != format
+        }
         head = 0
-        waiting = [:]
-        waitingBytes = 0
-        load.store(writing.count, ordering: .releasing)
+        let dropped = waiting
+        waiting = waiting.filter { format != nil && $0.key.format.id != format }
+        waitingBytes = waiting.values.reduce(0) { $0 + $1.heldBytes }
+        load.store(writing.count + waiting.count, ordering: .releasing)
         wakeAndUnlock()
+        // Bodies are released outside the lock.
+        withExtendedLifetime(dropped) {}
     }
 
     private func hasRoom(for bytes: Int) -> Bool {
@@ -109,17 +120,19 @@ final class WriteQueue: @unchecked Sendable {
         return count == 0 || (count < limits.entries && waitingBytes + writingBytes + bytes <= limits.bytes)
     }
 
-    private func insert(_ operation: Operation, _ key: CacheKey) {
+    /// - Returns: The operation it takes the place of.
+    private func insert(_ operation: Operation, _ key: EntryKey) -> Operation? {
         if let earlier = waiting[key] {
             let merged = earlier.followed(by: operation)
             waitingBytes += merged.heldBytes - earlier.heldBytes
             waiting[key] = merged
-        } else {
-            waiting[key] = operation
-            waitingBytes += operation.heldBytes
-            order.append(.key(key))
-            load.wrappingAdd(1, ordering: .releasing)
+            return earlier
         }
+        waiting[key] = operation
+        waitingBytes += operation.heldBytes
+        order.append(.key(key))
+        load.wrappingAdd(1, ordering: .releasing)
+        return nil
     }
 
     private func startAndUnlock() -> Added {
@@ -132,7 +145,7 @@ final class WriteQueue: @unchecked Sendable {
     // MARK: Looking
 
     /// What is going to happen to a key, if anything.
-    func pending(_ key: CacheKey) -> Operation? {
+    func pending(_ key: EntryKey) -> Operation? {
         guard load.load(ordering: .acquiring) > 0 else { return nil }
         monitor.lock()
         defer { monitor.unlock() }
@@ -163,7 +176,7 @@ final class WriteQueue: @unchecked Sendable {
             advance()
             return .job(job)
         }
-        var batch: [(key: CacheKey, operation: Operation)] = []
+        var batch: [(key: EntryKey, operation: Operation)] = []
         while batch.count < Self.batchLimit, head < order.count, case .key(let key) = order[head] {
             advance()
             guard let operation = waiting.removeValue(forKey: key) else { continue }

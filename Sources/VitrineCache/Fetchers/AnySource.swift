@@ -5,7 +5,7 @@ struct AnySource<Value: CacheableValue>: Sendable {
     let storesOriginal: Bool
     let revalidates: Bool
     let levels: CacheLevels
-    let fetch: @Sendable (FetchContext) async throws -> Fetched<Value>
+    let fetch: @Sendable (FetchContext) async throws -> FetchResult<Value>
 
     init(_ fetcher: some Fetcher<Value>) {
         storesOriginal = fetcher.storesOriginal
@@ -18,6 +18,6 @@ struct AnySource<Value: CacheableValue>: Sendable {
         storesOriginal = true
         revalidates = false
         levels = .all
-        fetch = { _ in Fetched(value: try await load(), timeToLive: timeToLive) }
+        fetch = { _ in FetchResult(value: try await load(), timeToLive: timeToLive) }
     }
 }

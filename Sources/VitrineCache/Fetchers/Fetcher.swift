@@ -6,8 +6,8 @@ public import VitrineCore
 /// struct WeatherFetcher: Fetcher {
 ///     let city: String
 ///     var key: CacheKey { CacheKey("weather", city) }
-///     func fetch(_ context: FetchContext) async throws -> Fetched<String> {
-///         Fetched(value: try await report(for: city), timeToLive: .seconds(600))
+///     func fetch(_ context: FetchContext) async throws -> FetchResult<String> {
+///         FetchResult(value: try await weather.report(city), timeToLive: .seconds(600))
 ///     }
 /// }
 /// let report = try await cache.value(from: WeatherFetcher(city: "Bremen"))
@@ -41,7 +41,7 @@ public protocol Fetcher<Value>: Sendable {
     ///
     /// - Throws: Why there is no value. Who asked gets it as ``CacheError/source(key:underlying:)``, or as it is if it
     ///   is a ``CacheError``.
-    func fetch(_ context: FetchContext) async throws -> Fetched<Value>
+    func fetch(_ context: FetchContext) async throws -> FetchResult<Value>
 }
 
 extension Fetcher {

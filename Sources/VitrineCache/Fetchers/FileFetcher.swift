@@ -32,13 +32,13 @@ public struct FileFetcher<Value: CacheableValue>: Fetcher {
     /// Reads the file.
     ///
     /// - Throws: ``CacheError/file(_:)`` if it cannot be read, with `FileError.notFound` if it is missing.
-    public func fetch(_ context: FetchContext) async throws -> Fetched<Value> {
+    public func fetch(_ context: FetchContext) async throws -> FetchResult<Value> {
         try Task.checkCancellation()
         do {
             let bytes = try await executor.run { [path, limit] () throws(FileError) in
                 try FileContents.read(path, limit: limit.bytes)
             }
-            return Fetched(bytes: bytes)
+            return FetchResult(bytes: bytes)
         } catch {
             throw CacheError.file(error)
         }

@@ -24,7 +24,7 @@ final class SourceResult<Value: CacheableValue>: Sendable {
     let storesOriginal: Bool
     let origin: Origin
     /// The right to store the original.
-    let ticket: LoadRegister.Ticket
+    let ticket: InvalidationRegister.Ticket
     private let decoded: Locked<Value?>
     /// Held by who decodes.
     private let decoding = Locked(())
@@ -32,7 +32,7 @@ final class SourceResult<Value: CacheableValue>: Sendable {
 
     init(
         value: Value?, bytes: [UInt8]?, timeToLive: Duration?, tag: [UInt8], levels: CacheLevels, storesOriginal: Bool,
-        origin: Origin, ticket: LoadRegister.Ticket
+        origin: Origin, ticket: InvalidationRegister.Ticket
     ) {
         self.bytes = bytes
         self.timeToLive = timeToLive

@@ -3,10 +3,11 @@ public import VitrineCore
 /// A named kind of derived value, with its own transform, encoder, and places in memory and on disk (R30).
 ///
 /// ```swift
-/// var small = Format<Image>("small") { image in image.resized(to: .fit(100)) }
+/// let cache = Cache<Image>(name: "pictures")
+/// var small = Format<Image>("small") { image in try ImageResizer.fit(100).resize(image) }
 /// small.diskCapacity = .megabytes(50)
 /// cache.register(small)
-/// let thumbnail = try await cache.value(from: fetcher, format: "small")
+/// let thumbnail = try await cache.value(fromFile: "lake.jpg", format: "small")
 /// ```
 ///
 /// What is stored and delivered in a format is always the transformed value; the transform never sees it again (R32).
@@ -21,7 +22,7 @@ public struct Format<Value: CacheableValue>: Sendable {
     /// Makes a value of the format from bytes that its encoder made.
     public typealias Decode = @Sendable ([UInt8]) throws -> Value
 
-    /// What the format is known by. Its entries are in a directory of this name, escaped.
+    /// What the format is known by, in this process and on disk.
     public let name: FormatName
     /// How much the format may keep on disk; nil for the cache's default, ``CacheConfiguration/diskCapacity``.
     /// 0 keeps nothing there (R36).
@@ -39,7 +40,8 @@ public struct Format<Value: CacheableValue>: Sendable {
     /// Makes a value of the format straight from the original's bytes, which is cheaper where decoding can reduce
     /// at once. Preferred to ``transform`` where the bytes are at hand.
     public var derive: Derive?
-    /// What is stored; nil for `CacheableValue.cacheBytes()`.
+    /// What is stored; nil for `CacheableValue.cacheBytes()`. The thread that writes for all formats of the cache waits
+    /// for it: it must not wait for the cache.
     public var encode: Encode?
     /// The inverse of ``encode``; nil for `CacheableValue.init(cacheBytes:)`.
     public var decode: Decode?

@@ -1,6 +1,6 @@
 /// The name of a ``Format``: where its entries are, in memory and on disk (R30, R34).
 public struct FormatName: RawRepresentable, Sendable, Hashable, Codable {
-    /// Any text; a directory is named by it, escaped.
+    /// Any text.
     public let rawValue: String
 
     public init(rawValue: String) { self.rawValue = rawValue }

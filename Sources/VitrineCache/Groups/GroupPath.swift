@@ -1,4 +1,4 @@
-/// Where in a ``ValueStore`` a value is: a group, possibly inside other groups (R4).
+/// Where in a ``KeyValueStore`` a value is: a group, possibly inside other groups (R4).
 ///
 /// ```swift
 /// let inbox: GroupPath = "mail.inbox"       // "mail/inbox" is the same

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A value as a ``ValueStore`` keeps it: bytes, and which sort of type they were made by.
+/// A value as a ``KeyValueStore`` keeps it: bytes, and which sort of type they were made by.
 struct StoredValue: Sendable, Equatable {
     /// Sorts of types. A value is read back by a type of the sort that wrote it, so that a text is never taken for a
     /// number. The numbers are on disk: they never change.
@@ -55,6 +55,6 @@ struct StoredValue: Sendable, Equatable {
 /// Marks ``CacheableList`` of any element.
 protocol ListValue {}
 extension CacheableList: ListValue {}
-/// Marks ``Coded`` of any value.
+/// Marks ``CodableBox`` of any value.
 protocol CodableValue {}
-extension Coded: CodableValue {}
+extension CodableBox: CodableValue {}

@@ -8,7 +8,7 @@ import Darwin
 import VitrineCore
 import VitrineDatabase
 
-/// The files of a ``ValueStore`` in its directory. The name carries the format's version, so that a later format never
+/// The files of a ``KeyValueStore`` in its directory. The name carries the format's version, so that a later format never
 /// reads this one's bytes.
 struct ValueFiles {
     let directory: String
@@ -26,9 +26,16 @@ struct ValueFiles {
     /// - Returns: Where the damaged file is now, if there was one.
     func prepare(isDamaged: Bool) throws(CacheError) -> String? {
         do throws(FileError) {
-            try Directory.create(directory)
-            let lock = try ProcessLock(directory: directory)
-            try lock.acquire()
+            try Directory.create(directory, isDurable: true)
+            _ = try? AtomicFile.removeTemporariesOfDeadWriters(in: directory)
+            let lock: ProcessLock
+            do throws(FileError) {
+                lock = try ProcessLock(directory: directory)
+                try lock.acquire()
+            } catch .noSpace {
+                // Nothing can be made or moved now, but what is there can be read.
+                return nil
+            }
             defer { lock.release() }
             if access(path, F_OK) != 0 {
                 // Of a file that was deleted: connections that are still open use them, and no other must.
@@ -65,22 +72,31 @@ struct ValueFiles {
         return access(target, F_OK) == 0 ? target : nil
     }
 
-    /// The two connections of a session, the tables made, and the version adopted.
-    func open(_ configuration: ValueStore.Configuration) throws(CacheError) -> (ValueReader, DatabaseWriter) {
-        var options = Database.Options()
-        options.durability = configuration.durability
-        let version = configuration.version, compatible = configuration.compatibleVersions
+    /// The two connections of a session, the tables made, and the version adopted. On a full disk there is one for
+    /// reading, and that for writing is opened when there is room.
+    func open(_ configuration: KeyValueStore.Configuration) throws(CacheError) -> (DatabaseReader, DatabaseWriter) {
         do {
-            let lock = try ProcessLock(directory: directory)
-            let writer = DatabaseWriter(try Database(path: path, options: options), lock: lock)
-            let other = try writer.writeBlocking { database in
-                try database.execute(ValueTable.schema)
-                return try ValueTable.adopt(version: version, compatible: compatible, database)
+            do {
+                let lock = try ProcessLock(directory: directory)
+                let writer = DatabaseWriter(try connect(configuration), lock: lock)
+                try writer.writeBlocking { database in try adopt(configuration, database) }
+                return (try reader(configuration), writer)
+            } catch where Self.isLackOfRoom(error) {
+                let failure = error
+                let reader = try reader(configuration)
+                let isAccepted = try reader.read { database throws(DatabaseError) in
+                    try ValueTable.accepts(configuration.version, configuration.compatibleVersions, database)
+                }
+                guard isAccepted else { throw failure }
+                let writer = DatabaseWriter(lock: try? ProcessLock(directory: directory)) { () throws in
+                    let database = try connect(configuration)
+                    try database.transaction { try adopt(configuration, database) }
+                    return database
+                }
+                return (reader, writer)
             }
-            if let other {
-                Log.logger("values").notice("Removed the values of version \(other)", metadata: ["path": "\(path)"])
-            }
-            return (ValueReader(try Database(path: path, options: options)), writer)
+        } catch let error as CacheError {
+            throw error
         } catch let error as DatabaseError {
             throw .database(error)
         } catch let error as FileError {
@@ -89,16 +105,31 @@ struct ValueFiles {
             throw .invalidData(key: CacheKey(path), underlying: error)
         }
     }
-}
 
-/// The connection that a ``ValueStore`` reads by.
-final class ValueReader: Sendable {
-    private let database: Locked<Database>
+    private static func isLackOfRoom(_ error: any Error) -> Bool {
+        switch error {
+        case let error as DatabaseError: error.reason == .full
+        case FileError.noSpace: true
+        default: false
+        }
+    }
 
-    init(_ database: sending Database) { self.database = Locked(database) }
+    private func connect(_ configuration: KeyValueStore.Configuration) throws(DatabaseError) -> sending Database {
+        var options = Database.Options()
+        options.durability = configuration.durability
+        return try Database(path: path, options: options)
+    }
 
-    /// Reads, one thread at a time.
-    func read<Value>(_ body: (Database) throws(DatabaseError) -> sending Value) throws(DatabaseError) -> Value {
-        try database.withLock { database throws(DatabaseError) in try body(database) }
+    private func reader(_ configuration: KeyValueStore.Configuration) throws(DatabaseError) -> DatabaseReader {
+        try DatabaseReader(path: path) { () throws(DatabaseError) in try connect(configuration) }
+    }
+
+    private func adopt(_ configuration: KeyValueStore.Configuration, _ database: Database) throws {
+        try database.execute(ValueTable.schema)
+        let other = try ValueTable.adopt(
+            version: configuration.version, compatible: configuration.compatibleVersions, database)
+        if let other {
+            Log.logger("values").notice("Removed the values of version \(other)", metadata: ["path": "\(path)"])
+        }
     }
 }

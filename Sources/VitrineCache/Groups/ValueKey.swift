@@ -1,6 +1,6 @@
 public import VitrineCore
 
-/// A name for a value in a ``ValueStore`` with its type, its group and what counts while nothing is stored (R28).
+/// A name for a value in a ``KeyValueStore`` with its type, its group and what counts while nothing is stored (R28).
 ///
 /// ```swift
 /// enum Settings {
@@ -67,9 +67,9 @@ public struct ValueKey<Value: Sendable>: Sendable {
         codable name: String, in group: GroupPath = .standard, default defaultValue: Value, keepInMemory: Bool? = nil
     ) where Value: Codable {
         self.init(name, group, defaultValue, keepInMemory) {
-            try $0.value(as: Coded<Value>.self).value
+            try $0.value(as: CodableBox<Value>.self).value
         } encode: {
-            try StoredValue(Coded($0))
+            try StoredValue(CodableBox($0))
         }
     }
 
@@ -78,9 +78,9 @@ public struct ValueKey<Value: Sendable>: Sendable {
         codable name: String, in group: GroupPath = .standard, keepInMemory: Bool? = nil
     ) where Value == Wrapped? {
         self.init(name, group, nil, keepInMemory) {
-            try $0.value(as: Coded<Wrapped>.self).value
+            try $0.value(as: CodableBox<Wrapped>.self).value
         } encode: {
-            try $0.map { try StoredValue(Coded($0)) }
+            try $0.map { try StoredValue(CodableBox($0)) }
         }
     }
 
@@ -91,13 +91,13 @@ public struct ValueKey<Value: Sendable>: Sendable {
         self.init(name, group, [], keepInMemory, maximumCount: maximumCount) {
             try $0.value(as: CacheableList<Element>.self).elements
         } encode: {
-            try StoredValue(CacheableList(ListEnd.last.limit($0, to: maximumCount)))
+            try StoredValue(CacheableList(KeptEnd.last.limit($0, to: maximumCount)))
         }
     }
 }
 
 /// An end of a list.
-public enum ListEnd: Sendable, Hashable {
+public enum KeptEnd: Sendable, Hashable {
     case first, last
 
     /// At most so many elements, from this end.

@@ -2,7 +2,7 @@ import Logging
 import VitrineCore
 import VitrineDatabase
 
-/// A ``ValueStore`` in one directory: what is on disk, what is on its way there, and what memory holds of both.
+/// A ``KeyValueStore`` in one directory: what is on disk, what is on its way there, and what memory holds of both.
 ///
 /// The order of changes is that in which `state` is locked: each enters the state and the writer's queue in one step.
 /// A value in memory is always the current one. On a miss there, a read asks the pending changes, then the disk.
@@ -41,9 +41,9 @@ final class ValueSession: Sendable {
     private static let overhead = 64
 
     let directory: String
-    private let configuration: ValueStore.Configuration
+    private let configuration: KeyValueStore.Configuration
     private let memory: MemoryCache<CacheKey, StoredValue>
-    private let reader: ValueReader
+    private let reader: DatabaseReader
     private let writer: DatabaseWriter
     private let state = Locked(State())
     /// The file that is open, and where it was.
@@ -51,7 +51,7 @@ final class ValueSession: Sendable {
     private let path: String
     private let log = Log.logger("values")
 
-    init(directory: String, configuration: ValueStore.Configuration, files: ValueFiles) throws(CacheError) {
+    init(directory: String, configuration: KeyValueStore.Configuration, files: ValueFiles) throws(CacheError) {
         self.directory = directory
         self.configuration = configuration
         path = files.path
@@ -127,7 +127,7 @@ final class ValueSession: Sendable {
         if keepInMemory == false {
             memory.remove(id)
         } else {
-            memory.set(value, forKey: id, cost: value.bytes.count + Self.overhead, evenIfLarge: keepInMemory == true)
+            memory.set(value, forKey: id, cost: value.bytes.count + Self.overhead, ignoringEntryLimit: keepInMemory == true)
         }
     }
 
@@ -171,7 +171,7 @@ final class ValueSession: Sendable {
 
     // MARK: Writing
 
-    func set(_ value: StoredValue?, _ group: GroupPath, _ key: String, keepInMemory: Bool?) -> PendingWrite {
+    func set(_ value: StoredValue?, _ group: GroupPath, _ key: String, keepInMemory: Bool?) -> WriteTask {
         let path = group.text
         let id = CacheKey(path, key)
         return enqueue(id, keepInMemory, size: value?.bytes.count ?? 0) { _ in value } job: { database in
@@ -185,7 +185,7 @@ final class ValueSession: Sendable {
     func update(
         _ group: GroupPath, _ key: String, keepInMemory: Bool?,
         _ change: @escaping @Sendable (StoredValue?) throws -> StoredValue?
-    ) -> PendingWrite {
+    ) -> WriteTask {
         let path = group.text
         let id = CacheKey(path, key)
         return enqueue(id, keepInMemory, size: 0) { state in
@@ -205,8 +205,8 @@ final class ValueSession: Sendable {
     private func enqueue(
         _ id: CacheKey, _ keepInMemory: Bool?, size: Int, _ predict: (borrowing State) throws -> StoredValue?,
         job: @escaping @Sendable (Database) throws -> StoredValue?
-    ) -> PendingWrite {
-        let write = PendingWrite()
+    ) -> WriteTask {
+        let write = WriteTask()
         do {
             let isCrowded = try state.withLock { state in
                 let value = try predict(state)
@@ -250,13 +250,13 @@ final class ValueSession: Sendable {
         if case .failure(let error) = result { report(Self.error(error, id)) }
     }
 
-    func remove(_ extent: ValueExtent) -> PendingWrite {
-        let write = PendingWrite()
+    func remove(_ extent: ValueExtent) -> WriteTask {
+        let write = WriteTask()
         state.withLock { state in
             let sequence = state.next()
-            state.values = state.values.filter { !extent.contains(Self.path(of: $0.key)) }
+            state.values = state.values.filter { !extent.contains($0.key) }
             state.removals[sequence] = extent
-            memory.removeAll { extent.contains(Self.path(of: $0)) }
+            memory.removeAll { extent.contains($0) }
             writer.submit { database in
                 try ValueTable.remove(extent, database)
             } completion: { [weak self] result in
@@ -284,8 +284,6 @@ final class ValueSession: Sendable {
             if state.failure == nil { state.failure = error }
         }
     }
-
-    private static func path(of id: CacheKey) -> String { id.parts.first ?? "" }
 
     private static func outcome(_ result: Result<Void, any Error>, _ id: CacheKey?) -> Result<Void, CacheError> {
         result.mapError { error($0, id) }

@@ -1,6 +1,7 @@
+import VitrineCore
 import VitrineDatabase
 
-/// The statements of a ``ValueStore``.
+/// The statements of a ``KeyValueStore``.
 enum ValueTable {
     static let schema = """
         CREATE TABLE IF NOT EXISTS item(
@@ -40,10 +41,51 @@ enum ValueTable {
 
     static func remove(_ extent: ValueExtent, _ database: Database) throws(DatabaseError) {
         let (condition, range) = extent.condition
+        if let others = try others(extent, database) {
+            // Without a condition SQLite frees the pages and looks at no row
+            // (https://www.sqlite.org/lang_delete.html, 4).
+            try database.cachedStatement("DELETE FROM item").run()
+            for (path, key, value) in others { try set(value, path, key, database) }
+            return
+        }
         let delete = try database.cachedStatement("DELETE FROM item WHERE \(condition)")
         bind(range, to: delete)
-        try delete.run()
+        // The rows of a group may lie anywhere in the table.
+        try database.withPageCache(bytes: removalCacheBytes) { () throws(DatabaseError) in try delete.run() }
     }
+
+    /// All that is outside of an extent, if it is so little beside what is inside that storing it anew is quicker than
+    /// removing the rest row by row; else nil.
+    private static func others(
+        _ extent: ValueExtent, _ database: Database
+    ) throws(DatabaseError) -> [(path: String, key: String, value: StoredValue)]? {
+        let (condition, range) = extent.condition
+        let count = try database.cachedStatement(
+            "SELECT count(*) FROM (SELECT 1 FROM item WHERE \(condition) LIMIT \(manyRemoved))")
+        defer { count.reset() }
+        bind(range, to: count)
+        let isMany = try count.step() && count.integer(at: 0) >= manyRemoved
+        let select = try database.cachedStatement(
+            "SELECT path, key, kind, value FROM item WHERE \(extent.complement) LIMIT \(fewKept + 1)")
+        defer { select.reset() }
+        bind(range, to: select)
+        var others: [(path: String, key: String, value: StoredValue)] = [], bytes = 0
+        while try select.step() {
+            let value = select.bytes(at: 3)
+            bytes += value.count
+            guard isMany, others.count < fewKept, bytes <= fewKeptBytes,
+                let kind = StoredValue.Kind(rawValue: select.integer(at: 2))
+            else { return nil }
+            others.append((select.text(at: 0), select.text(at: 1), StoredValue(kind: kind, bytes: value)))
+        }
+        return others
+    }
+
+    /// From so many values on, up to so many others, of so many bytes, are stored anew.
+    private static let manyRemoved = 20_000, fewKept = 2000, fewKeptBytes = 4 << 20
+
+    /// Memory for pages while a group is removed.
+    private static let removalCacheBytes = 64 << 20
 
     /// Values, and bytes in them.
     static func sum(_ extent: ValueExtent, _ database: Database) throws(DatabaseError) -> (count: Int, bytes: Int) {
@@ -90,6 +132,18 @@ enum ValueTable {
 
     // MARK: Version
 
+    /// Whether the values may be read as they are: not if ``adopt(version:compatible:_:)`` would remove some.
+    static func accepts(_ version: String?, _ compatible: [String], _ database: Database) throws(DatabaseError) -> Bool {
+        guard let version else { return true }
+        guard let stored = try storedVersion(database) else { return true }
+        return stored == version || compatible.contains(stored)
+    }
+
+    private static func storedVersion(_ database: Database) throws(DatabaseError) -> String? {
+        let select = try database.prepare("SELECT value FROM meta WHERE name='version'")
+        return try select.step() ? select.text(at: 0) : nil
+    }
+
     /// Removes all but the reserve group if another version of the program, and none it is compatible with, wrote
     /// last (R49).
     ///
@@ -98,9 +152,7 @@ enum ValueTable {
         version: String?, compatible: [String], _ database: Database
     ) throws(DatabaseError) -> String? {
         guard let version else { return nil }
-        let select = try database.prepare("SELECT value FROM meta WHERE name='version'")
-        let stored = try select.step() ? select.text(at: 0) : nil
-        select.reset()
+        let stored = try storedVersion(database)
         guard stored != version else { return nil }
         let isForeign = stored.map { !compatible.contains($0) } ?? false
         if isForeign { try remove(.allButReserve, database) }
@@ -111,7 +163,7 @@ enum ValueTable {
     }
 }
 
-/// A part of a ``ValueStore``.
+/// A part of a ``KeyValueStore``.
 enum ValueExtent: Sendable {
     /// A group and what is below it, by its stored path.
     case group(String)
@@ -123,6 +175,33 @@ enum ValueExtent: Sendable {
         case .group(let group): path.utf8.starts(with: group.utf8)
         case .allButReserve: !path.utf8.starts(with: GroupPath.reserve.text.utf8)
         case .everything: true
+        }
+    }
+
+    /// Whether a value belongs to it, by the key that memory has for it: path and name. Makes no strings.
+    func contains(_ id: CacheKey) -> Bool {
+        var identity = id.identity
+        return identity.withUTF8 { bytes in
+            // A mark, the length of the path in decimal digits, a colon, the path.
+            var start = 1, length = 0
+            while start < bytes.count, (0x30...0x39).contains(bytes[start]) {
+                length = length &* 10 &+ Int(bytes[start] &- 0x30)
+                start += 1
+            }
+            let path = bytes.dropFirst(start + 1).prefix(max(0, length))
+            return switch self {
+            case .group(let group): path.starts(with: group.utf8)
+            case .allButReserve: !path.starts(with: GroupPath.reserve.text.utf8)
+            case .everything: true
+            }
+        }
+    }
+
+    /// What is outside of it, with the values of ``condition``.
+    fileprivate var complement: String {
+        switch self {
+        case .group, .everything: "path<? OR path>=?"
+        case .allButReserve: "path>=? AND path<?"
         }
     }
 

@@ -26,7 +26,7 @@ extension MemoryCache {
     /// - Parameter isUse: Let it enter again and turn the miss into a hit.
     @usableFromInline
     func revived(_ key: Key, _ hash: UInt64, now: Duration?, isUse: Bool) -> Value? {
-        let found = storage.withLock { storage -> AliveIndex<Key, Value>.Registration? in
+        let found = storage.withLock { storage -> WeakValueIndex<Key, Value>.Registration? in
             // Someone may have stored it since, or it is here and expired: then it is not to be found elsewhere.
             guard storage.slot(of: key, hash) == nil else { return nil }
             return storage.alive?.registration(key, now: now)
@@ -34,19 +34,23 @@ extension MemoryCache {
         // Outside the lock: this may run anyone's code, and so may the end of the value.
         guard let found, let value = found.revive() else { return nil }
         guard isUse else { return value }
-        var departed = DepartedEntries<Key, Value>()
-        storage.withLock { storage in
+        var change = MemoryChange<Key, Value>()
+        let most = budget?.entryLimit ?? .max
+        changing { storage in
             storage.statistics.misses &-= 1
             storage.statistics.hits &+= 1
             storage.statistics.revivals &+= 1
             // Unless it was removed or replaced meanwhile; the value was right when it was asked for.
             guard storage.alive?.holds(found.id, key) == true, storage.slot(of: key, hash) == nil,
-                found.cost <= storage.maximumEntryCost, found.cost <= storage.capacity
+                found.cost <= storage.maximumEntryCost, found.cost <= storage.capacity,
+                found.cost <= most
             else { return }
-            _ = storage.insert(
+            change.isKept = storage.insert(
                 MemoryEntry(key: key, value: value), hash: hash, cost: found.cost, limit: .max,
-                lifetime: found.lifetime, departed: &departed)
+                lifetime: found.lifetime, departed: &change.departed)
+            change.cost = found.cost
         }
+        finish(change)
         return value
     }
 

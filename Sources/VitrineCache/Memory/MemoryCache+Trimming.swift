@@ -6,7 +6,7 @@ extension MemoryCache {
         get { ByteCount(storage.withLock { $0.capacity }) }
         set {
             var departed = DepartedEntries<Key, Value>()
-            storage.withLock { storage in
+            changing { storage in
                 storage.capacity = newValue.bytes
                 storage.queues.adapt(toCapacity: newValue.bytes)
                 storage.evict(toTotalCost: newValue.bytes, &departed)
@@ -19,7 +19,7 @@ extension MemoryCache {
     /// ones, values alive elsewhere still count as hits.
     public func trim(to size: ByteCount) {
         var departed = DepartedEntries<Key, Value>()
-        storage.withLock { Self.trim(&$0, to: size.bytes, &departed) }
+        changing { Self.trim(&$0, to: size.bytes, &departed) }
     }
 
     /// Gives up memory until the entries cost at most this share of what they cost now.
@@ -28,7 +28,7 @@ extension MemoryCache {
     public func trim(toShare share: Double) {
         let share = share > 0 ? min(share, 1) : 0
         var departed = DepartedEntries<Key, Value>()
-        storage.withLock { storage in
+        changing { storage in
             let target = share == 1 ? storage.totalCost : Int(Double(storage.totalCost) * share)
             Self.trim(&storage, to: target, &departed)
         }
@@ -55,5 +55,15 @@ extension MemoryCache {
             storage.queues.forEach { sum += storage.queues.cost($0) }
             return (sum, storage.totalCost, storage.capacity)
         }
+    }
+}
+
+extension MemoryCache: BudgetedMemory {
+    package var budgetedCost: Int { totalCost }
+
+    package func evictForBudget(to size: Int) -> any Sendable {
+        var departed = DepartedEntries<Key, Value>()
+        changing { Self.trim(&$0, to: size, &departed) }
+        return departed
     }
 }

@@ -26,7 +26,7 @@ import VitrineCore
 /// - ``staleValue(forKey:)``
 /// - ``keys``
 /// ### Writing
-/// - ``set(_:forKey:cost:expires:evenIfLarge:)``
+/// - ``set(_:forKey:cost:expires:ignoringEntryLimit:)``
 /// - ``remove(_:)``
 /// - ``removeAll()``
 /// - ``removeAll(where:)``
@@ -41,7 +41,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     /// How the cache behaves.
     public typealias Configuration = MemoryCacheConfiguration
     /// Gives a value back while it is alive.
-    public typealias Reviver = @Sendable () -> Value?
+    public typealias WeakReference = @Sendable () -> Value?
 
     @usableFromInline let storage: StripedLock<MemoryStorage<Key, Value>, LookupTally>
     /// Set before the first entry with a lifetime is stored: until then lookups need not know the time.
@@ -49,7 +49,8 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     @usableFromInline let clock: WallClock
     let timeToLive: Duration?
     let cost: @Sendable (Value) -> Int
-    @usableFromInline let weakReference: (@Sendable (Value) -> Reviver?)?
+    @usableFromInline let weakReference: (@Sendable (Value) -> WeakReference?)?
+    @usableFromInline let budget: MemoryBudget?
     private let subscription = Locked<MemoryPressure.Subscription?>(nil)
 
     /// A cache of values of any type.
@@ -63,7 +64,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     ///     is gone. It costs each stored value an allocation.
     public init(
         _ configuration: Configuration = .init(), cost: @escaping @Sendable (Value) -> Int,
-        weakReference: (@Sendable (Value) -> Reviver?)? = nil
+        weakReference: (@Sendable (Value) -> WeakReference?)? = nil
     ) {
         storage = StripedLock(
             MemoryStorage(
@@ -75,10 +76,28 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
         timeToLive = configuration.timeToLive
         self.cost = cost
         self.weakReference = weakReference
+        budget = configuration.budget
+        budget?.join(self)
         let subscription = configuration.trimsOn?.subscribe { [weak self] level in
             self?.trim(toShare: level == .critical ? 0 : 0.5)
         }
         self.subscription.withLock { $0 = subscription }
+    }
+
+    deinit { budget?.leave(ObjectIdentifier(self), cost: totalCost) }
+
+    /// Changes what is stored, and counts for the budget what that changes about the cost.
+    @inlinable
+    func changing<Result: Sendable>(
+        _ body: (inout MemoryStorage<Key, Value>) -> Result
+    ) -> Result {
+        guard let budget else { return storage.withLock(body) }
+        return storage.withLock { storage in
+            let before = storage.totalCost
+            let result = body(&storage)
+            budget.count(storage.totalCost &- before)
+            return result
+        }
     }
 
     // MARK: Reading
@@ -116,7 +135,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
         return value
     }
 
-    /// Reads and writes as ``value(forKey:)``, ``set(_:forKey:cost:expires:evenIfLarge:)`` with the cost the cache
+    /// Reads and writes as ``value(forKey:)``, ``set(_:forKey:cost:expires:ignoringEntryLimit:)`` with the cost the cache
     /// computes, and ``remove(_:)`` for nil.
     @inlinable
     public subscript(key: Key) -> Value? {
@@ -149,6 +168,15 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
         return storage.withLock { storage in
             guard let slot = storage.slot(of: key, hash) else { return nil }
             return (storage.entries[slot].value, !storage.isFresh(slot, now))
+        }
+    }
+
+    /// When the entry of a key stops being fresh, since 1970; nil if there is no entry, or it never does.
+    package func expiry(forKey key: Key) -> Duration? {
+        let hash = key.hash64
+        return storage.withLock { storage in
+            guard let slot = storage.slot(of: key, hash), storage.queues.nodes[slot].isTimed else { return nil }
+            return storage.lifetimes?[slot].expires
         }
     }
 
@@ -189,7 +217,7 @@ extension MemoryCache where Value: CacheableValue {
     ///   - configuration: Limits and times.
     ///   - weakReference: See ``init(_:cost:weakReference:)``.
     public convenience init(
-        _ configuration: Configuration = .init(), weakReference: (@Sendable (Value) -> Reviver?)? = nil
+        _ configuration: Configuration = .init(), weakReference: (@Sendable (Value) -> WeakReference?)? = nil
     ) {
         self.init(configuration, cost: { $0.cacheCost }, weakReference: weakReference)
     }
@@ -197,7 +225,7 @@ extension MemoryCache where Value: CacheableValue {
 
 extension MemoryCache where Value: AnyObject {
     /// The weak reference for classes: values evicted here but alive elsewhere still count as hits (R20).
-    public static var aliveElsewhere: @Sendable (Value) -> Reviver? {
+    public static var aliveElsewhere: @Sendable (Value) -> WeakReference? {
         { value in { [weak value] in value } }
     }
 }

@@ -16,18 +16,21 @@ public struct MemoryCacheConfiguration: Sendable {
     /// What tells it to let go of memory (R17): at `.warning` it gives up half of what it holds, at `.critical` all.
     /// Default the system's; nil for nothing.
     public var trimsOn: MemoryPressure?
+    /// What the cache shares with others. Default: nil, so that only the capacity counts.
+    public var budget: MemoryBudget?
     /// Tells the time for lifetimes. Default the system's.
     public var clock: WallClock
 
     /// A configuration.
     public init(
         capacity: ByteCount = .megabytes(64), maximumEntryCost: ByteCount = .unlimited, timeToLive: Duration? = nil,
-        trimsOn: MemoryPressure? = .shared, clock: WallClock = .system
+        trimsOn: MemoryPressure? = .shared, budget: MemoryBudget? = nil, clock: WallClock = .system
     ) {
         self.capacity = capacity
         self.maximumEntryCost = maximumEntryCost
         self.timeToLive = timeToLive
         self.trimsOn = trimsOn
+        self.budget = budget
         self.clock = clock
     }
 
@@ -36,6 +39,6 @@ public struct MemoryCacheConfiguration: Sendable {
     public static var ancestorThumbnails: Self { Self(capacity: .mebibytes(3)) }
 
     /// The grouped store's memory level: values of 1 MiB and more are kept only when asked for, with
-    /// `evenIfLarge: true` (R24). Limited all the same, which it was not.
+    /// `ignoringEntryLimit: true` (R24). Limited all the same, which it was not.
     public static var ancestorGroups: Self { Self(maximumEntryCost: .mebibytes(1) - 1) }
 }

@@ -20,7 +20,7 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
     @usableFromInline var maximumEntryCost: Int
     @usableFromInline var statistics = MemoryCacheStatistics()
     /// nil unless values can be found alive elsewhere.
-    @usableFromInline var alive: AliveIndex<Key, Value>?
+    @usableFromInline var alive: WeakValueIndex<Key, Value>?
 
     /// Empty storage.
     package init(capacity: Int, maximumEntryCost: Int, findsAlive: Bool) {
@@ -28,7 +28,7 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
         self.maximumEntryCost = maximumEntryCost
         queues = EvictionQueues(capacity: capacity)
         entries = .allocate(capacity: 0)
-        alive = findsAlive ? AliveIndex() : nil
+        alive = findsAlive ? WeakValueIndex() : nil
     }
 
     deinit {

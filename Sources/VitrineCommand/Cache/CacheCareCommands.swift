@@ -61,10 +61,10 @@ struct CacheAuditCommand: AsyncParsableCommand {
                     removedBytes: report.removedBytes.bytes, kept: report.kept, keptBytes: report.keptBytes.bytes,
                     dryRun: dryRun)
                 if selection.json {
-                    print(JSONLine.text(line))
+                    Output.json(line)
                 } else {
                     let verb = dryRun ? "would remove" : "removed"
-                    print(
+                    Output.row(
                         "\(cache.name)  \(verb) \(line.removed) entries, \(report.removedBytes)"
                             + "  kept \(line.kept), \(report.keptBytes)")
                 }
@@ -120,11 +120,11 @@ struct CacheVerifyCommand: AsyncParsableCommand {
                 cache: cache, format: format.rawValue, entries: report.entries, bytes: report.bytes.bytes,
                 damaged: report.damaged.map { Damage(key: $0.key.identity, reason: $0.reason) },
                 orphans: report.orphans, database: report.database, removed: remove)
-            Swift.print(JSONLine.text(line))
+            Output.json(line)
             return
         }
         let state = report.isSound ? "sound" : remove ? "damaged, removed" : "damaged"
-        Swift.print("\(cache)  \(format)  \(report.entries) entries  \(report.bytes)  \(state)")
+        Output.row("\(cache)  \(format)  \(report.entries) entries  \(report.bytes)  \(state)")
         for damage in report.damaged { Diagnostics.write("\(damage.key.parts): \(damage.reason)") }
         for file in report.orphans { Diagnostics.write("\(file): belongs to no entry") }
         for finding in report.database { Diagnostics.write("\(cache)/\(format): \(finding)") }

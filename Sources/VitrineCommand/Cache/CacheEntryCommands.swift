@@ -24,7 +24,7 @@ struct CacheGetCommand: AsyncParsableCommand {
                 throw CacheFailure(input: key, reason: "There is no such entry.")
             }
             guard let output, output != "-" else {
-                return FileHandle.standardOutput.write(Data(bytes))
+                return Output.contents(bytes)
             }
             do throws(FileError) {
                 try AtomicFile.write(bytes, to: output)

@@ -62,11 +62,11 @@ struct EntryLine: Encodable {
 
     func print(asJSON: Bool) {
         if asJSON {
-            Swift.print(JSONLine.text(self))
+            Output.json(self)
         } else {
             // Keys may hold anything, also what would move the cursor.
             let readable = parts.map { $0.debugDescription }.joined(separator: " ")
-            Swift.print("\(ByteCount(bytes))  \(lastAccess)  \(cache)/\(format)  \(readable)")
+            Output.row("\(ByteCount(bytes))  \(lastAccess)  \(cache)/\(format)  \(readable)")
         }
     }
 }

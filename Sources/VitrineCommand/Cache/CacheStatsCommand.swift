@@ -24,9 +24,9 @@ struct CacheStatsCommand: AsyncParsableCommand {
                         cache: cache.name, format: format.rawValue, entries: try await cache.count(of: format),
                         bytes: try await cache.size(of: format).bytes)
                     if selection.json {
-                        print(JSONLine.text(line))
+                        Output.json(line)
                     } else {
-                        print("\(line.cache)  \(line.format)  \(line.entries) entries  \(ByteCount(line.bytes))")
+                        Output.row("\(line.cache)  \(line.format)  \(line.entries) entries  \(ByteCount(line.bytes))")
                     }
                 }
             }

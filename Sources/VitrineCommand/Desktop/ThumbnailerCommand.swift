@@ -20,7 +20,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
 
     /// The program that is running.
     static var program: String {
-        URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path
+        HelperProgram.running ?? "/usr/bin/vitrine"
     }
 }
 
@@ -31,8 +31,8 @@ struct ThumbnailerShowCommand: AsyncParsableCommand {
 
     func run() async throws {
         for entry in ThumbnailerEntry.all {
-            print("# \(FilePath.join(ThumbnailerCommand.directory, entry.fileName))")
-            print(entry.text(program: ThumbnailerCommand.program))
+            Output.row("# \(FilePath.join(ThumbnailerCommand.directory, entry.fileName))")
+            Output.text(entry.text(program: ThumbnailerCommand.program))
         }
     }
 }
@@ -48,8 +48,8 @@ struct ThumbnailerInstallCommand: AsyncParsableCommand {
             try Directory.create(directory)
             for entry in ThumbnailerEntry.all {
                 let path = FilePath.join(directory, entry.fileName)
-                try AtomicFile.write(Array(entry.text(program: program).utf8), to: path)
-                print(path)
+                try AtomicFile.write(PathText.bytes(of: entry.text(program: program)), to: path)
+                Output.name(path)
             }
         } catch {
             Diagnostics.write("\(directory): \(Diagnostics.describe(error).reason)")
@@ -72,7 +72,7 @@ struct ThumbnailerUninstallCommand: AsyncParsableCommand {
         for name in ThumbnailerEntry.fileNames {
             let path = FilePath.join(ThumbnailerCommand.directory, name)
             if unlink(path) == 0 {
-                print(path)
+                Output.name(path)
             } else if errno != ENOENT {
                 Diagnostics.write("\(path): \(String(cString: strerror(errno)))")
                 failures += 1

@@ -1,7 +1,7 @@
 import Foundation
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// The files by which file managers learn that `vitrine` makes thumbnails (GNOME, MATE, Cinnamon and Xfce read them).
 ///

@@ -37,8 +37,12 @@ struct DownloadAddCommand: AsyncParsableCommand {
     @Option(name: .customLong("mirror"), help: "Where the file is too; several times for several places.")
     var mirrors: [String] = []
 
-    @Option(help: "What to do with a file that is there: replace, number, keep.")
-    var existing = DownloadRequest.ExistingFile.replace
+    @Option(
+        help: """
+            What to do with a file that is there: replace, number, keep. Default: replace a file that --output names, \
+            number others. A name that the server chooses never replaces a file.
+            """)
+    var existing: DownloadRequest.ExistingFile?
 
     @Option(name: .customLong("header"), help: "A field to send, as 'Name: value'; several times for several fields.")
     var headers: [HeaderArgument] = []
@@ -56,6 +60,7 @@ struct DownloadAddCommand: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
+        try headers.validateNames()
         guard parallel ?? 1 > 0 else { throw ValidationError("--parallel is at least 1") }
         guard (1...64).contains(connections) else { throw ValidationError("--connections is from 1 to 64") }
         guard urls.count == 1 || checksum == nil && mirrors.isEmpty else {
@@ -98,7 +103,7 @@ struct DownloadAddCommand: AsyncParsableCommand {
     private func request(_ text: String) throws -> DownloadRequest {
         var request = DownloadRequest(try address(text))
         request.mirrors = try mirrors.map(address)
-        let here = FileManager.default.currentDirectoryPath
+        let here = FilePath.current
         let target = output.map { FilePath.isAbsolute($0) ? $0 : FilePath.join(here, $0) } ?? here
         if output == nil || target.hasSuffix("/") || urls.count > 1 || Directory.isDirectory(target) {
             request.directory = target
@@ -108,7 +113,7 @@ struct DownloadAddCommand: AsyncParsableCommand {
         }
         request.checksum = checksum
         request.connections = connections
-        request.existing = existing
+        request.existing = existing ?? (request.name == nil ? .number : .replace)
         for header in headers { request.headers.append(header.name, header.value) }
         request.maximumRate = limitRate?.size
         return request

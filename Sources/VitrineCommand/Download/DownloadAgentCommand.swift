@@ -1,4 +1,5 @@
 import ArgumentParser
+import VitrineCore
 import VitrineDownloads
 
 /// `vitrine download agent`.
@@ -18,10 +19,10 @@ struct DownloadAgentCommand: AsyncParsableCommand {
 
         func run() async throws {
             guard let info = try await DownloadAgent().info() else {
-                print(json ? "{}" : "It does not run.")
+                Output.row(json ? "{}" : "It does not run.")
                 throw ExitCode(1)
             }
-            print(
+            Output.row(
                 json
                     ? JSONLine.text(info)
                     : "Process \(info.process): \(info.downloads) downloads, \(info.unsettled) of them under way.")
@@ -34,7 +35,7 @@ struct DownloadAgentCommand: AsyncParsableCommand {
             abstract: "Ends it. What is under way goes on with the next one.")
 
         func run() async throws {
-            if try await !DownloadAgent().stop() { print("It does not run.") }
+            if try await !DownloadAgent().stop() { Output.row("It does not run.") }
         }
     }
 
@@ -48,10 +49,11 @@ struct DownloadAgentCommand: AsyncParsableCommand {
 
         func run() async throws {
             let agent = DownloadAgent()
-            if printOnly { return print(try agent.systemdUnit(), terminator: "") }
+            if printOnly { return Output.contents(PathText.bytes(of: try agent.systemdUnit())) }
             let path = try await agent.install()
-            print("\(path)\nTo begin now: systemctl --user enable --now \(DownloadAgent.unitName)")
-            print("To go on without a login: loginctl enable-linger")
+            Output.name(path)
+            Output.row("To begin now: systemctl --user enable --now \(DownloadAgent.unitName)")
+            Output.row("To go on without a login: loginctl enable-linger")
         }
     }
 }

@@ -76,3 +76,24 @@ struct DownloadRemoveCommand: AsyncParsableCommand {
         await manager.close()
     }
 }
+
+/// `vitrine download reset`.
+struct DownloadResetCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reset",
+        abstract: "Begins an empty list if the one that is there is damaged.",
+        discussion: """
+            The damaged list is kept: its file gets the ending .damaged- and the time, and its new path is printed. \
+            Files and parts of files stay. A list that can be read is not touched; see "vitrine download remove".
+            """)
+
+    @Flag(help: "The list of \"add --no-agent\" instead of the agent's.")
+    var noAgent = false
+
+    func run() async throws {
+        let manager = noAgent ? DownloadManager() : DownloadCommand.manager()
+        let path = try await manager.setListAside()
+        print(path ?? "The list is not damaged.")
+        await manager.close()
+    }
+}

@@ -16,7 +16,8 @@ struct DownloadCommand: AsyncParsableCommand {
         subcommands: [
             DownloadAddCommand.self, DownloadListCommand.self, DownloadWatchCommand.self, DownloadWaitCommand.self,
             DownloadPauseCommand.self, DownloadResumeCommand.self, DownloadCancelCommand.self,
-            DownloadRetryCommand.self, DownloadRemoveCommand.self, DownloadAgentCommand.self,
+            DownloadRetryCommand.self, DownloadRemoveCommand.self, DownloadResetCommand.self,
+            DownloadAgentCommand.self,
         ])
 
     /// The list that the agent carries.

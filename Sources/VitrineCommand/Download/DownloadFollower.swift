@@ -5,7 +5,7 @@ import VitrineNetwork
 /// Shows how downloads come on until each is settled: bars on a terminal, or a JSON object for each change.
 struct DownloadFollower {
     private let asJSON: Bool
-    private let board = TransferBoard()
+    private let board = ProgressDisplay()
 
     init(asJSON: Bool) { self.asJSON = asJSON }
 

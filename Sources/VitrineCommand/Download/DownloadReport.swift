@@ -39,7 +39,7 @@ struct DownloadReport: Sendable, Encodable {
 
     /// Says it on standard output, at once, as others may wait for the line; failures as text on standard error.
     func print(asJSON: Bool) {
-        if asJSON { return Self.write(JSONLine.text(self)) }
+        if asJSON { return Output.json(self) }
         let name = "\(status.id.prefix(8))  \(status.url.absoluteString)"
         if let error { return Diagnostics.write("\(name): \(status.state.rawValue): \(error)") }
         var parts = [status.state.rawValue]
@@ -47,10 +47,15 @@ struct DownloadReport: Sendable, Encodable {
             parts.append(ByteCount(status.received).formatted())
         } else {
             if let fraction = status.fraction { parts.append("\(Int(fraction * 100)) %") }
-            if let speed = status.speed { parts.append("\(ByteCount(Int(speed)).formatted())/s") }
+            if let speed = status.speed { parts.append("\(ByteCount(clamping: speed).formatted())/s") }
         }
-        Self.write("\(name)  →  \(status.path)  \(parts.joined(separator: "  "))")
+        Output.row("\(name)  →  \(status.path)  \(parts.joined(separator: "  "))")
     }
+}
 
-    private static func write(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+extension ByteCount {
+    /// The nearest number of bytes there is.
+    init(clamping number: Double) {
+        self.init(number.isNaN ? 0 : Int(exactly: min(max(0, number), 0x1p62).rounded()) ?? 0)
+    }
 }

@@ -1,6 +1,6 @@
 import Foundation
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// Turns a word of the command line into an input: `-` is standard input, `file://…` and anything else a path.
 enum InputArgument {

@@ -1,7 +1,7 @@
 import Foundation
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// Turns the words of a command line into what is to be shown: directories into the files below them, and documents
 /// into pages. Blocks.
@@ -54,17 +54,29 @@ struct InputExpansion {
             found.append(.failure(InputFailure(name: name, reason: Diagnostics.describe(error).reason)))
             return
         }
-        for item in items where !item.name.hasPrefix(".") {
+        for item in items where item.name.utf8.first != UInt8(ascii: ".") {
             let (below, itsName) = (FilePath.join(path, item.name), FilePath.join(name, item.name))
             if item.isDirectory {
                 guard !excluded.contains(where: { OutputPlan.isSameFile($0, below) }) else { continue }
                 walk(
                     below, name: itsName, folder: folder.isEmpty ? item.name : FilePath.join(folder, item.name),
                     into: &found)
-            } else if !Directory.isDirectory(below), (try? FileKind(of: .file(below))) ?? nil != nil {
-                found += split(InputItem(name: itsName, content: .input(.file(below)), folder: folder))
+            } else if !Directory.isDirectory(below) {
+                do {
+                    guard try FileKind(of: .file(below)) != nil else { continue }
+                    found += split(InputItem(name: itsName, content: .input(.file(below)), folder: folder))
+                } catch where item.isRegularFile || Self.isRegularFile(below) {
+                    found.append(.failure(InputFailure(name: itsName, reason: Diagnostics.describe(error).reason)))
+                } catch {
+                    // A pipe, a device, a link that leads nowhere.
+                }
             }
         }
+    }
+
+    private static func isRegularFile(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
     /// One item for each page.
@@ -72,12 +84,12 @@ struct InputExpansion {
         guard let pages, case .input(let input) = item.content else { return [.success(item)] }
         do {
             if case .media? = try FileKind(of: input) { return [.success(item)] }
-            var options = ThumbnailSources.Options()
+            var options = SourceDetector.Options()
             options.password = password
-            let count = try ThumbnailSources.pageCount(of: input, options)
+            let count = try SourceDetector.pageCount(of: input, options)
             let numbers = pages.pages(of: count)
             guard !numbers.isEmpty else {
-                throw ThumbnailError.noSuchPage(source: item.name, page: pages.first, count: count)
+                throw ImagePipelineError.noSuchPage(source: item.name, page: pages.first, count: count)
             }
             return numbers.map { number in
                 var page = item

@@ -1,6 +1,7 @@
 import Foundation
+import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// One thing to show: a file, an address or standard input, perhaps one page of it.
 struct InputItem: Sendable {
@@ -34,11 +35,11 @@ struct InputItem: Sendable {
         if case .webPage = content { true } else { false }
     }
 
-    /// What a person calls it: the name of a file, an address without its scheme.
+    /// What a person calls it, fit to be shown: the name of a file, an address without its scheme.
     var caption: String {
         switch content {
-        case .input(let input): URL(filePath: input.name).lastPathComponent
-        case .webPage(let address): String(address.drop { $0 != "/" }.drop { $0 == "/" })
+        case .input(let input): Printable.line(FilePath.name(of: input.name))
+        case .webPage(let address): Printable.line(String(address.drop { $0 != "/" }.drop { $0 == "/" }))
         }
     }
 
@@ -47,7 +48,7 @@ struct InputItem: Sendable {
         switch content {
         case .input(.bytes): return "stdin"
         case .input(.file(let path)):
-            let name = URL(filePath: path).lastPathComponent
+            let name = FilePath.name(of: path)
             let dot = name.lastIndex(of: ".").flatMap { $0 == name.startIndex ? nil : $0 }
             return dot.map { String(name[..<$0]) } ?? name
         case .webPage(let address):
@@ -62,16 +63,23 @@ struct InputItem: Sendable {
     }
 
     /// What it can be shown by, and what kind it is where it is a file. Reads the first bytes.
-    func source(_ options: ThumbnailSources.Options) throws -> (source: any ThumbnailSource, kind: FileKind?) {
+    func source(
+        _ options: SourceDetector.Options, web: WebPageOptions
+    ) throws -> (source: any ImageSource, kind: FileKind?) {
         switch content {
-        case .webPage(let address): return (WebPageSource(url: address), nil)
+        case .webPage(let address):
+            // The browser's profile goes with this process, also when a signal ends it.
+            RunningBrowsers.endOnSignals()
+            var page = WebPageSource(url: address)
+            page.policy = web.policy
+            return (page, nil)
         case .input(let input):
             guard let kind = try FileKind(of: input) else {
                 // Says what is wrong with it: that it is empty, for one.
                 _ = try ImageInfo(of: input)
                 throw ImageError.notAnImage(input: name)
             }
-            return (ThumbnailSources.source(for: input, of: kind, options), kind)
+            return (SourceDetector.source(for: input, of: kind, options), kind)
         }
     }
 }

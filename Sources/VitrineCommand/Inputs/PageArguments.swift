@@ -1,5 +1,7 @@
 import ArgumentParser
-import VitrineThumbnails
+import VitrineImaging
+import VitrineNetwork
+import VitrinePipeline
 
 /// Pages, from 1: `3`, `1-9`, `2,5-7`, `4-`.
 struct PagesArgument: ExpressibleByArgument {
@@ -47,6 +49,14 @@ struct TimeArgument: ExpressibleByArgument {
     }
 }
 
+/// How web pages are loaded.
+struct WebPageOptions: ParsableArguments {
+    @Flag(help: "Load web pages, and all that belongs to them, from public addresses only.")
+    var publicOnly = false
+
+    var policy: URLAccessPolicy { publicOnly ? .publicOnly : .userInitiated }
+}
+
 /// Which part of an input is shown.
 struct PartOptions: ParsableArguments {
     @Option(help: "Page of a document or frame of an animation, from 1. Default: the first.")
@@ -72,10 +82,21 @@ struct PartOptions: ParsableArguments {
     }
 
     /// The part, for page `page` of `pages`.
-    func options(page: Int?) -> ThumbnailSources.Options {
-        var options = ThumbnailSources.Options(page: page ?? self.page ?? 1, moment: time?.moment ?? .poster)
+    func options(page: Int?) -> SourceDetector.Options {
+        var options = SourceDetector.Options(page: page ?? self.page ?? 1, moment: time?.moment ?? .poster)
         options.precision = exact ? .exact : .nearestKeyFrame
         options.password = password
         return options
+    }
+}
+
+/// Where pictures are decoded, for every command that decodes.
+struct IsolationOption: ParsableArguments {
+    @Flag(help: "Decode pictures of every format in helper processes, none in this one.")
+    var isolate = false
+
+    /// Concerns the whole process, so that nothing has to be told to each decoder.
+    func validate() throws {
+        if isolate { Isolation.standard = .always }
     }
 }

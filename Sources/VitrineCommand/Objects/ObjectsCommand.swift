@@ -34,7 +34,7 @@ struct ObjectsSelection: ParsableArguments {
     }
 
     func report(_ line: ObjectLine, text: @autoclosure () -> String) {
-        print(json ? JSONLine.text(line) : text())
+        if json { Output.json(line) } else { Output.row(text()) }
     }
 }
 

@@ -52,11 +52,11 @@ struct ObjectsExportCommand: AsyncParsableCommand {
         let head = JSONLine.text(
             ObjectLine(
                 group: entry.group.path, key: entry.key, type: entry.type, version: entry.version.description))
-        return Array((head.dropLast() + ",\"object\":" + json + "}\n").utf8)
+        return Array((head.dropLast() + ",\"object\":" + Printable.json(json) + "}\n").utf8)
     }
 
     private func write(_ line: [UInt8], to file: AtomicFileWriter?) throws(PersistenceError) {
-        guard let file else { return FileHandle.standardOutput.write(Data(line)) }
+        guard let file else { return Output.contents(line) }
         do throws(FileError) {
             try file.write(line)
         } catch {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import VitrineCore
 import VitrineModels
 
 /// `vitrine objects list`: one line per object.
@@ -75,7 +76,7 @@ struct ObjectsShowCommand: AsyncParsableCommand {
             guard let text else {
                 throw .unreadable(key: key, group: group, .missingValue(path: "The object"))
             }
-            print(text)
+            Output.text(Printable.json(text))
         }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import VitrineCore
+import VitrinePipeline
 
 /// Decides where each result goes before any is made, so that two inputs never share an output and no input is
 /// overwritten.
@@ -71,11 +72,10 @@ struct OutputPlan {
     }
 
     private static func makeDirectory(_ directory: String) throws {
-        guard !FileManager.default.fileExists(atPath: directory) || Directory.isDirectory(directory) else {
+        do throws(FileError) {
+            try Directory.create(directory, mode: 0o777)
+        } catch .alreadyExists {
             throw ValidationError("\(directory) is a file, and there are several results")
-        }
-        do {
-            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         } catch {
             throw ValidationError("cannot make the directory \(directory)")
         }
@@ -84,8 +84,11 @@ struct OutputPlan {
     /// Whether both paths lead to one file.
     static func isSameFile(_ a: String, _ b: String) -> Bool {
         func identity(_ path: String) -> String {
-            URL(filePath: path).resolvingSymlinksInPath().standardizedFileURL.path
+            if let path = FilePath.resolved(path) { return path }
+            let directory = FilePath.parent(of: path)
+            return FilePath.join(FilePath.resolved(directory) ?? FileURI.absolute(directory), FilePath.name(of: path))
         }
-        return identity(a) == identity(b)
+        // As bytes: String's == takes canonically equivalent names for one.
+        return identity(a).utf8.elementsEqual(identity(b).utf8)
     }
 }

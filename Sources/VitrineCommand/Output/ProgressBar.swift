@@ -31,6 +31,6 @@ final class ProgressBar: Sendable {
     }
 
     private func write(_ text: String) {
-        FileHandle.standardError.write(Data(text.utf8))
+        Diagnostics.draw(text)
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
+import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// What became of one input at one size; a line of text or of JSON.
 struct ThumbnailReport: Sendable, Encodable {
@@ -22,8 +23,8 @@ struct ThumbnailReport: Sendable, Encodable {
     init(_ item: InputItem) {
         input = item.name
         guard let path = item.path else { return }
-        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-        inputBytes = (attributes?[.size] as? NSNumber)?.intValue
+        var status = stat()
+        if stat(path, &status) == 0 { inputBytes = Int(status.st_size) }
     }
 
     init(_ failure: InputFailure) {
@@ -60,10 +61,9 @@ struct ThumbnailReport: Sendable, Encodable {
     func print(asJSON: Bool, toStandardError: Bool) {
         if asJSON {
             emit(JSONLine.text(self), toStandardError: toStandardError)
-        }
-        if let error {
-            if !asJSON { Diagnostics.write("\(input): \(error)") }
-        } else if !asJSON {
+        } else if let error {
+            Diagnostics.write("\(input): \(error)")
+        } else {
             let from = [inputSize.map(\.description), inputBytes.map(Self.bytes)].compactMap(\.self)
             let to = [size.map(\.description), format, bytes.map(Self.bytes)].compactMap(\.self)
             emit(
@@ -74,21 +74,11 @@ struct ThumbnailReport: Sendable, Encodable {
     }
 
     private func emit(_ line: String, toStandardError: Bool) {
-        if toStandardError { Diagnostics.write(line) } else { Swift.print(line) }
+        if toStandardError { Diagnostics.write(line) } else { Output.row(line) }
     }
 
     private static func bytes(_ count: Int) -> String {
         count < 1000 ? "\(count) B" : count < 1_000_000
             ? String(format: "%.1f kB", Double(count) / 1e3) : String(format: "%.1f MB", Double(count) / 1e6)
-    }
-}
-
-/// One JSON object on one line, keys in alphabetical order.
-enum JSONLine {
-    static func text(_ value: some Encodable) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(value) else { return "{}" }
-        return String(decoding: data, as: UTF8.self)
     }
 }

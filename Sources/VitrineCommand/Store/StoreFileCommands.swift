@@ -40,7 +40,7 @@ struct StoreSaveCommand: AsyncParsableCommand {
     }
 
     private func save(_ input: String) async throws(StoreError) -> String {
-        let own = URL(filePath: input).lastPathComponent
+        let own = FilePath.name(of: input)
         let given = name ?? own
         if selection.files {
             guard given.isEmpty else {
@@ -78,7 +78,7 @@ struct StoreLoadCommand: AsyncParsableCommand {
                 thumbnail && !selection.files
                 ? try await selection.imageStore().load(name, as: .thumbnail)
                 : try await selection.ownFiles.load(name)
-            guard let output, output != "-" else { return FileHandle.standardOutput.write(Data(bytes)) }
+            guard let output, output != "-" else { return Output.contents(bytes) }
             do throws(FileError) { try AtomicFile.write(bytes, to: output) } catch { throw StoreError.file(error) }
         }
     }

@@ -25,7 +25,7 @@ struct StoreListCommand: AsyncParsableCommand {
             }
             for item in try await selection.ownFiles.list(by: order, ascending: !reverse) {
                 guard selection.json else {
-                    print(item.name)
+                    Output.name(item.name)
                     continue
                 }
                 selection.report(
@@ -52,7 +52,7 @@ struct StoreExistsCommand: AsyncParsableCommand {
         if selection.json {
             selection.report(StoreLine(name: name, exists: exists))
         } else {
-            print(exists ? "yes" : "no")
+            Output.row(exists ? "yes" : "no")
         }
         if !exists { throw ExitCode(1) }
     }

@@ -5,6 +5,8 @@ import VitrineStores
 
 /// Which store a subcommand is about.
 struct StoreSelection: ParsableArguments {
+    @OptionGroup var isolation: IsolationOption
+
     @Option(help: "Directory of the store. Default: UserDocuments in the user's documents.")
     var root: String?
 
@@ -49,11 +51,11 @@ struct StoreSelection: ParsableArguments {
     /// One line about a name.
     func report(_ line: StoreLine) {
         if json {
-            print(JSONLine.text(line))
+            Output.json(line)
         } else if let error = line.error {
             Diagnostics.write("\(line.name): \(error)")
         } else {
-            print(line.path ?? line.name)
+            Output.name(line.path ?? line.name)
         }
     }
 }

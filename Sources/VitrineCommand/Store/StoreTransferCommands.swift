@@ -52,7 +52,7 @@ struct StoreExportCommand: AsyncParsableCommand {
 
 extension StoreSelection {
     /// Shows how far a transfer is, and what of it failed.
-    func follow(_ steps: AsyncThrowingStream<StoreTransfer, any Error>) async throws {
+    func follow(_ steps: AsyncThrowingStream<ExportProgress, any Error>) async throws {
         var failures = 0
         var bar: ProgressBar?
         try await reportingFailures {

@@ -2,7 +2,7 @@ import ArgumentParser
 import VitrineCache
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// Which caches the command uses.
 struct CacheOptions: ParsableArguments {
@@ -19,15 +19,15 @@ struct CacheOptions: ParsableArguments {
     /// A service that uses them.
     ///
     /// - Parameters:
-    ///   - name: What the service's caches are told apart by; see ``ThumbnailService/Configuration/name``.
+    ///   - name: What the service's caches are told apart by; see ``ImagePipeline/Configuration/name``.
     ///   - root: The directory they are in.
-    func service(name: String? = nil, root: String? = nil) -> ThumbnailService {
-        var configuration = ThumbnailService.Configuration(name: name, root: root)
+    func service(name: String? = nil, root: String? = nil) -> ImagePipeline {
+        var configuration = ImagePipeline.Configuration(name: name, root: root)
         configuration.usesMemoryCache = false
         configuration.usesDiskCache = !noCache
         configuration.memoryPressure = nil
         if desktop { configuration.shared = RecordedThumbnails(DesktopThumbnails()) }
-        return ThumbnailService(configuration)
+        return ImagePipeline(configuration)
     }
 }
 
@@ -42,7 +42,7 @@ enum ThumbnailOrigin: String, Sendable, Encodable {
 }
 
 /// The desktop's thumbnails, with a note of those that were used.
-final class RecordedThumbnails: SharedThumbnails {
+final class RecordedThumbnails: ExternalThumbnailCache {
     private struct Use: Hashable {
         let identity: CacheKey
         let size: PixelSize
@@ -53,7 +53,7 @@ final class RecordedThumbnails: SharedThumbnails {
 
     init(_ thumbnails: DesktopThumbnails) { self.thumbnails = thumbnails }
 
-    func thumbnail(of source: any ThumbnailSource, for request: RenderRequest) -> Image? {
+    func thumbnail(of source: any ImageSource, for request: RenderRequest) -> Image? {
         guard let image = thumbnails.thumbnail(of: source, for: request) else { return nil }
         if let identity = try? source.identity() {
             uses.withLock { _ = $0.insert(Use(identity: identity, size: request.size)) }
@@ -61,12 +61,12 @@ final class RecordedThumbnails: SharedThumbnails {
         return image
     }
 
-    func store(_ image: Image, of source: any ThumbnailSource, for request: RenderRequest) {
+    func store(_ image: Image, of source: any ImageSource, for request: RenderRequest) {
         thumbnails.store(image, of: source, for: request)
     }
 
     /// Whether a request's thumbnail came from the desktop.
-    func gave(_ request: ThumbnailRequest) -> Bool {
+    func gave(_ request: ImageRequest) -> Bool {
         guard let identity = try? request.source.identity() else { return false }
         return uses.withLock { $0.contains(Use(identity: identity, size: request.pixelSize)) }
     }

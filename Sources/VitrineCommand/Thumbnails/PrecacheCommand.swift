@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// `vitrine precache`: thumbnails on disk before anybody asks for them.
 struct PrecacheCommand: AsyncParsableCommand {
@@ -20,6 +20,8 @@ struct PrecacheCommand: AsyncParsableCommand {
 
     @OptionGroup var geometry: GeometryOptions
     @OptionGroup var parts: PartOptions
+    @OptionGroup var isolation: IsolationOption
+    @OptionGroup var web: WebPageOptions
 
     @Flag(help: "Fill the cache of file managers instead of this user's own.")
     var desktop = false
@@ -53,8 +55,8 @@ struct PrecacheCommand: AsyncParsableCommand {
         let expansion = InputExpansion(isRecursive: true, mayBeEmpty: true, pages: parts.pages)
         let items = await BlockingExecutor.shared.run { [inputs] in expansion.items(inputs) }
         let work = PrecacheJob(
-            boxes: try geometry.resizers(), parts: parts, desktop: desktop ? DesktopThumbnailCache() : nil, name: name,
-            root: root)
+            boxes: try geometry.resizers(), parts: parts, web: web,
+            desktop: desktop ? DesktopThumbnailCache() : nil, name: name, root: root)
         var total = PrecacheReport()
         await Batch.run(items) { _, item in
             switch item {
@@ -67,9 +69,9 @@ struct PrecacheCommand: AsyncParsableCommand {
         }
         await work.finish()
         if json {
-            print(JSONLine.text(total))
+            Output.json(total)
         } else {
-            print("\(total.made) made, \(total.skipped) there already, \(total.failed) failed")
+            Output.row("\(total.made) made, \(total.skipped) there already, \(total.failed) failed")
         }
         if total.failed > 0 { throw ExitCode(1) }
     }

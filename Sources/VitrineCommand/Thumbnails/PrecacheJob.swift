@@ -1,29 +1,34 @@
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// Makes the thumbnails of one input that are not in the cache.
 struct PrecacheJob: Sendable {
-    private let service: ThumbnailService
+    private let service: ImagePipeline
     private let boxes: [ImageResizer]
     private let parts: PartOptions
+    private let web: WebPageOptions
     /// Set when the desktop's cache is filled.
     private let desktop: DesktopThumbnailCache?
 
-    init(boxes: [ImageResizer], parts: PartOptions, desktop: DesktopThumbnailCache?, name: String?, root: String?) {
+    init(
+        boxes: [ImageResizer], parts: PartOptions, web: WebPageOptions, desktop: DesktopThumbnailCache?, name: String?,
+        root: String?
+    ) {
         self.boxes = boxes
         self.parts = parts
+        self.web = web
         self.desktop = desktop
-        var configuration = ThumbnailService.Configuration(name: name, root: root)
+        var configuration = ImagePipeline.Configuration(name: name, root: root)
         configuration.usesMemoryCache = false
         configuration.usesDiskCache = desktop == nil
         configuration.memoryPressure = nil
-        service = ThumbnailService(configuration)
+        service = ImagePipeline(configuration)
     }
 
     /// Waits until everything is on disk.
     func finish() async {
-        if desktop == nil { try? await service.thumbnails.flush() }
+        if desktop == nil { try? await service.cache.flush() }
     }
 
     func run(_ item: InputItem) async -> PrecacheReport {
@@ -31,7 +36,7 @@ struct PrecacheJob: Sendable {
         report.input = item.name
         do {
             let options = parts.options(page: item.page)
-            let (source, kind) = try await BlockingExecutor.shared.run { Result { try item.source(options) } }.get()
+            let (source, kind) = try await BlockingExecutor.shared.run { Result { try item.source(options, web: web) } }.get()
             if let desktop {
                 let result = await fill(desktop, item, source, kind)
                 report.made = result.made
@@ -47,18 +52,15 @@ struct PrecacheJob: Sendable {
         return report
     }
 
-    private func fillCache(_ source: any ThumbnailSource, _ report: inout PrecacheReport) async throws {
-        var missing: [ThumbnailRequest] = []
+    private func fillCache(_ source: any ImageSource, _ report: inout PrecacheReport) async throws {
+        var missing: [ImageRequest] = []
         for box in boxes {
-            let request = ThumbnailRequest(source, size: box.size, mode: box.mode, allowsUpscaling: box.allowsUpscaling)
-            request.cacheOptions = .disk
-            request.queuePriority = .veryLow
-            request.delivery = .immediate
-            if await service.hasDiskCache(for: request) { report.skipped += 1 } else { missing.append(request) }
+            var request = ImageRequest(source, size: box, priority: .veryLow)
+            request.cacheLevels = .disk
+            if await service.contains(request, at: .disk) { report.skipped += 1 } else { missing.append(request) }
         }
-        for request in missing { service.enqueue(request) }
-        for request in missing {
-            _ = try await request.value
+        for task in missing.map({ service.start($0) }) {
+            _ = try await task.value
             report.made += 1
         }
     }
@@ -72,7 +74,7 @@ struct PrecacheJob: Sendable {
     /// All sizes from one decode, as far as they are missing. What the desktop keeps no thumbnails of is passed over,
     /// as is what could not be shown before and has not changed since.
     private func fill(
-        _ desktop: DesktopThumbnailCache, _ item: InputItem, _ source: any ThumbnailSource, _ kind: FileKind?
+        _ desktop: DesktopThumbnailCache, _ item: InputItem, _ source: any ImageSource, _ kind: FileKind?
     ) async -> DesktopResult {
         let sizes = boxes.compactMap { DesktopThumbnailSize(covering: $0.size.longestSide) }
         return await BlockingExecutor.shared.run {
@@ -86,7 +88,7 @@ struct PrecacheJob: Sendable {
             guard !missing.isEmpty else { return result }
             do {
                 let isDrawing = kind == .pdf || kind == .image(.svg)
-                let images = try source.thumbnails(
+                let images = try source.images(
                     missing.map { RenderRequest(size: PixelSize($0.side), allowsUpscaling: isDrawing) })
                 let details = DesktopThumbnailCache.Details(of: source)
                 for (image, size) in zip(images, missing) {
@@ -94,7 +96,7 @@ struct PrecacheJob: Sendable {
                     result.made += 1
                 }
             } catch {
-                if (error as? ThumbnailError)?.isLasting == true { _ = try? desktop.storeFailure(of: original) }
+                if (error as? ImagePipelineError)?.isLasting == true { _ = try? desktop.storeFailure(of: original) }
                 result.error = error
             }
             return result

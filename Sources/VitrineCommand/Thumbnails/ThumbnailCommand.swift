@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// `vitrine thumbnail`: one smaller picture per input, page and size.
 struct ThumbnailCommand: AsyncParsableCommand {
@@ -21,7 +21,9 @@ struct ThumbnailCommand: AsyncParsableCommand {
 
     @OptionGroup var geometry: GeometryOptions
     @OptionGroup var parts: PartOptions
+    @OptionGroup var web: WebPageOptions
     @OptionGroup var caches: CacheOptions
+    @OptionGroup var isolation: IsolationOption
 
     @Flag(help: "Take directories apart, into the same directories below -o.")
     var recursive = false
@@ -94,7 +96,7 @@ struct ThumbnailCommand: AsyncParsableCommand {
                 report.print(asJSON: json, toStandardError: output == "-")
             }
         }
-        if !caches.noCache { try? await service.thumbnails.flush() }
+        if !caches.noCache { try? await service.cache.flush() }
         if failures > 0 { throw ExitCode(1) }
     }
 }

@@ -1,17 +1,18 @@
 import Foundation
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 
 /// What `vitrine thumbnail` does to each input: asks the service for all sizes at once, and writes them.
 struct ThumbnailJob: Sendable {
     /// Above this quality the cache's own loss (JPEG at 0.95) might be seen.
     private static let highestCachedQuality = 0.9
 
-    private let service: ThumbnailService
+    private let service: ImagePipeline
     private let desktop: RecordedThumbnails?
     private let boxes: [ImageResizer]
     private let parts: PartOptions
+    private let web: WebPageOptions
     private let allowsEmbeddedPreview: Bool
     private let allowsPartial: Bool
     private let processors: [ImageProcessor]
@@ -20,11 +21,12 @@ struct ThumbnailJob: Sendable {
     private let isProgressive: Bool
     private let keepsMetadata: Bool
 
-    init(_ command: ThumbnailCommand, _ service: ThumbnailService) throws {
+    init(_ command: ThumbnailCommand, _ service: ImagePipeline) throws {
         self.service = service
         desktop = service.configuration.shared as? RecordedThumbnails
         boxes = try command.geometry.resizers(gravity: command.gravity.gravity)
         parts = command.parts
+        web = command.web
         allowsEmbeddedPreview = command.embeddedPreview
         allowsPartial = command.allowPartial
         var processors: [ImageProcessor] = []
@@ -41,19 +43,17 @@ struct ThumbnailJob: Sendable {
     func run(_ item: InputItem, _ targets: [OutputPlan.Target]) async -> [ThumbnailReport] {
         var report = ThumbnailReport(item)
         let start = ContinuousClock.now
-        var requests: [ThumbnailRequest] = []
+        var requests: [ImageRequest] = []
         do {
             var options = parts.options(page: item.page)
             options.allowsEmbeddedPreview = allowsEmbeddedPreview
             options.allowsPartial = allowsPartial
             let wanted = options
-            let (source, kind) = try await BlockingExecutor.shared.run { Result { try item.source(wanted) } }.get()
+            let (source, kind) = try await BlockingExecutor.shared.run { Result { try item.source(wanted, web: web) } }.get()
             try await describe(item, kind, wanted, &report)
             requests = boxes.map { box in
-                let request = ThumbnailRequest(
-                    source, size: box.size, mode: box.mode, allowsUpscaling: box.allowsUpscaling)
+                var request = ImageRequest(source, size: box)
                 request.executionPriority = .normal
-                request.delivery = .immediate
                 return request
             }
         } catch {
@@ -61,17 +61,17 @@ struct ThumbnailJob: Sendable {
             return [report]
         }
         var reports: [ThumbnailReport] = []
-        for (request, target) in zip(requests, targets) {
-            request.cacheOptions = mayUseCache(item, target) ? .all : []
+        for (index, target) in targets.prefix(requests.count).enumerated() {
+            requests[index].cacheLevels = mayUseCache(item, target) ? .all : []
             var next = report
-            next.source = await service.hasDiskCache(for: request) ? .disk : .made
+            next.source = await service.contains(requests[index], at: .disk) ? .disk : .made
             reports.append(next)
         }
-        for request in requests { service.enqueue(request) }
-        for (index, request) in requests.enumerated() {
+        let tasks = requests.map { service.start($0) }
+        for (index, task) in tasks.enumerated() {
             do {
-                let image = try await request.value.processed(by: processors)
-                if desktop?.gave(request) == true { reports[index].source = .desktop }
+                let image = try await task.value.processed(by: processors)
+                if desktop?.gave(task.request) == true { reports[index].source = .desktop }
                 try await write(image, of: item, to: targets[index], &reports[index])
                 reports[index].milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
             } catch {
@@ -83,7 +83,7 @@ struct ThumbnailJob: Sendable {
 
     /// Looks at the header: pictures that cannot be read are told from it, in its own words.
     private func describe(
-        _ item: InputItem, _ kind: FileKind?, _ options: ThumbnailSources.Options, _ report: inout ThumbnailReport
+        _ item: InputItem, _ kind: FileKind?, _ options: SourceDetector.Options, _ report: inout ThumbnailReport
     ) async throws {
         guard case .input(let input) = item.content else { return }
         if case .bytes(let bytes, _) = input { report.inputBytes = bytes.count }
@@ -123,7 +123,7 @@ struct ThumbnailJob: Sendable {
         }
         switch target {
         case .standardOutput:
-            try FileHandle.standardOutput.write(contentsOf: Data(bytes))
+            Output.contents(bytes)
             report.output = "-"
         case .file(let path):
             try save(bytes, to: path, besides: item)
@@ -152,9 +152,8 @@ struct ThumbnailJob: Sendable {
         if !item.folder.isEmpty { try Directory.create(FilePath.parent(of: path), mode: 0o777) }
         if Self.isEmptyFile(path) {
             // Made by a file manager that has it open and reads it from there: another file in its place is not seen.
-            let file = try FileHandle(forWritingTo: URL(filePath: path))
-            try file.write(contentsOf: Data(bytes))
-            try file.close()
+            let file = try FileDescriptor(opening: path, flags: O_WRONLY | O_NOFOLLOW)
+            try bytes.withUnsafeBytes { try file.write($0) }
         } else {
             try AtomicFile.write(bytes, to: path)
         }

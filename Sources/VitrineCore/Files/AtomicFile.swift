@@ -10,7 +10,10 @@ import Darwin
 /// (R42).
 ///
 /// Whatever goes wrong, the target is either what it was or what it was to become, and the temporary file is removed.
-/// Only a crash can leave one behind; ``removeStaleTemporaries(in:olderThan:)`` finds those.
+/// After an error it is what it was, except after ``FileError/notDurable(path:code:)``: then the new file is in its
+/// place, and only a power cut can take it back. Errors name the path that was asked for.
+///
+/// Only a crash can leave a temporary file behind; ``removeStaleTemporaries(in:olderThan:)`` finds those.
 ///
 /// - A file that is replaced passes its permissions on, and its owner as far as the process may set it.
 /// - A **symbolic link** at the target stays: the file it points to is replaced, or made if the link dangles. With
@@ -42,7 +45,8 @@ public enum AtomicFile {
     ///   - options: Durability, and whether an existing file may be replaced. Default: not durable, replacing.
     ///   - permissions: Mode of the file; nil for that of the file replaced, else 0666 less the umask.
     ///   - cancellation: Polled at every mebibyte.
-    /// - Throws: Why it could not be written, or ``FileError/cancelled(path:)``.
+    /// - Throws: Why it could not be written, or ``FileError/cancelled(path:)``; the target is as it was. Or
+    ///   ``FileError/notDurable(path:code:)``; the target is written.
     public static func write(
         _ bytes: UnsafeRawBufferPointer, to path: String, options: Options = [], permissions: UInt32? = nil,
         cancellation: CancellationToken? = nil
@@ -93,40 +97,5 @@ public enum AtomicFile {
             token.cancel()
         }
         try result.get()
-    }
-
-    // MARK: Temporary files
-
-    /// Begins the name of every temporary file. No ``FileName/escaped(_:)`` name has `%` before anything but two
-    /// hexadecimal digits, so a key can never be taken for one.
-    package static let temporaryPrefix = ".%tmp-"
-
-    /// Removes the temporary files that crashed writers left in a directory (not below it).
-    ///
-    /// - Parameters:
-    ///   - directory: Where to look.
-    ///   - age: Files changed since then are left alone. Files still being written are never touched, in any process:
-    ///     writers hold a lock on them.
-    /// - Returns: How many were removed.
-    @discardableResult
-    public static func removeStaleTemporaries(
-        in directory: String, olderThan age: Duration = .seconds(60)
-    ) throws(FileError) -> Int {
-        var removed = 0
-        // Not by time(2), whose clock may be behind that of the files by a tick.
-        let limit = Int((WallClock.system.now - age).components.seconds)
-        for name in try Directory.names(in: directory) where name.hasPrefix(temporaryPrefix) {
-            if removeIfStale(FilePath.join(directory, name), changedBefore: limit) { removed += 1 }
-        }
-        return removed
-    }
-
-    private static func removeIfStale(_ path: String, changedBefore limit: Int) -> Bool {
-        let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
-        guard let file = try? FileDescriptor(opening: path, flags: flags), let status = try? file.status(),
-            status.st_mode & S_IFMT == S_IFREG, Int(status.modified.tv_sec) <= limit,
-            flock(file.number, LOCK_EX | LOCK_NB) == 0
-        else { return false }
-        return unlink(path) == 0
     }
 }

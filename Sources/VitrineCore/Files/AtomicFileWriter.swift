@@ -1,4 +1,4 @@
-import CFileSystem
+import CVitrineFileSystem
 
 #if canImport(Glibc)
 import Glibc
@@ -18,6 +18,8 @@ public final class AtomicFileWriter {
     /// How many bytes have been written.
     public private(set) var count = 0
 
+    /// The path that was asked for, which errors name.
+    private let asked: String
     private let options: AtomicFile.Options
     /// Where the bytes are until then, for who writes them by other means.
     package let temporary: String
@@ -41,9 +43,12 @@ public final class AtomicFileWriter {
 
     /// Makes the temporary file.
     ///
-    /// - Parameter followsLinks: Whether a symbolic link at the path stays, and what it points to is replaced.
+    /// - Parameters:
+    ///   - followsLinks: Whether a symbolic link at the path stays, and what it points to is replaced.
+    ///   - group: Protects the temporary file after ``release()``, as long as it exists.
     package init(
-        path: String, options: AtomicFile.Options, permissions: UInt32? = nil, followsLinks: Bool
+        path: String, options: AtomicFile.Options, permissions: UInt32? = nil, followsLinks: Bool,
+        group: TemporaryGroup? = nil
     ) throws(FileError) {
         let replaces = !options.contains(.doNotReplace)
         let target = replaces && followsLinks ? try SymbolicLink.target(of: path) : path
@@ -51,26 +56,27 @@ public final class AtomicFileWriter {
         let isThere = replaces && (followsLinks ? stat(target, &replaced) : lstat(target, &replaced)) == 0
         let isLink = isThere && replaced.st_mode & S_IFMT == S_IFLNK
         if isThere, replaced.st_mode & S_IFMT == S_IFDIR {
-            throw .system(operation: "rename", path: target, code: EISDIR)
+            throw .system(operation: "rename", path: path, code: EISDIR)
         }
         self.path = target
         self.options = options
-        // 64 random bits; should they meet an existing file nevertheless, that is an error, not a loss.
-        let name = AtomicFile.temporaryPrefix + String(UInt64.random(in: .min ... .max), radix: 36)
-        temporary = FilePath.join(FilePath.parent(of: target), name)
+        asked = path
+        let prefix = group?.memberPrefix ?? "\(AtomicFile.temporaryPrefix)\(AtomicFile.TemporaryKind.locked.rawValue)"
+        let directory = FilePath.parent(of: target)
+        let descriptor: FileDescriptor
         do throws(FileError) {
-            let descriptor = try FileDescriptor(opening: temporary, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW)
-            file = OpenFile(descriptor)
+            descriptor = try AtomicFile.createLocked {
+                FilePath.join(directory, prefix + AtomicFile.randomSuffix())
+            }
         } catch {
-            // The caller knows the target, not the temporary name: most often its directory is missing.
-            if case .notFound = error { throw .notFound(path: target) }
-            throw error
+            // The caller knows the target, not the temporary name.
+            throw error.about(path)
         }
-        // Held until the descriptor closes; see removeStaleTemporaries.
-        flock(number, LOCK_EX | LOCK_NB)
-        if isThere, !isLink { try open.descriptor.takeOver(replaced, named: target) }
+        temporary = descriptor.path
+        file = OpenFile(descriptor)
+        if isThere, !isLink { try open.descriptor.takeOver(replaced, named: path) }
         if let permissions, fchmod(number, mode_t(truncatingIfNeeded: permissions & 0o7777)) != 0 {
-            throw FileError(operation: "fchmod", path: target, code: errno)
+            throw FileError(operation: "fchmod", path: path, code: errno)
         }
     }
 
@@ -92,9 +98,7 @@ public final class AtomicFileWriter {
             try open.descriptor.write(bytes)
         } catch {
             discard()
-            // Named after the target: the temporary file is gone.
-            if case .noSpace = error { throw .noSpace(path: path) }
-            throw error
+            throw error.about(asked)
         }
         count += bytes.count
     }
@@ -115,29 +119,43 @@ public final class AtomicFileWriter {
         let status = try source.status()
         guard status.st_mode & S_IFMT == S_IFREG else { throw .untrusted(path: path, reason: "it is no regular file") }
         if count == 0, cfilesystem_clone(source.number, number) == 0 {
-            count = Int(try open.descriptor.status().st_size)
+            do throws(FileError) {
+                count = Int(try open.descriptor.status().st_size)
+            } catch {
+                throw error.about(asked)
+            }
             return
         }
         let size = 1 << 18
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
         defer { buffer.deallocate() }
         while true {
-            if let cancellation, cancellation.isCancelled { throw .cancelled(path: self.path) }
+            if let cancellation, cancellation.isCancelled { throw .cancelled(path: asked) }
             let read = try source.read(into: buffer)
             if read == 0 { return }
             try write(UnsafeRawBufferPointer(rebasing: buffer[..<read]))
         }
     }
 
-    /// Makes the file appear at its path. On any failure the path is as it was and the temporary file is removed.
+    /// Makes the file appear at its path.
+    ///
+    /// - Throws: ``FileError/notDurable(path:code:)`` if the file is in its place but its directory could not be
+    ///   synchronized. After any other error the path is as it was and the temporary file is removed.
     public func commit() throws(FileError) {
         precondition(isOpen, "An AtomicFileWriter commits once.")
         defer { discard() }
-        if options.contains(.durable) { try synchronize() }
-        try place()
-        if options.contains(.durable) {
-            try FileDescriptor(opening: FilePath.parent(of: path), flags: O_RDONLY | O_DIRECTORY).synchronize()
+        guard options.contains(.durable) else { return try place() }
+        // Opened before the rename: a lack of descriptors or of permission must not be found after it.
+        let directory: FileDescriptor
+        do throws(FileError) {
+            directory = try FileDescriptor(opening: FilePath.parent(of: path), flags: O_RDONLY | O_DIRECTORY)
+        } catch {
+            throw error.about(asked)
         }
+        try synchronize()
+        try place()
+        let code = directory.synchronizationFailure()
+        if code != 0 { throw .notDurable(path: asked, code: code) }
     }
 
     // MARK: Steps of a commit, for those who commit several files together
@@ -147,16 +165,18 @@ public final class AtomicFileWriter {
         let (seconds, attoseconds) = time.components
         let moment = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
         guard [moment, moment].withUnsafeBufferPointer({ futimens(number, $0.baseAddress) }) == 0 else {
-            throw FileError(operation: "futimens", path: path, code: errno)
+            throw FileError(operation: "futimens", path: asked, code: errno)
         }
     }
 
-    /// Closes the file, which can still be placed, so that many can be written before any is placed. Nothing keeps it
-    /// from ``AtomicFile/removeStaleTemporaries(in:olderThan:)`` then but its age.
+    /// Closes the file, which can still be placed, so that many can be written before any is placed. Only its
+    /// ``TemporaryGroup`` keeps it from being taken for a dead writer's then.
     package func release() { file = nil }
 
     /// Returns when the bytes are on the medium; the path is as it was.
-    package func synchronize() throws(FileError) { try open.descriptor.synchronize() }
+    package func synchronize() throws(FileError) {
+        do throws(FileError) { try open.descriptor.synchronize() } catch { throw error.about(asked) }
+    }
 
     /// Makes the file appear at its path; whether that outlives a power cut is not known until the directory has been
     /// synchronized.
@@ -168,7 +188,7 @@ public final class AtomicFileWriter {
         } else {
             code = rename(temporary, path) == 0 ? 0 : errno
         }
-        guard code == 0 else { throw FileError(operation: "rename", path: path, code: code) }
+        guard code == 0 else { throw FileError(operation: "rename", path: asked, code: code) }
         isOpen = false
     }
 

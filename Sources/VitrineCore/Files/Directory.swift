@@ -1,3 +1,5 @@
+import CVitrineFileSystem
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -10,25 +12,45 @@ import Darwin
 package enum Directory {
     /// Makes a directory and those missing above it; fine if it exists, also when another process makes it just then.
     ///
-    /// - Parameter mode: For every directory made, before the umask. Default 0700, as the XDG base directory
-    ///   specification (0.8, "Referencing this specification") asks.
-    package static func create(_ path: String, mode: UInt32 = 0o700) throws(FileError) {
-        if mkdir(path, mode_t(truncatingIfNeeded: mode)) == 0 { return }
+    /// - Parameters:
+    ///   - mode: For every directory made, before the umask. Default 0700, as the XDG base directory specification
+    ///     (0.8, "Referencing this specification") asks.
+    ///   - isDurable: Whether to return only when every directory made has its name on the medium.
+    package static func create(_ path: String, mode: UInt32 = 0o700, isDurable: Bool = false) throws(FileError) {
+        if mkdir(path, mode_t(truncatingIfNeeded: mode)) == 0 {
+            if isDurable { try synchronizeName(of: path) }
+            return
+        }
         let code = errno
         switch code {
         case EEXIST: try checkExisting(path)
         case ENOENT:
             let parent = FilePath.parent(of: path)
             guard parent != path, !parent.isEmpty else { throw .notFound(path: path) }
-            try create(parent, mode: mode)
+            try create(parent, mode: mode, isDurable: isDurable)
             // Only once: whoever deletes the parent again and again must not keep us here.
             if mkdir(path, mode_t(truncatingIfNeeded: mode)) != 0 {
                 let code = errno
                 guard code == EEXIST else { throw FileError(operation: "mkdir", path: path, code: code) }
                 try checkExisting(path)
             }
+            // Also of one that another process has made just now, which may not have come so far.
+            if isDurable { try synchronizeName(of: path) }
         default:
             throw FileError(operation: "mkdir", path: path, code: code)
+        }
+    }
+
+    /// Returns when the name of a directory is on the medium.
+    package static func synchronizeName(of path: String) throws(FileError) {
+        let parent = FilePath.parent(of: path)
+        do throws(FileError) {
+            try FileDescriptor(opening: parent, flags: O_RDONLY | O_DIRECTORY).synchronize()
+        } catch .notPermitted {
+            // A parent may be writable but not readable. Then everything in the file system has to be synchronized.
+            let directory = try FileDescriptor(opening: path, flags: O_RDONLY | O_DIRECTORY)
+            let code = cfilesystem_synchronize_all(directory.number)
+            guard code == 0 else { throw FileError(operation: "syncfs", path: path, code: code) }
         }
     }
 
@@ -65,7 +87,8 @@ package enum Directory {
     private static func names(
         in path: String, where isWanted: (_ type: Int, _ name: () -> String) -> Bool
     ) throws(FileError) -> [String] {
-        guard let directory = opendir(path) else { throw FileError(operation: "opendir", path: path, code: errno) }
+        let found = PathText.withSystemPath(path, failure: nil) { opendir($0) }
+        guard let directory = found else { throw FileError(operation: "opendir", path: path, code: errno) }
         defer { closedir(directory) }
         var names = NameList()
         while let entry = readdir(directory) {
@@ -73,7 +96,7 @@ package enum Directory {
             withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 let name = UnsafeRawPointer(pointer).assumingMemoryBound(to: CChar.self)
                 let bytes = UnsafeRawBufferPointer(start: name, count: strlen(name))
-                guard !isSelfOrParent(bytes), isWanted(type, { String(cString: name) }) else { return }
+                guard !isSelfOrParent(bytes), isWanted(type, { PathText.text(of: bytes) }) else { return }
                 names.append(bytes)
             }
         }
@@ -105,7 +128,7 @@ private struct NameList {
             }
             return order.map { place in
                 let name = UnsafeRawBufferPointer(start: base + place.start, count: place.count)
-                return String(decoding: name, as: UTF8.self)
+                return PathText.text(of: name)
             }
         }
     }

@@ -114,7 +114,7 @@ package final class DirectoryEvents {
                     let end = min(count, offset + Self.headerSize + length)
                     let name = buffer[(offset + Self.headerSize)..<end].prefix { $0 != 0 }
                     if mask & UInt32(IN_Q_OVERFLOW) != 0 { isComplete = false }
-                    let text = String(decoding: name, as: UTF8.self)
+                    let text = PathText.text(of: name)
                     events.append(Event(watch: watch, mask: mask, cookie: cookie, name: text))
                     offset += Self.headerSize + length
                 }

@@ -17,7 +17,8 @@ import Darwin
 public enum DirectoryListing {
     /// One file or directory.
     public struct Item: Sendable, Hashable {
-        /// Without the directory.
+        /// Without the directory. Bytes that are no UTF-8 are private characters, which all calls of this package
+        /// turn back: U+10FE80 to U+10FEFF for the bytes 0x80 to 0xFF.
         public let name: String
         /// The length of a file in bytes; what the file system says for others.
         public let size: ByteCount
@@ -41,7 +42,13 @@ public enum DirectoryListing {
         in path: String, by order: Order = .name, ascending: Bool = true
     ) throws(FileError) -> [Item] {
         // In the order of the names, which is also that of items that are equal otherwise.
-        var items = try Directory.names(in: path).compactMap { item($0, in: path) }
+        let names = try Directory.names(in: path)
+        let directory = try FileDescriptor(opening: path, flags: O_RDONLY | O_DIRECTORY)
+        var items: [Item] = []
+        items.reserveCapacity(names.count)
+        for name in names {
+            if let item = try item(name, in: directory) { items.append(item) }
+        }
         switch order {
         case .name: break
         case .size: items = sorted(items) { $0.size }
@@ -71,9 +78,18 @@ public enum DirectoryListing {
         }.map(\.element)
     }
 
-    private static func item(_ name: String, in directory: String) -> Item? {
+    /// Looked up from the open directory, as the whole path may be longer than the system takes.
+    private static func item(
+        _ name: String, in directory: borrowing FileDescriptor
+    ) throws(FileError) -> Item? {
         var status = stat()
-        guard lstat(FilePath.join(directory, name), &status) == 0 else { return nil }
+        let number = directory.number
+        let result = PathText.withSystemPath(name, failure: -1) { fstatat(number, $0, &status, AT_SYMLINK_NOFOLLOW) }
+        guard result == 0 else {
+            let code = errno
+            if code == ENOENT { return nil }
+            throw FileError(operation: "fstatat", path: FilePath.join(directory.path, name), code: code)
+        }
         let changed = status.modified
         return Item(
             name: name, size: ByteCount(Int(status.st_size)),

@@ -60,15 +60,23 @@ package struct FileDescriptor: ~Copyable {
 
     /// Returns when the bytes are on the medium.
     package func synchronize() throws(FileError) {
+        let code = synchronizationFailure()
+        if code != 0 { throw FileError(operation: "fsync", path: path, code: code) }
+    }
+
+    /// Returns when the bytes are on the medium: 0, or the `errno` of the failure.
+    package func synchronizationFailure() -> Int32 {
         #if canImport(Darwin)
         // fsync only reaches the drive's cache there (fsync(2)); not every file system knows the full form.
-        if fcntl(number, F_FULLFSYNC) == 0 { return }
+        if fcntl(number, F_FULLFSYNC) == 0 { return 0 }
         #endif
         while fsync(number) != 0 {
+            let code = errno
             // Some file systems cannot synchronize a directory; its entries are then as safe as they get.
-            if errno == EINVAL || errno == ENOTSUP { return }
-            guard errno == EINTR else { throw FileError(operation: "fsync", path: path, code: errno) }
+            if code == EINVAL || code == ENOTSUP { return 0 }
+            if code != EINTR { return code }
         }
+        return 0
     }
 }
 

@@ -22,6 +22,9 @@ public enum FileError: Error, Sendable, Equatable {
     case cancelled(path: String)
     /// The thing at the path must not be trusted, for example a directory another user owns.
     case untrusted(path: String, reason: String)
+    /// The change was made and every process sees it, but a power cut may take it back: the directory could not be
+    /// synchronized, with this `errno`. Repeat the call once the medium works again.
+    case notDurable(path: String, code: Int32)
     /// Anything else: the failed call and its `errno`.
     case system(operation: String, path: String, code: Int32)
 
@@ -45,8 +48,24 @@ public enum FileError: Error, Sendable, Equatable {
     public var path: String {
         switch self {
         case .notFound(let path), .alreadyExists(let path), .notPermitted(let path, _), .noSpace(let path),
-            .tooLarge(let path, _), .cancelled(let path), .untrusted(let path, _), .system(_, let path, _):
+            .tooLarge(let path, _), .cancelled(let path), .untrusted(let path, _), .notDurable(let path, _),
+            .system(_, let path, _):
             path
+        }
+    }
+
+    /// The same error about another path: the one that the caller knows.
+    package func about(_ path: String) -> FileError {
+        switch self {
+        case .notFound: .notFound(path: path)
+        case .alreadyExists: .alreadyExists(path: path)
+        case .notPermitted(_, let code): .notPermitted(path: path, code: code)
+        case .noSpace: .noSpace(path: path)
+        case .tooLarge(_, let limit): .tooLarge(path: path, limit: limit)
+        case .cancelled: .cancelled(path: path)
+        case .untrusted(_, let reason): .untrusted(path: path, reason: reason)
+        case .notDurable(_, let code): .notDurable(path: path, code: code)
+        case .system(let operation, _, let code): .system(operation: operation, path: path, code: code)
         }
     }
 
@@ -66,6 +85,8 @@ extension FileError: CustomStringConvertible {
         case .tooLarge(let path, let limit): "\(path) has more than the \(limit) bytes that are accepted."
         case .cancelled(let path): "Work on \(path) was cancelled."
         case .untrusted(let path, let reason): "\(path) is not used: \(reason)."
+        case .notDurable(let path, let code):
+            "\(path) was changed, but a power cut may undo the change: \(Self.text(for: code)) (errno \(code))."
         case .system(let operation, let path, let code):
             "\(operation) failed for \(path): \(Self.text(for: code)) (errno \(code))."
         }

@@ -8,7 +8,8 @@ public enum FileName {
     /// The text as a file name that can be turned back, however long it gets.
     ///
     /// `%`, NUL, `:` and `/` become `%25`, `%00`, `%3A` and `%2F`; the names that mean directories, `.` and `..`,
-    /// become `%2E` and `%2E%2E`; the empty text becomes a lone `%`. Everything else stays.
+    /// become `%2E` and `%2E%2E`; the empty text becomes a lone `%`. Everything else stays, but for private characters
+    /// that stand for bytes and would become other text as a file's name.
     public static func escaped(_ text: String) -> String {
         switch text {
         case "": return "%"
@@ -18,13 +19,20 @@ public enum FileName {
         }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count + 16)
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "%"): bytes.append(contentsOf: "%25".utf8)
-            case 0: bytes.append(contentsOf: "%00".utf8)
-            case UInt8(ascii: ":"): bytes.append(contentsOf: "%3A".utf8)
-            case UInt8(ascii: "/"): bytes.append(contentsOf: "%2F".utf8)
-            default: bytes.append(byte)
+        let isExact = PathText.isExact(text)
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "%": bytes.append(contentsOf: "%25".utf8)
+            case "\0": bytes.append(contentsOf: "%00".utf8)
+            case ":": bytes.append(contentsOf: "%3A".utf8)
+            case "/": bytes.append(contentsOf: "%2F".utf8)
+            default:
+                let utf8 = UTF8.encode(scalar) ?? .init()
+                if isExact || PathText.byte(of: scalar) == nil {
+                    bytes.append(contentsOf: utf8)
+                } else {
+                    for byte in utf8 { bytes.append(contentsOf: "%\(Hexadecimal.text([byte]).uppercased())".utf8) }
+                }
             }
         }
         return String(decoding: bytes, as: UTF8.self)
@@ -53,9 +61,9 @@ public enum FileName {
     /// The file name of a key: ``escaped(_:)`` if that fits into ``maximumLength`` bytes, else ``digestName(for:)``.
     public static func name(for key: String) -> String {
         // Escaping never shortens, so a longer text needs no try.
-        guard key.utf8.count <= maximumLength else { return digestName(for: key) }
+        guard PathText.byteCount(of: key) <= maximumLength else { return digestName(for: key) }
         let name = escaped(key)
-        return name.utf8.count <= maximumLength ? name : digestName(for: key)
+        return PathText.byteCount(of: name) <= maximumLength ? name : digestName(for: key)
     }
 
     // MARK: Digest names

@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// Takes paths apart and puts them together, as text.
+/// Takes paths apart and puts them together, as text (see ``PathText``).
 package enum FilePath {
     /// Everything before the last component: `/a` for `/a/b`, `/` for `/a`, `.` for `a`.
     package static func parent(of path: String) -> String {
@@ -30,6 +30,20 @@ package enum FilePath {
 
     /// Whether the path begins at the root.
     package static func isAbsolute(_ path: String) -> Bool { path.utf8.first == UInt8(ascii: "/") }
+
+    /// The current directory; `/` if it has none.
+    package static var current: String {
+        guard let path = getcwd(nil, 0) else { return "/" }
+        defer { free(path) }
+        return PathText.text(cString: path)
+    }
+
+    /// The path without symbolic links, `.` and `..`; nil if there is nothing at it.
+    package static func resolved(_ path: String) -> String? {
+        guard let path = realpath(path, nil) else { return nil }
+        defer { free(path) }
+        return PathText.text(cString: path)
+    }
 
     /// Whether there is anything at the path, also a symbolic link that leads nowhere.
     package static func exists(_ path: String) -> Bool {

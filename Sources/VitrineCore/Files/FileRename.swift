@@ -1,4 +1,4 @@
-import CFileSystem
+import CVitrineFileSystem
 
 #if canImport(Glibc)
 import Glibc

@@ -31,7 +31,7 @@ package enum SymbolicLink {
             count = max(0, result)
         }
         switch code {
-        case 0: return String(decoding: bytes, as: UTF8.self)
+        case 0: return PathText.text(of: bytes)
         case EINVAL, ENOENT: return nil
         default: throw FileError(operation: "readlink", path: path, code: code)
         }

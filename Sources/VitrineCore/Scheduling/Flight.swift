@@ -8,10 +8,10 @@ public final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     struct Subscriber {
         @usableFromInline let id: Int
         @usableFromInline var priority: Priority
-        @usableFromInline let deliver: SingleFlight<Key, Value>.Delivery
+        @usableFromInline let deliver: SingleFlight<Key, Value>.CallbackQueue
 
         @inlinable
-        init(id: Int, priority: Priority, deliver: @escaping SingleFlight<Key, Value>.Delivery) {
+        init(id: Int, priority: Priority, deliver: @escaping SingleFlight<Key, Value>.CallbackQueue) {
             self.id = id
             self.priority = priority
             self.deliver = deliver
@@ -27,7 +27,7 @@ public final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         init() {}
 
         @inlinable
-        mutating func add(_ priority: Priority, _ deliver: @escaping SingleFlight<Key, Value>.Delivery) -> Int {
+        mutating func add(_ priority: Priority, _ deliver: @escaping SingleFlight<Key, Value>.CallbackQueue) -> Int {
             lastID += 1
             all.append(Subscriber(id: lastID, priority: priority, deliver: deliver))
             return lastID

@@ -17,7 +17,7 @@ import Synchronization
 /// - Every subscriber gets exactly one result.
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// What a subscriber is called with, once.
-    public typealias Delivery = @Sendable (Result<Value, any Error>) -> Void
+    public typealias CallbackQueue = @Sendable (Result<Value, any Error>) -> Void
 
     @usableFromInline let flights = Locked<[Key: Flight<Key, Value>]>([:])
 
@@ -54,7 +54,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         _ key: Key,
         priority: Priority = .normal,
         start: (Flight<Key, Value>) -> Void,
-        deliver: @escaping Delivery
+        deliver: @escaping CallbackQueue
     ) -> FlightSubscription<Key, Value> {
         let (flight, id, isNew, isMoreUrgent) = flights.withLock { flights in
             if let flight = flights[key] {

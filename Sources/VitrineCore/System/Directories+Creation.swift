@@ -42,7 +42,7 @@ extension Directories {
     /// A directory of durable files by this name, made if it is missing. Blocks.
     public func dataDirectory(for name: String) throws(FileError) -> String {
         let path = FilePath.join(data, FileName.escaped(name))
-        try Directory.create(path)
+        try Directory.create(path, isDurable: true)
         return path
     }
 

@@ -36,7 +36,7 @@ public struct Directories: Sendable, Equatable {
 
     /// Those of this process, read from its environment at each call.
     public static var current: Directories {
-        Directories { name in getenv(name).map { String(cString: $0) } }
+        Directories { name in getenv(name).map { PathText.text(cString: $0) } }
     }
 
     /// Those of a given environment.
@@ -92,7 +92,7 @@ public struct Directories: Sendable, Equatable {
             guard let base = buffer.baseAddress,
                 getpwuid_r(getuid(), &entry, base, buffer.count, &found) == 0, found != nil
             else { return }
-            home = entry.pw_dir.map { String(cString: $0) }
+            home = entry.pw_dir.map { PathText.text(cString: $0) }
         }
         return home.flatMap { FilePath.isAbsolute($0) ? $0 : nil }
     }

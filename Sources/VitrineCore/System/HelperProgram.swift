@@ -27,7 +27,7 @@ package enum HelperProgram {
 
     private static func candidates(_ program: String) -> [String] {
         if let named = getenv(variable(for: program)) {
-            let path = String(cString: named)
+            let path = PathText.text(cString: named)
             if !path.isEmpty { return [path] }
         }
         var paths: [String] = []
@@ -39,7 +39,8 @@ package enum HelperProgram {
     package static func inSearchPath(_ program: String) -> [String] {
         guard let search = getenv("PATH") else { return [] }
         // Relative entries would depend on where the program was started.
-        return String(cString: search).split(separator: ":").filter { $0.hasPrefix("/") }.map { "\($0)/\(program)" }
+        return PathText.text(cString: search).split(separator: ":").filter { $0.hasPrefix("/") }
+            .map { "\($0)/\(program)" }
     }
 
     /// Whether there is a file that this process may start.
@@ -54,7 +55,7 @@ package enum HelperProgram {
             guard let base = buffer.baseAddress else { return nil }
             let count = readlink("/proc/self/exe", base, buffer.count)
             guard count > 0, count < buffer.count else { return nil }
-            return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            return PathText.text(of: buffer[..<count].map { UInt8(bitPattern: $0) })
         }
     }
 }

@@ -1,10 +1,10 @@
 /// Reads `user-dirs.dirs`, in which desktops record the user's own directories (user-dirs.dirs(5)).
-enum UserDirectories {
+package enum UserDirectories {
     /// The directory of a name such as `XDG_DOCUMENTS_DIR`; nil if the file does not say.
     ///
     /// A value is `"$HOME/…"` or `"/…"`, in double quotes, in which a backslash takes the next character as it is.
     /// Lines of any other form are skipped. Of several lines the last counts.
-    static func path(of name: String, in file: [UInt8], home: String) -> String? {
+    package static func path(of name: String, in file: [UInt8], home: String) -> String? {
         var found: String?
         for line in file.split(separator: UInt8(ascii: "\n")) {
             let text = line.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
@@ -21,7 +21,7 @@ enum UserDirectories {
         var rest = bytes.makeIterator()
         while let byte = rest.next() {
             switch byte {
-            case UInt8(ascii: "\""): return String(validating: value, as: UTF8.self)
+            case UInt8(ascii: "\""): return PathText.text(of: value)
             case UInt8(ascii: "\\"):
                 guard let next = rest.next() else { return nil }
                 value.append(next)

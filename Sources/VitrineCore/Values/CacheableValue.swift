@@ -34,10 +34,10 @@ public protocol CacheableValue: Sendable {
     ///
     /// For types whose contents live in an object, which the closure refers to weakly. nil, the default, for others;
     /// also what the outer closure gives for a single value that cannot be referred to so.
-    static var cacheReviver: (@Sendable (Self) -> (@Sendable () -> Self?)?)? { get }
+    static var weakReference: (@Sendable (Self) -> (@Sendable () -> Self?)?)? { get }
 }
 
 extension CacheableValue {
     public static var isCacheDecodingImmediate: Bool { false }
-    public static var cacheReviver: (@Sendable (Self) -> (@Sendable () -> Self?)?)? { nil }
+    public static var weakReference: (@Sendable (Self) -> (@Sendable () -> Self?)?)? { nil }
 }

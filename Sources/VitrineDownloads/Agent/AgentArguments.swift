@@ -1,19 +1,21 @@
-/// The command line of `vitrine-agent`.
+/// The command line of `vitrine-agent`. Reading it makes and opens nothing.
 package struct AgentArguments: Sendable {
-    let location: AgentLocation
-    /// nil for never.
-    let idleTime: Duration?
+    private var configuration: DownloadManager.Configuration
 
+    /// The words that start the agent of a list.
     init(location: AgentLocation, idleTime: Duration?) {
-        self.location = location
-        self.idleTime = idleTime
+        configuration = DownloadManager.Configuration()
+        configuration.journalDirectory = location.journalDirectory
+        configuration.identifier = location.identifier
+        configuration.agent.directory = location.directory
+        configuration.agent.idleTime = idleTime
     }
 
-    /// Reads what ``words`` writes; what is left out has the defaults of ``DownloadManager/Configuration``.
+    /// Reads the words that ``words`` returns. An absent option has the default of ``DownloadManager/Configuration``.
     ///
-    /// - Returns: nil for anything else.
-    init?(_ words: [String]) throws(DownloadError) {
-        var configuration = DownloadManager.Configuration()
+    /// - Returns: nil for any other command line.
+    package init?(_ words: [String]) {
+        configuration = DownloadManager.Configuration()
         var rest = words[...]
         while let name = rest.popFirst() {
             guard let value = rest.popFirst() else { return nil }
@@ -28,14 +30,18 @@ package struct AgentArguments: Sendable {
             default: return nil
             }
         }
-        self.init(location: try AgentLocation(configuration), idleTime: configuration.agent.idleTime)
     }
 
-    /// As they are passed on.
-    var words: [String] {
-        [
-            "--journal", location.journalDirectory, "--identifier", location.identifier, "--directory",
-            location.directory, "--idle", idleTime.map { "\(Int($0 / .milliseconds(1)))" } ?? "never",
-        ]
+    /// The time without work after which the agent ends; nil for never.
+    var idleTime: Duration? { configuration.agent.idleTime }
+
+    /// The socket and locks of the agent. Makes their directory if it is missing. Blocks.
+    func location() throws(DownloadError) -> AgentLocation { try AgentLocation(configuration) }
+
+    /// The command line without the name of the program.
+    package var words: [String] {
+        var words = ["--journal", configuration.journalDirectory, "--identifier", configuration.identifier]
+        if let directory = configuration.agent.directory { words += ["--directory", directory] }
+        return words + ["--idle", idleTime.map { "\(Int(min(max(0, $0 / .milliseconds(1)), 1e15)))" } ?? "never"]
     }
 }

@@ -1,4 +1,4 @@
-import CDownloads
+import CVitrineDownloads
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -19,6 +19,8 @@ final class AgentChannel: Sendable {
         var bytes: [UInt8] = []
         /// How many of them hold no end of a line.
         var searched = 0
+        /// Whether the last message did not come in time.
+        var isTimedOut = false
     }
 
     private let descriptor: Int32
@@ -34,8 +36,28 @@ final class AgentChannel: Sendable {
 
     /// Whether the other end is a process of this user, or of root.
     var isTrusted: Bool {
-        var user: UInt32 = 0
-        return cdownloads_peer(descriptor, &user) == 0 && (user == geteuid() || user == 0)
+        var user: UInt32 = 0, process: Int32 = 0
+        return cdownloads_peer(descriptor, &user, &process) == 0 && (user == geteuid() || user == 0)
+    }
+
+    /// The number of the process at the other end; nil where the system does not tell.
+    var process: Int32? {
+        var user: UInt32 = 0, process: Int32 = 0
+        return cdownloads_peer(descriptor, &user, &process) == 0 && process > 0 ? process : nil
+    }
+
+    /// Whether the last message that was waited for did not come in time.
+    var isTimedOut: Bool { reading.withLock { $0.isTimedOut } }
+
+    /// Limits how long the other end may let this one wait for bytes, or for room for them; nil for no limit.
+    func limit(reading: Duration?, sending: Duration?) {
+        _ = cdownloads_limit(descriptor, 1, Self.milliseconds(reading))
+        _ = cdownloads_limit(descriptor, 0, Self.milliseconds(sending))
+    }
+
+    /// At least one, as none means no limit.
+    static func milliseconds(_ duration: Duration?) -> Int {
+        duration.map { Int(min(max(1, $0 / .milliseconds(1)), 1e12)) } ?? 0
     }
 
     /// Sends a message.
@@ -70,18 +92,19 @@ final class AgentChannel: Sendable {
                     return message
                 }
                 reading.searched = reading.bytes.count
-                guard reading.searched <= Self.longestLine, fill(&reading.bytes) else { return nil }
+                guard reading.searched <= Self.longestLine, fill(&reading) else { return nil }
             }
         }
     }
 
-    private func fill(_ bytes: inout [UInt8]) -> Bool {
+    private func fill(_ reading: inout Reading) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 1) { buffer in
             while true {
                 let count = read(descriptor, buffer.baseAddress, buffer.count)
                 if count < 0, errno == EINTR { continue }
+                reading.isTimedOut = count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
                 guard count > 0 else { return false }
-                bytes += buffer[..<count]
+                reading.bytes += buffer[..<count]
                 return true
             }
         }

@@ -1,4 +1,4 @@
-import CDownloads
+import CVitrineDownloads
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -29,19 +29,26 @@ struct AgentLauncher: Sendable {
     /// A connection to an agent that runs; nil if there is none.
     func connectIfRunning() throws(DownloadError) -> AgentChannel? {
         var descriptor: Int32 = -1
-        let code = cdownloads_connect(location.socket, &descriptor)
+        let code = PathText.withSystemPath(location.socket, failure: EINVAL) {
+            cdownloads_connect($0, AgentChannel.milliseconds(settings.responseTime), &descriptor)
+        }
         switch code {
         case 0: break
         // Nobody listens; or it has just gone.
         case ENOENT, ECONNREFUSED, ECONNRESET: return nil
+        case EAGAIN: throw timeout(nil)
         default: throw .file(FileError(operation: "connect", path: location.socket, code: code))
         }
         let channel = AgentChannel(descriptor)
         guard channel.isTrusted else {
             throw .file(.untrusted(path: location.socket, reason: "another user listens there"))
         }
+        channel.limit(reading: settings.responseTime, sending: nil)
         switch channel.receive(AgentMessage.self) {
-        case .hello(AgentProtocol.version)?: return channel
+        case .hello(AgentProtocol.version)?:
+            channel.limit(reading: nil, sending: settings.responseTime)
+            return channel
+        case nil where channel.isTimedOut: throw timeout(channel.process)
         // It was ending, and let nobody in.
         case nil: return nil
         case .hello(let version)?:
@@ -52,6 +59,10 @@ struct AgentLauncher: Sendable {
         }
     }
 
+    private func timeout(_ process: Int32?) -> DownloadError {
+        .agentTimedOut(process: process, after: settings.responseTime ?? .zero)
+    }
+
     /// Starts an agent, unless somebody does.
     ///
     /// - Returns: A connection to it; nil if it has ended meanwhile.
@@ -60,8 +71,14 @@ struct AgentLauncher: Sendable {
             // One at a time, of all processes. Let go of when the descriptor closes.
             let lock = try FileDescriptor(
                 opening: location.startLock, flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
-            while flock(lock.number, LOCK_EX) != 0 {
-                guard errno == EINTR else { throw FileError(operation: "flock", path: lock.path, code: errno) }
+            let start = ContinuousClock.now
+            while flock(lock.number, LOCK_EX | LOCK_NB) != 0 {
+                guard errno == EINTR || errno == EWOULDBLOCK else {
+                    throw FileError(operation: "flock", path: lock.path, code: errno)
+                }
+                // Whoever has it waits as long for the agent as this one does.
+                if let time = settings.responseTime, ContinuousClock.now - start > time * 2 { throw timeout(nil) }
+                usleep(1000)
             }
             // Whoever had the lock may have started it.
             if let channel = try connectIfRunning() { return channel }
@@ -86,14 +103,23 @@ struct AgentLauncher: Sendable {
         guard pipe(&ends) == 0 else { throw FileError(operation: "pipe", path: program, code: errno) }
         defer { close(ends[0]) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        var arguments = words.map { strdup($0) } + [nil]
+        var arguments = words.map { word in PathText.withSystemPath(word, failure: nil) { strdup($0) } }
         defer { for argument in arguments { free(argument) } }
-        let code = cdownloads_start(program, &arguments, ends[1])
+        guard arguments.allSatisfy({ $0 != nil }) else {
+            throw FileError(operation: "execve", path: program, code: EINVAL)
+        }
+        arguments.append(nil)
+        let code = PathText.withSystemPath(program, failure: EINVAL) { cdownloads_start($0, &arguments, ends[1]) }
         close(ends[1])
         guard code == 0 else { throw FileError(operation: "fork", path: program, code: code) }
         // It says a byte when it listens, or when another one does; it just ends if it cannot.
         var byte: UInt8 = 0
         var count: Int
+        var descriptor = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
+        let time = settings.responseTime.map { Int32(min(AgentChannel.milliseconds($0), Int(Int32.max))) } ?? -1
+        var ready: Int32
+        repeat { ready = poll(&descriptor, 1, time) } while ready < 0 && errno == EINTR
+        guard ready != 0 else { throw timeout(nil) }
         repeat { count = read(ends[0], &byte, 1) } while count < 0 && errno == EINTR
         guard count == 1 else { throw DownloadError.agent(reason: "\(program) ended before it could be reached") }
     }

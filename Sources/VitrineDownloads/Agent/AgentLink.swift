@@ -9,16 +9,27 @@ final class AgentLink: Sendable {
     }
 
     private let channel: AgentChannel
+    private let responseTime: Duration?
     private let state = Locked(State())
     private let reader = BlockingExecutor(threads: 1, name: "vitrine-agent-r")
     private let writer = BlockingExecutor(threads: 1, name: "vitrine-agent-w")
 
-    init(_ channel: AgentChannel) { self.channel = channel }
+    /// - Parameter responseTime: How long a reply may take; nil for as long as it likes.
+    init(_ channel: AgentChannel, responseTime: Duration?) {
+        self.channel = channel
+        self.responseTime = responseTime
+    }
 
     deinit { channel.end() }
 
     /// Whether the connection has ended.
     var isLost: Bool { state.withLock { $0.isLost } }
+
+    /// The number of the agent's process; nil where the system does not tell.
+    var process: Int32? { channel.process }
+
+    /// Whether somebody waits for a reply.
+    var isAwaited: Bool { state.withLock { !$0.pending.isEmpty } }
 
     /// Begins to read.
     ///
@@ -45,12 +56,30 @@ final class AgentLink: Sendable {
     /// Asks something.
     ///
     /// - Returns: nil if the connection ended before the reply came, or the task is cancelled.
-    func ask(_ call: AgentCall) async -> AgentReply? {
+    /// - Throws: ``DownloadError/agentTimedOut(process:after:)``, but not for questions that wait for downloads.
+    func ask(_ call: AgentCall) async throws(DownloadError) -> AgentReply? {
         let number = state.withLock { state in
             state.nextNumber += 1
             return state.nextNumber
         }
-        return await withTaskCancellationHandler {
+        let isLate = Locked(false)
+        var alarm: Task<Void, Never>?
+        if let responseTime, !call.mayTakeLong {
+            alarm = Task { [weak self] in
+                do { try await Task.sleep(for: responseTime) } catch { return }
+                guard let waiting = self?.take(number) else { return }
+                isLate.withLock { $0 = true }
+                waiting.resume(returning: nil)
+            }
+        }
+        defer { alarm?.cancel() }
+        let reply = await reply(to: call, number)
+        if isLate.withLock({ $0 }) { throw .agentTimedOut(process: channel.process, after: responseTime ?? .zero) }
+        return reply
+    }
+
+    private func reply(to call: AgentCall, _ number: Int) async -> AgentReply? {
+        await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOpen = state.withLock { state in
                     if !state.isLost { state.pending[number] = continuation }

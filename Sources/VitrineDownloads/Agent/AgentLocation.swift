@@ -40,5 +40,7 @@ struct AgentLocation: Sendable, Hashable {
     var startLock: String { path("start") }
 
     /// The list of an agent is another one than that of programs that do without.
-    var journalIdentifier: String { identifier + ".agent" }
+    var journalIdentifier: String { Self.journalIdentifier(of: identifier) }
+
+    static func journalIdentifier(of identifier: String) -> String { identifier + ".agent" }
 }

@@ -5,13 +5,13 @@ enum AgentProtocol {
 }
 
 /// What a client asks. Every question gets one reply of the same number.
-struct AgentQuestion: Sendable, Codable {
+package struct AgentQuestion: Sendable, Codable {
     let number: Int
     let call: AgentCall
 }
 
 /// What can be asked. Each may be asked again when a connection broke before its reply.
-enum AgentCall: Sendable, Codable {
+package enum AgentCall: Sendable, Codable {
     /// All statuses, now and whenever one changes.
     case watch
     case list
@@ -21,23 +21,29 @@ enum AgentCall: Sendable, Codable {
     case settled
     case info
     case stop
+
+    /// Whether its reply comes when downloads have ended.
+    var mayTakeLong: Bool {
+        if case .settled = self { true } else { false }
+    }
 }
 
 /// What the agent says.
-enum AgentMessage: Sendable, Codable {
+package enum AgentMessage: Sendable, Codable {
     /// First of all.
     case hello(version: Int)
     case reply(number: Int, AgentReply)
     /// Everything there is.
     case snapshot([DownloadStatus])
     case status(DownloadStatus)
-    case removed(id: String)
+    /// - Parameter last: How it was, for those who wait for its end.
+    case removed(id: String, last: DownloadStatus?)
     /// It was told to end: not to be started again for what its clients wait for.
     case stopping
 }
 
 /// The answer to a question.
-enum AgentReply: Sendable, Codable {
+package enum AgentReply: Sendable, Codable {
     case done
     case download(DownloadStatus)
     case list([DownloadStatus])

@@ -1,4 +1,4 @@
-import CDownloads
+import CVitrineDownloads
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -17,17 +17,13 @@ package enum AgentProcess {
     package static func run(_ words: [String]) async -> Int32 {
         // Whoever started it may be gone before it hears that it has begun.
         signal(SIGPIPE, SIG_IGN)
-        let arguments: AgentArguments
-        do throws(DownloadError) {
-            guard let read = try AgentArguments(words) else { return 64 }
-            arguments = read
-        } catch {
-            return fail("\(error)")
-        }
+        guard let arguments = AgentArguments(words) else { return 64 }
+        let location: AgentLocation
+        do throws(DownloadError) { location = try arguments.location() } catch { return fail("\(error)") }
         do throws(FileError) {
-            guard let lock = try becomeTheOne(arguments.location) else { return 0 }
+            guard let lock = try becomeTheOne(location) else { return 0 }
             defer { close(lock) }
-            return await serve(arguments)
+            return await serve(arguments, at: location)
         } catch {
             return fail("\(error)")
         }
@@ -42,44 +38,63 @@ package enum AgentProcess {
     ///
     /// - Returns: nil if another agent lets clients in.
     private static func becomeTheOne(_ location: AgentLocation) throws(FileError) -> Int32? {
-        let descriptor = open(location.lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = PathText.withSystemPath(location.lock, failure: -1) {
+            open($0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        }
         guard descriptor >= 0 else { throw FileError(operation: "open", path: location.lock, code: errno) }
-        let launcher = AgentLauncher(location: location, settings: DownloadManager.AgentSettings())
+        var settings = DownloadManager.AgentSettings()
+        // One that lets clients in says so at once; whoever started this one waits no longer than that.
+        settings.responseTime = .seconds(5)
+        let launcher = AgentLauncher(location: location, settings: settings)
+        var code = EWOULDBLOCK
         for _ in 0..<5000 {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
-            guard errno == EWOULDBLOCK || errno == EINTR else { break }
-            if let channel = try? launcher.connectIfRunning() {
-                channel.end()
-                close(descriptor)
-                tellReady()
-                return nil
+            guard errno == EWOULDBLOCK || errno == EINTR else {
+                code = errno
+                break
+            }
+            do throws(DownloadError) {
+                if let channel = try launcher.connectIfRunning() {
+                    channel.end()
+                    close(descriptor)
+                    tellReady()
+                    return nil
+                }
+            } catch .agentTimedOut {
+                break
+            } catch {
+                // It is of another version, or another user's: it may end.
             }
             // It is ending, or beginning.
             usleep(2000)
         }
-        let code = errno
         close(descriptor)
         throw FileError(operation: "flock", path: location.lock, code: code)
     }
 
-    private static func serve(_ arguments: AgentArguments) async -> Int32 {
-        let location = arguments.location
+    private static func serve(_ arguments: AgentArguments, at location: AgentLocation) async -> Int32 {
         var configuration = DownloadManager.Configuration()
         configuration.journalDirectory = location.journalDirectory
         configuration.identifier = location.journalIdentifier
         let engine = DownloadEngine(configuration)
         await prepare(engine)
         var listener: Int32 = -1
-        let code = cdownloads_listen(location.socket, &listener)
+        let code = PathText.withSystemPath(location.socket, failure: EINVAL) { cdownloads_listen($0, &listener) }
         guard code == 0 else { return fail("\(FileError(operation: "bind", path: location.socket, code: code))") }
         let (ends, ending) = AsyncStream<Void>.makeStream()
         let server = AgentServer(engine, listener: listener, idleTime: arguments.idleTime) { ending.yield() }
         server.begin()
         tellReady()
         for await _ in ends { break }
-        unlink(location.socket)
-        await server.stop()
-        await engine.close()
+        _ = PathText.withSystemPath(location.socket, failure: -1) { unlink($0) }
+        // A client that does not read, or a transfer that does not stop, goes with the process.
+        let end = Task {
+            await server.stop()
+            await engine.close()
+        }
+        if await !end.hasEnded(within: .seconds(10)) {
+            Log.logger("downloads").error("The agent ends though a transfer or a client has not")
+        }
         return 0
     }
 

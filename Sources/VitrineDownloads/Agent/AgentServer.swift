@@ -1,4 +1,4 @@
-import CDownloads
+import CVitrineDownloads
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)

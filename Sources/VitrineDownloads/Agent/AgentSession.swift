@@ -77,7 +77,7 @@ final class AgentSession: Sendable {
         var seen = version
         while let news = await engine.board.next(after: seen, of: nil) {
             seen = news.version
-            await say(news.status.map { .status($0) } ?? .removed(id: news.id))
+            await say(news.status.map { .status($0) } ?? .removed(id: news.id, last: news.removedCompletion))
         }
     }
 

@@ -26,26 +26,38 @@ public struct DownloadAgent: Sendable {
 
     /// The agent of the list that a configuration names.
     public init(_ configuration: DownloadManager.Configuration = DownloadManager.Configuration()) {
-        self.configuration = configuration
+        self.configuration = configuration.resolved()
     }
 
     /// What it does; nil if it does not run. Does not start it.
     public func info() async throws(DownloadError) -> Info? {
         guard let link = try await link() else { return nil }
-        guard case .info(let info)? = await link.ask(.info) else { return nil }
+        guard case .info(let info)? = try await link.ask(.info) else { return nil }
         return info
     }
 
     /// Ends it: what runs is gone on with by the next one. Programs that wait for it get an error.
     ///
     /// - Returns: Whether there was one.
+    /// - Throws: ``DownloadError/agentTimedOut(process:after:)`` if it does not end, with the command that ends it.
     @discardableResult
     public func stop() async throws(DownloadError) -> Bool {
         let ended = Outcome<Void>()
         guard let link = try await link(atEnd: { ended.set(()) }) else { return false }
-        guard await link.ask(.stop) != nil else { return false }
-        let thread = BlockingExecutor(threads: 1, name: "vitrine-stop")
-        await thread.run { ended.wait() }
+        guard try await link.ask(.stop) != nil else { return false }
+        let end = Task {
+            let thread = BlockingExecutor(threads: 1, name: "vitrine-stop")
+            await thread.run { ended.wait() }
+        }
+        guard let time = configuration.agent.responseTime else {
+            await end.value
+            return true
+        }
+        let process = link.process
+        guard await end.hasEnded(within: time) else {
+            link.close()
+            throw .agentTimedOut(process: process, after: time)
+        }
         return true
     }
 
@@ -59,7 +71,7 @@ public struct DownloadAgent: Sendable {
             return try AgentLauncher(location: location, settings: configuration.agent).connectIfRunning()
         }
         guard let channel else { return nil }
-        let link = AgentLink(channel)
+        let link = AgentLink(channel, responseTime: configuration.agent.responseTime)
         link.begin(hear: { _ in }, lose: atEnd)
         return link
     }

@@ -52,7 +52,7 @@ struct BackgroundFiles: Sendable {
     /// A whole file, if there is one.
     ///
     /// - Returns: Nil for the part if somebody else has it open.
-    func loaded(_ record: DownloadRecord) throws(FileError) -> (part: PartialFile?, head: ResponseHead)? {
+    func loaded(_ record: DownloadRecord) throws(FileError) -> (part: PartialFile?, head: HTTPResponseHead)? {
         let path = path(.loaded, record.id)
         guard FilePath.exists(path) else { return nil }
         var headers = HTTPHeaders()
@@ -61,7 +61,7 @@ struct BackgroundFiles: Sendable {
         }
         return (
             try PartialFile.openWhole(path, identity: record.id),
-            ResponseHead(status: 200, headers: headers, url: record.url))
+            HTTPResponseHead(status: 200, headers: headers, url: record.url))
     }
 
     /// What to go on with, which is of use once.

@@ -96,7 +96,7 @@ final class TransferInbox: Followed {
         guard let response = response as? HTTPURLResponse, let url = response.url else {
             throw .invalidResponse(url: "", reason: "it is not HTTP")
         }
-        let head = ResponseHead(response, at: url)
+        let head = HTTPResponseHead(response, at: url)
         guard (200..<300).contains(head.status) else {
             throw .status(url: SourceURL.withoutCredentials(url.absoluteString), head)
         }

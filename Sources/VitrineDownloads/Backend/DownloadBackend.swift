@@ -3,7 +3,7 @@ import VitrineCore
 /// Who carries downloads: the ``DownloadEngine`` of this process, or the agent.
 protocol DownloadBackend: AnyObject, Sendable {
     /// How each download is, as far as that is known here.
-    var board: StatusBoard { get }
+    var board: StatusBroadcaster { get }
 
     /// All downloads, in the order of their turns.
     func list() async throws(DownloadError) -> [DownloadStatus]
@@ -36,7 +36,7 @@ protocol DownloadBackend: AnyObject, Sendable {
 }
 
 /// What can be done to a download.
-enum DownloadCommand: Sendable, Hashable, Codable {
+package enum DownloadCommand: Sendable, Hashable, Codable {
     case pause, resume, cancel, retry, remove
     case setPriority(Priority)
     /// Puts it before another one; nil for behind all.
@@ -45,7 +45,7 @@ enum DownloadCommand: Sendable, Hashable, Codable {
 }
 
 /// What holds for all downloads together.
-enum DownloadLimits: Sendable, Hashable, Codable {
+package enum DownloadLimits: Sendable, Hashable, Codable {
     case count(Int, perHost: Int)
     case rate(ByteCount?)
 }
@@ -58,7 +58,7 @@ extension DownloadBackend {
         var version = 0
         while let news = await board.next(after: version, of: id) {
             version = news.version
-            guard let status = news.status else { throw .unknown(id: id) }
+            guard let status = news.status ?? news.removedCompletion else { throw .unknown(id: id) }
             switch status.state {
             case .completed: return status.path
             case .cancelled: throw .cancelled

@@ -22,7 +22,7 @@ protocol DownloadCarrier: AnyObject, Sendable {
 struct LoadedFile: Sendable {
     let part: PartialFile
     /// What it came with.
-    let head: ResponseHead
+    let head: HTTPResponseHead
     /// How many times what was there had to be given up.
     let restarts: Int
 }

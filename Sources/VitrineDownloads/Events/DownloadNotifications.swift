@@ -22,7 +22,7 @@ enum NotificationPoster {
     /// Runs until the task is cancelled, or the lease has gone.
     ///
     /// - Parameter lease: Gives the lease of the handles that are posted; nil when nobody has it any more.
-    static func run(_ board: StatusBoard, lease: @Sendable () -> BackendLease?) async {
+    static func run(_ board: StatusBroadcaster, lease: @Sendable () -> BackendLease?) async {
         var version = 0
         var ends: [String: Date] = [:]
         while let news = await board.next(after: version, of: nil) {

@@ -6,7 +6,8 @@
 /// ```
 ///
 /// While a download runs there are at most ten a second of it. The updates of one download end with its end, and when
-/// it is removed; those of all go on. Following them keeps the downloads going.
+/// it is removed: after its completion if it had completed, whoever removed it. Those of all go on. Following them
+/// keeps the downloads going.
 public struct DownloadUpdates: AsyncSequence, Sendable {
     public typealias Element = DownloadStatus
     public typealias Failure = Never
@@ -30,7 +31,8 @@ public struct DownloadUpdates: AsyncSequence, Sendable {
             while !isAtEnd, let news = await lease.backend.board.next(after: version, of: id) {
                 version = news.version
                 isAtEnd = id != nil && news.status?.state.isOver != false
-                if let status = news.status { return status }
+                // Others who waited for it may have removed it before this one looked.
+                if let status = news.status ?? (id == nil ? nil : news.removedCompletion) { return status }
             }
             return nil
         }

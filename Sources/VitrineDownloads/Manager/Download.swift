@@ -18,6 +18,8 @@ public final class Download: Sendable, Identifiable {
     /// What was asked for.
     public let url: URL
     private let lease: BackendLease
+    /// Whether it was removed by this handle, which then waits for nothing.
+    private let isRemoved = Locked(false)
 
     init(_ status: DownloadStatus, lease: BackendLease) {
         id = status.id
@@ -39,6 +41,7 @@ public final class Download: Sendable, Identifiable {
         get async throws(DownloadError) {
             // Who waits may have let go of everything else.
             defer { withExtendedLifetime(lease) {} }
+            if isRemoved.withLock({ $0 }) { throw .unknown(id: id) }
             return try await lease.backend.file(of: id)
         }
     }
@@ -56,7 +59,11 @@ public final class Download: Sendable, Identifiable {
     public func retry() async throws(DownloadError) { try await perform(.retry) }
 
     /// Takes it off the list, and stops it if it is not over. A file that is complete stays.
-    public func remove() async throws(DownloadError) { try await perform(.remove) }
+    /// Those who wait for it elsewhere still hear that it has completed.
+    public func remove() async throws(DownloadError) {
+        try await perform(.remove)
+        isRemoved.withLock { $0 = true }
+    }
 
     /// Changes which of those that wait goes first. One that runs goes on.
     public func setPriority(_ priority: Priority) async throws(DownloadError) {

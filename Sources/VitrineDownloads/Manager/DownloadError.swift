@@ -26,6 +26,11 @@ public enum DownloadError: Error, Sendable {
     case reported(DownloadStatus.Failure)
     /// The process that carries the downloads is not there, or has been stopped.
     case agent(reason: String)
+    /// The agent did not answer in time. `process` is its number where the system tells.
+    case agentTimedOut(process: Int32?, after: Duration)
+    /// The program or the agent that ran it ended each time while it ran, so that it is not run again by itself;
+    /// ``Download/retry()`` runs it.
+    case endsProcess(url: String, count: Int)
     /// There is no such download: it was removed.
     case unknown(id: String)
     /// It was cancelled.
@@ -45,6 +50,8 @@ public enum DownloadError: Error, Sendable {
         case .inUse: -631
         case .reported(let failure): failure.code
         case .agent: -632
+        case .agentTimedOut: -633
+        case .endsProcess: -634
         case .unknown: -640
         case .cancelled: -641
         }
@@ -86,8 +93,8 @@ public enum DownloadError: Error, Sendable {
         return RetryAfter.delay(value, now: WallClock.system.now)
     }
 
-    /// Whether the way to the server is missing, rather than the server or the file.
-    var isOffline: Bool {
+    /// Whether the server was not reached, so that the reason may be the way to it.
+    var isUnreached: Bool {
         switch self {
         case .network(.nameNotResolved), .network(.notConnected): true
         default: false
@@ -108,12 +115,27 @@ extension DownloadError: CustomStringConvertible {
             "\(path) is not the file that was meant and was discarded: its checksum is \(actual), not \(expected)."
         case .size(let path, let expected, let actual):
             "\(path) is not the file that was meant and was discarded: it has \(actual) bytes, not \(expected)."
+        case .journal(let error) where error.reason == .corrupt || error.reason == .other:
+            "The list of downloads at \(error.path) is damaged: \(error.message). Set it aside with "
+                + "\"vitrine download reset\", or rename the file, to begin an empty list. Downloaded files stay."
         case .journal(let error): "The list of downloads cannot be used: \(error)"
         case .inUse(let path): "Another program has the list of downloads at \(path)."
         case .reported(let failure): failure.message
         case .agent(let reason): "The agent of downloads cannot be used: \(reason)."
+        case .agentTimedOut(let process, let time): Self.timeoutText(process, time)
+        case .endsProcess(let url, let count):
+            "\(url) no longer runs by itself: the process that downloads ended \(count) times while it ran. "
+                + "Retry it to run it once more, or remove it."
         case .unknown(let id): "There is no download \(id)."
         case .cancelled: "The download was cancelled."
         }
+    }
+
+    private static func timeoutText(_ process: Int32?, _ time: Duration) -> String {
+        let seconds = (time / .seconds(1) * 10).rounded() / 10
+        let name = process.map { "process \($0)" } ?? "vitrine-agent"
+        let command = process.map { "kill -9 \($0)" } ?? "pkill -9 -x vitrine-agent"
+        return "The agent of downloads, \(name), has not answered for \(seconds) s. If it stays so end it with "
+            + "\"\(command)\" and try again: its downloads resume where they were."
     }
 }

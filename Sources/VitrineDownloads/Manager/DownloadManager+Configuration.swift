@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 public import VitrineCore
 public import VitrineNetwork
 
@@ -41,7 +46,7 @@ extension DownloadManager {
         /// What is left free on the file system of a file. Default 64 MB.
         public var reservedSpace = ByteCount.megabytes(64)
         /// Carries the requests. Default: a client of the manager's own.
-        public var client: (any DataLoading)?
+        public var client: (any HTTPTransport)?
         /// What may be downloaded from where, and what requests look like. Its `retries` policy counts within one try.
         public var network = NetworkLoader.Configuration()
         /// The time of day, for dates that servers name. What is measured or waited for does not go by it, so it may
@@ -49,8 +54,36 @@ extension DownloadManager {
         public var clock = WallClock.system
         /// How the agent is found and started.
         public var agent = AgentSettings()
+        /// The longest delay before the second try of a download; later ones are longer.
+        package var retryDelay = Duration.seconds(2)
+        /// How long those who cancel or remove a download wait for its transfer to stop.
+        package var stoppingTime = Duration.seconds(5)
+        /// Whether this machine has a way to a host, so that it is the host that does not answer.
+        package var hasRoute: @Sendable (_ host: String) -> Bool = { NetworkWatch.hasRoute(to: $0) }
 
         public init() {}
+
+        /// The delay after so many tries in a row: twice that of the one before, at most a minute, of which the second
+        /// half is left to chance, so that those who failed together do not come back together.
+        ///
+        /// - Parameter jitter: From 0 to 1.
+        package func delay(after failures: Int, jitter: Double) -> Duration {
+            let longest = min(retryDelay * (1 << min(max(1, failures) - 1, 20)), .seconds(60))
+            return longest * (0.5 + min(max(0, jitter), 1) / 2)
+        }
+
+        /// The same with paths that mean the same in every directory, as another process may use them.
+        func resolved() -> Configuration {
+            func resolved(_ path: String) -> String {
+                FilePath.isAbsolute(path) ? path : FilePath.join(FileManager.default.currentDirectoryPath, path)
+            }
+            var result = self
+            result.directory = resolved(directory)
+            result.journalDirectory = resolved(journalDirectory)
+            result.agent.directory = agent.directory.map(resolved)
+            result.agent.program = agent.program.map(resolved)
+            return result
+        }
     }
 
     /// How the agent is found and started.
@@ -64,6 +97,10 @@ extension DownloadManager {
         /// After how long without anything to do, and without clients, it ends; nil for never. Counts if this manager
         /// is the one that starts it. Default 30 seconds.
         public var idleTime: Duration? = .seconds(30)
+        /// How long the agent may take to accept a connection, to begin, and to answer a question; nil for as long as
+        /// it likes. After it calls throw ``DownloadError/agentTimedOut(process:after:)``, and so do those who wait for
+        /// downloads: it is asked from time to time whether it is there. Default 30 seconds.
+        public var responseTime: Duration? = .seconds(30)
 
         public init() {}
     }

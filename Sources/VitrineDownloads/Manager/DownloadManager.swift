@@ -34,6 +34,7 @@ public import VitrineCore
 /// - ``settled()``
 /// ### Ending
 /// - ``close()``
+/// - ``setListAside()``
 /// ### Limits
 /// - ``setLimit(_:perHost:)``
 /// - ``setMaximumRate(_:)``
@@ -48,6 +49,7 @@ public final class DownloadManager: Sendable {
     /// A manager. Opens nothing but the background session of ``Mode/agent`` on iOS and its kin: the journal is read at
     /// the first use.
     public init(_ configuration: Configuration = Configuration()) {
+        let configuration = configuration.resolved()
         self.configuration = configuration
         switch configuration.mode {
         case .inProcess: lease = BackendLease(DownloadEngine(configuration))
@@ -79,6 +81,8 @@ public final class DownloadManager: Sendable {
     /// Begins a download, and returns when it is in the journal.
     ///
     /// If the same URL is on the list and not over, that one is given, and goes on if it was paused (R117).
+    ///
+    /// A relative ``Configuration/directory`` is resolved when the manager is made.
     ///
     /// - Throws: ``DownloadError/invalidURL(_:reason:)`` for what is not `http` or `https` (R122),
     ///   ``DownloadError/invalidDestination(_:reason:)``, ``DownloadError/file(_:)`` when a file is in the way that is
@@ -140,6 +144,17 @@ public final class DownloadManager: Sendable {
     public func close() async {
         defer { withExtendedLifetime(lease) {} }
         await lease.backend.close()
+    }
+
+    /// Puts the journal out of the way if it is damaged, so that the next call begins an empty list. Files and parts
+    /// of files stay. Use it after ``DownloadError/journal(_:)``.
+    ///
+    /// - Returns: The path it has now: its own with `.damaged-` and the time, or nil if it is not damaged.
+    @discardableResult
+    public func setListAside() async throws(DownloadError) -> String? {
+        var identifier = configuration.identifier
+        if !(lease.backend is DownloadEngine) { identifier = AgentLocation.journalIdentifier(of: identifier) }
+        return try await Journal.setAside(directory: configuration.journalDirectory, identifier: identifier)
     }
 
     // MARK: Limits

@@ -17,7 +17,8 @@ public import VitrineNetwork
 public struct DownloadRequest: Sendable, Hashable {
     /// What to do with a file that is there already, under the name the download gets.
     public enum ExistingFile: String, Sendable, Hashable, Codable {
-        /// It is replaced when the new one is whole.
+        /// It is replaced when the new one is whole. Only under a name that the request or its address gives: a name
+        /// that the server chooses never replaces a file, and gets a number as with ``number``.
         case replace
         /// It stays, and the new one gets a number: `name (2).txt`.
         case number
@@ -48,11 +49,18 @@ public struct DownloadRequest: Sendable, Hashable {
     /// How many connections bring it at once, each pieces of its own. More than one is of use where each is slow; it is
     /// only done where the server gives parts under a strong validator, for files of two megabytes and more. Default 1.
     public var connections = 1
-    /// How often it is tried without any progress before it fails; being without a network does not count.
+    /// How often it is tried without any progress before it fails. A connection that is refused and a host without an
+    /// address count; being without a network does not. The delays between tries grow from about 2 to 60 seconds.
     /// Default 5.
     public var attempts = 5
+    /// How long one transfer of it may take in all; nil for as long as bytes come. Default: nil. What is there when
+    /// it ends stays, and the next try resumes it.
+    public var maximumTime: Duration?
 
     public init(_ url: URL) { self.url = url }
+
+    /// More would be no download but an attack.
+    static let highestConnections = 64
 
     /// What is wrong with it that can be told without asking anybody.
     func check() throws(DownloadError) {
@@ -63,11 +71,14 @@ public struct DownloadRequest: Sendable, Hashable {
             }
             guard let host = url.host(), !host.isEmpty else { throw .invalidURL(text, reason: "it names no host") }
         }
-        if let name, DownloadName.safe(name) != name {
+        if let name, DownloadName.plain(name) != name {
             throw .invalidDestination(name, reason: "it is no name of a file that shows what it is")
         }
         if let directory, !FilePath.isAbsolute(directory) || directory.utf8.contains(0) {
             throw .invalidDestination(directory, reason: "the directory is not named from the root")
+        }
+        if let expectedSize, expectedSize < 0 {
+            throw .invalidDestination(name ?? url.lastPathComponent, reason: "its expected size is negative")
         }
     }
 }
@@ -75,7 +86,7 @@ public struct DownloadRequest: Sendable, Hashable {
 extension DownloadRequest: Codable {
     private enum Keys: String, CodingKey {
         case url, mirrors, directory, name, existing, headers, priority, checksum, expectedSize, maximumRate, attempts
-        case connections
+        case connections, maximumSeconds
     }
 
     public init(from decoder: any Decoder) throws {
@@ -93,6 +104,7 @@ extension DownloadRequest: Codable {
         maximumRate = try values.decodeIfPresent(Int.self, forKey: .maximumRate).map { ByteCount($0) }
         attempts = try values.decodeIfPresent(Int.self, forKey: .attempts) ?? 5
         connections = try values.decodeIfPresent(Int.self, forKey: .connections) ?? 1
+        maximumTime = try values.decodeIfPresent(Double.self, forKey: .maximumSeconds).flatMap(Self.duration)
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -109,5 +121,11 @@ extension DownloadRequest: Codable {
         try values.encodeIfPresent(maximumRate?.bytes, forKey: .maximumRate)
         try values.encode(attempts, forKey: .attempts)
         try values.encode(connections, forKey: .connections)
+        try values.encodeIfPresent(maximumTime.map { $0 / .seconds(1) }, forKey: .maximumSeconds)
+    }
+
+    /// - Returns: nil for what is no length of time, or one beyond all use.
+    private static func duration(_ seconds: Double) -> Duration? {
+        seconds > 0 && seconds < 1e12 ? .seconds(seconds) : nil
     }
 }

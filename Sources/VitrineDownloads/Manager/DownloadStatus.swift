@@ -84,16 +84,44 @@ public struct DownloadStatus: Sendable, Hashable, Codable, Identifiable {
         self.added = added
     }
 
+    private enum CodingKeys: String, CodingKey {
+        case id, url, state, path, received, total, speed, restarts, retries, priority, failure, retryDate, added, ended
+    }
+
+    /// Numbers from a journal or another process are brought to where they mean something, so that nobody who computes
+    /// with them has to look.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        id = try values.decode(String.self, forKey: .id)
+        url = try values.decode(URL.self, forKey: .url)
+        state = try values.decode(State.self, forKey: .state)
+        path = try values.decode(String.self, forKey: .path)
+        received = max(0, try values.decode(Int.self, forKey: .received))
+        total = try values.decodeIfPresent(Int.self, forKey: .total).map { max(0, $0) }
+        speed = try values.decodeIfPresent(Double.self, forKey: .speed).map { min(max(0, $0), 1e15) }
+        restarts = min(max(0, try values.decode(Int.self, forKey: .restarts)), Self.highestCount)
+        retries = min(max(0, try values.decode(Int.self, forKey: .retries)), Self.highestCount)
+        priority = try values.decode(Priority.self, forKey: .priority)
+        failure = try values.decodeIfPresent(Failure.self, forKey: .failure)
+        retryDate = try values.decodeIfPresent(Date.self, forKey: .retryDate)
+        added = try values.decode(Date.self, forKey: .added)
+        ended = try values.decodeIfPresent(Date.self, forKey: .ended)
+    }
+
+    /// Far more than will ever happen, and far from where adding one ends a program.
+    private static let highestCount = 1 << 40
+
     /// From 0 to 1 (R120); nil while the total is not known.
     public var fraction: Double? {
         if state == .completed { return 1 }
         guard let total, total > 0 else { return nil }
-        return min(1, Double(received) / Double(total))
+        return min(1, Double(max(0, received)) / Double(total))
     }
 
     /// The seconds it will probably take; nil while nobody can tell.
     public var timeLeft: Double? {
         guard state == .running, let total, let speed, speed > 0 else { return nil }
-        return Double(max(0, total - received)) / speed
+        // As numbers that may come from another process.
+        return max(0, Double(total) - Double(received)) / speed
     }
 }

@@ -82,7 +82,15 @@ extension DownloadEngine {
         }
         guard let record else { return }
         try await save(record)
-        await stopping?.value
+        if let stopping { await end(of: stopping, id) }
+    }
+
+    /// Returns when a task that was told to stop has ended, or soon if it does not.
+    private func end(of task: Task<Void, Never>, _ id: String) async {
+        guard await task.hasEnded(within: configuration.stoppingTime) == false else { return }
+        state.withLock { $0.entries[id]?.isAbandoned = true }
+        log.error("A transfer does not stop", metadata: ["id": "\(id)"])
+        pump()
     }
 
     /// Lets its task end, or gives it one that throws away what is there.
@@ -105,10 +113,19 @@ extension DownloadEngine {
             state.entries[id] = entry
             return task
         }
-        await task.value
-        state.withLock { state in
-            state.entries[id] = nil
+        await end(of: task, id)
+        let isStuck = state.withLock { state in
             board.remove(id)
+            let isStuck = state.entries[id]?.isAbandoned == true
+            if !isStuck { state.entries[id] = nil }
+            return isStuck
+        }
+        if isStuck {
+            Task {
+                await task.value
+                self.state.withLock { $0.entries[id] = nil }
+                self.board.touch()
+            }
         }
         pump()
         if let journal = state.withLock({ $0.journal }) { try await journal.remove(id) }
@@ -164,5 +181,31 @@ extension DownloadEngine.Entry {
         record.status.ended = nil
         // One that is still stopping begins again when it has.
         if wish == .pause { wish = nil }
+    }
+}
+
+extension Task where Success == Void, Failure == Never {
+    /// Waits for the end of a task no longer than a while.
+    ///
+    /// - Returns: Whether it has ended.
+    func hasEnded(within limit: Duration) async -> Bool {
+        let (ends, end) = AsyncStream<Bool>.makeStream()
+        let alarm = Task<Void, Never> { @Sendable in
+            do { try await Task<Never, Never>.sleep(for: limit) } catch { return }
+            end.yield(false)
+        }
+        let waiting = Task<Void, Never> { @Sendable in
+            await self.value
+            end.yield(true)
+        }
+        defer {
+            alarm.cancel()
+            waiting.cancel()
+        }
+        // Also when the task that waits is cancelled: what it waits for is not.
+        return await Task<Bool, Never> { @Sendable in
+            for await hasEnded in ends { return hasEnded }
+            return false
+        }.value
     }
 }

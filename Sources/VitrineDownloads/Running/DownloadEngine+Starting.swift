@@ -10,8 +10,12 @@ extension DownloadEngine {
     func start(_ request: DownloadRequest, id: String) async throws(DownloadError) -> DownloadStatus {
         try request.check()
         try await open()
-        if let known = state.withLock({ Self.known(request, id, $0) }) { return try await goOn(known) }
+        guard DownloadRecord.isIdentifier(id) else { throw .unknown(id: id) }
+        if let known = state.withLock({ Self.known(request, id, $0) }) { return try await goOn(known, askedAs: id) }
         let directory = request.directory ?? configuration.directory
+        guard FilePath.isAbsolute(directory) else {
+            throw .invalidDestination(directory, reason: "the directory is not named from the root")
+        }
         try await Self.onFiles { () throws(FileError) in
             try Directory.create(directory, mode: 0o777)
             if request.existing == .keep, let name = request.name {
@@ -25,7 +29,7 @@ extension DownloadEngine {
             let entry = Entry(Self.record(request, id, in: directory, state), isNoted: false)
             return (keep(entry, in: &state), true)
         }
-        guard isNew else { return try await goOn(record) }
+        guard isNew else { return try await goOn(record, askedAs: id) }
         do {
             try await save(record)
         } catch {
@@ -38,7 +42,14 @@ extension DownloadEngine {
         return record.status
     }
 
-    private func goOn(_ known: DownloadRecord) async throws(DownloadError) -> DownloadStatus {
+    /// - Parameter id: What the download would be known by if it were new: another one if somebody asks for it anew,
+    ///   who then wants it to run.
+    private func goOn(_ known: DownloadRecord, askedAs id: String) async throws(DownloadError) -> DownloadStatus {
+        if id != known.id, let journal = state.withLock({ $0.journal }) {
+            state.withLock { $0.entries[known.id]?.isSuspect = false }
+            try await journal.forgiveStarts(known.id)
+            pump()
+        }
         if known.status.state == .paused { try await resume(known.id) }
         return board.status(of: known.id) ?? known.status
     }
@@ -62,6 +73,8 @@ extension DownloadEngine {
         while state.entries.values.contains(where: { $0.isUnfinished && $0.record.status.path == path }) {
             number += 1
             request.name = DownloadName.numbered(proposed, number)
+            // Nobody has asked for this name, so a file that has it stays.
+            if request.existing == .replace { request.existing = .number }
             path = FilePath.join(directory, DownloadName.numbered(proposed, number))
         }
         let status = DownloadStatus(

@@ -12,12 +12,16 @@ extension DownloadEngine {
     func pump() {
         state.withLock { state in
             guard !state.isShutDown, state.journal != nil else { return }
-            let running = state.entries.values.filter { $0.task != nil }
+            let running = state.entries.values.filter { $0.task != nil && !$0.isAbandoned }
             var free = state.limit - running.count
-            guard free > 0 else { return }
+            guard free > 0, !running.contains(where: \.isSuspect) else { return }
             var perHost = Dictionary(running.map { ($0.record.host, 1) }, uniquingKeysWith: +)
-            let waiting = state.entries.values.filter {
+            var waiting = state.entries.values.filter {
                 $0.record.status.state == .waiting && $0.task == nil && $0.isNoted && $0.wish == nil
+            }
+            // One that may have ended the process runs before others and alone, so that they are not taken for it.
+            if let suspect = waiting.filter(\.isSuspect).min(by: { Self.precedes($0.record, $1.record) }) {
+                waiting = [suspect]
             }
             for var entry in waiting.sorted(by: { Self.precedes($0.record, $1.record) }) where free > 0 {
                 let host = entry.record.host
@@ -26,7 +30,9 @@ extension DownloadEngine {
                 free -= 1
                 entry.record.status.state = .running
                 // Bound before the lock is let go, so that nobody finds it running without a task.
-                entry.task = Task { [record = entry.record, limit = entry.limit] in await self.run(record, limit) }
+                entry.task = Task(executorPreference: transfers) { [record = entry.record, limit = entry.limit] in
+                    await self.run(record, limit)
+                }
                 _ = keep(entry, in: &state)
             }
         }
@@ -34,11 +40,55 @@ extension DownloadEngine {
 
     /// One run, from its turn to its end.
     private func run(_ record: DownloadRecord, _ limit: RateLimit) async {
+        await noteStart(record.id)
+        let proof = Task { [weak self] in
+            do { try await Task.sleep(for: Self.provingTime) } catch { return }
+            await self?.prove(record.id, received: nil)
+        }
+        defer { proof.cancel() }
         let rules = LimitedLoader.Rules([rateLimit, limit])
         let outcome = await LimitedLoader.$rules.withValue(rules) {
             await DownloadRun(engine: self, record: record, rules: rules).outcome()
         }
         await finish(record, outcome)
+        pump()
+    }
+
+    // MARK: Runs that end the process
+
+    /// After how many ends of the process while it ran a download is not run any more by itself.
+    static let highestStarts = 3
+    /// A run that is so old has not ended the process by its beginning.
+    private static let provingTime = Duration.seconds(10)
+
+    /// Notes durably that a run begins: if the process ends without having heard of its end, it may have been the
+    /// reason.
+    private func noteStart(_ id: String) async {
+        guard let journal = state.withLock({ $0.journal }) else { return }
+        do throws(DownloadError) { try await journal.noteStart(id) } catch {
+            log.error("The start of a download was not noted", metadata: ["id": "\(id)", "error": "\(error)"])
+        }
+    }
+
+    /// A run has come further than any before, or has run for a while.
+    ///
+    /// - Parameter received: How far it has come; nil if only time has passed.
+    func prove(_ id: String, received: Int?) async {
+        let journal = state.withLock { state -> Journal? in
+            // Others have nothing to be cleared of.
+            guard var entry = state.entries[id], entry.task != nil, entry.isSuspect else { return nil }
+            if let received {
+                guard received > entry.furthest else { return nil }
+                entry.furthest = received
+            }
+            entry.isSuspect = false
+            state.entries[id] = entry
+            return state.journal
+        }
+        guard let journal else { return }
+        do throws(DownloadError) { try await journal.clearStarts(id, received: received) } catch {
+            log.error("The course of a download was not noted", metadata: ["id": "\(id)", "error": "\(error)"])
+        }
         pump()
     }
 
@@ -52,16 +102,19 @@ extension DownloadEngine {
 
     /// What becomes of a download after a run.
     private func finish(_ before: DownloadRecord, _ outcome: Result<DownloadRun.Success, DownloadError>) async {
+        let isOffline = if case .failure(let error) = outcome {
+            error.isUnreached && !configuration.hasRoute(before.host)
+        } else { false }
         // What is whole has its name, and what cannot be used was thrown away by the run.
         var isDiscarded = if case .success = outcome { true } else { false }
         while true {
-            switch end(before, outcome, isDiscarded: isDiscarded) {
+            switch end(before, outcome, isOffline: isOffline, isDiscarded: isDiscarded) {
             case nil: return
             case .discard?:
                 await discardPart(of: before)
                 isDiscarded = true
             case .over(let record, let delay)?:
-                do throws(DownloadError) { try await save(record) } catch {
+                do throws(DownloadError) { try await save(record, endsRun: true) } catch {
                     log.error("A download was not noted", metadata: ["id": "\(record.id)", "error": "\(error)"])
                 }
                 if let delay { ring(record.id, after: delay) }
@@ -72,12 +125,14 @@ extension DownloadEngine {
 
     /// - Returns: nil if it is no longer on the list.
     private func end(
-        _ before: DownloadRecord, _ outcome: Result<DownloadRun.Success, DownloadError>, isDiscarded: Bool
+        _ before: DownloadRecord, _ outcome: Result<DownloadRun.Success, DownloadError>, isOffline: Bool,
+        isDiscarded: Bool
     ) -> Ending? {
         state.withLock { state in
             guard var entry = state.entries[before.id] else { return nil }
             if !isDiscarded, entry.wish == .cancel || entry.wish == .remove { return .discard }
             entry.task = nil
+            (entry.isSuspect, entry.isAbandoned) = (false, false)
             guard entry.wish != .remove else {
                 state.entries[before.id] = entry
                 return nil
@@ -91,7 +146,7 @@ extension DownloadEngine {
             case .failure(let error):
                 // It may have been paused and let go on while it stopped: then its turn comes again.
                 if wish == nil, entry.record.status.state == .running, !state.isShutDown {
-                    delay = entry.fail(error, before: before.status.received)
+                    delay = entry.fail(error, before: before.status.received, isOffline: isOffline, configuration)
                 }
             }
             return .over(keep(entry, in: &state), retryAfter: delay)
@@ -170,7 +225,7 @@ extension DownloadEngine.Entry {
         record.status.path = success.path
         record.status.received = success.length
         record.status.total = success.length
-        record.status.restarts += success.restarts
+        record.status.restarts = (ByteCount(record.status.restarts) + ByteCount(success.restarts)).bytes
         record.status.failure = nil
         record.status.ended = Date()
         record.placing = nil
@@ -179,13 +234,17 @@ extension DownloadEngine.Entry {
 
     /// A run of it has failed.
     ///
-    /// - Parameter before: How much was there when the run began.
+    /// - Parameters:
+    ///   - before: How much was there when the run began.
+    ///   - isOffline: Whether the machine has no way to the host, which says nothing about the download.
     /// - Returns: After how long it is tried again; nil for not at all, or at once.
-    fileprivate mutating func fail(_ error: DownloadError, before: Int) -> Duration? {
+    fileprivate mutating func fail(
+        _ error: DownloadError, before: Int, isOffline: Bool, _ configuration: DownloadManager.Configuration
+    ) -> Duration? {
         self.error = error
         record.placing = nil
         record.status.failure = DownloadStatus.Failure(error)
-        isOffline = error.isOffline
+        self.isOffline = isOffline
         if record.status.received > before { failures = 0 }
         if record.source < record.request.mirrors.count, !error.isLocal {
             // Another place may have it, now.
@@ -194,17 +253,17 @@ extension DownloadEngine.Entry {
             return nil
         }
         record.source = 0
-        if !error.isOffline { failures += 1 }
-        guard error.isTemporary, failures < max(1, record.request.attempts) else {
+        offlineTries = isOffline ? min(offlineTries + 1, 100) : 0
+        if !isOffline { failures += 1 }
+        guard error.isTemporary, isOffline || failures < max(1, record.request.attempts) else {
             record.status.state = .failed
             record.status.ended = Date()
             return nil
         }
-        var policy = RetryPolicy()
-        (policy.base, policy.maximumDelay) = (.seconds(2), .seconds(60))
-        let delay = error.retryDelay ?? max(.milliseconds(500), policy.delay(before: max(1, failures)))
+        let delay = error.retryDelay ?? configuration.delay(
+            after: isOffline ? offlineTries : failures, jitter: .random(in: 0...1))
         record.status.state = .delayed
-        record.status.retries += 1
+        record.status.retries &+= 1
         record.status.retryDate = Date() + delay / .seconds(1)
         return delay
     }

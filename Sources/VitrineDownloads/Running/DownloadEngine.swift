@@ -32,8 +32,14 @@ final class DownloadEngine: DownloadBackend {
         var failures = 0
         /// Why it failed last, in this run of the program.
         var error: DownloadError?
-        /// Whether it waits for a network.
-        var isOffline = false
+        /// Whether it waits for a network, and after how many tries in a row.
+        var isOffline = false, offlineTries = 0
+        /// Whether the process may have ended because of it.
+        var isSuspect = false
+        /// How far it had come when that was last noted beside its starts.
+        var furthest = 0
+        /// Whether its task does not end though it was told to, so that nobody waits for it any more.
+        var isAbandoned = false
 
         init(_ record: DownloadRecord, isNoted: Bool) {
             self.record = record
@@ -74,11 +80,13 @@ final class DownloadEngine: DownloadBackend {
     }
 
     let configuration: DownloadManager.Configuration
-    let board = StatusBoard()
+    let board = StatusBroadcaster()
     let loader: NetworkLoader
     /// Brings the bytes in place of the loader; nil on most systems.
     let carrier: (any DownloadCarrier)?
     let rateLimit: RateLimit
+    /// The threads of transfers: one that blocks, or never comes to its end, holds up others but no answer.
+    let transfers = BlockingExecutor(threads: 8, name: "vitrine-load")
     let state: Locked<State>
     let log = Log.logger("downloads")
     private let opening = SingleFlight<String, Bool>()
@@ -88,14 +96,14 @@ final class DownloadEngine: DownloadBackend {
         self.configuration = configuration
         self.carrier = carrier
         rateLimit = RateLimit(configuration.maximumRate?.bytes)
-        let client: any DataLoading = configuration.client ?? Self.makeClient()
+        let client: any HTTPTransport = configuration.client ?? Self.makeClient()
         loader = NetworkLoader(
             LimitedLoader(base: client), configuration.network, wallClock: configuration.clock)
         let (limit, limitPerHost) = carrier == nil ? (configuration.limit, configuration.limitPerHost) : (.max, .max)
         state = Locked(State(limit: max(1, limit), limitPerHost: max(1, limitPerHost)))
     }
 
-    private static func makeClient() -> any DataLoading {
+    private static func makeClient() -> any HTTPTransport {
         #if os(Linux)
         CurlLoader()
         #elseif canImport(Darwin)
@@ -121,9 +129,10 @@ final class DownloadEngine: DownloadBackend {
                 guard self.state.withLock({ $0.journal == nil }) else { return true }
                 let journal = try await Journal.open(
                     directory: self.configuration.journalDirectory, identifier: self.configuration.identifier)
-                let records = try await journal.records()
-                await self.carrier?.adopt(records)
-                self.adopt(records, journal)
+                let content = try await journal.content()
+                await self.carrier?.adopt(content.records)
+                for record in self.adopt(content, journal) { try await self.save(record, endsRun: true) }
+                self.pump()
                 return true
             }
         } catch let error as DownloadError {
@@ -133,24 +142,28 @@ final class DownloadEngine: DownloadBackend {
         }
     }
 
-    private func adopt(_ records: [DownloadRecord], _ journal: Journal) {
-        let isWanted = state.withLock { state in
-            guard !state.isShutDown else { return false }
+    /// - Returns: What changed by that.
+    private func adopt(_ content: Journal.Content, _ journal: Journal) -> [DownloadRecord] {
+        let changed = state.withLock { state -> [DownloadRecord]? in
+            guard !state.isShutDown else { return nil }
             state.journal = journal
-            for record in records {
-                var record = record
-                // Whoever ran it has gone.
-                if !record.status.state.isSettled { record.status.state = .waiting }
-                record.status.speed = nil
-                record.status.retryDate = nil
-                state.entries[record.id] = Entry(record, isNoted: true)
+            var changed: [DownloadRecord] = []
+            for record in content.records {
+                var entry = Entry(record, isNoted: true)
                 state.revision = max(state.revision, record.revision)
-                board.show(record.status, isFresh: false)
+                if entry.settle(after: content.starts[record.id]) {
+                    state.revision &+= 1
+                    entry.record.revision = state.revision
+                    changed.append(entry.record)
+                }
+                state.entries[record.id] = entry
+                board.show(entry.record.status, isFresh: false)
             }
             state.watch = NetworkWatch { [weak self] in self?.networkChanged() }
-            return true
+            return changed
         }
-        if isWanted { pump() } else { journal.release() }
+        if changed == nil { journal.release() }
+        return changed ?? []
     }
 
     func list() async throws(DownloadError) -> [DownloadStatus] {
@@ -229,7 +242,7 @@ final class DownloadEngine: DownloadBackend {
     /// Takes a changed entry back and shows it, under the lock: in the order of the changes.
     func keep(_ changed: Entry, in state: inout State) -> DownloadRecord {
         var entry = changed
-        state.revision += 1
+        state.revision &+= 1
         entry.record.revision = state.revision
         state.entries[entry.record.id] = entry
         board.show(entry.record.status)
@@ -237,9 +250,11 @@ final class DownloadEngine: DownloadBackend {
     }
 
     /// Keeps a record on disk, unless a newer one of the download was kept.
-    func save(_ record: DownloadRecord) async throws(DownloadError) {
+    ///
+    /// - Parameter endsRun: Whether a run has ended as it should.
+    func save(_ record: DownloadRecord, endsRun: Bool = false) async throws(DownloadError) {
         guard let journal = state.withLock({ $0.journal }) else { return }
-        try await journal.save(record)
+        try await journal.save(record, endsRun: endsRun)
     }
 
     /// Does on a thread that may block what has to do with files.
@@ -247,5 +262,42 @@ final class DownloadEngine: DownloadBackend {
         _ body: @escaping @Sendable () throws(FileError) -> T
     ) async throws(DownloadError) -> T {
         do throws(FileError) { return try await BlockingExecutor.shared.run(body) } catch { throw .file(error) }
+    }
+}
+
+extension DownloadEngine.Entry {
+    /// Makes what an earlier run of the program left something that can be gone on with, or says why not.
+    ///
+    /// - Returns: Whether it was given up.
+    fileprivate mutating func settle(after starts: Journal.Starts?) -> Bool {
+        record.status.speed = nil
+        record.status.retryDate = nil
+        guard !record.status.state.isSettled else { return false }
+        // Whoever ran it has gone.
+        record.status.state = .waiting
+        var problem: DownloadError?
+        do throws(DownloadError) {
+            try record.request.check()
+            if record.request.directory == nil {
+                throw .invalidDestination(record.status.path, reason: "the journal names no directory")
+            }
+        } catch {
+            problem = error
+        }
+        if let starts {
+            isSuspect = starts.count > 0
+            furthest = starts.received
+            if starts.count >= DownloadEngine.highestStarts {
+                let url = SourceURL.withoutCredentials(record.request.url.absoluteString)
+                problem = .endsProcess(url: url, count: starts.count)
+            }
+        }
+        guard let problem else { return false }
+        isSuspect = false
+        error = problem
+        record.status.state = .failed
+        record.status.failure = DownloadStatus.Failure(problem)
+        record.status.ended = Date()
+        return true
     }
 }

@@ -20,7 +20,13 @@ struct DownloadRun: Sendable {
     private var request: DownloadRequest { record.request }
 
     func outcome() async -> Result<Success, DownloadError> {
-        do throws(DownloadError) { return .success(try await load()) } catch { return .failure(error) }
+        do throws(DownloadError) { return .success(try await load()) } catch { return .failure(aboutTarget(error)) }
+    }
+
+    /// The user knows the path of the file, not that of the part file.
+    private func aboutTarget(_ error: DownloadError) -> DownloadError {
+        guard case .file(let fileError) = error, fileError.path.hasPrefix(record.partPath) else { return error }
+        return .file(fileError.about(record.status.path))
     }
 
     private func load() async throws(DownloadError) -> Success {
@@ -31,6 +37,11 @@ struct DownloadRun: Sendable {
         }
         let loaded = try await bring()
         do throws(DownloadError) {
+            // A carrier does not ask before.
+            if let problem = DownloadWatcher.emptinessProblem(loaded.head) {
+                await engine.carrier?.discard(record)
+                throw problem
+            }
             try await verify(loaded.part)
             let length = loaded.part.length
             let path = try await place(loaded.part, loaded.head)
@@ -82,15 +93,18 @@ struct DownloadRun: Sendable {
     }
 
     private func transfer(into part: PartialFile) async throws(DownloadError) -> CompletedTransfer {
-        var wanted = DataRequest(url: record.url, headers: request.headers)
+        var wanted = HTTPRequest(url: record.url, headers: request.headers)
         wanted.maximumBodySize = .unlimited
         wanted.priority = request.priority
+        wanted.timeouts.total = request.maximumTime
         let progress = TransferProgress()
-        let (loader, connections) = (engine.loader, request.connections)
+        let (loader, executor) = (engine.loader, engine.transfers)
+        let connections = min(max(1, request.connections), DownloadRequest.highestConnections)
         return try await watched(progress) { [wanted] in
             do throws(NetworkError) {
                 return .success(
-                    try await loader.load(wanted, into: part, connections: connections, progress: progress))
+                    try await loader.load(
+                        wanted, into: part, connections: connections, progress: progress, executor: executor))
             } catch {
                 return .failure(error)
             }
@@ -103,7 +117,7 @@ struct DownloadRun: Sendable {
     ) async throws(DownloadError) -> Value {
         let watcher = DownloadWatcher(record, engine, progress)
         rules.watcher.withLock { $0 = watcher }
-        let work = Task { await transfer() }
+        let work = Task(executorPreference: engine.transfers) { await transfer() }
         let watching = Task { await watcher.run { work.cancel() } }
         let result = await withTaskCancellationHandler {
             await work.value
@@ -145,9 +159,12 @@ struct DownloadRun: Sendable {
     }
 
     /// Gives the file its name.
-    private func place(_ part: PartialFile, _ head: ResponseHead) async throws(DownloadError) -> String {
-        let name = request.name ?? DownloadName.name(for: head, from: request.url)
-        let existing = request.existing
+    private func place(_ part: PartialFile, _ head: HTTPResponseHead) async throws(DownloadError) -> String {
+        let proposed = request.name == nil ? DownloadName.proposed(by: head) : nil
+        let name = request.name ?? proposed ?? DownloadName.name(for: request.url)
+        // Nobody agreed to lose a file whose name the server picks.
+        let isChosen = proposed != nil && proposed != DownloadName.name(for: request.url)
+        let existing = isChosen && request.existing == .replace ? .number : request.existing
         var number = 1
         while true {
             let path = FilePath.join(record.directory, DownloadName.numbered(name, number))

@@ -17,7 +17,11 @@ final class DownloadWatcher: Sendable {
     private var expectedSize: Int? { record.request.expectedSize }
 
     /// Whether a body is to come: of the length it should have, with room for it.
-    func admits(_ head: ResponseHead) async -> Bool {
+    func admits(_ head: HTTPResponseHead) async -> Bool {
+        if let problem = Self.emptinessProblem(head) {
+            found.withLock { $0 = problem }
+            return false
+        }
         // The length of what is in a coding is not that of the file.
         guard head.status == 200 || head.status == 206, let length = head.contentLength, head.decodedFrom == nil,
             !head.headers.contains("Content-Encoding")
@@ -25,10 +29,17 @@ final class DownloadWatcher: Sendable {
         let isPart = head.status == 206
         let total = isPart ? head.headers.first("Content-Range").flatMap(ContentRange.init)?.total : length
         // What is there gives way to a body that begins anew.
-        let needed = max(0, isPart ? length : length - progress.current.received)
+        let given = ByteCount(isPart ? 0 : progress.current.received)
+        let needed = ByteCount(length) - given
         let problem: DownloadError? = if let wrong = sizeProblem(total) { wrong } else { await spaceProblem(needed) }
         if let problem { found.withLock { $0 = problem } }
         return problem == nil
+    }
+
+    /// Statuses of success that bring no file (RFC 9110, sections 15.3.5 and 15.3.6).
+    static func emptinessProblem(_ head: HTTPResponseHead) -> DownloadError? {
+        guard head.status == 204 || head.status == 205 else { return nil }
+        return .network(.status(url: SourceURL.withoutCredentials(head.url.absoluteString), head))
     }
 
     /// Why it stopped the transfer.
@@ -39,17 +50,23 @@ final class DownloadWatcher: Sendable {
     /// - Parameter stop: Ends the transfer.
     func run(stop: () -> Void) async {
         var meter = SpeedMeter()
+        var isProven = false
+        let furthest = engine.state.withLock { $0.entries[record.id]?.furthest } ?? 0
         var nextCheck = ContinuousClock.now
         var checkedTotal: Int?
         while true {
             let step = progress.current
             let now = ContinuousClock.now
+            if !isProven, step.received > furthest {
+                isProven = true
+                await engine.prove(record.id, received: step.received)
+            }
             meter.measure(step.received, at: now)
             show(step, meter.speed)
             if now >= nextCheck || checkedTotal != step.total {
                 nextCheck = now + .seconds(1)
                 checkedTotal = step.total
-                let needed = max(0, (step.total ?? expectedSize ?? step.received) - step.received)
+                let needed = ByteCount(step.total ?? expectedSize ?? step.received) - ByteCount(step.received)
                 if let problem = await spaceProblem(needed) {
                     found.withLock { $0 = problem }
                     return stop()
@@ -77,11 +94,12 @@ final class DownloadWatcher: Sendable {
         return .size(path: record.status.path, expected: expectedSize, actual: total)
     }
 
-    private func spaceProblem(_ needed: Int) async -> DownloadError? {
-        let reserve = engine.configuration.reservedSpace.bytes
+    /// - Parameter length: As long as a server likes: sums stop at the largest number.
+    private func spaceProblem(_ length: ByteCount) async -> DownloadError? {
+        let needed = (length + engine.configuration.reservedSpace).bytes
         guard let available = await BlockingExecutor.shared.run({ [record] in FreeSpace.bytes(at: record.directory) }),
-            available < needed + reserve
+            available < needed
         else { return nil }
-        return .insufficientSpace(path: record.directory, needed: needed + reserve, available: available)
+        return .insufficientSpace(path: record.directory, needed: needed, available: available)
     }
 }

@@ -1,8 +1,13 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 import VitrineCore
 import VitrineNetwork
 
 /// Another loader, whose bodies pass no faster than the limits of the task that asks, and only if it admits them.
-struct LimitedLoader: DataLoading {
+struct LimitedLoader: HTTPTransport {
     /// What holds for what the current task loads.
     @TaskLocal static var rules: Rules?
 
@@ -15,11 +20,13 @@ struct LimitedLoader: DataLoading {
         init(_ limits: [RateLimit]) { self.limits = limits }
     }
 
-    let base: any DataLoading
+    let base: any HTTPTransport
 
     var capabilities: LoadingCapabilities { base.capabilities }
 
-    func load(_ request: DataRequest, allowing guardian: AddressGuard?) async throws(NetworkError) -> DataResponse {
+    func showsAddresses(for url: URL) -> Bool { base.showsAddresses(for: url) }
+
+    func load(_ request: HTTPRequest, allowing guardian: ConnectFilter?) async throws(NetworkError) -> HTTPResponse {
         let response = try await base.load(request, allowing: guardian)
         guard let rules = Self.rules else { return response }
         let url = response.head.url.absoluteString
@@ -27,7 +34,7 @@ struct LimitedLoader: DataLoading {
             response.body.cancel()
             throw .cancelled(url: url)
         }
-        return DataResponse(head: response.head, body: ResponseBody(LimitedBody(response.body, rules.limits, url: url)))
+        return HTTPResponse(head: response.head, body: ResponseBody(LimitedBody(response.body, rules.limits, url: url)))
     }
 }
 

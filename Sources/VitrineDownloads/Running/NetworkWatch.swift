@@ -1,4 +1,4 @@
-import CDownloads
+import CVitrineDownloads
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -34,6 +34,18 @@ final class NetworkWatch: Sendable {
 
     deinit {
         if end >= 0 { close(end) }
+    }
+
+    /// Whether this machine has a route to a host; to the world for one that is named. Nothing is sent.
+    static func hasRoute(to host: String) -> Bool {
+        let host = host.filter { $0 != "[" && $0 != "]" }
+        if host.isEmpty || host == "localhost" || host.hasSuffix(".localhost") { return true }
+        switch cdownloads_has_route(host) {
+        case 0: return false
+        case 1: return true
+        // No address. These are of nobody (RFC 5737) and of the whole range of global ones.
+        default: return cdownloads_has_route("198.51.100.1") == 1 || cdownloads_has_route("2000::1") == 1
+        }
     }
 
     private static func run(_ routes: Int32, _ wake: Int32, _ changed: @Sendable () -> Void) {

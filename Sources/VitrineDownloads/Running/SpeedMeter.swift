@@ -24,7 +24,7 @@ struct SpeedMeter {
         }
         let seconds = (time - start) / .seconds(1)
         guard seconds >= 0.05 else { return }
-        let current = Double(bytes - before) / seconds
+        let current = (Double(bytes) - Double(before)) / seconds
         let weight = speed == nil ? 1 : 1 - exp(-seconds / Self.memory)
         speed = (speed ?? 0) + ((current - (speed ?? 0)) * weight)
         last = (bytes, time)

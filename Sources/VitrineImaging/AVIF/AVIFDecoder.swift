@@ -1,5 +1,5 @@
-#if LibAVIF
-import CAVIF
+#if SystemCodecs
+import CVitrineAVIF
 import VitrineCore
 
 /// Decodes AVIF through libavif, with dav1d where the library has it.

@@ -1,5 +1,5 @@
-#if LibAVIF
-import CAVIF
+#if SystemCodecs
+import CVitrineAVIF
 
 /// Reduces the planes of one decoded frame to 8-bit ones, in the colour model they were coded in.
 struct AVIFFrameReader {

@@ -1,5 +1,5 @@
-#if LibAVIF
-import CAVIF
+#if SystemCodecs
+import CVitrineAVIF
 
 /// Owns one decoder of libavif, opened on a file in memory that outlives it.
 struct AVIFSession: ~Copyable {

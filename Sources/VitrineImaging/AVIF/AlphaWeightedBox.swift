@@ -1,4 +1,4 @@
-#if LibAVIF
+#if SystemCodecs
 /// Averages blocks of a plane with straight alpha: every sample counts as much as it is visible, so that the colours
 /// under transparent pixels do not bleed into visible ones. The same as premultiplying, averaging and dividing again,
 /// and right for Y′CbCr too, where premultiplied samples would need a range of their own.

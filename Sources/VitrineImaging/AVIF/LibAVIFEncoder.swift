@@ -1,5 +1,5 @@
-#if LibAVIF
-import CAVIF
+#if SystemCodecs
+import CVitrineAVIF
 
 /// Writes AVIF through libavif: 8 bits, full-range Y′CbCr with BT.601 coefficients, marked as sRGB.
 ///

@@ -5,18 +5,16 @@
 package struct DecoderRegistry: Sendable {
     package var decoders: [any ImageDecoding]
 
-    /// The decoders compiled into this module: the pure Swift ones always, a library's if its trait is on.
+    /// The decoders compiled into this module: the pure Swift ones always, a library's with the trait `SystemCodecs`.
     package static let standard: DecoderRegistry = {
         let png = PNGDecoder()
         var decoders: [any ImageDecoding] = [BlockMeanDecoder()]
-        #if LibJPEG
+        #if SystemCodecs
         decoders.append(LibJPEGDecoder())
         #endif
         decoders += [png, GIFDecoder(), BMPDecoder(), ICODecoder(png: png), JXLLowFrequencyDecoder()]
-        #if LibWebP
+        #if SystemCodecs
         decoders.append(WebPDecoder())
-        #endif
-        #if LibAVIF
         decoders.append(AVIFDecoder())
         #endif
         return DecoderRegistry(decoders: decoders)

@@ -16,7 +16,7 @@ import VitrineCore
 public struct ImageDecoder: Sendable {
     /// Bounds on the input and on the work; see ``ImageLimits``.
     public var limits: ImageLimits
-    /// Which decoders run in worker processes. Default ``Isolation/automatic``.
+    /// Which decoders run in worker processes. Default ``Isolation/standard``.
     public var isolation: Isolation
     package var registry: DecoderRegistry
     package var pool: WorkerPool
@@ -24,7 +24,7 @@ public struct ImageDecoder: Sendable {
     /// - Parameters:
     ///   - limits: Bounds on the input and on the work.
     ///   - isolation: Which decoders run in worker processes.
-    public init(limits: ImageLimits = .standard, isolation: Isolation = .automatic) {
+    public init(limits: ImageLimits = .standard, isolation: Isolation = .standard) {
         self.init(limits: limits, isolation: isolation, registry: .standard, pool: .shared)
     }
 
@@ -101,7 +101,8 @@ public struct ImageDecoder: Sendable {
 
     /// Whether there is a decoder for a format: in this build, or in a worker that is installed.
     package func canDecode(_ format: ImageFormat) -> Bool {
-        !registry.decoders(for: format).isEmpty || (isolation != .inProcess && pool.isAvailable)
+        (isolation != .always && !registry.decoders(for: format).isEmpty)
+            || (isolation != .inProcess && pool.isAvailable)
     }
 
     /// The decoders for one format, with those that need it moved into the worker.

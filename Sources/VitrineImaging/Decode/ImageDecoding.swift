@@ -19,7 +19,7 @@ public struct DecodeRequest: Sendable {
     /// Polled at least every few milliseconds by decoders that can stop.
     public var cancellation: CancellationToken
     /// Where a worker's decoder may put its planes, so that they need not be copied there; nil elsewhere.
-    package var room: SharedRoom?
+    package var room: SharedBuffer?
 
     public init(
         info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,

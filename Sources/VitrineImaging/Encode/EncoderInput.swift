@@ -1,4 +1,4 @@
-#if LibWebP || LibAVIF
+#if SystemCodecs
 /// What the C encoders of WebP and AVIF are given alike, and the way back: pixels with straight alpha, metadata, and a
 /// file in the library's memory.
 struct EncoderInput {

@@ -7,22 +7,16 @@ package struct EncoderRegistry: Sendable {
         self.encoders = Dictionary(encoders.map { ($0.format, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// All encoders whose traits are enabled.
+    /// All encoders of this build.
     package static let standard = EncoderRegistry(builtIn)
 
-    /// The list to add an encoder to, each behind the define of its trait.
+    /// The list to add an encoder to, those that call a library behind the trait `SystemCodecs`.
     private static let builtIn: [any ImageEncoding] = {
         var encoders: [any ImageEncoding] = []
-        #if LibJPEG
+        #if SystemCodecs
         encoders.append(LibJPEGEncoder())
-        #endif
-        #if LibPNG
         encoders.append(LibPNGEncoder())
-        #endif
-        #if LibWebP
         encoders.append(LibWebPEncoder())
-        #endif
-        #if LibAVIF
         encoders.append(LibAVIFEncoder())
         #endif
         // The first of a format is used: the pure Swift PNG encoder only where libpng is not linked.
@@ -43,15 +37,10 @@ package struct EncoderRegistry: Sendable {
     }
 
     private static func missing(_ format: ImageFormat) -> String {
-        let trait: String
         switch format {
-        case .jpeg: trait = "LibJPEG"
-        case .png: trait = "LibPNG"
-        case .webp: trait = "LibWebP"
-        case .avif: trait = "LibAVIF"
-        case .gif, .jxl, .tiff, .heic, .jp2: return "only vitrine-worker writes this format, and it is not in use here"
-        case .svg, .bmp, .ico: return "this format is read, not written"
+        case .jpeg, .png, .webp, .avif: "built without the trait SystemCodecs"
+        case .gif, .jxl, .tiff, .heic, .jp2: "only vitrine-worker writes this format, and it is not in use here"
+        case .svg, .bmp, .ico: "this format is read, not written"
         }
-        return "built without the trait \(trait)"
     }
 }

@@ -31,7 +31,7 @@ extension Image: CacheableValue {
     public var cacheCost: Int { byteCount }
 
     /// A picture is alive while its pixels are: any copy that was not changed keeps them (R20).
-    public static var cacheReviver: (@Sendable (Image) -> (@Sendable () -> Image?)?)? {
+    public static var weakReference: (@Sendable (Image) -> (@Sendable () -> Image?)?)? {
         { image in
             image.storage.remember()
             let (width, height, bytesPerRow, alpha) = (image.width, image.height, image.bytesPerRow, image.alpha)

@@ -116,7 +116,8 @@ struct SVGPrologue {
         for i in stride(from: 0, to: bytes.count & ~1, by: 2) {
             let (a, b) = (UInt16(bytes[i]), UInt16(bytes[i + 1]))
             let unit = little ? b << 8 | a : a << 8 | b
-            if unit != 0xFEFF { units.append(unit) }
+            // A byte-order mark further behind is a letter, and may stand between two others.
+            if i > 0 || unit != 0xFEFF { units.append(unit) }
         }
         return Array(String(decoding: units, as: UTF16.self).utf8)
     }

@@ -6,48 +6,58 @@ struct SVGTag {
         var value: ArraySlice<UInt8>
 
         /// The name without its namespace prefix.
-        var localName: ArraySlice<UInt8> {
-            name.lastIndex(of: UInt8(ascii: ":")).map { name[($0 + 1)...] } ?? name
+        var localName: ArraySlice<UInt8> { SVGTag.local(name) }
+    }
+
+    /// All attributes of a tag in their order, found one by one as they are asked for.
+    ///
+    /// A value without quotes ends at the next space, and one without a closing quote at the end of the tag.
+    struct Attributes: Sequence, IteratorProtocol {
+        fileprivate var rest: ArraySlice<UInt8>
+
+        mutating func next() -> Attribute? {
+            while true {
+                rest = rest.drop { SVGPrologue.isSpace($0) || $0 == UInt8(ascii: "/") }
+                guard !rest.isEmpty else { return nil }
+                let name = rest.prefix { !SVGPrologue.isSpace($0) && $0 != UInt8(ascii: "=") }
+                rest = rest[name.endIndex...].drop(while: SVGPrologue.isSpace)
+                // A name without a value is not XML; go on behind it.
+                guard rest.first == UInt8(ascii: "=") else { continue }
+                rest = rest.dropFirst().drop(while: SVGPrologue.isSpace)
+                guard let quote = rest.first else { return nil }
+                guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else {
+                    let value = rest.prefix { !SVGPrologue.isSpace($0) }
+                    rest = rest[value.endIndex...]
+                    return Attribute(name: name, value: value)
+                }
+                let value = rest.dropFirst().prefix { $0 != quote }
+                rest = rest[value.endIndex...].dropFirst()
+                return Attribute(name: name, value: value)
+            }
         }
     }
 
     /// The element's name with its prefix.
-    private(set) var name: ArraySlice<UInt8>
-    private(set) var attributes: [Attribute] = []
+    let name: ArraySlice<UInt8>
+    let attributes: Attributes
 
-    /// Reads the tag between its angle brackets. Attributes behind the first 256 are passed over.
+    /// Reads the tag between its angle brackets.
     init(_ text: [UInt8], _ range: Range<Int>) {
-        var at = range.lowerBound
-        func skip(while condition: (UInt8) -> Bool) { while at < range.upperBound, condition(text[at]) { at += 1 } }
-        skip { !SVGPrologue.isSpace($0) && $0 != UInt8(ascii: "/") }
-        name = text[range.lowerBound..<at]
-        while attributes.count < 256 {
-            skip { SVGPrologue.isSpace($0) || $0 == UInt8(ascii: "/") }
-            let start = at
-            skip { !SVGPrologue.isSpace($0) && $0 != UInt8(ascii: "=") }
-            let attribute = text[start..<at]
-            skip(while: SVGPrologue.isSpace)
-            guard at < range.upperBound, text[at] == UInt8(ascii: "=") else {
-                // A name without a value is not XML; go on behind it.
-                if at >= range.upperBound || attribute.isEmpty { return }
-                continue
-            }
-            at += 1
-            skip(while: SVGPrologue.isSpace)
-            guard at < range.upperBound else { return }
-            let quote = text[at]
-            guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else { return }
-            at += 1
-            let valueStart = at
-            skip { $0 != quote }
-            attributes.append(Attribute(name: attribute, value: text[valueStart..<at]))
-            at += 1
+        let tag = text[range]
+        name = tag.prefix { !SVGPrologue.isSpace($0) && $0 != UInt8(ascii: "/") }
+        attributes = Attributes(rest: tag[name.endIndex...])
+    }
+
+    /// The value of the first of the first 256 attributes that has this full name.
+    subscript(name: String) -> String? {
+        attributes.prefix(256).first { $0.name.elementsEqual(name.utf8) }.map {
+            String(decoding: $0.value, as: UTF8.self)
         }
     }
 
-    /// The value of the first attribute with this full name.
-    subscript(name: String) -> String? {
-        attributes.first { $0.name.elementsEqual(name.utf8) }.map { String(decoding: $0.value, as: UTF8.self) }
+    /// A name without its namespace prefix.
+    static func local(_ name: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        name.lastIndex(of: UInt8(ascii: ":")).map { name[($0 + 1)...] } ?? name
     }
 
     /// Where the `>` that closes a tag stands, outside of quotes; nil when the text ends before.

@@ -1,5 +1,5 @@
-#if LibJPEG
-import CJPEG
+#if SystemCodecs
+import CVitrineJPEG
 import VitrineCore
 
 /// Decodes JPEG by libjpeg-turbo, scaled down in the transform where the request allows it.
@@ -47,7 +47,7 @@ package struct LibJPEGDecoder: ImageDecoding {
     ///   - room: Where the planes are put; nil for memory of their own.
     package func decode(
         _ source: ByteSource, eighths: Int, isPlanar: Bool, limits: ImageLimits = .standard,
-        allowPartial: Bool = false, cancellation: CancellationToken = CancellationToken(), room: SharedRoom? = nil
+        allowPartial: Bool = false, cancellation: CancellationToken = CancellationToken(), room: SharedBuffer? = nil
     ) throws(ImageError) -> DecodedImage {
         guard source.count > 0 else { throw .empty(input: source.name) }
         let input = LibJPEGInput(source, cancellation)
@@ -108,7 +108,7 @@ package struct LibJPEGDecoder: ImageDecoding {
     }
 
     /// Memory for the planes, with the rows and columns that the library writes beyond the picture.
-    private func makePlanes(_ layout: cjpeg_layout, _ room: SharedRoom?) -> [PixelPlane] {
+    private func makePlanes(_ layout: cjpeg_layout, _ room: SharedBuffer?) -> [PixelPlane] {
         let described = [layout.planes.0, layout.planes.1, layout.planes.2]
         return described.prefix(Int(layout.plane_count)).map { plane in
             let channels = Int(layout.channels)

@@ -1,5 +1,5 @@
-#if LibJPEG
-import CJPEG
+#if SystemCodecs
+import CVitrineJPEG
 
 /// Encodes JPEG by libjpeg-turbo, with Huffman tables made for the picture.
 package struct LibJPEGEncoder: ImageEncoding {

@@ -1,5 +1,5 @@
-#if LibJPEG
-import CJPEG
+#if SystemCodecs
+import CVitrineJPEG
 import VitrineCore
 
 /// What the callbacks of the shim read from, ask, and leave their error in.

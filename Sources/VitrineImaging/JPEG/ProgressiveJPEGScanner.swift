@@ -115,7 +115,7 @@ package struct ProgressiveJPEGScanner: Sendable {
                 ByteSource(bytes: bytes, name: name), at: .eighth, limits: limits, cancellation: cancellation)
         } else {
             givenScans = index.completeScans
-            #if LibJPEG
+            #if SystemCodecs
             guard finerPictures < ProgressiveJPEGScanner.maximumFinerPictures else { return nil }
             finerPictures += 1
             let prefix = ByteSource(bytes: Array(bytes[..<index.completeEnd]), name: name)

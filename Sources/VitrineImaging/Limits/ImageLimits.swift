@@ -32,7 +32,7 @@ public struct ImageLimits: Sendable, Hashable {
     public var maximumOutputSide = 8_192
     /// Wall-clock seconds one decode may take, queueing excluded. Default 15.
     public var deadline = 15.0
-    /// Address space of a worker process, in bytes. Default 1.5 GB.
+    /// Memory of a worker process, in bytes, beside what it shares with this process. At least 64 MB. Default 1.5 GB.
     public var maximumWorkerMemory = 1_500 << 20
 
     public init() {}

@@ -1,5 +1,5 @@
-#if LibPNG
-import CPNG
+#if SystemCodecs
+import CVitrinePNG
 
 /// Writes PNG files by libpng: 8 bits a sample, grey or with a palette where that loses nothing, with an sRGB chunk.
 package struct LibPNGEncoder: ImageEncoding {

@@ -48,18 +48,19 @@ struct ImageArrival: Sendable {
         try decoder.limits.check(info, source: source)
         let plan = try DecodePlan(resizer, for: info, limits: decoder.limits, input: name)
         header = Header(info: info, plan: plan)
-        if info.format == .jpeg && options.page == 0 {
+        // The scanner decodes in this process.
+        if info.format == .jpeg && options.page == 0 && decoder.isolation != .always {
             header?.scanner = ProgressiveJPEGScanner(
                 name: name, target: plan.target, limits: decoder.limits, cancellation: cancellation)
         }
     }
 
     /// The next picture that the bytes so far give; nil when there is none.
-    mutating func next() async throws -> ArrivingImage? {
+    mutating func next() async throws -> ProgressiveImage? {
         guard var header else { return nil }
         defer { self.header = header }
         if let image = try await preview(&header) {
-            return ArrivingImage(image: image, stage: .embeddedPreview, byteCount: bytes.count)
+            return ProgressiveImage(image: image, stage: .embeddedPreview, byteCount: bytes.count)
         }
         guard var scanner = header.scanner else { return nil }
         let new = Array(bytes[header.scanned...])
@@ -76,13 +77,13 @@ struct ImageArrival: Sendable {
         header.isPreviewPending = false
         decoded.colorProfile = header.info.colorProfile
         let image = try await render(decoded, header)
-        return ArrivingImage(image: image, stage: .partial, byteCount: bytes.count)
+        return ProgressiveImage(image: image, stage: .partial, byteCount: bytes.count)
     }
 
     /// The picture of the whole file.
-    func complete() async throws -> ArrivingImage {
+    func complete() async throws -> ProgressiveImage {
         let image = try await decoder.image(from: .bytes(bytes, name: name), at: resizer, options: options)
-        return ArrivingImage(image: image, stage: .complete, byteCount: bytes.count)
+        return ProgressiveImage(image: image, stage: .complete, byteCount: bytes.count)
     }
 
     /// The camera's preview, as soon as its bytes are there, and once.

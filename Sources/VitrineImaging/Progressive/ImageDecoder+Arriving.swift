@@ -11,7 +11,7 @@ extension ImageDecoder {
     ///
     /// The first is the preview a camera stored in the file, if it has the picture's shape. A progressive JPEG follows
     /// with an eighth of its resolution after about a twentieth of its bytes, then with every scan; any other JPEG with
-    /// the rows that are there. The last one is always ``ArrivingImage/Stage/complete``. All have the size `resizer`
+    /// the rows that are there. The last one is always ``ProgressiveImage/Stage/complete``. All have the size `resizer`
     /// asks for; with ``ImageResizer/none`` the earlier ones have the size they were decoded at.
     ///
     /// A consumer that is slower than the network misses pictures in between, never the last. Ending the iteration, or
@@ -27,7 +27,7 @@ extension ImageDecoder {
     public func images<Chunks: AsyncSequence & Sendable>(
         arrivingIn chunks: Chunks, name: String = "stream", at resizer: ImageResizer = .none,
         options: DecodeOptions = DecodeOptions()
-    ) -> AsyncThrowingStream<ArrivingImage, any Error> where Chunks.Element == [UInt8] {
+    ) -> AsyncThrowingStream<ProgressiveImage, any Error> where Chunks.Element == [UInt8] {
         AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let token = CancellationToken()
             let task = Task {

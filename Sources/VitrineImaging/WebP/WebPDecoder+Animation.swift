@@ -1,5 +1,5 @@
-#if LibWebP
-import CWebP
+#if SystemCodecs
+import CVitrineWebP
 
 /// The table of frames of an animated WebP.
 struct WebPFrameTable: ~Copyable {

@@ -1,5 +1,5 @@
-#if LibWebP
-import CWebP
+#if SystemCodecs
+import CVitrineWebP
 
 extension WebPDecoder.Context {
     /// A still picture, or a frame that needs no other.

@@ -1,5 +1,5 @@
-#if LibWebP
-import CWebP
+#if SystemCodecs
+import CVitrineWebP
 import VitrineCore
 
 /// Decodes WebP through libwebp.

@@ -1,5 +1,5 @@
-#if LibWebP
-import CWebP
+#if SystemCodecs
+import CVitrineWebP
 
 /// Owns one incremental decoder of libwebp and feeds it a file piece by piece.
 struct WebPFeeder: ~Copyable {

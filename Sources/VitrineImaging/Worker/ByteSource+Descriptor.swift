@@ -1,4 +1,4 @@
-import CSandbox
+import CVitrineSandbox
 
 extension ByteSource {
     /// The same bytes as a descriptor: a file itself, or a sealed copy of bytes in memory, which is the same document

@@ -4,7 +4,7 @@ extension DecodedImage {
     package init?(
         _ shape: WorkerReply.DecodedShape, memory: SharedMemory, requestedProfile: [UInt8]?, limits: ImageLimits
     ) {
-        guard Self.areConsistent(shape) else { return nil }
+        guard Self.areConsistent(shape), Self.isWithinLimits(shape, limits) else { return nil }
         var planes: [PixelPlane] = []
         for plane in shape.planes {
             guard let copied = Self.copy(plane, memory: memory) else { return nil }
@@ -36,8 +36,28 @@ extension DecodedImage {
         }
     }
 
+    /// Whether a picture can have so many pixels, in rows that are not mostly padding, and all planes together as many
+    /// bytes as there is room for: what is copied is memory of this process.
+    private static func isWithinLimits(_ shape: WorkerReply.DecodedShape, _ limits: ImageLimits) -> Bool {
+        let output = PixelSize(limits.maximumOutputSide).pixelCount
+        let pixels = max(limits.maximumPixels, output)
+        var bytes = 0
+        for plane in shape.planes {
+            let row = plane.width.multipliedReportingOverflow(by: plane.channels)
+            let size = plane.bytesPerRow.multipliedReportingOverflow(by: plane.height)
+            guard plane.width > 0, plane.height > 0, !row.overflow, !size.overflow,
+                PixelSize(width: plane.width, height: plane.height).pixelCount <= pixels,
+                plane.bytesPerRow / 2 <= max(row.partialValue, 64)
+            else { return false }
+            let (sum, overflow) = bytes.addingReportingOverflow(size.partialValue)
+            guard !overflow, sum <= WorkerProtocol.memorySize else { return false }
+            bytes = sum
+        }
+        return true
+    }
+
     private static func copy(_ plane: WorkerReply.Plane, memory: SharedMemory) -> PixelPlane? {
-        let sides = 1...(1 << 24)
+        let sides = 1..<(1 << 24)
         guard sides.contains(plane.width), sides.contains(plane.height), (1...4).contains(plane.channels),
             plane.bytesPerRow >= plane.width * plane.channels, plane.bytesPerRow <= 1 << 27,
             plane.extentWidth > 0, plane.extentWidth <= Double(plane.width),

@@ -1,9 +1,32 @@
-/// Whether decoders that need it run in a worker process of their own.
-public enum Isolation: Sendable, Hashable {
-    /// In a worker where there is one; else in this process, where the decoder allows it. The default.
+import Synchronization
+
+/// Whether decoders run in a worker process of their own.
+///
+/// A server that decodes what strangers send sets it once, at its start:
+///
+/// ```swift
+/// Isolation.standard = .always
+/// ```
+public enum Isolation: Int, Sendable, Hashable {
+    /// Decoders that need it in a worker where there is one; else in this process, where the decoder allows it. The
+    /// default.
     case automatic
-    /// Every decode in a worker; without one, decoding fails.
+    /// Every decode in a worker, whatever the format; without one, decoding fails.
+    ///
+    /// What remains in this process is memory-safe Swift: the detection of the format, the reading of the header (with
+    /// metadata and colour profile), the check of what an SVG document refers to, and the scaling and colour conversion
+    /// of the worker's samples. Pictures are encoded here, too. Files that are still arriving give no pictures of
+    /// single scans or rows, only the camera's preview and the complete picture.
     case always
     /// Everything in this process, for input you made yourself. Formats that only the worker reads fail.
     case inProcess
+
+    private static let code = Atomic<Int>(Isolation.automatic.rawValue)
+
+    /// What decoders use that are not told: those of thumbnails, caches, stores and views, and every ``ImageDecoder``
+    /// made without an isolation. Default ``automatic``. Concerns decoders made afterwards.
+    public static var standard: Isolation {
+        get { Isolation(rawValue: code.load(ordering: .acquiring)) ?? .automatic }
+        set { code.store(newValue.rawValue, ordering: .releasing) }
+    }
 }

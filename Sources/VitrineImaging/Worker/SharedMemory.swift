@@ -1,4 +1,4 @@
-import CSandbox
+import CVitrineSandbox
 
 #if canImport(Glibc)
 import Glibc
@@ -17,12 +17,12 @@ package final class SharedMemory: @unchecked Sendable {
     private let base: UnsafeMutableRawPointer
     private let size: Int
 
-    /// New memory of ``WorkerProtocol/memorySize`` bytes. Throws the system's error number.
-    package convenience init() throws(SystemCallError) {
+    /// New memory of `size` bytes. Throws the system's error number.
+    package convenience init(size: Int = WorkerProtocol.memorySize) throws(SystemCallError) {
         var descriptor: Int32 = -1
-        let code = csandbox_shared_memory(WorkerProtocol.memorySize, &descriptor)
+        let code = csandbox_shared_memory(size, &descriptor)
         guard code == 0 else { throw SystemCallError(call: "memfd_create", code: code) }
-        try self.init(adopting: descriptor, size: WorkerProtocol.memorySize)
+        try self.init(adopting: descriptor, size: size)
     }
 
     /// Memory behind a descriptor, which it owns from then on.

@@ -1,4 +1,4 @@
-import CSandbox
+import CVitrineSandbox
 import VitrineCore
 
 #if canImport(Glibc)
@@ -60,11 +60,15 @@ package final class ToolProcess {
         // A copy of this object in a forked child leaves the parent's processes alone.
         if owner == getpid() {
             csandbox_kill_group(process)
-            var (signal, code): (Int32, Int32) = (0, 0)
-            _ = csandbox_reap(process, true, &signal, &code)
+            // Its descendants too, where they are left to this process: see adoptOrphans().
+            csandbox_reap_group(process)
         }
         csandbox_forget(process)
     }
+
+    /// Leaves the descendants of tools to this process when their parents end, instead of to process 1, so that they
+    /// are reaped with their group. Concerns the whole process: for programs of this package.
+    package static func adoptOrphans() { _ = csandbox_adopt_orphans() }
 
     /// Its process number, which is its group's as well.
     package var identifier: Int32 { process.pid }

@@ -1,3 +1,5 @@
+import VitrineCore
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -22,7 +24,9 @@ package struct WorkerCommand: Sendable, Hashable {
             "PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
             "XDG_DATA_DIRS", "FONTCONFIG_FILE", "FONTCONFIG_PATH", "VITRINE_WORKER_SANDBOX",
         ]
-        var variables: [String] = inherited.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+        var variables: [String] = inherited.compactMap { name in
+            getenv(name).map { "\(name)=\(PathText.text(cString: $0))" }
+        }
         variables.append("MALLOC_ARENA_MAX=1")
         return variables
     }

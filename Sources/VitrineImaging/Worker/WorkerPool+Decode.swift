@@ -1,4 +1,4 @@
-import CSandbox
+import CVitrineSandbox
 import VitrineCore
 
 extension WorkerPool {
@@ -59,10 +59,11 @@ extension WorkerPool {
         wire.quality = quality
         wire.isProgressive = isProgressive
         let rowBytes = wire.bytesPerRow
-        guard image.height <= (WorkerProtocol.memorySize - WorkerProtocol.headerSize) / rowBytes else {
-            throw .encodingFailed(format: format, reason: "\(image.size) is too large for the worker")
-        }
-        return try run(wire, input: nil, name: "image", format: format, cancellation: cancellation) { memory in
+        return try run(wire, input: nil, name: "image", format: format, cancellation: cancellation) {
+            (memory) throws(ImageError) in
+            guard image.height <= memory.payload.count / rowBytes else {
+                throw .encodingFailed(format: format, reason: "\(image.size) is too large for the worker")
+            }
             image.withUnsafeBytes { pixels in
                 for y in 0..<image.height {
                     let row = UnsafeRawBufferPointer(rebasing: pixels[(y * image.bytesPerRow)...].prefix(rowBytes))

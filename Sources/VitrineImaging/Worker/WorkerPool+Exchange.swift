@@ -9,7 +9,8 @@ extension WorkerPool {
         var isRetry = false
         while true {
             if cancellation.isCancelled { throw .cancelled(input: name) }
-            let worker = try acquire(input: name, document: document, cancellation: cancellation)
+            let worker = try acquire(
+                input: name, limits: request.limits, document: document, cancellation: cancellation)
             do throws(WorkerProcess.Failure) {
                 return try attempt(
                     request, input: input?.descriptor ?? -1, document: document, on: worker, cancellation: cancellation, prepare: prepare,

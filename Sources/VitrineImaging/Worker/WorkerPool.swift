@@ -1,3 +1,5 @@
+import CVitrineSandbox
+import Dispatch
 import Synchronization
 import VitrineCore
 
@@ -15,10 +17,14 @@ import Darwin
 /// has served 10,000 pictures or holds more than 300 MB is replaced. Cancelling a decode, or reaching
 /// ``ImageLimits/deadline``, kills its worker; a codec that crashes takes only its worker along.
 ///
-/// Calls block, in order of arrival, until a worker is free: make them from a thread that may block. An ended idle
-/// worker stays a zombie until the pool is used again or released.
+/// Calls block, in order of arrival, until a worker is free: make them from a thread that may block.
 ///
-/// A forked child may keep using the pool: it starts workers of its own. The pool ends its workers when it is released.
+/// All pools of a process share ``maximumTotalMemory``: where it is spent, calls wait, and idle workers of other pools
+/// end.
+///
+/// A forked child may keep using the pool: it starts workers of its own. The pool ends its workers when it is released
+/// and when the process exits (`exit(3)`, or a return from main). Where a signal may end the process, see
+/// ``endHelpersOnSignals()``.
 public final class WorkerPool: Sendable {
     private struct State {
         var idle: [WorkerProcess] = []
@@ -27,17 +33,52 @@ public final class WorkerPool: Sendable {
         var waiting: [WorkerTicket] = []
         var owner = getpid()
         var nextRequest: UInt64 = 0
+        /// Whether a look at idle workers that may have ended is due.
+        var isSweepDue = false
+    }
+
+    /// What a pool waits for, as others see it.
+    enum Want: Int {
+        case nothing
+        /// Memory for one worker more.
+        case more
+        /// Memory for a worker, as it has none.
+        case first
     }
 
     private let location: WorkerLocation
     private let program: String
     private let maximumWorkers: Int
     let recycling: WorkerRecycling
+    private let memory: HelperMemory
     private let isFound = Atomic<Bool>(false)
+    private let wantCode = Atomic<Int>(Want.nothing.rawValue)
     private let state = Locked(State())
 
     /// A pool with one worker for each processor.
     public static let shared = WorkerPool()
+
+    /// The bytes of memory that all helper processes of this process may hold together: those of every pool, and those
+    /// for PDF documents and videos, and browsers for web pages. Default: half the memory of the machine or, if that is
+    /// less, of the control group.
+    ///
+    /// Each helper reserves ``ImageLimits/maximumWorkerMemory`` and what it shares with this process before it starts,
+    /// 2 GB with the default limits. So this bounds how many run at once; calls wait for their turn. A total below one
+    /// reservation reduces it, which lets one helper run at a time. 512 MB is the least.
+    ///
+    /// Set it before the first helper starts: one that runs keeps what it has.
+    public static var maximumTotalMemory: Int {
+        get { HelperMemory.shared.total }
+        set { HelperMemory.shared.total = newValue }
+    }
+
+    /// Has `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGPIPE` and `SIGTERM` end the helper processes before they end this one, as
+    /// far as this process has no handler for them and does not ignore them.
+    ///
+    /// Helpers end with this process in any case, but must be reaped, and some containers run a process 1 that does not
+    /// reap orphans. Call it at the start of a program that leaves these signals to the system. A program with handlers
+    /// of its own calls `exit` at the end of its shutdown, which ends the helpers as well.
+    public static func endHelpersOnSignals() { _ = csandbox_end_helpers_on_signals() }
 
     /// A pool.
     ///
@@ -51,12 +92,14 @@ public final class WorkerPool: Sendable {
     /// A pool of another helper that speaks the same protocol.
     package init(
         program: String, location: WorkerLocation = .automatic, maximumWorkers: Int? = nil,
-        recycling: WorkerRecycling = WorkerRecycling()
+        recycling: WorkerRecycling = WorkerRecycling(), memory: HelperMemory = .shared
     ) {
         self.program = program
+        self.memory = memory
         self.location = location
         self.recycling = recycling
         self.maximumWorkers = max(1, maximumWorkers ?? Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        memory.add(self)
     }
 
     /// Whether there is a helper to start. Looks at the file system until it has found one.
@@ -76,7 +119,7 @@ public final class WorkerPool: Sendable {
 
     /// Ends the idle workers. Later calls start new ones.
     public func endIdleWorkers() {
-        let ended = state.withLock { state in
+        let ended = withState { state in
             defer { state.idle = [] }
             return state.idle
         }
@@ -93,17 +136,18 @@ public final class WorkerPool: Sendable {
 
     /// A worker for one request, marked as busy with it; give it back with ``release(_:isReusable:)``.
     func acquire(
-        input: String, document: UInt64? = nil, cancellation: CancellationToken
+        input: String, limits: ImageLimits, document: UInt64? = nil, cancellation: CancellationToken
     ) throws(ImageError) -> WorkerProcess {
         forgetAfterFork()
+        let share = memory.share(for: limits)
         while true {
-            switch turn(document, cancellation) {
+            switch turn(share, document, cancellation) {
             case .worker(let worker):
-                if worker.isUsable { return worker }
+                if worker.share.covers(share), worker.isUsable { return worker }
                 release(worker, isReusable: false)
-            case .vacancy:
+            case .vacancy(let reservation):
                 do throws(ImageError) {
-                    return try start(input: input)
+                    return try start(reservation, input: input)
                 } catch {
                     passOn()
                     throw error
@@ -116,9 +160,11 @@ public final class WorkerPool: Sendable {
 
     /// Gives a worker back. Whether it still lives is asked when it is handed out again.
     func release(_ worker: WorkerProcess, isReusable: Bool) {
-        guard isReusable, worker.served < recycling.maximumServed else { return passOn() }
+        guard isReusable, worker.served < recycling.maximumServed, !memory.isDenied(besides: self) else {
+            return passOn()
+        }
         while true {
-            let next: WorkerTicket? = state.withLock { state in
+            let next: WorkerTicket? = withState { state in
                 if state.waiting.isEmpty {
                     state.busy -= 1
                     state.idle.append(worker)
@@ -126,35 +172,70 @@ public final class WorkerPool: Sendable {
                 }
                 return state.waiting.removeFirst()
             }
-            guard let next else { return }
+            guard let next else { break }
             if next.resolve(.worker(worker)) { return }
         }
+        // Asked after the worker is idle, as another pool looks for idle workers after it says that it waits.
+        if memory.isWanted(besides: self) { _ = endIdleWorker() }
+        scheduleSweep()
     }
 
     /// A worker is gone, or was not started: somebody else may start one.
     private func passOn() {
+        withState { $0.busy -= 1 }
+        offerVacancies()
+    }
+
+    /// Lets those who wait start workers, as far as there is memory. Not to be called under any lock.
+    func offerVacancies() {
         while true {
-            let next: WorkerTicket? = state.withLock { state in
-                if state.waiting.isEmpty {
-                    state.busy -= 1
-                    return nil
-                }
-                return state.waiting.removeFirst()
+            let next: (WorkerTicket, HelperMemory.Reservation)? = withState { state in
+                guard let first = state.waiting.first, state.busy < maximumWorkers,
+                    let reservation = memory.reserve(first.share)
+                else { return nil }
+                state.waiting.removeFirst()
+                state.busy += 1
+                return (first, reservation)
             }
-            guard let next else { return }
-            if next.resolve(.vacancy) { return }
+            guard let (ticket, reservation) = next else { return }
+            if !ticket.resolve(.vacancy(reservation)) { withState { $0.busy -= 1 } }
         }
     }
 
-    private func turn(_ document: UInt64?, _ cancellation: CancellationToken) -> WorkerTicket.Turn {
-        if let now = state.withLock({ Self.turn(at: &$0, document, most: maximumWorkers) }) { return now }
-        let ticket = WorkerTicket()
-        let now: WorkerTicket.Turn? = state.withLock { state in
-            if let now = Self.turn(at: &state, document, most: maximumWorkers) { return now }
+    /// Ends one idle worker; false when there is none.
+    func endIdleWorker() -> Bool { withState { $0.idle.isEmpty ? nil : $0.idle.removeFirst() } != nil }
+
+    /// What this pool waits for.
+    var want: Want { Want(rawValue: wantCode.load(ordering: .sequentiallyConsistent)) ?? .nothing }
+
+    /// Changes the state, and says what is waited for afterwards.
+    private func withState<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+        state.withLock { state in
+            let result = body(&state)
+            let want: Want =
+                state.waiting.isEmpty || state.busy >= maximumWorkers
+                ? .nothing : state.busy == 0 && state.idle.isEmpty ? .first : .more
+            wantCode.store(want.rawValue, ordering: .sequentiallyConsistent)
+            return result
+        }
+    }
+
+    private func turn(
+        _ share: HelperMemory.Share, _ document: UInt64?, _ cancellation: CancellationToken
+    ) -> WorkerTicket.QueueSlot {
+        if let now = withState({ turn(at: &$0, share, document) }) { return now }
+        let ticket = WorkerTicket(share: share)
+        let now: WorkerTicket.QueueSlot? = withState { state in
+            if let now = turn(at: &state, share, document) { return now }
             state.waiting.append(ticket)
             return nil
         }
         if let now { return now }
+        if want != .nothing {
+            memory.makeRoom(for: share, besides: self)
+            // Memory may have been given back before this pool said that it waits.
+            offerVacancies()
+        }
         let registration = cancellation.onCancel { [weak self] in
             self?.forget(ticket)
             _ = ticket.resolve(.cancelled)
@@ -164,7 +245,9 @@ public final class WorkerPool: Sendable {
     }
 
     /// What can be had without waiting.
-    private static func turn(at state: inout State, _ document: UInt64?, most: Int) -> WorkerTicket.Turn? {
+    private func turn(
+        at state: inout State, _ share: HelperMemory.Share, _ document: UInt64?
+    ) -> WorkerTicket.QueueSlot? {
         if let document, let index = state.idle.lastIndex(where: { $0.document == document }) {
             state.busy += 1
             return .worker(state.idle.remove(at: index))
@@ -173,32 +256,61 @@ public final class WorkerPool: Sendable {
             state.busy += 1
             return .worker(worker)
         }
-        guard state.busy < most else { return nil }
+        guard state.waiting.isEmpty, state.busy < maximumWorkers, let reservation = memory.reserve(share) else {
+            return nil
+        }
         state.busy += 1
-        return .vacancy
+        return .vacancy(reservation)
     }
 
     private func forget(_ ticket: WorkerTicket) {
-        state.withLock { $0.waiting.removeAll { $0 === ticket } }
+        withState { $0.waiting.removeAll { $0 === ticket } }
+        // The next one may need less.
+        offerVacancies()
     }
 
-    private func start(input: String) throws(ImageError) -> WorkerProcess {
+    private func start(_ reservation: HelperMemory.Reservation, input: String) throws(ImageError) -> WorkerProcess {
         guard let command = location.resolve(program: program) else {
             throw .workerFailed(
                 input: input,
                 reason: "\(program) was not found: \(HelperProgram.advice(for: program))")
         }
         do {
-            return try WorkerProcess(command)
+            return try WorkerProcess(command, reservation)
         } catch {
             throw .workerFailed(input: input, reason: error.description)
         }
     }
 
+    // MARK: Idle workers that end
+
+    /// Reaps workers that have ended while idle, a moment after the first of them may have.
+    private func scheduleSweep() {
+        let isDue = withState { state in
+            defer { state.isSweepDue = true }
+            return !state.isSweepDue
+        }
+        guard isDue else { return }
+        let delay = Double(WorkerServer.idleTimeout) + 1
+        DispatchQueue.global().asyncAfter(deadline: .now() + delay) { [weak self] in self?.sweep() }
+    }
+
+    private func sweep() {
+        let (ended, remain) = withState { state in
+            state.isSweepDue = false
+            guard state.owner == getpid() else { return ([WorkerProcess](), false) }
+            let ended = state.idle.filter { !$0.isUsable }
+            state.idle.removeAll { worker in ended.contains { $0 === worker } }
+            return (ended, !state.idle.isEmpty)
+        }
+        _ = ended
+        if remain { scheduleSweep() }
+    }
+
     /// After a fork the workers, and those who wait for them, are the parent's.
     private func forgetAfterFork() {
         let process = getpid()
-        let inherited: [WorkerProcess] = state.withLock { state in
+        let inherited: [WorkerProcess] = withState { state in
             guard state.owner != process else { return [] }
             defer { state = State() }
             return state.idle

@@ -1,4 +1,4 @@
-import CSandbox
+import CVitrineSandbox
 import VitrineCore
 
 #if canImport(Glibc)
@@ -46,6 +46,8 @@ package final class WorkerProcess: Sendable {
         /// Milliseconds the socket waits for a packet.
         var patience: Int32?
         var exit: Exit?
+        /// The limits in force.
+        var limits = csandbox_limits()
     }
 
     /// Seconds a helper may take to load its codecs.
@@ -54,8 +56,13 @@ package final class WorkerProcess: Sendable {
     package let memory: SharedMemory
     private let socket: Int32
     private let process: csandbox_process
+    /// Held until the process has been reaped.
+    private let reservation: HelperMemory.Reservation
     private let owner = getpid()
     private let state = Locked(State())
+
+    /// What it may hold at most.
+    package var share: HelperMemory.Share { reservation.share }
 
     /// Its process number.
     package var identifier: Int32 { process.pid }
@@ -73,15 +80,17 @@ package final class WorkerProcess: Sendable {
     }
 
     /// Starts `command`. Its greeting is awaited with the first request.
-    package init(_ command: WorkerCommand) throws(SystemCallError) {
-        let memory = try SharedMemory()
+    package init(_ command: WorkerCommand, _ reservation: HelperMemory.Reservation) throws(SystemCallError) {
+        let memory = try SharedMemory(size: reservation.share.sharedBytes)
         var ends: [Int32] = [-1, -1]
         var code = csandbox_socket_pair(&ends)
         guard code == 0 else { throw SystemCallError(call: "socketpair", code: code) }
         var process = csandbox_process(pid: -1, pidfd: -1)
         code = withCStrings(command.arguments) { arguments in
             withCStrings(WorkerCommand.environment()) { environment in
-                csandbox_spawn(command.path, arguments, environment, ends[1], memory.descriptor, &process)
+                PathText.withSystemPath(command.path, failure: EINVAL) {
+                    csandbox_spawn($0, arguments, environment, ends[1], memory.descriptor, &process)
+                }
             }
         }
         close(ends[1])
@@ -91,6 +100,7 @@ package final class WorkerProcess: Sendable {
         }
         self.memory = memory
         self.process = process
+        self.reservation = reservation
         socket = ends[0]
     }
 
@@ -117,6 +127,7 @@ package final class WorkerProcess: Sendable {
         _ request: some WorkerMessage, input: Int32, milliseconds: Int32
     ) throws(Failure) -> WorkerReply {
         try greet()
+        try limit(request.limits)
         // A worker that dies before it takes the request leaves the previous number here.
         let code = request.encoded().withUnsafeBytes { csandbox_send(socket, $0.baseAddress, $0.count, input) }
         guard code == 0 else {
@@ -140,6 +151,26 @@ package final class WorkerProcess: Sendable {
         let packet = try receive(0, milliseconds: Self.startDeadline)
         guard let greeting = WorkerReply(packet), case .pong = greeting.outcome else { throw .misbehaved }
         state.withLock { $0.isGreeted = true }
+    }
+
+    /// Bytes of address space for programs and libraries where the private memory is cut down to less.
+    private static let codeSpace = 1 << 30
+
+    /// Bounds memory and processor time for the next request.
+    private func limit(_ limits: ImageLimits) throws(Failure) {
+        func bounds(privateBytes: Int) -> csandbox_limits {
+            let data = UInt64(clamping: privateBytes - Int(CSANDBOX_STACK))
+            // Private memory is what counts. The address space holds the shared memory and what is mapped of files too.
+            let space = UInt64(clamping: max(privateBytes, Self.codeSpace)) + UInt64(clamping: share.sharedBytes)
+            // The seconds go beyond the deadline: a fence for a codec with several threads.
+            return csandbox_limits(
+                address_space: space, data: data, cpu_seconds: UInt64(max(1, min(limits.deadline * 2, 86_400))))
+        }
+        let wanted = bounds(privateBytes: min(max(limits.maximumWorkerMemory, 64 << 20), share.privateBytes))
+        let most = bounds(privateBytes: share.privateBytes)
+        let code = state.withLock { csandbox_limit(process, most, wanted, &$0.limits) }
+        // A process that has ended has no limits: the exchange tells of that.
+        guard code == 0 || code == ESRCH else { throw .system(SystemCallError(call: "prlimit", code: code)) }
     }
 
     private func receive(_ id: UInt64, milliseconds: Int32) throws(Failure) -> [UInt8] {

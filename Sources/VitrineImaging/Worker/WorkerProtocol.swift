@@ -8,16 +8,19 @@
 ///   up last; the payload follows. A request puts the ICC profile and a small input (decode) or pixels (encode) at the
 ///   payload's start; a reply puts planes, a profile or a file's bytes anywhere in the payload.
 ///
+/// The client limits the helper's memory and processor time before each request, from outside: a helper cannot change
+/// its limits.
+///
 /// The size of the memory is fixed and sealed when it is made; its pages exist only once written.
 package enum WorkerProtocol {
     /// `VWKR`.
     package static let magic: UInt32 = 0x524B_5756
-    package static let version: UInt16 = 4
+    package static let version: UInt16 = 5
     /// Bytes a packet may have.
     package static let maximumPacket = 16 << 10
     /// Bytes in front of the payload.
     package static let headerSize = 4_096
-    /// Bytes of the shared memory: a 100 MP picture at 4 bytes a pixel fits twice.
+    /// Bytes that the shared memory has at most; ``HelperMemory/share(for:)`` says how many.
     package static let memorySize = 1 << 30
     /// Payload bytes whose pages are kept from one request to the next.
     package static let keptPayload = 16 << 20

@@ -1,4 +1,4 @@
-import CSandbox
+import CVitrineSandbox
 
 #if canImport(Glibc)
 import Glibc
@@ -49,13 +49,15 @@ package struct WorkerServer {
     package func run() -> WorkerExit {
         var status = stat()
         guard fstat(CSANDBOX_SOCKET, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK,
-            fstat(CSANDBOX_MEMORY, &status) == 0, status.st_size == WorkerProtocol.memorySize
+            fstat(CSANDBOX_MEMORY, &status) == 0,
+            (WorkerProtocol.headerSize + WorkerProtocol.keptPayload...WorkerProtocol.memorySize)
+                .contains(Int(status.st_size))
         else { return .misused }
         csandbox_tune_allocator()
         csandbox_close_from(CSANDBOX_MEMORY + 1)
         let memory: SharedMemory
         do {
-            memory = try SharedMemory(adopting: CSANDBOX_MEMORY, size: WorkerProtocol.memorySize)
+            memory = try SharedMemory(adopting: CSANDBOX_MEMORY, size: Int(status.st_size))
         } catch {
             return .noMemory
         }
@@ -108,10 +110,6 @@ package struct WorkerServer {
     }
 
     private func answer(_ request: any WorkerMessage, input: Int32, memory: SharedMemory) -> WorkerReply.Outcome {
-        // The mapping of the shared memory is not the codec's doing.
-        _ = csandbox_limit_work(
-            max(0, request.limits.maximumWorkerMemory) &+ WorkerProtocol.memorySize,
-            Int32(max(1, min(request.limits.deadline * 2, 86_400))))
         do throws(ImageError) {
             if let request = request as? DocumentRequest {
                 return try answer(request, input: input, memory: memory)
@@ -138,7 +136,7 @@ package struct WorkerServer {
         let source = try Self.source(input, request, memory)
         var info = request.info
         if request.profileCount >= 0 { info.colorProfile = memory.bytes(at: 0, count: request.profileCount) }
-        let room = SharedRoom(memory)
+        let room = SharedBuffer(memory)
         var job = DecodeRequest(
             info: info, target: request.target, page: request.page, allowPartial: request.allowPartial,
             allowsEmbeddedPreview: request.allowsEmbeddedPreview, limits: request.limits)
@@ -157,7 +155,7 @@ package struct WorkerServer {
         let source = try Self.source(input)
         guard let documents else { throw .unsupported(input: "input", reason: Self.readsNoDocuments) }
         guard request.operation == .render else { return .described(try documents.describe(source, request)) }
-        return try share(try documents.render(source, request), requestedProfile: nil, room: SharedRoom(memory), memory: memory)
+        return try share(try documents.render(source, request), requestedProfile: nil, room: SharedBuffer(memory), memory: memory)
     }
 
     /// What came along as a descriptor or in the shared memory.
@@ -184,7 +182,7 @@ package struct WorkerServer {
 
     /// Copies a picture into the shared memory, rows without gaps, but for the planes that stand there already.
     private func share(
-        _ image: DecodedImage, requestedProfile: [UInt8]?, room: SharedRoom, memory: SharedMemory
+        _ image: DecodedImage, requestedProfile: [UInt8]?, room: SharedBuffer, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
         var shape = WorkerReply.DecodedShape(
             planes: [], model: image.model, alpha: image.alpha, profile: .none, isPartial: image.isPartial,

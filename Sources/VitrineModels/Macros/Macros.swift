@@ -54,7 +54,8 @@ public macro Persisted(_ name: String? = nil, renamedFrom: [String] = []) =
 public macro Transient() = #externalMacro(module: "VitrineModelsMacros", type: "MarkerMacro")
 
 /// Marks a static function that brings data stored before a version to the form of that version; see
-/// ``MigrationData``. Steps run in the order of their versions.
+/// ``MigrationData``. Steps run in the order of their versions, on any thread: in a `@MainActor` type the function has
+/// to be `nonisolated`.
 ///
 /// - Parameter version: Not after the type's own.
 @attached(peer)

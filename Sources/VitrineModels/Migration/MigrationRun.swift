@@ -59,7 +59,7 @@ struct MigrationRun {
             for step in record.steps where step.version == version && version > stored {
                 do {
                     try step.apply(node)
-                } catch is MigrationGiveUp {
+                } catch is MigrationAbandoned {
                     throw .migrationGivenUp(type: node.typeName, from: stored)
                 } catch {
                     throw .migrationFailed(type: node.typeName, from: stored, to: version, reason: "\(error)")

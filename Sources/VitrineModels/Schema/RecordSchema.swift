@@ -1,26 +1,33 @@
 /// One type as it was at one version: what is recorded beside the data, and what its code adds to that.
-///
-/// Unchecked: the defaults and migration steps are functions of the type's own, made by its code and called where
-/// values of the type are read and written.
-public struct RecordSchema: @unchecked Sendable {
+public struct RecordSchema: Sendable {
     /// What kind of type it is.
     public enum Kind: UInt8, Sendable {
         case structure, enumeration, object
     }
 
     /// A stored property.
-    public struct Property: @unchecked Sendable {
+    public struct Property: Sendable {
         /// The name it is stored under.
         public let name: String
         public let type: ValueType
         /// Names it was stored under before. Not recorded.
         public let aliases: [String]
         /// Writes the default value; nil for none. Not recorded.
-        let writeDefault: ((inout BinaryWriter) -> Void)?
+        var writeDefault: ((inout BinaryWriter) -> Void)? { defaultValue?.write }
+        private let defaultValue: DefaultValue?
 
         init(_ name: String, _ type: ValueType, aliases: [String], writeDefault: ((inout BinaryWriter) -> Void)?) {
-            (self.name, self.type, self.aliases, self.writeDefault) = (name, type, aliases, writeDefault)
+            (self.name, self.type, self.aliases) = (name, type, aliases)
+            defaultValue = writeDefault.map { DefaultValue(write: $0) }
         }
+    }
+
+    /// The expression of a default value.
+    ///
+    /// Unchecked: it stands in the type's declaration, and is evaluated where values of the type are read and written.
+    /// A sendable function could not make values of types that are isolated to an actor.
+    private struct DefaultValue: @unchecked Sendable {
+        let write: (inout BinaryWriter) -> Void
     }
 
     /// A case of an enum. A value's name is its label or its number after an underscore.

@@ -10,7 +10,7 @@ extension ObjectStore {
         public var coder: PersistentCoder
         /// What seals the values; nil, the default, stores them as they are. A store is made with a cipher or without,
         /// and stays so. Keys, groups, and names and versions of types are readable in any case.
-        public var cipher: (any ValueCipher)?
+        public var cipher: (any ObjectEncryption)?
         /// How many bytes of values that were read are kept in memory, opened. 0, the default, keeps none. Changes by
         /// other processes are seen all the same; memory pressure empties it.
         public var memoryCapacity: ByteCount
@@ -21,13 +21,13 @@ extension ObjectStore {
         public var compatibleVersions: [String]
         /// Groups that stay, with those below them, whatever version wrote them.
         public var reservedGroups: [ObjectGroup]
-        /// Opens what exists and changes nothing. A file in a directory that cannot be written is read as it is,
-        /// without what another process has in its log.
+        /// Opens what exists and changes nothing. A file in a directory that cannot be written is read with all that
+        /// was committed.
         public var isReadOnly: Bool
 
         public init(
             durability: Database.Options.Durability = .full, coder: PersistentCoder = PersistentCoder(),
-            cipher: (any ValueCipher)? = nil, memoryCapacity: ByteCount = .zero, version: String? = nil,
+            cipher: (any ObjectEncryption)? = nil, memoryCapacity: ByteCount = .zero, version: String? = nil,
             compatibleVersions: [String] = [], reservedGroups: [ObjectGroup] = [], isReadOnly: Bool = false
         ) {
             self.durability = durability
@@ -52,12 +52,42 @@ extension ObjectStore.Configuration {
         // Processes get the lock by asking again and again: one that writes without a pause may keep others waiting.
         options.busyMilliseconds = 60_000
         options.isReadOnly = isReadOnly || isReading
-        do throws(DatabaseError) {
-            return try Database(path: path, options: options)
-        } catch where isReadOnly && (error.reason == .cannotOpen || error.reason == .readOnly) {
-            // The log's files cannot be made here, so nobody writes here either.
-            options.isImmutable = true
-            return try Database(path: path, options: options)
+        return try Database(path: path, options: options)
+    }
+
+    /// The connections of a store. On a full disk, and where nothing may be written, there is one for reading.
+    func open(_ path: String, _ seal: ValueSeal) throws -> (DatabaseWriter, DatabaseReader) {
+        let openToWrite = { @Sendable () throws -> sending Database in
+            let database = try connect(path)
+            try ObjectTables.open(database, self, seal)
+            return database
         }
+        do {
+            let database = try openToWrite()
+            try ObjectTables.loadSchemas(database, into: coder.registry)
+            return (DatabaseWriter(database), try reader(path))
+        } catch let failure as DatabaseError where failure.reason == .full || isReadOnly && failure.mayBeReadAlone {
+            let reader = try reader(path)
+            let check = try reader.withDatabase { database in
+                Result {
+                    guard try ObjectTables.mayBeRead(database, self, seal) else { throw failure }
+                    try ObjectTables.loadSchemas(database, into: coder.registry)
+                }
+            }
+            try check.get()
+            let isReadOnly = isReadOnly
+            let writer = DatabaseWriter { () throws -> sending Database in
+                guard !isReadOnly else { throw DatabaseError.readOnly(path) }
+                return try openToWrite()
+            }
+            return (writer, reader)
+        }
+    }
+
+    /// A connection for reading, whether or not there is room on the disk.
+    ///
+    /// - Parameter isTemporary: Whether the store has others: the last one takes the log with it, and must be able to.
+    func reader(_ path: String, isTemporary: Bool = false) throws(DatabaseError) -> DatabaseReader {
+        try DatabaseReader(path: path) { () throws(DatabaseError) in try connect(path, isReading: isTemporary) }
     }
 }

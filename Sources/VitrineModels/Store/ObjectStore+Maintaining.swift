@@ -51,6 +51,8 @@ extension ObjectStore {
     /// - Throws: ``PersistenceError/file(_:)``, ``PersistenceError/database(_:)``; a file that was there is as it was.
     public nonisolated(nonsending) func backUp(to path: String) async throws(PersistenceError) {
         try await apart { _, database in
+            // What a killed process has left of its copy is as large as a store.
+            _ = try? AtomicFile.removeTemporariesOfDeadWriters(in: FilePath.parent(of: path))
             let writer = try AtomicFileWriter(path: path, options: .durable)
             let vacuum = try database.prepare("VACUUM INTO ?")
             vacuum.bind(writer.temporary, at: 1)
@@ -87,7 +89,8 @@ extension ObjectStore {
     ) async throws(PersistenceError) -> Result {
         do {
             return try await BlockingExecutor.shared.run { () throws(any Error) in
-                try body(self, self.configuration.connect(self.path, isReading: true))
+                let reader = try self.configuration.reader(self.path, isTemporary: true)
+                return try reader.withDatabase { database in Swift.Result { try body(self, database) } }.get()
             }
         } catch {
             throw PersistenceError(error)

@@ -14,6 +14,8 @@ import VitrineDatabase
 /// - Objects are read as what they were stored as, brought up to date if they are of an older version, and stored
 ///   again in their present form.
 /// - Several stores, of this and of other processes, may use one file.
+/// - A store on a **full disk** can be opened and read. Changes throw ``PersistenceError/database(_:)`` with the reason
+///   `full`, and succeed once there is room again.
 /// - **Only bytes cross threads**: objects are turned into bytes where the call is made, so their classes need not be
 ///   `Sendable`. Reads answer on the calling thread, within some microseconds unless the file has to be read.
 ///
@@ -51,7 +53,7 @@ public final class ObjectStore: Sendable {
     let seal: ValueSeal
     let writer: DatabaseWriter
     let observers = ObjectObservers()
-    private let reader: Locked<Database>
+    private let reader: DatabaseReader
     let memory: ObjectMemory?
 
     /// Opens a store, and makes it if there is none.
@@ -72,12 +74,12 @@ public final class ObjectStore: Sendable {
         memory = capacity > .zero ? ObjectMemory(capacity: capacity) : nil
         let registry = configuration.coder.registry
         for type in types { _ = try registry.schema(of: type) }
+        if !configuration.isReadOnly {
+            // Copies that a killed process was writing beside the store are as large as the store.
+            _ = try? AtomicFile.removeTemporariesOfDeadWriters(in: FilePath.parent(of: path))
+        }
         do {
-            let database = try configuration.connect(path)
-            try ObjectTables.open(database, configuration, seal)
-            try ObjectTables.loadSchemas(database, into: registry)
-            writer = DatabaseWriter(database)
-            reader = Locked(try configuration.connect(path))
+            (writer, reader) = try configuration.open(path, seal)
         } catch {
             throw PersistenceError(error)
         }
@@ -170,7 +172,7 @@ public final class ObjectStore: Sendable {
         _ body: (Database) throws(DatabaseError) -> Result
     ) throws(PersistenceError) -> Result {
         do throws(DatabaseError) {
-            return try reader.withLock { database throws(DatabaseError) in try body(database) }
+            return try reader.read { database throws(DatabaseError) in try body(database) }
         } catch {
             throw .database(error)
         }

@@ -32,6 +32,23 @@ enum ObjectTables {
         }
     }
 
+    /// Whether a store that cannot be written now may be read: false if there is none yet, or if it should be emptied
+    /// because another version of the program wrote it.
+    static func mayBeRead(
+        _ database: Database, _ configuration: ObjectStore.Configuration, _ seal: ValueSeal
+    ) throws -> Bool {
+        guard try isStore(database) else {
+            guard !configuration.isReadOnly else {
+                throw PersistenceError.notAStore(path: database.path, reason: "it is empty")
+            }
+            return false
+        }
+        try seal.check(cipherMark(database), path: database.path)
+        guard !configuration.isReadOnly, let version = configuration.version else { return true }
+        let stored = try meta("version", database).map { String(decoding: $0, as: UTF8.self) }
+        return stored.map { $0 == version || configuration.compatibleVersions.contains($0) } ?? true
+    }
+
     /// Whether the file is a store; false for an empty one.
     private static func isStore(_ database: Database) throws -> Bool {
         let identifier = try database.integer("PRAGMA application_id") ?? 0

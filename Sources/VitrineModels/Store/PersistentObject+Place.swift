@@ -16,43 +16,53 @@ extension PersistentObject {
     }
 }
 
-/// Where instances were cached or restored, as long as they live.
-///
-/// Unchecked: a lock type. The places are touched under `lock` only, and of the objects nothing but their identity is
-/// used.
-final class CachePlaces: @unchecked Sendable {
-    private struct Place {
+/// Where instances were cached or restored, as long as they live. Of the objects nothing but their identity is used.
+final class CachePlaces: Sendable {
+    /// An object that is not kept alive.
+    ///
+    /// Unchecked: only its identity is compared, under the lock.
+    private struct Place: @unchecked Sendable {
         weak var object: AnyObject?
         let key: String
         let group: ObjectGroup
     }
 
+    private struct State {
+        var places: [ObjectIdentifier: Place] = [:]
+        /// How many places there may be before those of objects that are gone are looked for.
+        var limit = 64
+    }
+
     static let shared = CachePlaces()
 
-    private let lock = Locked(())
-    private var places: [ObjectIdentifier: Place] = [:]
-    /// How many places there may be before those of objects that are gone are looked for.
-    private var limit = 64
+    private let state = Locked(State())
 
     /// Remembers where a value is, if it is an object.
     func remember<Value: PersistentRecord>(_ value: Value, _ key: String, _ group: ObjectGroup) {
         guard let object = value as? any PersistentObject else { return }
         let place = Place(object: object, key: key, group: group)
-        lock.withLock { _ in
-            places[ObjectIdentifier(object)] = place
-            guard places.count > limit else { return }
-            places = places.filter { $0.value.object != nil }
-            limit = max(64, places.count * 2)
+        let identity = ObjectIdentifier(object)
+        state.withLock { state in
+            state.places[identity] = place
+            guard state.places.count > state.limit else { return }
+            state.places = state.places.filter { $0.value.object != nil }
+            state.limit = max(64, state.places.count * 2)
         }
     }
 
     func place(of object: AnyObject) -> (key: String, group: ObjectGroup)? {
-        lock.withLock { _ in
+        let identity = ObjectIdentifier(object)
+        return state.withLock { state in
             // Another object may have had this address.
-            guard let place = places[ObjectIdentifier(object)], place.object === object else { return nil }
+            guard let place = state.places[identity], let known = place.object, ObjectIdentifier(known) == identity else {
+                return nil
+            }
             return (place.key, place.group)
         }
     }
 
-    func forget(_ object: AnyObject) { lock.withLock { _ in places[ObjectIdentifier(object)] = nil } }
+    func forget(_ object: AnyObject) {
+        let identity = ObjectIdentifier(object)
+        state.withLock { _ = $0.places.removeValue(forKey: identity) }
+    }
 }

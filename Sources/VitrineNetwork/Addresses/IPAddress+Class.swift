@@ -21,14 +21,26 @@ extension IPAddress {
         case reserved
     }
 
-    /// What the address is for, by the registries of special-purpose addresses (RFC 6890 and its successors).
+    /// What the address is for, by the registries of IANA: "IPv4 Special-Purpose Address Registry" and "IPv6
+    /// Special-Purpose Address Registry" (RFC 6890), and "Internet Protocol Version 6 Address Space" (RFC 4291), in which
+    /// 2000::/3 alone is given to hosts anywhere: all other space is ``Class/reserved``. Blocks of special purpose are not
+    /// public, even the few in them that the registries call globally reachable.
     ///
     /// An IPv6 address that stands for an IPv4 address is in that one's class, whichever way it is written: whoever
     /// translates it connects there.
     public var `class`: Class {
         if let embedded = embeddedIPv4.first(where: { $0.class != .public }) { return embedded.class }
-        return Self.special.first { $0.range.contains(self) }?.class ?? .public
+        if let special = Self.special.first(where: { $0.range.contains(self) }) { return special.class }
+        guard case .v6 = self, !Self.globalUnicast.contains(self) else { return .public }
+        return Self.translated.contains { $0.contains(self) } ? .public : .reserved
     }
+
+    /// RFC 4291, 2.4, and the registry of the address space: what is assigned so far.
+    private static let globalUnicast = v6(0x2000 << 112, 3)
+
+    /// Outside of it: addresses that are connected to as the IPv4 address they hold (RFC 4291, 2.5.5.2, RFC 2765,
+    /// RFC 6052).
+    private static let translated = [v6(0xFFFF << 32, 96), v6(0xFFFF_0000 << 32, 96), v6(0x0064_FF9B << 96, 96)]
 
     /// The IPv4 addresses an IPv6 address stands for in one of the ways to write that.
     public var embeddedIPv4: [IPAddress] {
@@ -93,8 +105,8 @@ extension IPAddress {
         (v6(0xFEC0 << 112, 10), .private),
         // RFC 4193.
         (v6(0xFC00 << 112, 7), .private),
-        // RFC 6666: addresses that swallow everything.
-        (v6(0x0100 << 112, 64), .reserved),
+        // RFC 6666: addresses that swallow everything. RFC 9780: prefixes that are none.
+        (v6(0x0100 << 112, 64), .reserved), (v6(0x0100_0000_0000_0001 << 64, 64), .reserved),
         // RFC 2928: protocol assignments, with Teredo, benchmarks (RFC 5180) and ORCHID (RFC 7343).
         (v6(0x2001 << 112, 23), .reserved),
         // RFC 3849 and RFC 9637: examples.

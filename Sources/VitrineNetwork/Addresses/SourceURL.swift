@@ -11,6 +11,15 @@ package struct SourceURL: Sendable, Hashable {
         case name(String)
         /// An address written as such.
         case address(IPAddress)
+
+        /// The address that the text alone names, which for `localhost` and all in it is this machine's (RFC 6761,
+        /// section 6.3); nil for other names.
+        var literal: IPAddress? {
+            switch self {
+            case .address(let address): address
+            case .name(let name): name == "localhost" || name.hasSuffix(".localhost") ? .v4(0x7F00_0001) : nil
+            }
+        }
     }
 
     /// `http` or `https`.

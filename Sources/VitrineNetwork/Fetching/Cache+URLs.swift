@@ -44,7 +44,7 @@ extension Cache {
     public func fetch(
         from url: URL, id: String? = nil, format: FormatName = .original, levels: CacheLevels = .all,
         priority: Priority = .normal, options: FetchOptions = .default, progress: TransferProgress? = nil
-    ) -> Fetch<Value> {
+    ) -> FetchTask<Value> {
         let fetcher = NetworkFetcher<Value>(url: url, id: id, options: options, progress: progress)
         let fetch = fetch(from: fetcher, format: format, levels: levels, priority: priority)
         guard let progress else { return fetch }
@@ -67,7 +67,7 @@ extension Cache {
 
     /// Brings what a URL stands for nearer, for later. See ``prefetch(from:format:to:priority:)``.
     public func prefetch(
-        from url: URL, id: String? = nil, format: FormatName = .original, to depth: Depth = .disk,
+        from url: URL, id: String? = nil, format: FormatName = .original, to depth: CacheLevel = .disk,
         priority: Priority = .low, options: FetchOptions = .default
     ) async throws(CacheError) {
         let fetcher = NetworkFetcher<Value>(url: url, id: id, options: options)

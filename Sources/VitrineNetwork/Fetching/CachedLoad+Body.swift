@@ -3,7 +3,7 @@ import VitrineCore
 
 /// What is made of a response that brings what was asked for.
 extension CachedLoad {
-    func collected(_ response: DataResponse) async throws(NetworkError) -> [UInt8] {
+    func collected(_ response: HTTPResponse) async throws(NetworkError) -> [UInt8] {
         guard let progress else { return try await response.body.collect() }
         let total = response.head.contentLength
         progress.update { $0.total = total }
@@ -33,7 +33,7 @@ extension CachedLoad {
 
     /// A body that is large enough to be gone on with if it breaks off; nil for others.
     func resumable(
-        _ dated: DatedResponse, _ sent: DataRequest, _ wanted: CacheRequest
+        _ dated: DatedResponse, _ sent: HTTPRequest, _ wanted: CacheRequest
     ) async throws(NetworkError) -> Answer? {
         let head = dated.response.head
         guard isWhole, head.status == 200, head.decodedFrom == nil, let length = head.contentLength,
@@ -44,7 +44,7 @@ extension CachedLoad {
     }
 
     private func load(
-        _ first: DatedResponse?, _ sent: DataRequest, _ wanted: CacheRequest, _ file: PartialFile,
+        _ first: DatedResponse?, _ sent: HTTPRequest, _ wanted: CacheRequest, _ file: PartialFile,
         _ partials: PartialDirectory
     ) async throws(NetworkError) -> Answer? {
         do throws(NetworkError) {
@@ -64,9 +64,9 @@ extension CachedLoad {
     }
 
     /// The content type, before anything is kept (R75).
-    func check(_ head: ResponseHead) throws(NetworkError) {
+    func check(_ head: HTTPResponseHead) throws(NetworkError) {
         let types = options.contentTypes
-        guard !types.isEmpty, !SourcePolicy.accepts(contentType: head.contentType, among: types) else { return }
+        guard !types.isEmpty, !URLAccessPolicy.accepts(contentType: head.contentType, among: types) else { return }
         throw .contentType(url: displayURL, type: head.contentType)
     }
 }

@@ -13,13 +13,13 @@ struct CachedLoad: Sendable {
         case stale(refreshing: Bool)
     }
 
-    var request: DataRequest
+    var request: HTTPRequest
     let key: CacheKey
     var options: FetchOptions
     let progress: TransferProgress?
     let cache: HTTPCache
 
-    init(_ request: DataRequest, _ key: CacheKey, _ options: FetchOptions, _ progress: TransferProgress?) {
+    init(_ request: HTTPRequest, _ key: CacheKey, _ options: FetchOptions, _ progress: TransferProgress?) {
         self.request = request
         self.key = key
         self.options = options
@@ -28,15 +28,12 @@ struct CachedLoad: Sendable {
         self.request.maximumBodySize = min(request.maximumBodySize, options.maximumBodySize)
         // The cache has conditions of its own.
         self.request.ifRange = nil
-        self.request.headers.removeAll { Self.conditions.contains($0.name.lowercased()) }
+        self.request.headers.removeAll { HTTPSyntax.conditionFields.contains($0.name.lowercased()) }
+        self.request.timeouts.total = request.timeouts.total ?? options.totalTimeout
         if !options.contentTypes.isEmpty, !request.headers.contains("Accept") {
             self.request.headers.append("Accept", options.contentTypes.joined(separator: ", "))
         }
     }
-
-    private static let conditions: Set<String> = [
-        "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range", "range",
-    ]
 
     /// Asks, or finds that there is no need to.
     func answer(_ context: FetchContext, _ resource: Resource) async throws(NetworkError) -> Answer {
@@ -106,7 +103,7 @@ struct CachedLoad: Sendable {
 
     /// - Parameter stored: What the server was asked about.
     private func answer(
-        _ dated: DatedResponse, to sent: DataRequest, _ wanted: CacheRequest, _ stored: StoredResponse?,
+        _ dated: DatedResponse, to sent: HTTPRequest, _ wanted: CacheRequest, _ stored: StoredResponse?,
         _ context: FetchContext
     ) async throws(NetworkError) -> Answer {
         let head = dated.response.head, body = dated.response.body
@@ -129,7 +126,8 @@ struct CachedLoad: Sendable {
         default: break
         }
         var failure = ResponseCheck.failure(head, to: sent, policy: options.loader.configuration.policy)
-        if failure == nil, head.status == 304 { failure = .status(url: displayURL, head) }
+        // Nothing is not a value.
+        if failure == nil, head.status == 304 || head.isWithoutContent { failure = .status(url: displayURL, head) }
         if let failure {
             await body.discard()
             throw failure

@@ -27,6 +27,11 @@ public struct FetchOptions: Sendable {
     public var identity: (@Sendable (URL) -> String?)?
     /// The most bytes of body to accept, decoded; a request may allow less. Default: 256 MB.
     public var maximumBodySize: ByteCount = .megabytes(256)
+    /// How long one request may take in all, counted from when it has a connection or begins to make one, so not while
+    /// it waits for others to the same host. A request's own ``HTTPRequest/Timeouts/total`` counts before it. It ends
+    /// servers that are never silent and never done. What had come of a large body by then is kept, see
+    /// ``resumesLargeBodies``. nil for no limit. Default: 10 minutes.
+    public var totalTimeout: Duration? = .seconds(600)
     /// Whether bodies of a megabyte and more are brought to a file first, so that the rest of one that broke off is asked
     /// for the next time, also after the process was killed. Default: true.
     public var resumesLargeBodies = true

@@ -24,9 +24,13 @@ public import VitrineCore
 ///   registered with the loader are stored for as long as the cache says.
 public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// What to load.
-    public let request: DataRequest
+    public let request: HTTPRequest
     /// What the value is known by: the id; or the URL's identity, see ``FetchOptions/identity``, with a digest of the
     /// request's own header fields if it has any, as other fields may bring another resource.
+    ///
+    /// With a loader whose policy keeps private addresses out, as ``URLAccessPolicy/publicOnly`` does, one more part says
+    /// so: at no level, in no format and under no id is anything given that another loader has stored, and no load of
+    /// another one is joined.
     public let key: CacheKey
     /// How to load.
     public let options: FetchOptions
@@ -42,19 +46,20 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     public init(
         url: URL, id: String? = nil, options: FetchOptions = .default, progress: TransferProgress? = nil
     ) {
-        self.init(request: DataRequest(url: url), id: id, options: options, progress: progress)
+        self.init(request: HTTPRequest(url: url), id: id, options: options, progress: progress)
     }
 
     /// The same for a request with header fields, timeouts or limits of its own. Its conditions and its priority give
     /// way to those of the cache; responses to methods other than `GET` are not kept.
     public init(
-        request: DataRequest, id: String? = nil, options: FetchOptions = .default, progress: TransferProgress? = nil
+        request: HTTPRequest, id: String? = nil, options: FetchOptions = .default, progress: TransferProgress? = nil
     ) {
         self.request = request
         self.options = options
         self.progress = progress
         resource = Resource(request.url)
-        key = id.map { CacheKey($0) } ?? Resource.key(of: request, options.identity)
+        let key = id.map { CacheKey($0) } ?? Resource.key(of: request, options.identity)
+        self.key = options.loader.configuration.policy.fence.map { key.appending($0) } ?? key
     }
 
     /// False for `file:` and `data:` URLs.
@@ -69,13 +74,13 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// Fetches.
     ///
     /// - Throws: ``NetworkError``; `CancellationError` when the task is cancelled.
-    public func fetch(_ context: FetchContext) async throws -> Fetched<Value> {
+    public func fetch(_ context: FetchContext) async throws -> FetchResult<Value> {
         do throws(NetworkError) {
             let answer = try await CachedLoad(request, key, options, progress).answer(context, resource)
             progress?.end(isComplete: true)
             switch answer {
             case .body(let bytes, let timeToLive, let tag, let levels):
-                return Fetched(bytes: bytes, timeToLive: timeToLive, tag: tag, levels: levels)
+                return FetchResult(bytes: bytes, timeToLive: timeToLive, tag: tag, levels: levels)
             case .unchanged(let timeToLive, let tag): return .unchanged(timeToLive: timeToLive, tag: tag)
             case .stale(let refreshing): return .stale(refreshing: refreshing)
             }

@@ -32,7 +32,7 @@ enum Resource: Sendable {
     private static let longestIdentity = 2048
 
     /// What a request's resource is known by. Nothing of it is a secret: names, passwords and fields are digested.
-    static func key(of request: DataRequest, _ identity: (@Sendable (URL) -> String?)?) -> CacheKey {
+    static func key(of request: HTTPRequest, _ identity: (@Sendable (URL) -> String?)?) -> CacheKey {
         let text = identity?(request.url) ?? HTTPCache.identity(of: request.url)
         let bare = SourceURL.withoutCredentials(text)
         let name = bare.utf8.count <= longestIdentity ? bare : digest(bare)
@@ -41,7 +41,7 @@ enum Resource: Sendable {
     }
 
     /// What makes a request's resource another than the URL's.
-    private static func differences(_ request: DataRequest, hasCredentials: String?) -> [String] {
+    private static func differences(_ request: HTTPRequest, hasCredentials: String?) -> [String] {
         var differences: [String] = []
         if let hasCredentials { differences.append(hasCredentials) }
         if request.method != "GET" { differences.append(request.method) }

@@ -1,7 +1,7 @@
 /// A body that lies in a ``PartialFile`` as a whole.
 package struct CompletedTransfer: Sendable {
     /// The head of the whole: status 200, also where it came in parts.
-    package let head: ResponseHead
+    package let head: HTTPResponseHead
     /// When the last request was sent that brought a part of it, since 1970.
     package let requestTime: Duration
     /// When its response arrived, since 1970.
@@ -29,13 +29,13 @@ package struct CompletedTransfer: Sendable {
 
 /// A response with the times its freshness is counted from.
 package struct DatedResponse: Sendable {
-    package let response: DataResponse
+    package let response: HTTPResponse
     /// Since 1970.
     package let requestTime: Duration
     /// Since 1970.
     package let responseTime: Duration
 
-    package init(_ response: DataResponse, requestTime: Duration, responseTime: Duration) {
+    package init(_ response: HTTPResponse, requestTime: Duration, responseTime: Duration) {
         self.response = response
         self.requestTime = requestTime
         self.responseTime = responseTime

@@ -10,7 +10,7 @@ enum ContentCoding {
     ///
     /// Servers send `archive.tar.gz` with `Content-Encoding: gzip` although the file itself is meant; browsers keep
     /// such files as they are, and so does this.
-    static func isToBeUndone(_ head: ResponseHead) -> Bool {
+    static func isToBeUndone(_ head: HTTPResponseHead) -> Bool {
         let codings = HTTPList.names(head.headers.all("Content-Encoding")).filter { $0 != "identity" }
         guard !codings.isEmpty else { return false }
         let path = head.url.path(percentEncoded: true).lowercased()

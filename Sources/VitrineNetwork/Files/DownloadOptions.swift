@@ -23,7 +23,7 @@ public struct DownloadedFile: Sendable, Hashable {
     /// Where it is, symbolic links resolved.
     public let path: String
     /// What the server said of the whole, also where it came in parts: status 200, the whole's length.
-    public let head: ResponseHead
+    public let head: HTTPResponseHead
     /// Its bytes.
     public let length: Int
     /// How many of them were there from an earlier call.

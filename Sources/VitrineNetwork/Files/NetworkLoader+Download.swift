@@ -11,7 +11,7 @@ extension NetworkLoader {
     /// Brings what an address stands for to a file, without ever holding the whole of it in memory.
     ///
     /// ```swift
-    /// var request = DataRequest(url: url)
+    /// var request = HTTPRequest(url: url)
     /// request.maximumBodySize = .gigabytes(20)
     /// let file = try await loader.download(request, to: "/srv/films/sintel.mkv")
     /// ```
@@ -32,9 +32,10 @@ extension NetworkLoader {
     ///   - options: How to treat the file.
     ///   - progress: Told how far the file has come: what was there already counts.
     /// - Throws: Why there is no file; ``NetworkError/busy(url:path:)`` while somebody else, in any process, loads to
-    ///   the same path, ``NetworkError/file(_:)`` when it cannot be written. The destination is then as it was.
+    ///   the same path, ``NetworkError/file(_:)`` with the destination's path when it cannot be written,
+    ///   ``NetworkError/status(url:_:)`` also for 204 and 205, which bring nothing. The destination is then as it was.
     public func download(
-        _ request: DataRequest, to path: String, options: DownloadOptions = DownloadOptions(),
+        _ request: HTTPRequest, to path: String, options: DownloadOptions = DownloadOptions(),
         progress: TransferProgress? = nil
     ) async throws(NetworkError) -> DownloadedFile {
         let executor = BlockingExecutor.shared
@@ -63,6 +64,8 @@ extension NetworkLoader {
             let mayGoOn = options.resumes
             await executor.run { mayGoOn ? file.release() : file.discard() }
             progress?.update { $0.isFinished = true }
+            // What lies beside the destination is nobody's business.
+            if case .file(let cause) = error { throw .file(cause.named(target)) }
             throw error
         }
     }
@@ -78,7 +81,7 @@ extension NetworkLoader {
     ///   - progress: Told how far the file has come, but not of the end.
     ///   - executor: Whose threads write.
     package func load(
-        _ request: DataRequest, into file: PartialFile, connections: Int = 1,
+        _ request: HTTPRequest, into file: PartialFile, connections: Int = 1,
         beginningWith first: DatedResponse? = nil, progress: TransferProgress? = nil,
         executor: BlockingExecutor = .shared
     ) async throws(NetworkError) -> CompletedTransfer {
@@ -92,9 +95,11 @@ extension NetworkLoader {
     }
 
     private func open(
-        _ request: DataRequest, _ path: String, _ options: DownloadOptions, _ executor: BlockingExecutor
+        _ request: HTTPRequest, _ path: String, _ options: DownloadOptions, _ executor: BlockingExecutor
     ) async throws(NetworkError) -> (PartialFile, target: String) {
-        let identity = options.identity ?? SourceURL.withoutCredentials(HTTPCache.identity(of: request.url))
+        let resource = options.identity ?? SourceURL.withoutCredentials(HTTPCache.identity(of: request.url))
+        // A beginning that came from where this loader may not go is not gone on with.
+        let identity = configuration.policy.fence.map { resource + "\n" + $0 } ?? resource
         let opened = try await executor.onFiles { () throws(FileError) in
             try Self.open(path, identity, options)
         }
@@ -121,9 +126,9 @@ extension NetworkLoader {
             let file = try PartialFile.open(PartialFile.path(for: target), identity: identity)
             if let file, !options.resumes { try file.empty() }
             return (file, target)
-        } catch .notFound {
-            // Named after what the caller knows: its directory is missing.
-            throw .notFound(path: target)
+        } catch {
+            // Named after what the caller knows: where its directory is missing, for example.
+            throw error.named(target)
         }
     }
 
@@ -134,7 +139,7 @@ extension NetworkLoader {
     ///   - validator: What the part is wanted under.
     ///   - isCoded: Whether the body may come in a content coding, whose parts are nobody's bytes.
     func ask(
-        _ request: DataRequest, _ range: ByteRange?, under validator: String?, isCoded: Bool,
+        _ request: HTTPRequest, _ range: ByteRange?, under validator: String?, isCoded: Bool,
         _ progress: TransferProgress?
     ) async throws(NetworkError) -> DatedResponse {
         var request = request

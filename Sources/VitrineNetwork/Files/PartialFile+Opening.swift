@@ -18,6 +18,11 @@ extension PartialFile {
         return FilePath.join(directory, (isShort ? name : FileName.sha256(name)) + suffix)
     }
 
+    /// Whether a name is one of those that part files and what lies beside them have.
+    package static func isName(_ name: String) -> Bool {
+        [suffix, headSuffix, nextSuffix].contains { name.hasSuffix($0) }
+    }
+
     /// Where what is known of its body is.
     package static func headPath(_ path: String) -> String {
         path.hasSuffix(suffix) ? path.dropLast(suffix.count) + headSuffix : path + headSuffix
@@ -99,7 +104,7 @@ extension PartialFile {
         }
         // What is there does not fit its head: nothing can be said about it.
         if let known = head, length > 0,
-            PartialDownload(length: length, of: known.response, comparing: overlap) == nil
+            ResumableDownload(length: length, of: known.response, comparing: overlap) == nil
         {
             head = nil
         }

@@ -71,7 +71,7 @@ extension PartialFile {
 
     /// The pieces of a file with a head that speaks of such; nil if the two do not go together.
     static func pieces(of file: borrowing FileDescriptor, _ head: PartialHead) throws(FileError) -> PieceTable? {
-        guard let total = PartialDownload(length: 1, of: head.response)?.total,
+        guard let total = ResumableDownload(length: 1, of: head.response)?.total,
             let durable = PieceTable(total: total, lengths: head.durablePieces)
         else { return nil }
         guard head.isOfThisSession, Int(try file.status().st_size) == total + 8 * durable.count else { return durable }

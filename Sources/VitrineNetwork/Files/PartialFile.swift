@@ -63,10 +63,15 @@ package final class PartialFile: Sendable {
     package var length: Int { state.withLock { $0.pieces?.length ?? $0.length } }
 
     /// How to ask for the rest of what is there; nil if it has to be loaded from the beginning, or comes in pieces.
-    package var continuation: PartialDownload? {
+    package var continuation: ResumableDownload? { continuation(comparingAlways: 0) }
+
+    /// The same, comparing this many of the last bytes, or all there are, also under a strong validator.
+    func continuation(comparingAlways always: Int) -> ResumableDownload? {
         state.withLock { state in
             guard state.pieces == nil else { return nil }
-            return state.head.flatMap { PartialDownload(length: state.length, of: $0.response, comparing: overlap) }
+            return state.head.flatMap {
+                ResumableDownload(length: state.length, of: $0.response, comparing: overlap, always: always)
+            }
         }
     }
 
@@ -161,7 +166,7 @@ package final class PartialFile: Sendable {
 
     /// Whether the rest of a body could be asked for.
     private func canContinue(_ response: StoredResponse) -> Bool {
-        guard let rest = PartialDownload(length: overlap + 1, of: response, comparing: overlap) else { return false }
+        guard let rest = ResumableDownload(length: max(0, overlap) &+ 1, of: response, comparing: overlap) else { return false }
         // A date does not tell the variants of a resource from each other.
         return rest.overlap > 0 || response.entityTag != nil || !response.headers.contains("Vary")
     }

@@ -17,7 +17,7 @@ struct PartialTransfer {
     }
 
     private let loader: NetworkLoader
-    private let request: DataRequest
+    private let request: HTTPRequest
     private let file: PartialFile
     private let progress: TransferProgress?
     private let executor: BlockingExecutor
@@ -25,11 +25,15 @@ struct PartialTransfer {
     private let url: String
     /// Whether the body comes in a coding, so that its parts cannot be had.
     private var isCoded = false
+    /// How many of the last bytes are compared even under a validator, as the source's parts do not repeat it; 0 while
+    /// none has come without.
+    private var overlap = 0
     private var resumedLength = 0
     private var restarts: Int
+    private static let longestOverlap = 64 << 10
 
     init(
-        _ loader: NetworkLoader, _ request: DataRequest, _ file: PartialFile, _ progress: TransferProgress?,
+        _ loader: NetworkLoader, _ request: HTTPRequest, _ file: PartialFile, _ progress: TransferProgress?,
         _ executor: BlockingExecutor, restarts: Int = 0
     ) {
         self.loader = loader
@@ -53,7 +57,8 @@ struct PartialTransfer {
         resumedLength = file.length
         var furthest = file.length, failures = 0, turns = 0
         while true {
-            let continuation = first == nil && request.method == "GET" && !isCoded ? file.continuation : nil
+            let mayContinue = first == nil && request.method == "GET" && !isCoded
+            let continuation = mayContinue ? file.continuation(comparingAlways: overlap) : nil
             let step: Step
             if let given = first.take() {
                 step = try await take(given, nil)
@@ -80,7 +85,7 @@ struct PartialTransfer {
         }
     }
 
-    private func ask(_ continuation: PartialDownload?) async throws(NetworkError) -> DatedResponse {
+    private func ask(_ continuation: ResumableDownload?) async throws(NetworkError) -> DatedResponse {
         var asked = request
         if let continuation { asked.maximumBodySize -= ByteCount(continuation.start) }
         do throws(NetworkError) {
@@ -94,17 +99,23 @@ struct PartialTransfer {
     // MARK: One response
 
     private mutating func take(
-        _ dated: DatedResponse, _ continuation: PartialDownload?
+        _ dated: DatedResponse, _ continuation: ResumableDownload?
     ) async throws(NetworkError) -> Step {
         let head = dated.response.head
         var asked = request
         if let continuation { asked.range = ByteRange(from: continuation.start) }
         let failure = ResponseCheck.failure(head, to: asked, policy: loader.configuration.policy)
         if case .contentType(_, _)? = failure { return try refuse(dated, failure) }
+        if head.isWithoutContent { return try refuse(dated, failure) }
         guard let continuation else { return try await begin(dated, failure) }
         switch continuation.continuation(status: head.status, headers: head.headers) {
         case .append(let total?) where failure == nil && head.source == file.head?.source:
             return try await append(dated, total, comparing: continuation.overlap)
+        case .unconfirmed where failure == nil && head.source == file.head?.source:
+            // It may be of another version: what is there has to tell, so that is asked for once more.
+            dated.response.body.cancel()
+            overlap = Self.longestOverlap
+            return .again
         case .restart:
             restarts += 1
             return try await begin(dated, failure)
@@ -115,7 +126,7 @@ struct PartialTransfer {
         case .failed(discarding: true) where head.status == 404 || head.status == 410:
             try await executor.onFiles { [file] () throws(FileError) in try file.empty() }
             return try refuse(dated, failure)
-        case .append, .failed:
+        case .append, .unconfirmed, .failed:
             // Another part than the one missing, or of something else.
             dated.response.body.cancel()
             return try await startOver()
@@ -165,12 +176,15 @@ struct PartialTransfer {
             throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
         }
         progress?.update { $0.total = total }
+        let length = file.length
         switch try await read(dated.response.body, comparing: overlap) {
         case .broken(let error): return .interrupted(error)
         case .other: return try await startOver()
         case .ended: break
         }
-        // A part of the part that was asked for is allowed (RFC 9110, section 15.3.7).
+        // A part of the part that was asked for is allowed (RFC 9110, section 15.3.7). One that ended before there was
+        // anything new has to compare less.
+        if self.overlap > 0, file.length == length { self.overlap = max(1, overlap / 2) }
         guard file.length == total else { return .again }
         let stored = file.head?.response.headers ?? HTTPHeaders()
         return .whole(completed(dated, headers: HTTPCache().merged(stored, with: dated.response.head.headers)))
@@ -243,7 +257,7 @@ struct PartialTransfer {
             dated, headers: headers, length: file.length, resumedLength: resumedLength, restarts: restarts)
     }
 
-    private func show(_ continuation: PartialDownload?) {
+    private func show(_ continuation: ResumableDownload?) {
         let received = continuation?.length ?? 0, total = continuation?.total
         progress?.update { step in
             step.received = received
@@ -252,7 +266,7 @@ struct PartialTransfer {
     }
 }
 
-extension ResponseHead {
+extension HTTPResponseHead {
     /// Where it came from, without the query.
     var source: String {
         let text = url.absoluteString

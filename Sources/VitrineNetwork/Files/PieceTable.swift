@@ -16,13 +16,13 @@ package struct PieceTable: Sendable, Hashable {
     ///   - connections: How many are to load it. Each has several pieces, so that a slow one has few in the end.
     /// - Returns: nil if it is not worth it.
     package init?(dividing total: Int, among connections: Int) {
-        let count = min(total / Self.smallestPiece, connections * 4, Self.largestCount)
+        let count = min(total / Self.smallestPiece, max(0, min(connections, Self.largestCount)) * 4, Self.largestCount)
         guard connections > 1, count > 1 else { return nil }
         self.init(total: total, lengths: [Int](repeating: 0, count: count))
     }
 
     /// - Returns: nil for lengths that no pieces of such a body have.
-    init?(total: Int, lengths: [Int]) {
+    package init?(total: Int, lengths: [Int]) {
         guard (1...Self.largestCount).contains(lengths.count), lengths.count <= total,
             total <= Int.max / Self.largestCount
         else { return nil }

@@ -29,7 +29,7 @@ struct PiecewiseTransfer {
     }
 
     private let loader: NetworkLoader
-    private let request: DataRequest
+    private let request: HTTPRequest
     private let file: PartialFile
     private let connections: Int
     private let progress: TransferProgress?
@@ -38,7 +38,7 @@ struct PiecewiseTransfer {
     private let url: String
 
     init(
-        _ loader: NetworkLoader, _ request: DataRequest, _ file: PartialFile, connections: Int,
+        _ loader: NetworkLoader, _ request: HTTPRequest, _ file: PartialFile, connections: Int,
         _ progress: TransferProgress?, _ executor: BlockingExecutor
     ) {
         (self.loader, self.request, self.file, self.connections) = (loader, request, file, connections)
@@ -80,12 +80,12 @@ struct PiecewiseTransfer {
         head.headers.remove("Content-Range")
         return try await transfer.run(
             beginningWith: DatedResponse(
-                DataResponse(head: head, body: dated.response.body), requestTime: dated.requestTime,
+                HTTPResponse(head: head, body: dated.response.body), requestTime: dated.requestTime,
                 responseTime: dated.responseTime))
     }
 
     /// Whether an answer to the request for everything from the first byte on brings all of it.
-    private func isWhole(_ head: ResponseHead) -> Bool {
+    private func isWhole(_ head: HTTPResponseHead) -> Bool {
         guard head.status == 206 else { return head.status == 200 }
         guard let brought = head.headers.contentRange else { return false }
         return brought.range.lowerBound == 0 && brought.range.upperBound == brought.total
@@ -106,7 +106,7 @@ struct PiecewiseTransfer {
         stored.status = 200
         stored.headers.remove("Content-Range")
         stored.headers.set("Content-Length", String(total))
-        guard PartialDownload(length: 1, of: stored)?.validator != nil else { return false }
+        guard ResumableDownload(length: 1, of: stored)?.validator != nil else { return false }
         guard total <= request.maximumBodySize.bytes else {
             dated.response.body.cancel()
             throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
@@ -200,7 +200,7 @@ struct PiecewiseTransfer {
 
     private func answer(_ range: ByteRange, _ work: Work) async throws(Obstacle) -> DatedResponse {
         guard let known = file.head, let pieces = file.pieces,
-            let validator = PartialDownload(length: 1, of: known.response)?.validator,
+            let validator = ResumableDownload(length: 1, of: known.response)?.validator,
             let end = range.upperBound
         else { throw .changed }
         let dated: DatedResponse
@@ -223,16 +223,17 @@ struct PiecewiseTransfer {
     }
 
     /// Whether a response brings these bytes, or a part from their beginning.
-    private static func brings(_ head: ResponseHead, _ range: Range<Int>, of total: Int) -> Bool {
+    private static func brings(_ head: HTTPResponseHead, _ range: Range<Int>, of total: Int) -> Bool {
         guard head.status == 206, let brought = head.headers.contentRange else { return false }
         return brought.range.lowerBound == range.lowerBound && brought.range.upperBound <= range.upperBound
             && brought.total == total && head.headers.first("Content-Encoding") == nil
     }
 
-    /// Whether a part is of the body that is known. It need not repeat the tag, as it has compared it.
-    private static func isSame(_ head: ResponseHead, as known: PartialHead) -> Bool {
-        let tag = head.headers.first("ETag")
-        return head.source == known.source && (tag == nil || tag == known.response.headers.first("ETag"))
+    /// Whether a part is of the body that is known, and says so: servers that do not know `If-Range` give parts of
+    /// whatever they have.
+    private static func isSame(_ head: HTTPResponseHead, as known: PartialHead) -> Bool {
+        guard head.source == known.source else { return false }
+        return ResumableDownload(length: 1, of: known.response)?.isConfirmed(by: head.headers) ?? false
     }
 
     // MARK: The end

@@ -55,8 +55,22 @@ extension HTTPCachePolicy {
             || (isShared && (directives.proxyRevalidate || directives.sharedMaxAge != nil))
     }
 
-    /// Age and lifetime at a time.
+    /// By how much a clock may be set back without notice.
+    private static let clockStep = Duration.seconds(5)
+
+    /// Whether a response was stored at a time that is still to come. The clock was wrong then or is now, so that
+    /// nothing can be said about how old the response is.
+    func isFromFuture(_ response: StoredResponse, now: Duration) -> Bool {
+        response.responseTime - now > Self.clockStep && !(overrides(response.status) && lifetime == .neverRevalidated)
+    }
+
+    /// Age and lifetime at a time. What was stored at a time that is still to come is not fresh.
     public func freshness(of response: StoredResponse, now: Duration) -> Freshness {
+        let freshness = freshness(ofPresent: response, now: now)
+        return isFromFuture(response, now: now) ? Freshness(age: freshness.age, lifetime: .zero) : freshness
+    }
+
+    private func freshness(ofPresent response: StoredResponse, now: Duration) -> Freshness {
         let resident = max(.zero, now - response.responseTime)
         if overrides(response.status) {
             switch lifetime {

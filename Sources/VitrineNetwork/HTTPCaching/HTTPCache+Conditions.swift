@@ -45,6 +45,14 @@ struct EntityTag: Hashable {
     /// Whether the tag has its quotes: others are too doubtful to put bodies together by.
     var isWellFormed: Bool { opaque.utf8.count >= 2 && opaque.utf8.first == 0x22 && opaque.utf8.last == 0x22 }
 
+    /// Longer ones fill the request's header, which servers refuse.
+    private static let longest = 1024
+
+    /// Whether a tag can be sent back: without control characters, and of a length that requests can have.
+    static func isSendable(_ text: String) -> Bool {
+        text.utf8.count <= longest && HTTPSyntax.isFieldValue(text)
+    }
+
     /// The tags of a list.
     static func list(_ line: String) -> [EntityTag] { HTTPList.elements(line).map { EntityTag($0) } }
 }

@@ -20,7 +20,7 @@ extension HTTPCache {
     /// The head of the answer to a request from a response that ``decide(_:stored:now:)`` allowed to use (RFC 9111
     /// section 4): with its `Age`, and with the request's own conditions and range applied.
     public func head(of response: StoredResponse, for request: CacheRequest, now: Duration) -> ServedHead {
-        let age = min(policy.freshness(of: response, now: now).age.components.seconds, DeltaSeconds.most)
+        let age = min(policy.freshness(of: response, now: now).age, .seconds(DeltaSeconds.most)).components.seconds
         var headers = response.headers
         headers.set("Age", String(age))
         guard response.status == 200, request.isLookup else {

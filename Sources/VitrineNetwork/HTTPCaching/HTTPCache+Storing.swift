@@ -45,15 +45,19 @@ extension HTTPCache {
             || (hasValidator && response.status < 400)
     }
 
-    /// The fields that may be stored (RFC 9111 section 3.1): not those of a single connection, and not those that the
-    /// response keeps back by name.
+    /// The fields that may be stored (RFC 9111 section 3.1): not those of a single connection, not those that the
+    /// response keeps back by name, and no validator that cannot be sent back.
     func storableFields(_ headers: HTTPHeaders) -> HTTPHeaders {
         let (directives, _) = policy.directives(of: headers)
         var left = HTTPCache.connectionFields
         left.formUnion(HTTPList.names(headers.all("Connection")).filter { !HTTPCache.kept.contains($0) })
         left.formUnion(directives.noCache.fieldNames)
         if policy.isShared { left.formUnion(directives.isPrivate.fieldNames) }
-        return HTTPHeaders(headers.filter { !left.contains($0.name.lowercased()) })
+        return HTTPHeaders(
+            headers.filter { field in
+                let name = field.name.lowercased()
+                return !left.contains(name) && (name != "etag" || EntityTag.isSendable(field.value))
+            })
     }
 
     /// The fields that concern a single connection (RFC 9110 section 7.6.1 and section 11.7), in small letters.

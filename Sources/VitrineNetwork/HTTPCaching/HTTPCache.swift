@@ -51,7 +51,8 @@ extension HTTPCache {
         let wanted = request.directives
         guard let index = select(request, stored) else { return wanted.onlyIfCached ? .unavailable : .forward }
         let freshness = policy.freshness(of: stored[index], now: now)
-        switch use(stored[index], freshness, wanted) {
+        let isFromFuture = policy.isFromFuture(stored[index], now: now)
+        switch isFromFuture ? .never : use(stored[index], freshness, wanted) {
         case .now: return .serve(index, freshness)
         case .whileRevalidating where wanted.onlyIfCached || request.method == "HEAD":
             return .serve(index, freshness)

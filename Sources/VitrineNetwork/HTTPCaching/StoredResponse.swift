@@ -35,8 +35,8 @@ public struct StoredResponse: Sendable, Hashable {
         return response
     }
 
-    /// The response's entity tag as it was sent.
-    public var entityTag: String? { headers.first("ETag") }
+    /// The response's entity tag as it was sent; nil if it cannot be sent back so.
+    public var entityTag: String? { headers.first("ETag").flatMap { EntityTag.isSendable($0) ? $0 : nil } }
 
     /// The response's time of change as it was sent, if it is a date.
     public var lastModified: String? {

@@ -3,6 +3,8 @@ import VitrineCore
 /// Until when each site has asked to be left alone.
 final class HostGate<Time: Clock>: Sendable where Time.Duration == Duration {
     private let clock: Time
+    /// Beyond this many sites those that may be asked again are forgotten.
+    private static var limit: Int { 256 }
     private let openings = Locked<[String: Time.Instant]>([:])
 
     init(_ clock: Time) { self.clock = clock }
@@ -11,6 +13,10 @@ final class HostGate<Time: Clock>: Sendable where Time.Duration == Duration {
     func close(_ origin: String, for duration: Duration) {
         let opening = clock.now.advanced(by: duration)
         openings.withLock { openings in
+            if openings.count >= Self.limit {
+                let now = clock.now
+                openings = openings.filter { $0.value > now }
+            }
             if let known = openings[origin], known > opening { return }
             openings[origin] = opening
         }

@@ -1,8 +1,8 @@
 extension NetworkLoader {
     /// How a ``NetworkLoader`` loads.
     public struct Configuration: Sendable {
-        /// What may be loaded from where. Default: ``SourcePolicy/userInitiated``.
-        public var policy = SourcePolicy.userInitiated
+        /// What may be loaded from where. Default: ``URLAccessPolicy/userInitiated``.
+        public var policy = URLAccessPolicy.userInitiated
         /// When requests are sent again.
         public var retries = RetryPolicy()
         /// Fields every request has that does not bring its own.
@@ -14,7 +14,7 @@ extension NetworkLoader {
         public var authentication: Authentication?
         /// Fields that go along when a redirect leads to another site. Everything else stays behind: nobody can tell
         /// which fields are secrets.
-        public var fieldsAcrossSites: Set<String> = [
+        public var crossOriginHeaders: Set<String> = [
             "accept", "accept-language", "accept-encoding", "cache-control", "pragma", "user-agent", "range",
             "if-range", "if-none-match", "if-modified-since",
         ]
@@ -23,10 +23,10 @@ extension NetworkLoader {
     }
 
     /// Changes a request before it is sent.
-    public typealias RequestModifier = @Sendable (DataRequest) async throws -> DataRequest
+    public typealias RequestModifier = @Sendable (HTTPRequest) async throws -> HTTPRequest
 
     /// Answers a server that wants to know who asks.
-    public typealias Authentication = @Sendable (DataRequest, ResponseHead) async throws -> DataRequest?
+    public typealias Authentication = @Sendable (HTTPRequest, HTTPResponseHead) async throws -> HTTPRequest?
 
     /// Which responses are errors.
     public enum Checks: Sendable {

@@ -10,18 +10,18 @@ public import VitrineCore
 ///
 /// ```swift
 /// let loader = NetworkLoader()
-/// var request = DataRequest(url: url)
+/// var request = HTTPRequest(url: url)
 /// request.maximumBodySize = .megabytes(20)
 /// let response = try await loader.load(request)
 /// let bytes = try await response.body.collect()
 /// ```
 ///
-/// `http` and `https` go to the ``DataLoading`` given, `file` to a ``FileLoader``, `data` to an ``InlineDataLoader``,
+/// `http` and `https` go to the ``HTTPTransport`` given, `file` to a ``FileLoader``, `data` to an ``InlineDataLoader``,
 /// others to who is registered for them. Of a response that is an error not a byte of body is handed on.
 public final class NetworkLoader: Sendable {
     let configuration: Configuration
-    private let http: any DataLoading
-    private let handlers: Locked<[String: any DataLoading]>
+    private let http: any HTTPTransport
+    private let handlers: Locked<[String: any HTTPTransport]>
     let wallClock: WallClock
     private let waitForHost: @Sendable (String) async throws -> Void
     private let closeHost: @Sendable (String, Duration) -> Void
@@ -33,7 +33,7 @@ public final class NetworkLoader: Sendable {
     ///   - clock: Waits before repetitions.
     ///   - wallClock: The time of day, for dates servers name.
     public init(
-        _ http: any DataLoading, _ configuration: Configuration = Configuration(),
+        _ http: any HTTPTransport, _ configuration: Configuration = Configuration(),
         clock: some Clock<Duration> = ContinuousClock(), wallClock: WallClock = .system
     ) {
         self.http = http
@@ -63,7 +63,7 @@ public final class NetworkLoader: Sendable {
     /// - Parameters:
     ///   - loader: What loads them.
     ///   - scheme: In any case, without the colon. Not `http` or `https`.
-    public func register(_ loader: any DataLoading, for scheme: String) {
+    public func register(_ loader: any HTTPTransport, for scheme: String) {
         let scheme = scheme.lowercased()
         precondition(scheme != "http" && scheme != "https", "HTTP belongs to the loader's own client")
         handlers.withLock { $0[scheme] = loader }
@@ -79,13 +79,13 @@ public final class NetworkLoader: Sendable {
     ///   - progress: Told how far the body has come, as it is read.
     /// - Throws: Why there is nothing.
     public func load(
-        _ request: DataRequest, checking checks: Checks = .everything, progress: TransferProgress? = nil
-    ) async throws(NetworkError) -> DataResponse {
+        _ request: HTTPRequest, checking checks: Checks = .everything, progress: TransferProgress? = nil
+    ) async throws(NetworkError) -> HTTPResponse {
         do throws(NetworkError) {
             let response = try await start(request, checks, progress)
             guard let progress else { return response }
             progress.update { $0.total = response.head.contentLength }
-            return DataResponse(head: response.head, body: response.body.counted(by: progress))
+            return HTTPResponse(head: response.head, body: response.body.counted(by: progress))
         } catch {
             progress?.update { $0.isFinished = true }
             throw error
@@ -94,16 +94,16 @@ public final class NetworkLoader: Sendable {
 
     /// The same, but progress hears of repetitions and of the response only.
     func start(
-        _ request: DataRequest, _ checks: Checks, _ progress: TransferProgress?
-    ) async throws(NetworkError) -> DataResponse {
+        _ request: HTTPRequest, _ checks: Checks, _ progress: TransferProgress?
+    ) async throws(NetworkError) -> HTTPResponse {
         let response = try await respond(to: request, checks, progress)
         progress?.update { $0.isAnswered = true }
         return response
     }
 
     private func respond(
-        to request: DataRequest, _ checks: Checks, _ progress: TransferProgress?
-    ) async throws(NetworkError) -> DataResponse {
+        to request: HTTPRequest, _ checks: Checks, _ progress: TransferProgress?
+    ) async throws(NetworkError) -> HTTPResponse {
         let scheme = (request.url.scheme ?? "").lowercased()
         var url: String { SourceURL.withoutCredentials(request.url.absoluteString) }
         if let violation = configuration.policy.check(scheme: scheme) { throw .refused(url: url, violation) }
@@ -123,8 +123,8 @@ public final class NetworkLoader: Sendable {
     // MARK: Trying again
 
     private func loadByHTTP(
-        _ request: DataRequest, _ checks: Checks, _ progress: TransferProgress?
-    ) async throws(NetworkError) -> DataResponse {
+        _ request: HTTPRequest, _ checks: Checks, _ progress: TransferProgress?
+    ) async throws(NetworkError) -> HTTPResponse {
         let first = try SourceURL(request.url.absoluteString)
         var repetitions = 0
         while true {
@@ -141,7 +141,7 @@ public final class NetworkLoader: Sendable {
                 guard let delay else { throw failure }
                 try await wait(delay, first.text)
             } catch {
-                guard mayRepeat, error.isRetryable, !error.isStatus else { throw error }
+                guard mayRepeat, error.isWorthResuming, !error.isStatus else { throw error }
                 try await wait(configuration.retries.delay(before: repetitions + 1), first.text)
             }
             repetitions += 1
@@ -150,11 +150,11 @@ public final class NetworkLoader: Sendable {
     }
 
     /// How long to wait before sending a request again that was answered so; nil for not at all.
-    private func delay(after head: ResponseHead, at site: SourceURL, _ repetition: Int) -> Duration? {
+    private func delay(after head: HTTPResponseHead, at site: SourceURL, _ repetition: Int) -> Duration? {
         let retries = configuration.retries
         guard retries.statuses.contains(head.status) else { return nil }
         guard let value = head.headers.first("Retry-After"),
-            let delay = RetryAfter.delay(value, now: wallClock.now)
+            let delay = RetryAfter.delay(value, now: wallClock.now, upTo: .seconds(Int64.max))
         else { return retries.delay(before: repetition) }
         // The whole site waits, this request with it.
         closeHost(site.origin, min(delay, retries.maximumRetryAfter))
@@ -173,12 +173,12 @@ public final class NetworkLoader: Sendable {
     // MARK: One attempt
 
     private func walk(
-        from first: SourceURL, _ request: DataRequest
-    ) async throws(NetworkError) -> (DataResponse, SourceURL) {
+        from first: SourceURL, _ request: HTTPRequest
+    ) async throws(NetworkError) -> (HTTPResponse, SourceURL) {
         var walk = RedirectWalk(from: first, try await prepared(request, first), configuration)
         while true {
             let url = walk.url
-            if let violation = violation(at: url) { throw .refused(url: url.text, violation) }
+            if let violation = violation(at: url, walk.request) { throw .refused(url: url.text, violation) }
             if url.origin != first.origin { try await pass(url.origin, url) }
             let response = try await http.load(walk.request, allowing: walk.guardian)
             if let answer = try await authenticated(walk, response.head) {
@@ -192,16 +192,16 @@ public final class NetworkLoader: Sendable {
         }
     }
 
-    private func violation(at url: SourceURL) -> PolicyViolation? {
+    private func violation(at url: SourceURL, _ request: HTTPRequest) -> PolicyViolation? {
         let policy = configuration.policy
         if let violation = policy.check(url) { return violation }
-        let isBlind = !http.capabilities.contains(.addressPolicy)
-        return isBlind && !policy.allowsPrivateAddresses && !policy.trustsProxy ? .addressesUnknown : nil
+        guard !policy.allowsPrivateAddresses, !policy.trustsProxy else { return nil }
+        return http.showsAddresses(for: request.url) ? nil : .addressesUnknown
     }
 
     /// The request as it is sent first: with the fields all have, the credentials of its address, and what modifiers
     /// make of it.
-    private func prepared(_ request: DataRequest, _ url: SourceURL) async throws(NetworkError) -> DataRequest {
+    private func prepared(_ request: HTTPRequest, _ url: SourceURL) async throws(NetworkError) -> HTTPRequest {
         var request = request
         for field in configuration.headers.fields where !request.headers.contains(field.name) {
             request.headers.append(field.name, field.value)
@@ -219,8 +219,8 @@ public final class NetworkLoader: Sendable {
     }
 
     private func authenticated(
-        _ walk: RedirectWalk, _ head: ResponseHead
-    ) async throws(NetworkError) -> DataRequest? {
+        _ walk: RedirectWalk, _ head: HTTPResponseHead
+    ) async throws(NetworkError) -> HTTPRequest? {
         guard head.status == 401 || head.status == 407, let authentication = configuration.authentication,
             !walk.hasAnswered
         else { return nil }

@@ -10,7 +10,7 @@ struct RedirectWalk {
     /// Where it is.
     private(set) var url: SourceURL
     /// What to send there.
-    private(set) var request: DataRequest
+    private(set) var request: HTTPRequest
     /// Whether the site it is at has been answered who asks.
     private(set) var hasAnswered = false
 
@@ -20,7 +20,7 @@ struct RedirectWalk {
     /// Whether one of the hops before was public.
     private var comesFromPublic = false
 
-    init(from url: SourceURL, _ request: DataRequest, _ configuration: NetworkLoader.Configuration) {
+    init(from url: SourceURL, _ request: HTTPRequest, _ configuration: NetworkLoader.Configuration) {
         self.url = url
         self.request = request
         self.configuration = configuration
@@ -28,7 +28,7 @@ struct RedirectWalk {
     }
 
     /// Asked by the loader before it connects.
-    var guardian: AddressGuard? {
+    var guardian: ConnectFilter? {
         let policy = configuration.policy
         let isFenced = comesFromPublic && !policy.allowsRedirectsToPrivate
         guard isFenced || !policy.allowsPrivateAddresses else { return nil }
@@ -39,7 +39,7 @@ struct RedirectWalk {
     }
 
     /// Sends this to the same place instead.
-    mutating func answer(with request: DataRequest) {
+    mutating func answer(with request: HTTPRequest) {
         var request = request
         request.url = self.request.url
         self.request = request
@@ -50,7 +50,7 @@ struct RedirectWalk {
     ///
     /// - Returns: false if it says nothing: the response is the last one.
     /// - Throws: ``NetworkError/refused(url:_:)``, ``NetworkError/redirectLoop(url:)`` and others.
-    mutating func follow(_ head: ResponseHead) throws(NetworkError) -> Bool {
+    mutating func follow(_ head: HTTPResponseHead) throws(NetworkError) -> Bool {
         guard [301, 302, 303, 307, 308].contains(head.status), let location = head.headers.first("Location") else {
             return false
         }
@@ -60,11 +60,9 @@ struct RedirectWalk {
         if let violation = policy.check(redirectFrom: url, to: target) {
             throw .refused(url: target.text, violation)
         }
-        if let address = head.remoteAddress.flatMap({ IPAddress($0) }), address.class == .public {
-            comesFromPublic = true
-        }
+        if isPublic(head) { comesFromPublic = true }
         // An address written as such needs no connection to be known; with a proxy there will be none.
-        if case .address(let address) = target.host, let violation = guardian?(address) {
+        if let address = target.host.literal, let violation = guardian?(address) {
             throw .refused(url: target.text, violation)
         }
         rewriteMethod(head.status)
@@ -80,6 +78,15 @@ struct RedirectWalk {
         request.url = next
         url = target
         return true
+    }
+
+    /// Whether a response came from a public address.
+    ///
+    /// Behind a proxy only an address written as such tells: the response's own is the proxy's. A name counts as public,
+    /// so that what it redirects to is held to more, not to less.
+    private func isPublic(_ head: HTTPResponseHead) -> Bool {
+        if head.isProxied { return url.host.literal.map { $0.class == .public } ?? true }
+        return head.remoteAddress.flatMap { IPAddress($0) }?.class == .public
     }
 
     private func resolve(_ location: String) throws(NetworkError) -> SourceURL {
@@ -101,7 +108,7 @@ struct RedirectWalk {
     }
 
     private mutating func leaveSite() {
-        let kept = configuration.fieldsAcrossSites
+        let kept = configuration.crossOriginHeaders
         request.headers.removeAll { !kept.contains($0.name.lowercased()) }
         hasAnswered = false
     }

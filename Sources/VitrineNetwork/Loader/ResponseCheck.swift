@@ -1,7 +1,7 @@
 /// Whether a response brings what was asked for, by its header alone.
 enum ResponseCheck {
     /// - Returns: nil if so, or why not.
-    static func failure(_ head: ResponseHead, to request: DataRequest, policy: SourcePolicy) -> NetworkError? {
+    static func failure(_ head: HTTPResponseHead, to request: HTTPRequest, policy: URLAccessPolicy) -> NetworkError? {
         var url: String { SourceURL.withoutCredentials(head.url.absoluteString) }
         if head.status == 304, isConditional(request) { return nil }
         guard (200..<300).contains(head.status) else { return .status(url: url, head) }
@@ -14,12 +14,12 @@ enum ResponseCheck {
         return nil
     }
 
-    private static func isConditional(_ request: DataRequest) -> Bool {
+    private static func isConditional(_ request: HTTPRequest) -> Bool {
         request.headers.contains("If-None-Match") || request.headers.contains("If-Modified-Since")
     }
 
     /// A part that was not asked for would be put together with what is there already, to something that never was.
-    private static func wrongRange(_ head: ResponseHead, to request: DataRequest, url: String) -> NetworkError? {
+    private static func wrongRange(_ head: HTTPResponseHead, to request: HTTPRequest, url: String) -> NetworkError? {
         guard let range = request.range else {
             guard !request.headers.contains("Range") else { return nil }
             return .invalidResponse(url: url, reason: "it is a part, and all was asked for")

@@ -10,7 +10,8 @@ public struct RetryPolicy: Sendable {
     public var base: Duration = .milliseconds(500)
     /// The longest wait before any. Default: 30 seconds.
     public var maximumDelay: Duration = .seconds(30)
-    /// The longest `Retry-After` that is waited for; beyond it the request fails at once. Default: a minute.
+    /// The longest `Retry-After` that is waited for; beyond it the request fails at once, and the site is left alone for
+    /// this long only. However large a number or far a date the server names, nothing waits longer. Default: a minute.
     public var maximumRetryAfter: Duration = .seconds(60)
     /// The statuses after which a request is sent again.
     public var statuses = RetryPolicy.transientStatuses
@@ -29,9 +30,18 @@ public struct RetryPolicy: Sendable {
     /// 408, 429, 500, 502, 503 and 504: those that speak of now, not of the request.
     public static let transientStatuses: Set<Int> = [408, 429, 500, 502, 503, 504]
 
+    /// No wait is longer, so that no sum overflows: some thirty thousand years.
+    private static let longestDelay = Duration.seconds(Int64(1) << 40)
+
     /// The wait before a repetition, 1 for the first.
     package func delay(before repetition: Int) -> Duration {
-        let factor = repetition > 30 ? 1 << 30 : 1 << (repetition - 1)
-        return min(base * factor, maximumDelay) * min(1, max(0, jitter()))
+        let limit = min(maximumDelay, Self.longestDelay)
+        var delay = min(base, limit), rest = repetition
+        while rest > 1, delay > .zero, limit > delay {
+            delay = min(delay + delay, limit)
+            rest -= 1
+        }
+        let part = jitter()
+        return delay * (part >= 0 ? min(1, part) : 0)
     }
 }

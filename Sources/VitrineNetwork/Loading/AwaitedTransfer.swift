@@ -16,6 +16,9 @@ protocol AwaitedState {
 protocol AwaitedTransfer: AnyObject, Sendable {
     associatedtype State: AwaitedState
 
+    /// What a transfer fails with that ends well but without a header.
+    var missingHead: NetworkError { get }
+
     /// Runs a body under the lock.
     func withState<R: Sendable>(_ body: (inout State) -> R) -> R
 
@@ -29,8 +32,8 @@ extension AwaitedTransfer {
         while true {
             let known = withState { state -> Result<State.Head, NetworkError>? in
                 if let head = state.head { return .success(head) }
-                if case .failure(let error) = state.end { return .failure(error) }
-                return nil
+                // Without a header no end is a good one, and there is nothing left to wait for.
+                return state.end.map { end in end.flatMap { .failure(missingHead) } }
             }
             if let known { return try known.get() }
             await wait { $0.head != nil }

@@ -19,6 +19,31 @@ package enum HTTPSyntax {
         return bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
     }
 
+    /// The fields of requests that describe the connection or the body as it is sent (RFC 9110, sections 7.6, 7.8, 8.6
+    /// and 10.1, RFC 9112, section 6.1), in small letters. Loaders write them.
+    package static let transportFields: Set<String> = [
+        "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "upgrade",
+        "http2-settings", "te", "trailer", "expect",
+    ]
+
+    /// Fields that choose a part of a response, or a condition for it, in small letters.
+    package static let conditionFields: Set<String> = [
+        "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range", "range",
+    ]
+
+    /// - Throws: ``NetworkError/invalidRequest(url:reason:)`` if a request has a field that only its loader may write.
+    static func checkFields(of request: HTTPRequest, at url: String) throws(NetworkError) {
+        for field in request.headers {
+            let name = field.name.lowercased()
+            if transportFields.contains(name) {
+                throw .invalidRequest(url: url, reason: "the loader writes the field \(field.name) itself")
+            }
+            if request.range != nil, name == "range" || name == "if-range" {
+                throw .invalidRequest(url: url, reason: "it has a range and the field \(field.name)")
+            }
+        }
+    }
+
     package static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     /// Whether sending a request twice does no more than sending it once (RFC 9110, section 9.2.2).

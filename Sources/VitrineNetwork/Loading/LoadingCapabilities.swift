@@ -1,4 +1,4 @@
-/// What a ``DataLoading`` can do.
+/// What a ``HTTPTransport`` can do.
 public struct LoadingCapabilities: OptionSet, Sendable {
     public let rawValue: Int
 
@@ -6,7 +6,7 @@ public struct LoadingCapabilities: OptionSet, Sendable {
 
     /// Reads from the server only as fast as the body is read, whatever its size.
     public static let backPressure = LoadingCapabilities(rawValue: 1 << 0)
-    /// Shows every address before connecting to it. Needed by ``SourcePolicy/publicOnly``.
+    /// Shows every address before connecting to it. Needed by ``URLAccessPolicy/publicOnly``.
     public static let addressPolicy = LoadingCapabilities(rawValue: 1 << 1)
     /// Several requests over one connection.
     public static let http2 = LoadingCapabilities(rawValue: 1 << 2)

@@ -96,9 +96,9 @@ extension NetworkError: CustomStringConvertible {
 extension NetworkError.TimeoutPhase {
     fileprivate var text: String {
         switch self {
-        case .connect: "connecting took too long"
-        case .idle: "the server fell silent"
-        case .total: "it took longer than allowed"
+        case .connect: "connecting took longer than allowed"
+        case .idle: "the server was silent for longer than allowed"
+        case .total: "it took longer in all than allowed"
         }
     }
 }

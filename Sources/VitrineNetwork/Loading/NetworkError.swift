@@ -30,7 +30,7 @@ public enum NetworkError: Error, Sendable {
     /// The body has more bytes than the request accepts. Code -432.
     case bodyTooLarge(url: String, limit: ByteCount)
     /// The status is not one that brings what was asked for. Code -402.
-    case status(url: String, ResponseHead)
+    case status(url: String, HTTPResponseHead)
     /// The content type is not among those accepted. Code -400.
     case contentType(url: String, type: String?)
     /// More redirects than are followed. Code -440.

@@ -73,11 +73,19 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// The same body, counted as it is read.
     func counted(by progress: TransferProgress) -> ResponseBody { ResponseBody(CountedBody(source, progress)) }
 
-    /// Reads a small rest, so that the connection can be used again; ends the transfer if there is more.
+    /// Reads a small rest, so that the connection can be used again; ends the transfer if there is more, or if it does
+    /// not come soon: a new connection costs less than to wait for what nobody wants.
     func discard() async {
-        var rest = 64 << 10
-        while rest > 0, let chunk = try? await source.next() { rest -= chunk.count }
-        cancel()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                var rest = 64 << 10
+                while rest > 0, let chunk = try? await source.next() { rest -= chunk.count }
+            }
+            group.addTask { try? await Task.sleep(for: .milliseconds(500)) }
+            await group.next()
+            cancel()
+            group.cancelAll()
+        }
     }
 
     /// Ends the transfer. Reading throws ``NetworkError/cancelled(url:)`` from now on, unless everything is there.

@@ -1,4 +1,4 @@
-/// Why a ``SourcePolicy`` refuses an address, a redirect or a response.
+/// Why a ``URLAccessPolicy`` refuses an address, a redirect or a response.
 public enum PolicyViolation: Error, Sendable, Hashable {
     /// The scheme is not among those allowed.
     case scheme(String)

@@ -5,7 +5,7 @@ public import VitrineCore
 /// only some is ever looked at (R88).
 ///
 /// ```swift
-/// let picture = resources.provider(for: url)
+/// guard let picture = resources.provider(for: url) else { return }
 /// // later, or never:
 /// let image = try await picture.value
 /// ```
@@ -15,7 +15,7 @@ public import VitrineCore
 public final class LazyValue<Value: Sendable>: Sendable {
     private struct State {
         var known: Value?
-        var running: Fetch<Value>?
+        var running: FetchTask<Value>?
     }
 
     private let key: CacheKey
@@ -47,9 +47,15 @@ public final class LazyValue<Value: Sendable>: Sendable {
         }
     }
 
-    /// Calls `completion` with the value, or why there is none; at once if it is there.
-    public func load(completion: @escaping @Sendable (Result<Value, CacheError>) -> Void) {
-        fetch().onEnd(on: .immediate) { outcome in
+    /// Calls `completion` on the main actor with the value, or why there is none; before the call returns if the value
+    /// is there and the caller is on the main actor.
+    public func load(completion: @escaping @MainActor @Sendable (Result<Value, CacheError>) -> Void) {
+        load(on: .main) { outcome in MainActor.assumeIsolated { completion(outcome) } }
+    }
+
+    /// Calls `completion` with the value, or why there is none, where `delivery` says.
+    public func load(on delivery: CallbackQueue, completion: @escaping @Sendable (Result<Value, CacheError>) -> Void) {
+        fetch().onEnd(on: delivery) { outcome in
             // Held until then.
             withExtendedLifetime(self) { completion(outcome) }
         }
@@ -58,13 +64,13 @@ public final class LazyValue<Value: Sendable>: Sendable {
     /// Whether the value is there.
     public var isLoaded: Bool { state.withLock { $0.known != nil } }
 
-    private func fetch() -> Fetch<Value> {
+    private func fetch() -> FetchTask<Value> {
         let (fetch, isNew) = state.withLock { state in
             if let known = state.known {
-                return (Fetch(key: key, outcome: .success(known), delivery: .immediate), false)
+                return (FetchTask(key: key, outcome: .success(known)), false)
             }
             if let running = state.running { return (running, false) }
-            let fetch = Fetch<Value>(key: key, delivery: .immediate)
+            let fetch = FetchTask<Value>(key: key)
             state.running = fetch
             return (fetch, true)
         }

@@ -23,22 +23,24 @@ final class PrefetchWork<Value: CacheableValue>: Sendable {
     }
 
     let queue: WorkQueue
-    private let resources: ResourceCache<Value>
+    private let resources: ObservedCache<Value>
     private let format: FormatName
-    private let depth: Depth
+    private let depth: CacheLevel
     private let priority: Priority
+    private let delivery: CallbackQueue
     private let onEnd: (@Sendable (URL, CacheError?) -> Void)?
     private let state = Locked(State())
 
     init(
-        _ resources: ResourceCache<Value>, _ format: FormatName, _ depth: Depth, _ priority: Priority,
-        _ queue: WorkQueue, _ onEnd: (@Sendable (URL, CacheError?) -> Void)?
+        _ resources: ObservedCache<Value>, _ format: FormatName, _ depth: CacheLevel, _ priority: Priority,
+        _ queue: WorkQueue, _ delivery: CallbackQueue, _ onEnd: (@Sendable (URL, CacheError?) -> Void)?
     ) {
         self.resources = resources
         self.format = format
         self.depth = depth
         self.priority = priority
         self.queue = queue
+        self.delivery = delivery
         self.onEnd = onEnd
     }
 
@@ -94,7 +96,7 @@ final class PrefetchWork<Value: CacheableValue>: Sendable {
             if failure == nil { totals.succeeded += 1 } else { totals.failed += 1 }
         }
         guard hasEnded, let onEnd else { return }
-        resources.cache.configuration.delivery.perform { [failure] in onEnd(url, failure) }
+        delivery.perform { [failure] in onEnd(url, failure) }
     }
 
     /// - Returns: Whether it had not ended before.

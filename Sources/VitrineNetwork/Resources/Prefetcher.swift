@@ -41,13 +41,37 @@ public final class Prefetcher<Value: CacheableValue>: Sendable {
     ///   - limit: How many are under way at once. Default: 2.
     ///   - priority: How urgent they are. Default: the lowest.
     ///   - isPaused: Whether to wait for ``resume()``.
-    ///   - onEnd: Called where the cache delivers for each URL that was not cancelled, with the error if there is one.
-    public init(
-        _ resources: ResourceCache<Value>, format: FormatName = .original, to depth: Depth = .disk, limit: Int = 2,
+    ///   - onEnd: Called on the main actor for each URL that was not cancelled, with the error if there is one.
+    public convenience init(
+        _ resources: ObservedCache<Value>, format: FormatName = .original, to depth: CacheLevel = .disk, limit: Int = 2,
         priority: Priority = .veryLow, isPaused: Bool = false,
-        onEnd: (@Sendable (URL, CacheError?) -> Void)? = nil
+        onEnd: (@MainActor @Sendable (URL, CacheError?) -> Void)? = nil
     ) {
-        work = PrefetchWork(resources, format, depth, priority, WorkQueue(limit: limit, isSuspended: isPaused), onEnd)
+        var told: (@Sendable (URL, CacheError?) -> Void)?
+        if let onEnd { told = { url, error in MainActor.assumeIsolated { onEnd(url, error) } } }
+        self.init(resources, format, depth, limit, priority, isPaused, .main, told)
+    }
+
+    /// A prefetcher that tells where `delivery` says. See
+    /// ``init(_:format:to:limit:priority:isPaused:onEnd:)``.
+    ///
+    /// - Parameters:
+    ///   - delivery: Where `onEnd` runs.
+    ///   - onEnd: Called for each URL that was not cancelled, with the error if there is one.
+    public convenience init(
+        _ resources: ObservedCache<Value>, format: FormatName = .original, to depth: CacheLevel = .disk, limit: Int = 2,
+        priority: Priority = .veryLow, isPaused: Bool = false, on delivery: CallbackQueue,
+        onEnd: @escaping @Sendable (URL, CacheError?) -> Void
+    ) {
+        self.init(resources, format, depth, limit, priority, isPaused, delivery, onEnd)
+    }
+
+    private init(
+        _ resources: ObservedCache<Value>, _ format: FormatName, _ depth: CacheLevel, _ limit: Int, _ priority: Priority,
+        _ isPaused: Bool, _ delivery: CallbackQueue, _ onEnd: (@Sendable (URL, CacheError?) -> Void)?
+    ) {
+        let queue = WorkQueue(limit: limit, isSuspended: isPaused)
+        work = PrefetchWork(resources, format, depth, priority, queue, delivery, onEnd)
     }
 
     deinit { work.cancelAll() }

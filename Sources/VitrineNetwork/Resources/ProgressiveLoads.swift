@@ -7,7 +7,7 @@ import VitrineCache
 import VitrineCore
 
 /// Does what a ``ProgressiveState`` wants, one thread at a time, and tells of what is shown.
-final class ProgressiveLoads<Value: CacheableValue>: ResourceObserver {
+final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
     private struct Storage {
         var list: ProgressiveState<Value>
         var isBusy = false
@@ -15,7 +15,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceObserver {
         var wasSettled = true
     }
 
-    private let resources: ResourceCache<Value>
+    private let resources: ObservedCache<Value>
     private let format: FormatName
     private let priority: Priority
     private let onChange: @Sendable () -> Void
@@ -23,7 +23,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceObserver {
 
     /// - Parameter onChange: Called after something else is shown, and after nothing better will come.
     init(
-        _ resources: ResourceCache<Value>, _ format: FormatName, _ secondaryDepth: Depth, _ priority: Priority,
+        _ resources: ObservedCache<Value>, _ format: FormatName, _ secondaryDepth: CacheLevel, _ priority: Priority,
         onChange: @escaping @Sendable () -> Void
     ) {
         self.resources = resources
@@ -34,9 +34,11 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceObserver {
     }
 
     deinit {
-        for url in storage.withLock({ $0.list.pause() }) {
-            resources.cancel(url, format, ObjectIdentifier(self), .processing)
-        }
+        for url in storage.withLock({ $0.list.pause() }) { leave(url, .processing) }
+    }
+
+    private func leave(_ url: URL, _ policy: CancellationPolicy) {
+        resources.cancel(url, format, ObjectIdentifier(self), policy)
     }
 
     /// What the list is like now.
@@ -49,7 +51,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceObserver {
 
     func cancel(_ policy: CancellationPolicy) {
         let running = storage.withLock { $0.list.pause() }
-        for url in running { resources.cancel(url, format: format, observer: self, policy: policy) }
+        for url in running { leave(url, policy) }
         work()
     }
 
@@ -65,7 +67,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceObserver {
 
     // MARK: Working
 
-    private enum Turn {
+    private enum QueueSlot {
         case act(ProgressiveState<Value>.Action)
         case tell
         case rest
@@ -87,7 +89,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceObserver {
         }
     }
 
-    private func nextTurn() -> Turn {
+    private func nextTurn() -> QueueSlot {
         storage.withLock { storage in
             if let action = storage.list.next() {
                 storage.list.begin(action)
@@ -106,11 +108,11 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceObserver {
 
     private func perform(_ action: ProgressiveState<Value>.Action) {
         switch action {
-        case .cancel(let url): resources.cancel(url, format: format, observer: self, policy: .processing)
+        case .cancel(let url): leave(url, .processing)
         case .load(let url, let depth, let again):
             // What is said of the earlier request would be taken for the later one's.
-            if again { resources.cancel(url, format: format, observer: self, policy: .processing) }
-            let value = resources.value(at: url, format: format, depth: depth, priority: priority, observer: self)
+            if again { leave(url, .processing) }
+            let value = resources.value(at: url, format, depth, priority, listener: self)
             if let value {
                 storage.withLock { $0.list.loaded(value, url) }
             } else if depth == .memory {

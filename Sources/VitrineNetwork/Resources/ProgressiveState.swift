@@ -11,11 +11,11 @@ struct ProgressiveState<Value: CacheableValue> {
     /// Something to do.
     enum Action {
         /// To be looked for so deep; again if it is looked for less deep already.
-        case load(URL, Depth, again: Bool)
+        case load(URL, CacheLevel, again: Bool)
         case cancel(URL)
     }
 
-    let secondaryDepth: Depth
+    let secondaryDepth: CacheLevel
     private(set) var urls: [URL] = []
     /// The places of the URLs, which may be many and be asked for at every arrival.
     private var places: [URL: Int] = [:]
@@ -23,12 +23,12 @@ struct ProgressiveState<Value: CacheableValue> {
     /// Counts what was shown.
     private(set) var version = 0
     /// What is being loaded, and how deep.
-    private(set) var running: [URL: Depth] = [:]
+    private(set) var running: [URL: CacheLevel] = [:]
     /// How deep was looked in vain, and why.
-    private var failed: [URL: (depth: Depth, error: CacheError)] = [:]
+    private var failed: [URL: (depth: CacheLevel, error: CacheError)] = [:]
     private var isPaused = false
 
-    init(secondaryDepth: Depth) { self.secondaryDepth = secondaryDepth }
+    init(secondaryDepth: CacheLevel) { self.secondaryDepth = secondaryDepth }
 
     /// Why the best could not be had; nil as long as that is not known.
     var failure: CacheError? {
@@ -40,7 +40,7 @@ struct ProgressiveState<Value: CacheableValue> {
     var isSettled: Bool { shown?.isBest == true || urls.isEmpty || next() == nil && running.isEmpty }
 
     /// How far may be looked for what stands at a place: for the best as far as it takes.
-    private func depth(at index: Int) -> Depth { index == 0 ? .source : secondaryDepth }
+    private func depth(at index: Int) -> CacheLevel { index == 0 ? .source : secondaryDepth }
 
     // MARK: Changing
 

@@ -6,7 +6,7 @@ public import Foundation
 public import VitrineCache
 public import VitrineCore
 
-extension ResourceCache {
+extension ObservedCache {
     /// Better and better values of one thing that several URLs stand for, until the best is there (R144).
     ///
     /// ```swift
@@ -19,14 +19,14 @@ extension ResourceCache {
     ///   - secondaryDepth: How far the others than the best are looked for. Default: on disk.
     ///   - priority: How urgent it is.
     public func values(
-        at urls: [URL], format: FormatName = .original, secondaryDepth: Depth = .disk, priority: Priority = .normal
+        at urls: [URL], format: FormatName = .original, secondaryDepth: CacheLevel = .disk, priority: Priority = .normal
     ) -> ProgressiveValues<Value> {
         ProgressiveValues(
             resources: self, urls: urls, format: format, secondaryDepth: secondaryDepth, priority: priority)
     }
 }
 
-/// Better and better values, from ``ResourceCache/values(at:format:secondaryDepth:priority:)``.
+/// Better and better values, from ``ObservedCache/values(at:format:secondaryDepth:priority:)``.
 ///
 /// Ends after the best. If that cannot be had it ends, after the others that were there, by throwing why. A slow reader
 /// gets the best of the moment only.
@@ -34,10 +34,10 @@ public struct ProgressiveValues<Value: CacheableValue>: AsyncSequence, Sendable 
     public typealias Element = ProgressiveValue<Value>
     public typealias Failure = CacheError
 
-    let resources: ResourceCache<Value>
+    let resources: ObservedCache<Value>
     let urls: [URL]
     let format: FormatName
-    let secondaryDepth: Depth
+    let secondaryDepth: CacheLevel
     let priority: Priority
 
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }

@@ -11,9 +11,9 @@ import VitrineCore
 struct ResourceLoad<Value: CacheableValue> {
     /// A party and what it wants.
     struct Member {
-        let party: ResourceParty<Value>
+        let party: ResourceSubscriber<Value>
         let format: FormatName
-        var depth: Depth
+        var depth: CacheLevel
         var priority: Priority
     }
 
@@ -31,7 +31,7 @@ struct ResourceLoad<Value: CacheableValue> {
         /// Tells it from others of the same load: what an earlier one says does not count.
         let number: Int
         /// Its handle; nil until it is known.
-        var fetch: Fetch<Value>?
+        var fetch: FetchTask<Value>?
     }
 
     let url: URL
@@ -64,7 +64,7 @@ struct ResourceLoad<Value: CacheableValue> {
     // MARK: Coming and going
 
     /// Takes a party in. One who waits for the same already is the same party: it goes deeper if it wants to.
-    mutating func add(_ member: Member, keeping kept: inout [any ResourceObserver<Value>]) {
+    mutating func add(_ member: Member, keeping kept: inout [ResourceSubscriber<Value>.Kept]) {
         let party = member.party
         let index = members.firstIndex { other in
             guard other.format == member.format else { return false }
@@ -78,7 +78,7 @@ struct ResourceLoad<Value: CacheableValue> {
     }
 
     /// Forgets who has gone or left.
-    mutating func prune(keeping kept: inout [any ResourceObserver<Value>]) {
+    mutating func prune(keeping kept: inout [ResourceSubscriber<Value>.Kept]) {
         members.removeAll { !$0.party.isWaiting(keeping: &kept) }
     }
 
@@ -90,7 +90,7 @@ struct ResourceLoad<Value: CacheableValue> {
     /// - Returns: The handles to cancel, and whether what has come is to be stored.
     mutating func abandon(
         _ policy: CancellationPolicy, keepsOriginals: Bool
-    ) -> (cancelled: [Fetch<Value>], stores: Bool) {
+    ) -> (cancelled: [FetchTask<Value>], stores: Bool) {
         let idle = runs.filter { !isWanted($0.key) }
         let isTransferWanted = runs.contains { $0.value.stage == .fetching && isWanted($0.key) }
         // A transfer that is under way ends with the last run: those that are idle hold it.

@@ -21,7 +21,7 @@ extension ResourceLoads {
     /// The source has answered. What nobody waits for any more is not decoded; if nobody waits at all the answer is
     /// stored as it is (R85).
     func answered(_ key: CacheKey, _ id: Int, by fetcher: WatchedFetcher<Value>) {
-        var kept: [any ResourceObserver<Value>] = []
+        var kept: [ResourceSubscriber<Value>.Kept] = []
         let consequences: Consequences? = state.withLock { state in
             guard var load = state.loads[key], load.id == id, load.fetcher === fetcher, load.hasAsked,
                 load.storing == nil
@@ -36,7 +36,7 @@ extension ResourceLoads {
     /// Ends what nobody waits for any more, and the load with the last of it.
     private func settle(
         _ load: inout Load, _ policy: CancellationPolicy, _ key: CacheKey, _ state: inout State,
-        keeping kept: inout [any ResourceObserver<Value>]
+        keeping kept: inout [ResourceSubscriber<Value>.Kept]
     ) -> Consequences {
         var consequences = Consequences(key: key, fetcher: load.fetcher)
         load.prune(keeping: &kept)
@@ -105,7 +105,7 @@ extension ResourceLoads {
                 party.tell(outcome, url)
                 continue
             }
-            cache.configuration.delivery.perform { [self] in
+            party.delivery.perform { [self] in
                 state.withLock { state in
                     state.undelivered[key]?.removeAll { $0.party === party }
                     if state.undelivered[key]?.isEmpty == true { state.undelivered[key] = nil }
@@ -137,7 +137,7 @@ extension ResourceLoads {
     }
 
     private func leave(_ key: CacheKey, _ policy: CancellationPolicy, _ goes: (Load.Member) -> Bool) {
-        var kept: [any ResourceObserver<Value>] = []
+        var kept: [ResourceSubscriber<Value>.Kept] = []
         let (consequences, formats) = state.withLock { state -> (Consequences?, [FormatName]) in
             guard var load = state.loads[key] else { return (nil, []) }
             let leaving = load.members.filter(goes)

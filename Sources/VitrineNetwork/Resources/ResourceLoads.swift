@@ -12,7 +12,7 @@ import VitrineCore
 /// told, outside of it.
 final class ResourceLoads<Value: CacheableValue>: Sendable {
     typealias Load = ResourceLoad<Value>
-    typealias Party = ResourceParty<Value>
+    typealias Party = ResourceSubscriber<Value>
 
     struct State {
         var lastNumber = 0
@@ -36,7 +36,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     struct Consequences: Sendable {
         let key: CacheKey
         var fetcher: WatchedFetcher<Value>
-        var cancelled: [Fetch<Value>] = []
+        var cancelled: [FetchTask<Value>] = []
         var starts: [Start] = []
         /// Fetchers that are not needed any more.
         var forgotten: [WatchedFetcher<Value>] = []
@@ -49,19 +49,19 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
 
     // MARK: Joining
 
-    /// Joins the load of a resource, and begins what there is to begin for it. The party is told once, where the cache
-    /// delivers.
+    /// Joins the load of a resource, and begins what there is to begin for it. The party is told once, where its
+    /// `delivery` says.
     ///
     /// - Parameters:
     ///   - depth: `.disk` or `.source`.
     ///   - fetcher: Loads it, if nothing does yet.
     ///   - progress: How far that fetcher is.
     func join(
-        _ party: Party, _ url: URL, _ format: FormatName, _ depth: Depth, _ priority: Priority,
+        _ party: Party, _ url: URL, _ format: FormatName, _ depth: CacheLevel, _ priority: Priority,
         _ fetcher: any Fetcher<Value>, _ progress: TransferProgress
     ) {
         let key = fetcher.key
-        var kept: [any ResourceObserver<Value>] = []
+        var kept: [ResourceSubscriber<Value>.Kept] = []
         let consequences: Consequences? = state.withLock { state in
             guard !party.isOver else { return nil }
             var load = state.loads[key] ?? newLoad(url, fetcher, progress, key, number: state.number())
@@ -129,7 +129,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     }
 
     /// Waits for the end of a run.
-    private func follow(_ fetch: Fetch<Value>, _ key: CacheKey, _ format: FormatName, _ number: Int) {
+    private func follow(_ fetch: FetchTask<Value>, _ key: CacheKey, _ format: FormatName, _ number: Int) {
         let isCurrent = state.withLock { state in
             guard state.loads[key]?.runs[format]?.number == number else { return false }
             state.loads[key]?.runs[format]?.fetch = fetch
@@ -144,7 +144,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     /// Lets a run be as urgent as the most urgent of those who wait.
     func followPriority(_ key: CacheKey, _ format: FormatName) {
         while true {
-            let wanted: (Fetch<Value>, Priority)? = state.withLock { state in
+            let wanted: (FetchTask<Value>, Priority)? = state.withLock { state in
                 guard let load = state.loads[key], let fetch = load.runs[format]?.fetch else { return nil }
                 return (fetch, load.priority(of: format))
             }

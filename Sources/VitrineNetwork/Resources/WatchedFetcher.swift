@@ -5,7 +5,7 @@ import VitrineCore
 /// waits for any more is given up without decoding, and its bytes are stored by another one (R85).
 final class WatchedFetcher<Value: CacheableValue>: Fetcher {
     private struct State {
-        var answer: Fetched<Value>?
+        var answer: FetchResult<Value>?
         var isReplaying = false
         var isForgotten = false
     }
@@ -45,7 +45,7 @@ final class WatchedFetcher<Value: CacheableValue>: Fetcher {
         _ = answer
     }
 
-    func fetch(_ context: FetchContext) async throws -> Fetched<Value> {
+    func fetch(_ context: FetchContext) async throws -> FetchResult<Value> {
         if let answer = state.withLock({ $0.isReplaying ? $0.answer : nil }), answer.fits(context) { return answer }
         willAsk(self)
         let fetched = try await base.fetch(context)
@@ -57,7 +57,7 @@ final class WatchedFetcher<Value: CacheableValue>: Fetcher {
     }
 }
 
-extension Fetched {
+extension FetchResult {
     /// Whether it answers the question: what refers to the stored entry needs one.
     fileprivate func fits(_ context: FetchContext) -> Bool {
         switch content {

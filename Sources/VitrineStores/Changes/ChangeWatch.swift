@@ -63,7 +63,7 @@ final class ChangeWatch: Sendable {
         while true {
             var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             _ = poll(&polled, 1, timeout)
-            let (deliveries, isWaiting) = state.withLock { state -> ([WatchedDirectories.Delivery], Bool?) in
+            let (deliveries, isWaiting) = state.withLock { state -> ([WatchedDirectories.CallbackQueue], Bool?) in
                 guard let deliveries = state?.read() else { return ([], nil) }
                 if state?.isEmpty != false {
                     state = nil

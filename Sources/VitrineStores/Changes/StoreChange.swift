@@ -58,7 +58,7 @@ extension FileStore {
     ///     case .saved(let name): await show(name)
     ///     case .renamed(let name, let newName): rename(name, newName)
     ///     case .deleted(let name): remove(name)
-    ///     case .lookAgain: await show(store.names)
+    ///     case .lookAgain: try await show(store.names)
     ///     }
     /// }
     /// ```

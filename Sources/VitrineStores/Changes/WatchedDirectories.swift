@@ -12,7 +12,7 @@ import Musl
 /// A directory that is not there is waited for in the nearest one above it that is.
 struct WatchedDirectories {
     /// What one listener is to be told.
-    struct Delivery {
+    struct CallbackQueue {
         var mailbox: ChangeMailbox
         var changes: [StoreChange] = []
         var failure: StoreError?
@@ -68,11 +68,11 @@ struct WatchedDirectories {
     }
 
     /// What the listeners are to be told of the notices that are there.
-    mutating func read() -> [Delivery] {
+    mutating func read() -> [CallbackQueue] {
         guard let notices = events.read() else { return listeners.keys.map { settle($0, tells: true) } }
         var byWatch: [Int32: [DirectoryEvents.Event]] = [:]
         for notice in notices { byWatch[notice.watch, default: []].append(notice) }
-        var deliveries: [Delivery] = []
+        var deliveries: [CallbackQueue] = []
         for (id, listener) in listeners {
             let own = byWatch[listener.watch] ?? []
             // The directory is another one now, or may be.
@@ -83,7 +83,7 @@ struct WatchedDirectories {
             } else if !own.isEmpty || listener.reader.isWaiting {
                 let isLast = moves || own.isEmpty && listener.reader.hasWaited(Self.renaming)
                 let changes = listeners[id]?.reader.changes(own, isLast: isLast) ?? []
-                deliveries.append(Delivery(mailbox: listener.mailbox, changes: changes))
+                deliveries.append(CallbackQueue(mailbox: listener.mailbox, changes: changes))
                 if moves { deliveries.append(settle(id, tells: true)) }
             }
         }
@@ -93,9 +93,9 @@ struct WatchedDirectories {
     /// Finds a listener's directory anew, and says what to tell the listener.
     ///
     /// - Parameter tells: Whether something may have been missed in any case; else only if the directory is there now.
-    private mutating func settle(_ id: ObjectIdentifier, tells: Bool) -> Delivery {
+    private mutating func settle(_ id: ObjectIdentifier, tells: Bool) -> CallbackQueue {
         guard var listener = listeners[id] else { preconditionFailure("Only listeners that are there are settled.") }
-        var delivery = Delivery(mailbox: listener.mailbox)
+        var delivery = CallbackQueue(mailbox: listener.mailbox)
         let previous = listener.watch
         listener.reader.reset()
         switch place(of: listener.reader.directory) {

@@ -48,22 +48,35 @@ extension FileStore {
         public func save(_ files: [(name: String, bytes: [UInt8])]) throws(StoreError) {
             guard !files.isEmpty else { return }
             try makeDirectory()
+            // A process has so many descriptors and no more.
+            let isReleasing = files.count > Self.openFiles
+            let group = try isReleasing ? temporaryGroup() : nil
+            // Until all are in their places.
+            defer { withExtendedLifetime(group) {} }
             var writers: [AtomicFileWriter] = []
             for file in files {
-                let writer = try self.writer(file.name, replacing: true)
+                let writer = try self.writer(file.name, replacing: true, group: group)
                 try named(file.name) { () throws(FileError) in
                     try append(file.bytes, to: writer)
                     try checkCancellation(writer)
                 }
-                // A process has so many descriptors and no more.
-                if files.count > Self.openFiles { writer.release() }
+                if isReleasing { writer.release() }
                 writers.append(writer)
             }
             if store.durability == .full { try synchronize(writers) }
-            for (file, writer) in zip(files, writers) {
-                try named(file.name) { () throws(FileError) in try writer.place() }
+            try durably(files[0].name) { () throws(StoreError) in
+                for (file, writer) in zip(files, writers) {
+                    try named(file.name) { () throws(FileError) in try writer.place() }
+                }
             }
-            try synchronizeDirectory()
+        }
+
+        private func temporaryGroup() throws(StoreError) -> TemporaryGroup {
+            do throws(FileError) {
+                return try TemporaryGroup(in: store.directory)
+            } catch {
+                throw .file(error.about(store.directory))
+            }
         }
 
         /// A writer for a file of the store, which appears with ``StoreWriter/commit()``: for what comes in pieces.
@@ -92,20 +105,21 @@ extension FileStore {
         @discardableResult
         public func delete(_ name: String) throws(StoreError) -> Bool {
             let path = try store.path(of: name)
-            guard unlink(path) == 0 else {
-                // A missing directory, or a file in its place, is a missing file as well.
+            // A missing directory, or a file in its place, is a missing file as well. Nothing needs to be durable then.
+            guard FilePath.exists(path) else { return false }
+            return try durably(name) { () throws(StoreError) in
+                if unlink(path) == 0 { return true }
                 if errno == ENOENT || errno == ENOTDIR { return false }
                 throw StoreError(FileError(operation: "unlink", path: path, code: errno), name: name)
             }
-            try synchronizeDirectory()
-            return true
         }
 
         /// As ``FileStore/rename(_:to:replacing:)``.
         public func rename(_ name: String, to newName: String, replacing: Bool = false) throws(StoreError) {
             let (path, newPath) = (try regularFile(name), try store.path(of: newName))
-            try Self.move(path, to: newPath, name: name, newName: newName, replacing: replacing)
-            try synchronizeDirectory()
+            try durably(newName) { () throws(StoreError) in
+                try Self.move(path, to: newPath, name: name, newName: newName, replacing: replacing)
+            }
         }
 
         /// As ``FileStore/exists(_:)``.
@@ -115,7 +129,8 @@ extension FileStore {
         public func list(
             by order: DirectoryListing.Order = .name, ascending: Bool = true
         ) throws(StoreError) -> [DirectoryListing.Item] {
-            try ofDirectory([]) { () throws(FileError) in
+            open()
+            return try ofDirectory([]) { () throws(FileError) in
                 try DirectoryListing.items(in: store.directory, by: order, ascending: ascending).filter {
                     $0.isRegularFile && isName($0.name)
                 }
@@ -125,6 +140,7 @@ extension FileStore {
         /// As ``FileStore/names``.
         public var names: [String] {
             get throws(StoreError) {
+                open()
                 var names = try ofDirectory([]) { () throws(FileError) in
                     try Directory.names(ofFilesIn: store.directory)
                 }
@@ -138,9 +154,9 @@ extension FileStore {
             get throws(StoreError) { try list().reduce(.zero) { $0 + $1.size } }
         }
 
-        /// As ``FileStore/removeLitter(olderThan:)``.
+        /// As ``FileStore/removeTemporaryFiles(olderThan:)``.
         @discardableResult
-        public func removeLitter(olderThan age: Duration = .seconds(60)) throws(StoreError) -> Int {
+        public func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) throws(StoreError) -> Int {
             try ofDirectory(0) { () throws(FileError) in
                 try AtomicFile.removeStaleTemporaries(in: store.directory, olderThan: age)
             }

@@ -1,4 +1,4 @@
-import CFileSystem
+import CVitrineFileSystem
 import VitrineCore
 
 #if canImport(Glibc)
@@ -44,23 +44,35 @@ extension FileStore.Blocking {
         if let cancellation, cancellation.isCancelled { throw .cancelled(path: writer.path) }
     }
 
-    func writer(_ name: String, replacing: Bool) throws(StoreError) -> AtomicFileWriter {
+    func writer(
+        _ name: String, replacing: Bool, group: TemporaryGroup? = nil
+    ) throws(StoreError) -> AtomicFileWriter {
         let path = try store.path(of: name)
         var options: AtomicFile.Options = store.durability == .full ? .durable : []
         if !replacing { options.insert(.doNotReplace) }
         return try named(name) { () throws(FileError) in
             // What a link points to is not the store's.
-            try AtomicFileWriter(path: path, options: options, followsLinks: false)
+            try AtomicFileWriter(path: path, options: options, followsLinks: false, group: group)
         }
     }
 
+    /// Makes the directory, with its name on the medium if the store is durable.
     func makeDirectory() throws(StoreError) {
+        guard !Directory.isDirectory(store.directory) else { return open() }
         do throws(FileError) {
-            if Directory.isDirectory(store.directory) { return }
-            try Directory.create(store.directory)
+            try Directory.create(store.directory, isDurable: store.durability == .full)
         } catch {
             throw .file(error)
         }
+    }
+
+    /// Removes what writers left that died, when this process uses the directory for the first time.
+    func open() {
+        guard OpenedDirectories.isFirstUse(of: store.directory) else { return }
+        // Both are care for others' failures: a directory that is only readable is used all the same.
+        _ = try? AtomicFile.removeTemporariesOfDeadWriters(in: store.directory)
+        // Whoever made it may have been killed before its name was on the medium.
+        if store.durability == .full { try? Directory.synchronizeName(of: store.directory) }
     }
 
     /// The path of a file that is there.
@@ -92,13 +104,25 @@ extension FileStore.Blocking {
         }
     }
 
-    func synchronizeDirectory() throws(StoreError) {
-        guard store.durability == .full else { return }
+    /// Changes names in the directory, and returns when that is on the medium, if the store is durable.
+    ///
+    /// The directory is opened before the change: a lack of descriptors or of permission leaves all as it was.
+    ///
+    /// - Throws: ``StoreError/notDurable(name:error:)`` after a change; nothing was changed after any other error.
+    func durably<R>(_ name: String, _ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+        guard store.durability == .full else { return try body() }
+        let directory: FileDescriptor
         do throws(FileError) {
-            try FileDescriptor(opening: store.directory, flags: O_RDONLY | O_DIRECTORY).synchronize()
+            directory = try FileDescriptor(opening: store.directory, flags: O_RDONLY | O_DIRECTORY)
         } catch {
             throw .file(error)
         }
+        let result = try body()
+        let code = directory.synchronizationFailure()
+        guard code == 0 else {
+            throw .notDurable(name: name, error: .notDurable(path: FilePath.join(store.directory, name), code: code))
+        }
+        return result
     }
 
     /// One by one while they are few: the rest of the file system may have much to write. Files that are released are
@@ -137,6 +161,20 @@ extension FileStore.Blocking {
             return try body()
         } catch {
             throw StoreError(error, name: name)
+        }
+    }
+}
+
+/// The directories of stores that this process has used.
+private enum OpenedDirectories {
+    private static let known = Locked<Set<String>>([])
+    /// Beyond it, all are forgotten, and looked at again.
+    private static let limit = 4096
+
+    static func isFirstUse(of directory: String) -> Bool {
+        known.withLock { known in
+            if known.count >= limit { known = [] }
+            return known.insert(directory).inserted
         }
     }
 }

@@ -9,7 +9,8 @@ public import VitrineCore
 /// ```
 ///
 /// - A save is **whole or not at all**, also across a crash, and on the medium when it returns.
-/// - Several processes may use one directory at once.
+/// - Several processes may use one directory at once. What a killed one was writing is removed when another uses the
+///   directory for the first time.
 /// - **Names** are one component of a path in any Unicode, up to 255 bytes of UTF-8; see
 ///   ``StoreError/invalidName(_:reason:)``. Files that others put into the directory are the store's as well.
 ///   Directories and symbolic links are not.
@@ -80,7 +81,8 @@ public struct FileStore: Sendable {
     ///   - bytes: The contents.
     ///   - name: What to find them by.
     ///   - replacing: Whether a file by this name may be replaced. Default true.
-    /// - Throws: ``StoreError/alreadyExists(name:)`` if it may not, and others.
+    /// - Throws: ``StoreError/alreadyExists(name:)`` if it may not, and others; nothing was changed then.
+    ///   ``StoreError/notDurable(name:error:)`` if the file was saved, but a power cut may take it back.
     public func save(_ bytes: [UInt8], as name: String, replacing: Bool = true) async throws(StoreError) {
         try await run(name) { blocking throws(StoreError) in try blocking.save(bytes, as: name, replacing: replacing) }
     }
@@ -181,8 +183,8 @@ public struct FileStore: Sendable {
     ///
     /// - Returns: How many there were.
     @discardableResult
-    public func removeLitter(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
-        try await run(directory) { blocking throws(StoreError) in try blocking.removeLitter(olderThan: age) }
+    public func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
+        try await run(directory) { blocking throws(StoreError) in try blocking.removeTemporaryFiles(olderThan: age) }
     }
 
     // MARK: Several stores

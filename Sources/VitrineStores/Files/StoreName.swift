@@ -1,6 +1,7 @@
 import VitrineCore
 
-/// Says which names things in a store may have: one component of a path, in any Unicode.
+/// Says which names things in a store may have: one component of a path, in any Unicode, and with
+/// bytes that are none (see `PathText`).
 enum StoreName {
     /// - Parameters:
     ///   - name: Taken as it is: names that differ only in how Unicode composes their characters are two names, as
@@ -22,9 +23,11 @@ enum StoreName {
         if name == "." || name == ".." { return "it means a directory" }
         if name.utf8.contains(UInt8(ascii: "/")) { return "it has a slash" }
         if name.utf8.contains(0) { return "it has a zero byte" }
-        if name.utf8.count > FileName.maximumLength {
-            return "it has \(name.utf8.count) bytes, more than \(FileName.maximumLength)"
+        let count = PathText.byteCount(of: name)
+        if count > FileName.maximumLength {
+            return "it has \(count) bytes, more than \(FileName.maximumLength)"
         }
+        if !PathText.isExact(name) { return "the file system would have it as another name" }
         if name.hasPrefix(AtomicFile.temporaryPrefix) { return "files being written have such names" }
         if let reserved, name.utf8.elementsEqual(reserved.utf8) { return "the store keeps something else under it" }
         return nil

@@ -26,7 +26,8 @@ public struct ImageFile: Sendable {
     ///   - image: Reduced to `maxSize` if it is larger.
     ///   - maxSize: In pixels; a side of 0 is no limit.
     ///   - quality: From 0 to 1.
-    /// - Throws: ``StoreError``; a file that was there is still there then.
+    /// - Throws: ``StoreError``; a file that was there is still there then, except after
+    ///   ``StoreError/notDurable(name:error:)``.
     public func write(
         _ image: Image, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
     ) async throws(StoreError) {

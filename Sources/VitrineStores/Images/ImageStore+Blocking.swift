@@ -99,15 +99,23 @@ extension ImageStore {
                 let previous = ThumbnailPair.modified(path)
                 guard replacing || previous == nil else { throw .alreadyExists(name: name) }
                 let stamp = StoreClock.stamp(after: previous)
-                try files.named(name) { () throws(FileError) in
-                    try small.setModified(stamp)
-                    try original.setModified(stamp)
-                    try small.place()
-                    try original.place()
+                try bothDurably(name) { () throws(StoreError) in
+                    try files.named(name) { () throws(FileError) in
+                        try small.setModified(stamp)
+                        try original.setModified(stamp)
+                        try small.place()
+                        try original.place()
+                    }
                 }
             }
-            try thumbnails.synchronizeDirectory()
-            try files.synchronizeDirectory()
+        }
+
+        /// Changes names in both directories; see ``FileStore/Blocking/durably(_:_:)``.
+        private func bothDurably(
+            _ name: String, _ body: () throws(StoreError) -> Void
+        ) throws(StoreError) {
+            guard Directory.isDirectory(store.thumbnails.directory) else { return try files.durably(name, body) }
+            try files.durably(name) { () throws(StoreError) in try thumbnails.durably(name, body) }
         }
 
         // MARK: Managing
@@ -131,34 +139,41 @@ extension ImageStore {
             let (small, newSmall) = (try store.thumbnails.path(of: name), try store.thumbnails.path(of: newName))
             try ThumbnailPair.whileLocked(store) { () throws(StoreError) in
                 guard replacing || ThumbnailPair.modified(newPath) == nil else { throw .alreadyExists(name: newName) }
-                // The thumbnail first, so that nobody sees the new name without one.
-                if ThumbnailPair.isPair(path, small) {
+                try bothDurably(newName) { () throws(StoreError) in
+                    // The thumbnail first, so that nobody sees the new name without one.
+                    if ThumbnailPair.isPair(path, small) {
+                        try FileStore.Blocking.move(
+                            small, to: newSmall, name: name, newName: newName, replacing: true)
+                    }
                     try FileStore.Blocking.move(
-                        small, to: newSmall, name: name, newName: newName, replacing: true)
+                        path, to: newPath, name: name, newName: newName, replacing: replacing)
                 }
-                try FileStore.Blocking.move(path, to: newPath, name: name, newName: newName, replacing: replacing)
             }
-            try thumbnails.synchronizeDirectory()
-            try files.synchronizeDirectory()
         }
 
         /// As ``ImageStore/exists(_:)``.
         public func exists(_ name: String) -> Bool { files.exists(name) }
 
         /// As ``ImageStore/names``.
-        public var names: [String] { get throws(StoreError) { try files.names } }
+        public var names: [String] {
+            get throws(StoreError) {
+                thumbnails.open()
+                return try files.names
+            }
+        }
 
         /// As ``ImageStore/list(by:ascending:)``.
         public func list(
             by order: DirectoryListing.Order = .name, ascending: Bool = true
         ) throws(StoreError) -> [DirectoryListing.Item] {
-            try files.list(by: order, ascending: ascending)
+            thumbnails.open()
+            return try files.list(by: order, ascending: ascending)
         }
 
-        /// As ``ImageStore/removeLitter(olderThan:)``.
+        /// As ``ImageStore/removeTemporaryFiles(olderThan:)``.
         @discardableResult
-        public func removeLitter(olderThan age: Duration = .seconds(60)) throws(StoreError) -> Int {
-            var removed = try files.removeLitter(olderThan: age) + thumbnails.removeLitter(olderThan: age)
+        public func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) throws(StoreError) -> Int {
+            var removed = try files.removeTemporaryFiles(olderThan: age) + thumbnails.removeTemporaryFiles(olderThan: age)
             removed += try ThumbnailPair.whileLocked(store) { () throws(StoreError) in
                 var orphans = 0
                 for name in try thumbnails.names where !files.exists(name) {

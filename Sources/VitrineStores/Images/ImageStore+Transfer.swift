@@ -11,7 +11,7 @@ extension ImageStore {
     ///   after the picture it is at.
     public func importPictures(
         from directory: String, replacing: Bool = false
-    ) -> AsyncThrowingStream<StoreTransfer, any Error> {
+    ) -> AsyncThrowingStream<ExportProgress, any Error> {
         blocking.importing(directory, replacing).steps(on: files.executor)
     }
 
@@ -23,7 +23,7 @@ extension ImageStore {
     ///   - replacing: Whether files there may be replaced. Default false.
     public func exportPictures(
         to directory: String, as version: Version = .original, replacing: Bool = false
-    ) -> AsyncThrowingStream<StoreTransfer, any Error> {
+    ) -> AsyncThrowingStream<ExportProgress, any Error> {
         guard keeps(version) else { return files.exportFiles(to: directory, replacing: replacing) }
         return blocking.exporting(directory, version, replacing).steps(on: files.executor)
     }
@@ -37,7 +37,7 @@ extension ImageStore.Blocking {
     ///   - replacing: Whether pictures of the store may be replaced. Default false.
     ///   - step: Called after each picture; false ends the import.
     public func importPictures(
-        from directory: String, replacing: Bool = false, step: (StoreTransfer) -> Bool = { _ in true }
+        from directory: String, replacing: Bool = false, step: (ExportProgress) -> Bool = { _ in true }
     ) throws(StoreError) {
         try importing(directory, replacing).run(step)
     }
@@ -51,7 +51,7 @@ extension ImageStore.Blocking {
     ///   - step: Called after each picture; false ends the export.
     public func exportPictures(
         to directory: String, as version: ImageStore.Version = .original, replacing: Bool = false,
-        step: (StoreTransfer) -> Bool = { _ in true }
+        step: (ExportProgress) -> Bool = { _ in true }
     ) throws(StoreError) {
         guard store.keeps(version) else {
             return try store.files.blocking.exportFiles(to: directory, replacing: replacing, step: step)

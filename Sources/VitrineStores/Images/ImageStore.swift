@@ -90,7 +90,7 @@ public struct ImageStore: Sendable {
     ///   - name: What to find it by; nil for a new name that sorts by time, with the format's extension (R109).
     ///   - replacing: Whether a picture by this name may be replaced. Default true.
     /// - Returns: The name.
-    /// - Throws: ``StoreError``; nothing was changed then.
+    /// - Throws: ``StoreError``; nothing was changed then, except after ``StoreError/notDurable(name:error:)``.
     @discardableResult
     public func save(
         _ image: Image, as name: String? = nil, replacing: Bool = true
@@ -103,7 +103,8 @@ public struct ImageStore: Sendable {
     /// Saves a picture's bytes: as they are if the configuration asks nothing of them and the name's extension is not
     /// that of another format that can be written.
     ///
-    /// - Throws: ``StoreError/image(name:error:)`` if they are no picture, and others; nothing was changed then.
+    /// - Throws: ``StoreError/image(name:error:)`` if they are no picture, and others; nothing was changed then,
+    ///   except after ``StoreError/notDurable(name:error:)``.
     @discardableResult
     public func save(
         _ bytes: [UInt8], as name: String? = nil, replacing: Bool = true
@@ -171,20 +172,24 @@ public struct ImageStore: Sendable {
     public func list(
         by order: DirectoryListing.Order = .name, ascending: Bool = true
     ) async throws(StoreError) -> [DirectoryListing.Item] {
-        try await files.list(by: order, ascending: ascending)
+        try await run(files.directory) { blocking throws(StoreError) in
+            try blocking.list(by: order, ascending: ascending)
+        }
     }
 
     /// The names of the pictures, in the order of their bytes.
     public var names: [String] {
-        get async throws(StoreError) { try await files.names }
+        get async throws(StoreError) {
+            try await run(files.directory) { blocking throws(StoreError) in try blocking.names }
+        }
     }
 
     /// Removes what crashed saves left behind, and thumbnails without a picture.
     ///
     /// - Returns: How many files there were.
     @discardableResult
-    public func removeLitter(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
-        try await run(files.directory) { blocking throws(StoreError) in try blocking.removeLitter(olderThan: age) }
+    public func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
+        try await run(files.directory) { blocking throws(StoreError) in try blocking.removeTemporaryFiles(olderThan: age) }
     }
 
     // MARK: Several stores

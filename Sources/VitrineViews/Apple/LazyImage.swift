@@ -59,7 +59,7 @@ public struct LazyImage<Placeholder: View>: View {
         }
     }
 
-    private func box(_ size: CGSize) -> ImageBox? { ImageBox(size, Double(scale), mode) }
+    private func box(_ size: CGSize) -> TargetGeometry? { TargetGeometry(size, Double(scale), mode) }
 
     /// The view's own where images are stretched to it; nil for the image's.
     private func ratio(_ size: CGSize) -> CGFloat? {
@@ -68,7 +68,7 @@ public struct LazyImage<Placeholder: View>: View {
 
     private func load(_ pass: LazyImagePass) {
         guard pass.id.box != nil else { return }
-        target.imageBox = pass.id.box
+        target.targetGeometry = pass.id.box
         target.onShow = { image, transition in
             let next = ShownImage(identity: pass.id.identity, image: image?.makeCGImage(), error: nil)
             guard let seconds = transition.seconds else { return shown = next }

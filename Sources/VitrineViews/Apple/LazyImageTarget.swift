@@ -5,7 +5,7 @@ import VitrineImaging
 /// What a ``LazyImage`` fills, and its binding.
 @MainActor
 final class LazyImageTarget: ImageTarget {
-    var imageBox: ImageBox?
+    var targetGeometry: TargetGeometry?
     /// Told what to show.
     var onShow: ((Image?, ImageTransition) -> Void)?
     private(set) lazy var binding = ImageBinding(self)
@@ -29,14 +29,14 @@ struct LazyImagePass {
     struct ID: Equatable {
         let identity: ContentIdentity?
         let hasContent: Bool
-        let box: ImageBox?
+        let box: TargetGeometry?
     }
 
     let id: ID
     let image: CGImage?
     let error: (any Error)?
 
-    init(_ content: ImageContent<Image>?, in box: ImageBox?, after shown: ShownImage?) {
+    init(_ content: ImageContent<Image>?, in box: TargetGeometry?, after shown: ShownImage?) {
         let prepared = content?.prepare(box)
         // Content without an identity looks different at each pass.
         let identity = prepared.flatMap { $0.identity.isUnique ? nil : $0.identity }

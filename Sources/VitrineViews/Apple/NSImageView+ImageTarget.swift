@@ -6,7 +6,7 @@ public import VitrineImaging
 /// Image views show images at their size (R139), in pixels of their window's display, as their scaling says.
 ///
 /// ```swift
-/// item.imageView?.imageBinding.set(.thumbnail(of: ImageSource(path: path), by: service))
+/// item.imageView?.imageBinding.set(ImageRequest(.file(path)))
 /// ```
 ///
 /// Type-checked, and run against stand-ins for AppKit; not run on a Mac.
@@ -29,12 +29,12 @@ extension NSImageView: ImageTarget {
     }
 
     /// The bounds in pixels; nil without a size, and for a view that does not scale.
-    public var imageBox: ImageBox? {
+    public var targetGeometry: TargetGeometry? {
         let (size, scale) = (bounds.size, pixelsPerPoint)
         switch imageScaling {
-        case .scaleProportionallyDown: return ImageBox(size, scale, .aspectFit, allowsUpscaling: false)
-        case .scaleAxesIndependently: return ImageBox(size, scale, .fill)
-        case .scaleProportionallyUpOrDown: return ImageBox(size, scale, .aspectFit)
+        case .scaleProportionallyDown: return TargetGeometry(size, scale, .aspectFit, allowsUpscaling: false)
+        case .scaleAxesIndependently: return TargetGeometry(size, scale, .fill)
+        case .scaleProportionallyUpOrDown: return TargetGeometry(size, scale, .aspectFit)
         default: return nil
         }
     }

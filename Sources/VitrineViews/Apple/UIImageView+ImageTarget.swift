@@ -8,7 +8,7 @@ public import VitrineImaging
 /// cell.imageView.imageBinding.options.placeholder = tile
 /// cell.imageView.imageBinding.set(.url(url, in: Shared.images))      // in collectionView(_:cellForItemAt:)
 /// cell.imageView.imageBinding.prepareForReuse()                      // in prepareForReuse()
-/// cell.imageView.imageBinding.boxDidChange()                         // in layoutSubviews()
+/// cell.imageView.imageBinding.targetSizeDidChange()                         // in layoutSubviews()
 /// ```
 ///
 /// Type-checked, and run against stand-ins for UIKit; not run on a device.
@@ -23,9 +23,9 @@ extension UIImageView: ImageTarget {
     }
 
     /// The bounds in pixels; nil without a size, and for content modes that do not scale.
-    public var imageBox: ImageBox? {
+    public var targetGeometry: TargetGeometry? {
         guard let mode = contentMode.resizing else { return nil }
-        return ImageBox(bounds.size, traitCollection.pixelsPerPoint, mode)
+        return TargetGeometry(bounds.size, traitCollection.pixelsPerPoint, mode)
     }
 }
 

@@ -77,7 +77,7 @@ public final class ImageBinding<Target: ImageTarget> {
             target.show(options.placeholder, transition: .none)
             return
         }
-        let prepared = content.prepare(target.imageBox)
+        let prepared = content.prepare(target.targetGeometry)
         switch state {
         case .loading where prepared.identity == identity:
             (wait.onSuccess, wait.onFailure) = (onSuccess, onFailure)
@@ -93,9 +93,9 @@ public final class ImageBinding<Target: ImageTarget> {
 
     /// Loads what is set again if the target has another size than before; what is shown stays until it is there. Does
     /// nothing where nothing depends on the size.
-    public func boxDidChange() {
+    public func targetSizeDidChange() {
         guard let target, let content, let identity else { return }
-        let prepared = content.prepare(target.imageBox)
+        let prepared = content.prepare(target.targetGeometry)
         guard prepared.identity != identity, !prepared.identity.isUnique else { return }
         begin(content, prepared, wait, in: target, isOther: false)
     }
@@ -130,7 +130,7 @@ public final class ImageBinding<Target: ImageTarget> {
         } else if isOther {
             if let placeholder = options.placeholder {
                 target.show(placeholder, transition: .none)
-            } else if options.whileLoading == .clear {
+            } else if options.missBehavior == .clear {
                 target.show(nil, transition: .none)
             }
         }

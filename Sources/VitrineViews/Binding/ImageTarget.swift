@@ -3,7 +3,7 @@
 /// ```swift
 /// extension Picture: ImageTarget {
 ///     func show(_ image: Image?, transition: ImageTransition) { setTexture(image, fade: transition) }
-///     var imageBox: ImageBox? { ImageBox(width: width, height: height, scale: scaleFactor, mode: .aspectFill) }
+///     var targetGeometry: TargetGeometry? { TargetGeometry(width: width, height: height, scale: scaleFactor, mode: .aspectFill) }
 /// }
 /// ```
 ///
@@ -18,11 +18,11 @@ public protocol ImageTarget<Value>: AnyObject {
 
     /// What images are brought to before they are shown; nil for a target that takes them as they are, or has no size
     /// yet. The default is nil.
-    var imageBox: ImageBox? { get }
+    var targetGeometry: TargetGeometry? { get }
 }
 
 extension ImageTarget {
-    public var imageBox: ImageBox? { nil }
+    public var targetGeometry: TargetGeometry? { nil }
 }
 
 /// How one image takes the place of another.

@@ -11,7 +11,7 @@ extension Cache where Value == Image {
     ///   - box: The target's; nil for images as they are.
     ///   - processors: What is done to an image after that, in order.
     /// - Returns: `FormatName.original` if nothing is to be done.
-    public func format(for box: ImageBox?, processors: [ImageProcessor] = []) -> FormatName {
+    public func format(for box: TargetGeometry?, processors: [ImageProcessor] = []) -> FormatName {
         let resizer = box.flatMap { $0.mode == .none ? nil : $0.resizer } ?? .none
         guard resizer.mode != .none || !processors.isEmpty else { return .original }
         let name = FormatName.automatic(resizer, processors)

@@ -60,8 +60,8 @@ extension ImageContent where Value: CacheableValue {
     ///   - format: Chooses the form for a target.
     ///   - fetch: Begins.
     static func cached(
-        _ cache: Cache<Value>, _ key: CacheKey, _ format: @escaping @Sendable (ImageBox?) -> FormatName,
-        _ fetch: @escaping @Sendable (FormatName, Priority) -> Fetch<Value>
+        _ cache: Cache<Value>, _ key: CacheKey, _ format: @escaping @Sendable (TargetGeometry?) -> FormatName,
+        _ fetch: @escaping @Sendable (FormatName, Priority) -> FetchTask<Value>
     ) -> ImageContent {
         ImageContent { box in
             let format = format(box)
@@ -71,7 +71,7 @@ extension ImageContent where Value: CacheableValue {
                 cache[key, format].map { ($0, true) }
             } start: { priority, report in
                 let fetch = fetch(format, priority)
-                fetch.onMain { report(.done($0.mapError { $0 })) }
+                fetch.onEnd { report(.done($0.mapError { $0 })) }
                 return ContentLoad(cancel: { fetch.cancel() }, priority: { fetch.priority = $0 })
             }
         }

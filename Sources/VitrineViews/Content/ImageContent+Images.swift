@@ -7,7 +7,7 @@ public import VitrineCache
 public import VitrineCore
 public import VitrineImaging
 public import VitrineNetwork
-public import VitrineThumbnails
+public import VitrinePipeline
 
 /// Images at the size of the target that shows them, kept in a format of that size: see `Cache.format(for:processors:)`.
 extension ImageContent<Image> {
@@ -50,38 +50,49 @@ extension ImageContent<Image> {
         fetcher(computing(value, key, on: cache), in: cache, processors: processors)
     }
 
-    /// The thumbnail of a source at the target's size, and until it is there the source's placeholder.
+    /// The image of a request, and until it is there the previews of its source. A request without a size gets that of
+    /// the target.
     ///
     /// - Parameters:
-    ///   - source: What it is made from.
-    ///   - service: Makes it.
-    ///   - size: In pixels; nil for the target's. Default nil.
-    ///   - mode: How it is brought to the size; nil for the target's. Default nil.
-    public static func thumbnail(
-        of source: any ThumbnailSource, by service: ThumbnailService, size: PixelSize? = nil,
-        mode: ImageResizer.Mode? = nil
-    ) -> ImageContent {
-        ImageContent { box in
-            let size = size ?? box?.size ?? PixelSize(256), mode = mode ?? box?.mode ?? .aspectFit
-            let allowsUpscaling = box?.allowsUpscaling ?? true
-            let identity = source.knownIdentity.map { key in
+    ///   - request: What is wanted.
+    ///   - pipeline: Makes it. Default: the shared one.
+    public static func request(_ request: ImageRequest, in pipeline: ImagePipeline = .shared) -> ImageContent {
+        ImageContent { geometry in
+            var request = request
+            if request.size.mode == .none, let geometry { request.size = geometry.resizer }
+            let wanted = request
+            let identity = request.source.knownIdentity.map { key in
                 ContentIdentity(
-                    owner: ObjectIdentifier(service), key: key, form: "\(size) \(mode) \(allowsUpscaling)")
+                    owner: ObjectIdentifier(pipeline), key: key, form: "\(wanted.size) \(wanted.processors)")
             }
             return Prepared(identity: identity ?? .unique()) {
-                service.cachedThumbnail(for: source, size: size, mode: mode, allowsUpscaling: allowsUpscaling)
-                    .map { ($0, true) }
+                pipeline.cachedImage(for: wanted).map { ($0, true) }
             } start: { priority, report in
-                let request = ThumbnailRequest(source, size: size, mode: mode, allowsUpscaling: allowsUpscaling)
-                request.delivery = .main
-                request.queuePriority = priority
-                request.onPlaceholder { image in MainActor.assumeIsolated { report(.interim(image)) } }
-                request.onThumbnail { result in
-                    MainActor.assumeIsolated { report(.done(result.mapError { $0 })) }
-                }
-                service.enqueue(request)
-                return ContentLoad(cancel: { request.cancel() }, priority: { request.queuePriority = $0 })
+                var started = wanted
+                started.priority = priority
+                let task = ImageTask(started)
+                task.onPreview { report(.interim($0)) }
+                task.onImage { report(.done($0.mapError { $0 })) }
+                pipeline.start(task)
+                return ContentLoad(cancel: { task.cancel() }, priority: { task.priority = $0 })
             }
         }
+    }
+}
+
+extension ImageBinding where Target.Value == Image {
+    /// Shows the image of a request, and until it is there the previews of its source. A request without a size gets
+    /// that of the target.
+    ///
+    /// - Parameters:
+    ///   - request: What is wanted; nil for nothing: then the placeholder is shown.
+    ///   - pipeline: Makes it. Default: the shared one.
+    ///   - onSuccess: Called when it is shown, before this returns if it is in memory.
+    ///   - onFailure: Called if there is no image.
+    public func set(
+        _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, onSuccess: (@MainActor (Image) -> Void)? = nil,
+        onFailure: (@MainActor (any Error) -> Void)? = nil
+    ) {
+        set(request.map { .request($0, in: pipeline) }, onSuccess: onSuccess, onFailure: onFailure)
     }
 }

@@ -19,7 +19,7 @@ extension ImageContent where Value: CacheableValue {
     ///   - format: In which form, the same for all targets.
     ///   - secondaryDepth: How far the others than the best are looked for. Default: on disk.
     public static func urls(
-        _ urls: [URL], in resources: ResourceCache<Value>, format: FormatName = .original, secondaryDepth: Depth = .disk
+        _ urls: [URL], in resources: ObservedCache<Value>, format: FormatName = .original, secondaryDepth: CacheLevel = .disk
     ) -> ImageContent {
         ImageContent { _ in
             let cache = resources.cache, keys = urls.map { resources.key(for: $0) }
@@ -33,10 +33,10 @@ extension ImageContent where Value: CacheableValue {
                 return nil
             } start: { priority, report in
                 let watch = ListWatch(report)
-                let list = ProgressiveList(
+                let list = ImageAlternatives(
                     resources, format: format, secondaryDepth: secondaryDepth, priority: priority
                 ) {
-                    Delivery.main.perform { MainActor.assumeIsolated { watch.look() } }
+                    CallbackQueue.main.perform { MainActor.assumeIsolated { watch.look() } }
                 }
                 watch.list = list
                 list.show(urls)
@@ -51,7 +51,7 @@ extension ImageContent where Value: CacheableValue {
 @MainActor
 private final class ListWatch<Value: CacheableValue> {
     private let report: @MainActor @Sendable (ContentStep<Value>) -> Void
-    weak var list: ProgressiveList<Value>?
+    weak var list: ImageAlternatives<Value>?
     private var shown: URL?
     private var isOver = false
 

@@ -4,7 +4,7 @@ extension ImageContent {
     ///
     /// - Parameter box: The target's; nil for one that takes images as they are.
     @MainActor
-    public func inMemory(for box: ImageBox?) -> Value? {
+    public func inMemory(for box: TargetGeometry?) -> Value? {
         guard let found = prepare(box).atHand(), found.isFinal else { return nil }
         return found.value
     }

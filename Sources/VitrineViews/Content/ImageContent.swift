@@ -4,7 +4,7 @@ public import VitrineCore
 ///
 /// ```swift
 /// binding.set(.url(url, in: Shared.images))
-/// binding.set(.thumbnail(of: ImageSource(path: path), by: service))
+/// binding.set(ImageRequest(.file(path)))
 /// ```
 ///
 /// ## Topics
@@ -16,7 +16,7 @@ public import VitrineCore
 /// - ``value(_:forKey:in:format:)``
 /// - ``fetcher(_:in:format:)``
 /// ### Others
-/// - ``thumbnail(of:by:size:mode:)``
+/// - ``request(_:in:)``
 /// - ``image(_:)``
 /// - ``init(id:inMemory:load:)``
 /// ### Looking
@@ -32,9 +32,9 @@ public struct ImageContent<Value: Sendable>: Sendable {
         let start: (Priority, @escaping @MainActor @Sendable (ContentStep<Value>) -> Void) -> ContentLoad
     }
 
-    let prepare: @MainActor @Sendable (ImageBox?) -> Prepared
+    let prepare: @MainActor @Sendable (TargetGeometry?) -> Prepared
 
-    init(prepare: @escaping @MainActor @Sendable (ImageBox?) -> Prepared) { self.prepare = prepare }
+    init(prepare: @escaping @MainActor @Sendable (TargetGeometry?) -> Prepared) { self.prepare = prepare }
 
     /// An image that is there.
     public static func image(_ value: Value) -> ImageContent {
@@ -55,8 +55,8 @@ public struct ImageContent<Value: Sendable>: Sendable {
     ///   - inMemory: The image if it is at hand. Must not block. Default: it never is.
     ///   - load: Brings it, in a task of its own that is cancelled when nobody wants it any more.
     public init(
-        id: CacheKey?, inMemory: @escaping @Sendable (ImageBox?) -> Value? = { _ in nil },
-        load: @escaping @Sendable (ImageBox?) async throws -> Value
+        id: CacheKey?, inMemory: @escaping @Sendable (TargetGeometry?) -> Value? = { _ in nil },
+        load: @escaping @Sendable (TargetGeometry?) async throws -> Value
     ) {
         self.init { box in
             Prepared(identity: id.map { ContentIdentity(owner: nil, key: $0, form: "\(box as Any)") } ?? .unique()) {

@@ -25,6 +25,19 @@ enum CacheFiles {
         return lstat(path, &info) == 0 ? Int(info.st_size) : 0
     }
 
+    /// Bytes of all files below `directory`, or of those with a name.
+    static func bytes(of name: String? = nil, in directory: String) -> Int {
+        all(in: directory).filter { name == nil || $0.split(separator: "/").last.map(String.init) == name }
+            .reduce(0) { $0 + size("\(directory)/\($1)") }
+    }
+
+    /// The generations of a cache, in use or not.
+    static func generations(in directory: String) -> [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: "\(directory)/v2")) ?? []).filter {
+            $0.hasPrefix("g-") || $0.hasPrefix(".g-")
+        }
+    }
+
     /// Bytes of bodies that are files of their own.
     static func bodyFileBytes(in directory: String) -> Int {
         all(in: directory).filter { $0.contains("/files/") }.reduce(0) { $0 + size("\(directory)/\($1)") }
@@ -32,7 +45,7 @@ enum CacheFiles {
 
     /// The database in use; nil if there is none.
     static func database(in directory: String) -> String? {
-        let path = "\(directory)/v1/current/cache.sqlite"
+        let path = "\(directory)/v2/current/cache.sqlite"
         return size(path) > 0 ? path : nil
     }
 

@@ -91,7 +91,7 @@ struct AuditTests {
         let cache = fixture.cache
         try await cache.audit(.keepingOnly(["1", "2", "3"]))
         #expect(try await left(cache) == "123")
-        let list = PreserveList(of: cache)
+        let list = RetainSet(of: cache)
         list.preserve("1")
         list.preserve("3")
         #expect(try await list.commit().removed == 1)

@@ -27,23 +27,52 @@ struct CacheChangingTests {
     @Test func storingAsItIsCompletesWithinTheCall() throws {
         let fixture = try CacheFixture<String>()
         let told = Recorder<String>()
-        fixture.cache.set("water", forKey: "lake") { told.add((try? $0.get()) ?? "failed") }
+        fixture.cache.set("water", forKey: "lake", on: .immediate) { told.add((try? $0.get()) ?? "failed") }
         #expect(told.all == ["water"])
         #expect(fixture.cache["lake"] == "water")
-        fixture.cache.remove("lake") { told.add("removed") }
+        fixture.cache.remove("lake", on: .immediate) { told.add("removed") }
         #expect(told.all == ["water", "removed"])
         #expect(fixture.cache["lake"] == nil)
     }
+
+    @Test func valuesMayChangeTheCacheTheyLeave() async throws {
+        let fixture = try CacheFixture<Clearing>()
+        let cache = fixture.cache
+        let ended = Counter()
+        @Sendable func value() -> Clearing {
+            Clearing { [weak cache] in
+                cache?.clearMemory()
+                cache?[Self.other] = nil
+                ended.add(1)
+            }
+        }
+        // Replaced, removed and cleared in memory, and replaced while they wait to be written.
+        try await offPool {
+            for _ in 0..<50 { cache.set(value(), forKey: "lake", on: .immediate) { _ in } }
+            cache["lake"] = value()
+            cache["lake"] = nil
+            cache["lake"] = value()
+            cache.clearMemory()
+        }
+        for _ in 0..<50 { try await cache.set(value(), forKey: "lake") }
+        await cache.remove("lake")
+        try await cache.set(value(), forKey: "lake")
+        try await cache.removeAll()
+        try await cache.flush()
+        while ended.value < 103 { await Task.yield() }
+    }
+
+    private static let other: CacheKey = "other"
 
     @Test func changesWithoutWaitingKeepTheirOrder() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         // Far more than the disk's queue takes at once.
         for round in 0..<3000 {
-            cache.set("\(round)", forKey: CacheKey("k\(round % 7)")) { _ in }
-            if round % 11 == 10 { cache.remove(CacheKey("k\(round % 7)")) {} }
+            cache.set("\(round)", forKey: CacheKey("k\(round % 7)"), on: .immediate) { _ in }
+            if round % 11 == 10 { cache.remove(CacheKey("k\(round % 7)"), on: .immediate) {} }
         }
-        for key in 0..<7 { cache.set("last \(key)", forKey: CacheKey("k\(key)")) { _ in } }
+        for key in 0..<7 { cache.set("last \(key)", forKey: CacheKey("k\(key)"), on: .immediate) { _ in } }
         try await cache.set("after", forKey: "k0")
         cache.clearMemory()
         #expect(try await cache.value(forKey: "k0") == "after")
@@ -249,4 +278,16 @@ struct JSONLike: CacheableValue {
     }
     func cacheBytes() -> [UInt8] { Array(text.utf8) }
     var cacheCost: Int { text.utf8.count }
+}
+
+/// A value that runs a closure when it ends.
+private final class Clearing: CacheableValue {
+    private let onEnd: @Sendable () -> Void
+
+    init(onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
+    init(cacheBytes: [UInt8]) throws { onEnd = {} }
+    deinit { onEnd() }
+
+    func cacheBytes() -> [UInt8] { [1] }
+    var cacheCost: Int { 1 }
 }

@@ -203,6 +203,25 @@ struct CacheLoadingTests {
         #expect(await code { _ = try await strict.value(forKey: "lake") { throw SourceFailure() } } == -530)
     }
 
+    /// The clock was set back after the entries were stored: their age is unknown.
+    @Test(arguments: [false, true]) func entriesOfTheFutureAreLoadedAgain(withWrites: Bool) async throws {
+        let fixture = try CacheFixture<String>()
+        try await fixture.cache.set("old", forKey: "lake", timeToLive: .seconds(100))
+        try await fixture.cache.set("kept", forKey: "sea")
+        try await fixture.cache.flush()
+        fixture.clock.advance(by: .seconds(-3600))
+        let cache = fixture.another()
+        if withWrites {
+            try await cache.set("other", forKey: "pond")
+            try await cache.flush()
+        }
+        #expect(try await cache.value(forKey: "lake") { "new" } == "new")
+        #expect(try await cache.value(forKey: "sea") { "lost" } == "kept")
+        // A difference that clocks of processes may have is none.
+        fixture.clock.advance(by: .milliseconds(-500))
+        #expect(try await fixture.another().value(forKey: "lake") { "newer" } == "new")
+    }
+
     @Test func manyTasksAtOnceAgree() async throws {
         let fixture = try CacheFixture<String> { $0.memoryCapacity = 500 }
         let cache = fixture.cache

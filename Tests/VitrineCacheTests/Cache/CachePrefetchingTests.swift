@@ -10,7 +10,7 @@ struct CachePrefetchingTests {
     private func fetcher(_ bytes: [UInt8], _ runs: Counter, key: CacheKey = "lake") -> ValueFetcher<String> {
         ValueFetcher(key: key) { _ in
             runs.add(1)
-            return Fetched(bytes: bytes, tag: [7])
+            return FetchResult(bytes: bytes, tag: [7])
         }
     }
 
@@ -93,7 +93,7 @@ struct CachePrefetchingTests {
     @Test func whatMayNotBeStoredIsNot() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        let secret = ValueFetcher<String>(key: "lake", fetch: { _ in Fetched(bytes: [0x61], levels: .memory) })
+        let secret = ValueFetcher<String>(key: "lake", fetch: { _ in FetchResult(bytes: [0x61], levels: .memory) })
         try await cache.prefetch(from: secret)
         #expect(try await cache.info(forKey: "lake") == nil)
     }
@@ -109,7 +109,7 @@ struct CachePrefetchingTests {
             started.open()
             await gate.wait()
             priorities.add(context.priority.value)
-            return Fetched(bytes: Array("water".utf8))
+            return FetchResult(bytes: Array("water".utf8))
         }
         async let disk: Void = cache.prefetch(from: fetcher, to: .disk, priority: .veryLow)
         await started.wait()
@@ -137,7 +137,7 @@ struct CachePrefetchingTests {
             runs.add(1)
             started.open()
             await gate.wait()
-            return Fetched(bytes: Array("water".utf8))
+            return FetchResult(bytes: Array("water".utf8))
         }
         let prefetch = Task { try await cache.prefetch(from: fetcher) }
         await started.wait()

@@ -23,7 +23,7 @@ struct CacheRefreshingTests {
         cache.clearMemory()
         #expect(try await cache.value(forKey: "lake") == "old")
         // Bytes that are no value are a failure as well.
-        let bad = ValueFetcher<String>(key: "lake", fetch: { _ in Fetched(bytes: [0xFF]) })
+        let bad = ValueFetcher<String>(key: "lake", fetch: { _ in FetchResult(bytes: [0xFF]) })
         #expect(await code { try await cache.refresh(from: bad) } == -500)
         #expect(try await cache.value(forKey: "lake") == "old")
     }
@@ -68,10 +68,10 @@ struct CacheRefreshingTests {
         let seen = Recorder<[UInt8]>()
         var key: CacheKey { "lake" }
         var revalidates: Bool { true }
-        func fetch(_ context: FetchContext) async throws -> Fetched<String> {
+        func fetch(_ context: FetchContext) async throws -> FetchResult<String> {
             seen.add(context.stored?.tag ?? [])
             if context.stored?.tag == Array("v1".utf8) { return .unchanged(timeToLive: .seconds(60)) }
-            return Fetched(value: "first", timeToLive: .seconds(60), tag: Array("v1".utf8))
+            return FetchResult(value: "first", timeToLive: .seconds(60), tag: Array("v1".utf8))
         }
     }
 }

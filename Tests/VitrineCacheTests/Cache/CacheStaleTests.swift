@@ -23,14 +23,14 @@ struct CacheStaleTests {
         var key: CacheKey { "page" }
         var revalidates: Bool { true }
 
-        func fetch(_ context: FetchContext) async throws -> Fetched<String> {
+        func fetch(_ context: FetchContext) async throws -> FetchResult<String> {
             let reason = context.isBackground ? "background" : context.isRefresh ? "refresh" : "load"
             asked.add(reason + (context.stored == nil ? "" : " stored"))
             if context.stored != nil, !context.isRefresh { return .stale(refreshing: refreshing) }
             await gate?.wait()
             let text = self.text.all.last ?? ""
             if context.stored?.tag == Array(text.utf8) { return .unchanged(timeToLive: .seconds(60)) }
-            return Fetched(bytes: Array(text.utf8), timeToLive: .seconds(60), tag: Array(text.utf8))
+            return FetchResult(bytes: Array(text.utf8), timeToLive: .seconds(60), tag: Array(text.utf8))
         }
     }
 
@@ -116,7 +116,7 @@ struct CacheStaleTests {
     @Test func aStaleEntryThatIsNoValueIsAskedForAgain() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        let bad = ValueFetcher<String>(key: "page") { _ in Fetched(bytes: [0xFF], timeToLive: .seconds(60)) }
+        let bad = ValueFetcher<String>(key: "page") { _ in FetchResult(bytes: [0xFF], timeToLive: .seconds(60)) }
         try await cache.prefetch(from: bad)
         fixture.clock.advance(by: .seconds(61))
         #expect(try await cache.value(from: Page("one")) == "one")
@@ -135,7 +135,7 @@ struct CacheStaleTests {
     private struct Secret: Fetcher {
         var key: CacheKey { "page" }
         var revalidates: Bool { true }
-        func fetch(_ context: FetchContext) async throws -> Fetched<String> { Fetched(value: "secret", levels: .none) }
+        func fetch(_ context: FetchContext) async throws -> FetchResult<String> { FetchResult(value: "secret", levels: .none) }
     }
 
     /// A source without validators sends everything again: what is the same is no new value.
@@ -163,8 +163,8 @@ struct CacheStaleTests {
         private let count = Counter()
         var key: CacheKey { "page" }
         var revalidates: Bool { true }
-        func fetch(_ context: FetchContext) async throws -> Fetched<String> {
-            Fetched(bytes: Array("text".utf8), tag: [UInt8(count.add(1))])
+        func fetch(_ context: FetchContext) async throws -> FetchResult<String> {
+            FetchResult(bytes: Array("text".utf8), tag: [UInt8(count.add(1))])
         }
     }
 

@@ -40,19 +40,19 @@ import VitrineCore
         try await cache.flush()
         let files = fixture.generation + "/files"
         try FileManager.default.createDirectory(atPath: files + "/ab", withIntermediateDirectories: true)
-        for name in ["/foreign.jpg", "/ab/IMG_1.png", "/ab/ab00000000000001", "/ab/ab00000000000002"] {
+        for name in ["/foreign.jpg", "/ab/IMG_1.png", "/ab/01000000000000ab", "/ab/02000000000000ab"] {
             try Data([1]).write(to: URL(filePath: files + name))
         }
         // The fixture's clock is in 1970; the fresh file must look fresh to it.
         let old = Date(timeIntervalSince1970: 1_000_000 - 4000), fresh = Date(timeIntervalSince1970: 1_000_000 - 60)
-        try FileManager.default.setAttributes([.modificationDate: old], ofItemAtPath: files + "/ab/ab00000000000001")
-        try FileManager.default.setAttributes([.modificationDate: fresh], ofItemAtPath: files + "/ab/ab00000000000002")
+        try FileManager.default.setAttributes([.modificationDate: old], ofItemAtPath: files + "/ab/01000000000000ab")
+        try FileManager.default.setAttributes([.modificationDate: fresh], ofItemAtPath: files + "/ab/02000000000000ab")
         let found = try await cache.verify(removingDamage: false)
         #expect(found.orphans.map { String($0.suffix(18)) }.count == 3)
         #expect(found.entries == 1 && found.bytes.bytes == 100_000 && found.damaged.isEmpty && !found.isSound)
         _ = try await cache.verify(removingDamage: true)
         #expect(try await cache.verify(removingDamage: false).isSound)
-        #expect(FileManager.default.fileExists(atPath: files + "/ab/ab00000000000002"))
+        #expect(FileManager.default.fileExists(atPath: files + "/ab/02000000000000ab"))
         #expect(try await cache.bytes(forKey: "large") == DiskFixture.bytes(100_000))
     }
 }

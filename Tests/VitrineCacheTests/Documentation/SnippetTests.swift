@@ -31,7 +31,7 @@ struct SnippetTests {
         let audit = try await cache.audit([.olderThan(.seconds(30 * 86_400)), .shrinking(to: .gigabytes(1))])
         #expect(audit.removed == 0)
 
-        let list = PreserveList(of: cache)
+        let list = RetainSet(of: cache)
         list.preserve("bremen")
         try await list.commit()
         #expect(await cache.contains("bremen"))
@@ -55,7 +55,7 @@ private struct Weather: Sendable {
 private struct WeatherFetcher: Fetcher {
     let city: String
     var key: CacheKey { CacheKey(city) }
-    func fetch(_ context: FetchContext) async throws -> Fetched<String> {
-        Fetched(value: "\(city): wind", timeToLive: .seconds(600))
+    func fetch(_ context: FetchContext) async throws -> FetchResult<String> {
+        FetchResult(value: "\(city): wind", timeToLive: .seconds(600))
     }
 }

@@ -9,9 +9,9 @@ struct FetcherTests {
             let city: String
             let runs: Counter
             var key: CacheKey { CacheKey("report", city) }
-            func fetch(_ context: FetchContext) async throws -> Fetched<String> {
+            func fetch(_ context: FetchContext) async throws -> FetchResult<String> {
                 runs.add(1)
-                return Fetched(value: "\(city): rain", timeToLive: .seconds(60))
+                return FetchResult(value: "\(city): rain", timeToLive: .seconds(60))
             }
         }
         let fixture = try CacheFixture<String>()
@@ -84,10 +84,10 @@ struct FetcherTests {
     @Test func fetchersDecideWhereTheirValuesStay() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        let nowhere = ValueFetcher<String>(key: "a", fetch: { _ in Fetched(value: "secret", levels: .none) })
+        let nowhere = ValueFetcher<String>(key: "a", fetch: { _ in FetchResult(value: "secret", levels: .none) })
         #expect(try await cache.value(from: nowhere) == "secret")
         #expect(await cache.depth(of: "a") == .source)
-        let memory = ValueFetcher<String>(key: "b", fetch: { _ in Fetched(value: "short", levels: .memory) })
+        let memory = ValueFetcher<String>(key: "b", fetch: { _ in FetchResult(value: "short", levels: .memory) })
         #expect(try await cache.value(from: memory) == "short")
         #expect(cache["b"] == "short")
         #expect(try await cache.info(forKey: "b") == nil)
@@ -96,7 +96,7 @@ struct FetcherTests {
     @Test func originalBytesStayAsTheyCame() async throws {
         let fixture = try CacheFixture<JSONLike>()
         let bytes = Array("  spaces  ".utf8)
-        let fetcher = ValueFetcher<JSONLike>(key: "k", fetch: { _ in Fetched(bytes: bytes, tag: [7]) })
+        let fetcher = ValueFetcher<JSONLike>(key: "k", fetch: { _ in FetchResult(bytes: bytes, tag: [7]) })
         #expect(try await fixture.cache.value(from: fetcher).text == "spaces")
         #expect(try await fixture.cache.bytes(forKey: "k") == bytes)
         #expect(try await fixture.cache.info(forKey: "k")?.tag == [7])

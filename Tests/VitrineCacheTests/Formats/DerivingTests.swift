@@ -105,7 +105,7 @@ struct DerivingTests {
         cache.register(format)
         // No text as a whole: only a format that takes the bytes can use it.
         let bytes: [UInt8] = [0x61, 0x62, 0xFF]
-        let fetcher = ValueFetcher<String>(key: "lake", fetch: { _ in Fetched(bytes: bytes) })
+        let fetcher = ValueFetcher<String>(key: "lake", fetch: { _ in FetchResult(bytes: bytes) })
         #expect(try await cache.value(from: fetcher, format: "head") == "ab")
         #expect(try await cache.bytes(forKey: "lake") == bytes)
         await cache.remove("lake", format: "head")
@@ -127,7 +127,7 @@ struct DerivingTests {
     @Test func bytesThatAreNoValueAreNotStored() async throws {
         let setting = try Setting()
         let cache = setting.cache
-        let fetcher = ValueFetcher<String>(key: "lake", fetch: { _ in Fetched(bytes: [0xFF]) })
+        let fetcher = ValueFetcher<String>(key: "lake", fetch: { _ in FetchResult(bytes: [0xFF]) })
         for format in cache.formatNames {
             #expect(await code { _ = try await cache.value(from: fetcher, format: format) } == -500)
             #expect(await cache.depth(of: "lake", format: format) == .source)
@@ -139,7 +139,7 @@ struct DerivingTests {
         let setting = try Setting()
         let cache = setting.cache
         let fetcher = ValueFetcher<String>(
-            key: "lake", fetch: { _ in Fetched(bytes: Array("0123456789".utf8), timeToLive: .seconds(60)) })
+            key: "lake", fetch: { _ in FetchResult(bytes: Array("0123456789".utf8), timeToLive: .seconds(60)) })
         _ = try await cache.value(from: fetcher, format: "large")
         cache.clearMemory()
         setting.fixture.clock.advance(by: .seconds(40))

@@ -6,11 +6,11 @@ import VitrineCore
 
 @Suite struct ValueStoreGroupTests {
     let directory: TemporaryDirectory
-    let store: ValueStore
+    let store: KeyValueStore
 
     init() throws {
         directory = try TemporaryDirectory()
-        store = try ValueStore(directory: directory.path)
+        store = try KeyValueStore(directory: directory.path)
     }
 
     @Test func dotsAndSlashesNest() {
@@ -33,7 +33,7 @@ import VitrineCore
         }
         for round in 0..<2 {
             if round == 1 { try store.blocking.flush() }
-            let other = try ValueStore(directory: directory.path)
+            let other = try KeyValueStore(directory: directory.path)
             for (number, group) in groups.enumerated() {
                 for (index, key) in keys.enumerated() {
                     #expect(store.int(forKey: key, in: group) == number * 100 + index)
@@ -53,6 +53,22 @@ import VitrineCore
         store.removeGroup("unknown")
         try await store.flush()
         #expect(try await store.count() == 2)
+    }
+
+    /// A few values beside a large group are stored anew, many stay where they are.
+    @Test(arguments: [0, 3, 3000]) func removingALargeGroupLeavesTheOthersAsTheyAre(others: Int) async throws {
+        for number in 0..<21_000 { store.set(number, forKey: "k\(number)", in: "large.inner") }
+        for number in 0..<others { store.set("é\0\(number)", forKey: "ü\0\(number)", in: "other") }
+        store.set(codable: ["a": 1.5], forKey: "codable", in: "large2")
+        try await store.flush()
+        try await store.removeGroup("large").committed()
+        let other = try KeyValueStore(directory: directory.path)
+        #expect(try await other.count() == others + 1)
+        for number in 0..<others {
+            #expect(other.string(forKey: "ü\0\(number)", in: "other") == "é\0\(number)")
+        }
+        #expect(try other.codable([String: Double].self, forKey: "codable", in: "large2") == ["a": 1.5])
+        #expect(store.int(forKey: "k7", in: "large.inner") == 0)
     }
 
     @Test func removingAllSparesTheReserve() async throws {
@@ -83,7 +99,7 @@ import VitrineCore
 
     @Test func enumerationStops() throws {
         for number in 0..<600 { store.set(number, forKey: "\(number + 1000)", in: "g") }
-        var seen: [ValueStore.Child] = []
+        var seen: [KeyValueStore.Child] = []
         try store.blocking.forEachChild(of: "g") { child in
             seen.append(child)
             return seen.count < 300
@@ -109,11 +125,11 @@ import VitrineCore
     // MARK: Directory, version, damage
 
     @Test func anotherVersionStartsAfresh() async throws {
-        func open(_ version: String?, _ compatible: [String] = []) throws -> ValueStore {
-            var configuration = ValueStore.Configuration()
+        func open(_ version: String?, _ compatible: [String] = []) throws -> KeyValueStore {
+            var configuration = KeyValueStore.Configuration()
             configuration.version = version
             configuration.compatibleVersions = compatible
-            return try ValueStore(directory: directory.file("v"), configuration: configuration)
+            return try KeyValueStore(directory: directory.file("v"), configuration: configuration)
         }
         let first = try open("1.0")
         first.set(1, forKey: "k")
@@ -142,18 +158,18 @@ import VitrineCore
 
     @Test func namedStoresLieAmongTheUsersData() async throws {
         let directories = Directories(root: directory.file("home"))
-        let store = try ValueStore(named: "a/b", in: directories)
+        let store = try KeyValueStore(named: "a/b", in: directories)
         try await store.set(1, forKey: "k").committed()
         #expect(store.directory.hasPrefix(directories.data + "/"))
-        #expect(try ValueStore(named: "a.b", in: directories).int(forKey: "k") == 0)
-        #expect(try ValueStore(named: "a/b", in: directories).int(forKey: "k") == 1)
+        #expect(try KeyValueStore(named: "a.b", in: directories).int(forKey: "k") == 0)
+        #expect(try KeyValueStore(named: "a/b", in: directories).int(forKey: "k") == 1)
     }
 
     @Test func aFileThatIsNoDatabaseIsMovedAside() async throws {
         let path = directory.file("broken")
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         try Data(repeating: 65, count: 10_000).write(to: URL(filePath: path + "/values-1.sqlite"))
-        let store = try ValueStore(directory: path)
+        let store = try KeyValueStore(directory: path)
         let moved = try #require(store.damagedFiles.first)
         #expect(FileManager.default.contents(atPath: moved)?.count == 10_000)
         try await store.set(1, forKey: "k").committed()
@@ -163,7 +179,7 @@ import VitrineCore
     @Test func aFileDamagedLaterIsReplaced() async throws {
         let path = directory.file("damaged")
         do {
-            let store = try ValueStore(directory: path)
+            let store = try KeyValueStore(directory: path)
             for number in 0..<200 { store.set(Data(count: 3000), forKey: "\(number)") }
             try await store.flush()
         }
@@ -176,18 +192,18 @@ import VitrineCore
         try handle.seek(toOffset: 4096 * 2)
         try handle.write(contentsOf: Data(repeating: 0xA5, count: 400_000))
         try handle.close()
-        let store = try ValueStore(directory: path)
+        let store = try KeyValueStore(directory: path)
         for number in 0..<200 { _ = store.data(forKey: "\(number)") }
         #expect(store.damagedFiles.count == 1)
         try await store.set(1, forKey: "k").committed()
-        #expect(try ValueStore(directory: path).int(forKey: "k") == 1)
+        #expect(try KeyValueStore(directory: path).int(forKey: "k") == 1)
     }
 
     /// A store whose reads look each time.
-    private func watchful(_ name: String) throws -> ValueStore {
-        var configuration = ValueStore.Configuration()
+    private func watchful(_ name: String) throws -> KeyValueStore {
+        var configuration = KeyValueStore.Configuration()
         configuration.sharingInterval = .zero
-        return try ValueStore(directory: directory.file(name), configuration: configuration)
+        return try KeyValueStore(directory: directory.file(name), configuration: configuration)
     }
 
     @Test func aDirectoryDeletedWhileOpenIsMadeAgain() async throws {
@@ -201,7 +217,7 @@ import VitrineCore
             #expect(store.int(forKey: "old") == 0)
             #expect(store.int(forKey: "new", in: "group") == round)
             // What is written after the loss is there for the next as well.
-            let other = try ValueStore(directory: path)
+            let other = try KeyValueStore(directory: path)
             #expect(other.int(forKey: "new", in: "group") == round)
             #expect(try await other.count() == 1)
             #expect(try await store.count() == 1)
@@ -217,7 +233,7 @@ import VitrineCore
         try FileManager.default.removeItem(atPath: store.directory + "/values-1.sqlite")
         #expect(store.int(forKey: "a") == 0)
         try await store.set(3, forKey: "b").committed()
-        #expect(try ValueStore(directory: store.directory).int(forKey: "b") == 3)
+        #expect(try KeyValueStore(directory: store.directory).int(forKey: "b") == 3)
         // The directory of another one in its place.
         try FileManager.default.removeItem(atPath: store.directory)
         try FileManager.default.moveItem(atPath: other.directory, toPath: store.directory)

@@ -88,7 +88,7 @@ struct MemoryCacheTests {
     @Test func limitsASingleEntryUnlessAskedNotTo() {
         let cache = MemoryCache<CacheKey, String>(.ancestorGroups, cost: { $0.utf8.count })
         #expect(!cache.set("a", forKey: "a", cost: 1 << 20))
-        #expect(cache.set("a", forKey: "a", cost: 1 << 20, evenIfLarge: true))
+        #expect(cache.set("a", forKey: "a", cost: 1 << 20, ignoringEntryLimit: true))
         #expect(cache.set("b", forKey: "b", cost: 1 << 20 - 1))
         #expect(cache.count == 2)
     }

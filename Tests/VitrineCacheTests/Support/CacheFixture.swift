@@ -44,7 +44,7 @@ struct Portrayed: CacheableValue {
     func cacheBytes() -> [UInt8] { Array(portrait.text.utf8) }
     var cacheCost: Int { 100 }
 
-    static var cacheReviver: (@Sendable (Portrayed) -> (@Sendable () -> Portrayed?)?)? {
+    static var weakReference: (@Sendable (Portrayed) -> (@Sendable () -> Portrayed?)?)? {
         { value in { [weak portrait = value.portrait] in portrait.map { Portrayed($0) } } }
     }
 }

@@ -24,10 +24,10 @@ import VitrineCore
     }
 
     @Test func anyCodableTypeCanBeWrapped() throws {
-        let value = Coded(["a": Date(timeIntervalSinceReferenceDate: 0.1)])
+        let value = CodableBox(["a": Date(timeIntervalSinceReferenceDate: 0.1)])
         #expect(try again(value) == value)
-        #expect(try again(Coded(7)).value == 7)
-        #expect(try again(Coded("x" as String?)).value == "x")
+        #expect(try again(CodableBox(7)).value == 7)
+        #expect(try again(CodableBox("x" as String?)).value == "x")
     }
 
     @Test func dataIsItsBytes() throws {

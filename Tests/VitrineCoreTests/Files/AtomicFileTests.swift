@@ -95,6 +95,18 @@ struct AtomicFileTests {
         #expect(directory.names == ["folder"])
     }
 
+    #if os(Linux)
+    @Test func errorsNameTheTargetAndNotTheTemporaryFile() throws {
+        // Nobody may make files there.
+        let error = #expect(throws: FileError.self) { try AtomicFile.write([1], to: "/sys/target") }
+        #expect(error?.path == "/sys/target")
+        let directory = try TemporaryDirectory()
+        symlink("/sys/target", directory.file("link"))
+        let other = #expect(throws: FileError.self) { try AtomicFile.write([1], to: directory.file("link")) }
+        #expect(other?.path == directory.file("link"))
+    }
+    #endif
+
     @Test func errorNumbersBecomeTheCasesCallersActOn() {
         #expect(FileError(operation: "write", path: "p", code: ENOSPC) == .noSpace(path: "p"))
         #expect(FileError(operation: "write", path: "p", code: EDQUOT) == .noSpace(path: "p"))

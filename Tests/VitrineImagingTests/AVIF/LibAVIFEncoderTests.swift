@@ -1,4 +1,4 @@
-#if LibAVIF
+#if SystemCodecs
 import Testing
 import VitrineImaging
 

@@ -1,4 +1,4 @@
-#if LibJPEG
+#if SystemCodecs
 import Foundation
 import TestSupport
 import Testing

@@ -44,7 +44,7 @@ struct EncodeTests {
     }
 
     @Test func missingEncodersAreNamed() {
-        let missing = ImageError.encodingFailed(format: .avif, reason: "built without the trait LibAVIF")
+        let missing = ImageError.encodingFailed(format: .avif, reason: "built without the trait SystemCodecs")
         #expect(throws: missing) { try opaque.encoded(as: .avif(), options: EncodeOptions(), registry: registry) }
         let worker = #expect(throws: ImageError.self) {
             try opaque.encoded(as: .gif, options: EncodeOptions(), registry: registry)

@@ -3,7 +3,7 @@ import Testing
 import VitrineCore
 import VitrineImaging
 
-#if LibJPEG
+#if SystemCodecs
 @Suite struct LibJPEGEncoderTests {
     private let encoder = LibJPEGEncoder()
 

@@ -27,7 +27,7 @@ import VitrineImaging
         #expect(JPEG.difference(first.image.planes[0], means.planes[0]) == 0)
     }
 
-    #if LibJPEG
+    #if SystemCodecs
     @Test func everyFurtherScanGivesABetterPicture() throws {
         let bytes = try Fixture.bytes("JPEG/progressive.jpg")
         let pictures = try pictures(bytes, by: 16)

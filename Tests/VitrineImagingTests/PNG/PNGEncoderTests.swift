@@ -1,4 +1,4 @@
-#if LibPNG
+#if SystemCodecs
 import TestSupport
 import Testing
 import VitrineImaging

@@ -92,17 +92,17 @@ struct RoundCornersTests {
 
     @Test func tileStretchesWithoutItsCorners() throws {
         let border = ImageBorder.hairline(Color(white: 180))
-        let tile = try RoundedTile(radius: 6, color: Color(white: 230), border: border)
+        let tile = try StretchableImage(radius: 6, color: Color(white: 230), border: border)
         #expect(tile.image.size == PixelSize(13))
-        #expect(tile.capInsets == RoundedTile.CapInsets(top: 6, left: 6, bottom: 6, right: 6))
+        #expect(tile.capInsets == StretchableImage.CapInsets(top: 6, left: 6, bottom: 6, right: 6))
         let size = PixelSize(width: 50, height: 31)
         let direct = try Image(size: size, color: Color(white: 230)).processed(by: [.roundCorners(6, border: border)])
         #expect(try tile.stretched(to: size) == direct)
         #expect(throws: ImageError.self) { try tile.stretched(to: PixelSize(11)) }
-        let opaque = try RoundedTile(radius: 6, color: .white, background: .black)
+        let opaque = try StretchableImage(radius: 6, color: .white, background: .black)
         #expect(opaque.image.alpha == .opaque && opaque.image[0, 0] == .black)
-        #expect(throws: ImageError.self) { try RoundedTile(radius: .nan, color: .white) }
-        #expect(throws: ImageError.self) { try RoundedTile(size: PixelSize(3), radius: 6, color: .white) }
-        #expect(throws: ImageError.self) { try RoundedTile(size: PixelSize(-3), radius: 0, color: .white) }
+        #expect(throws: ImageError.self) { try StretchableImage(radius: .nan, color: .white) }
+        #expect(throws: ImageError.self) { try StretchableImage(size: PixelSize(3), radius: 6, color: .white) }
+        #expect(throws: ImageError.self) { try StretchableImage(size: PixelSize(-3), radius: 0, color: .white) }
     }
 }

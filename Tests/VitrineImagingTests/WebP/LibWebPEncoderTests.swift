@@ -1,4 +1,4 @@
-#if LibWebP
+#if SystemCodecs
 import Testing
 import VitrineCore
 import VitrineImaging

@@ -1,4 +1,4 @@
-#if LibWebP
+#if SystemCodecs
 import Foundation
 import Testing
 import VitrineCore

@@ -16,7 +16,10 @@ enum WorkerFixture {
     static let host = directory.appending(path: "WorkerTestHost").path
 
     static func pool(_ maximumWorkers: Int? = nil) -> WorkerPool {
-        WorkerPool(location: .executable(executable), maximumWorkers: maximumWorkers)
+        WorkerPool(
+            program: "vitrine-worker", location: .executable(executable), maximumWorkers: maximumWorkers,
+            // Its own: pools of other tests would end its idle workers where the shared budget is spent.
+            memory: HelperMemory(total: 64 << 30))
     }
 
     static func source(_ name: String) throws -> ByteSource {

@@ -8,7 +8,7 @@ import VitrineImaging
     private static func pool(_ recycling: WorkerRecycling = WorkerRecycling()) -> WorkerPool {
         WorkerPool(
             program: "WorkerTestHost", location: .executable(WorkerFixture.host), maximumWorkers: 1,
-            recycling: recycling)
+            recycling: recycling, memory: HelperMemory(total: 64 << 30))
     }
 
     /// One picture from a decoder of the test host, and the worker that is idle after it.

@@ -98,6 +98,36 @@ import VitrineImaging
         #expect(image { $0.profile = .payload(offset: 0, count: 5 << 20) } == nil)
     }
 
+    /// A worker that was taken over may name planes of any size: copying them would take the memory of this process.
+    @Test func planesThatAreNoPictureAreRefusedBeforeTheyAreCopied() throws {
+        let memory = try SharedMemory()
+        func image(
+            _ width: Int, _ height: Int, bytesPerRow: Int, limits: ImageLimits = .standard
+        ) -> DecodedImage? {
+            let sample = PixelPlane(width: 1, height: 1, channels: 1, storage: PixelStorage(zeroedByteCount: 1))
+            var plane = WorkerReply.Plane(sample, bytesPerRow: bytesPerRow, offset: 0)
+            (plane.width, plane.height) = (width, height)
+            (plane.extentWidth, plane.extentHeight) = (Double(width), Double(height))
+            let shape = WorkerReply.DecodedShape(
+                planes: [plane], model: .gray, alpha: .none, profile: .none, isPartial: false)
+            return DecodedImage(shape, memory: memory, requestedProfile: nil, limits: limits)
+        }
+        #expect(image(10, 10, bytesPerRow: 64) != nil)
+        // Rows that are nothing but padding.
+        #expect(image(1, 1 << 16, bytesPerRow: 1 << 13) == nil)
+        #expect(image(1, 1 << 24, bytesPerRow: 128) == nil)
+        // More pixels than any limit allows.
+        #expect(image(1 << 14, 1 << 14, bytesPerRow: 1 << 14) == nil)
+        var limits = ImageLimits()
+        (limits.maximumPixels, limits.maximumWholeImagePixels, limits.maximumOutputSide) = (100, 99, 9)
+        #expect(image(10, 10, bytesPerRow: 10, limits: limits) != nil)
+        #expect(image(101, 1, bytesPerRow: 101, limits: limits) == nil)
+        for number in [Int.max, .min, -1] {
+            #expect(image(number, number, bytesPerRow: number) == nil)
+            #expect(image(2, number, bytesPerRow: 2) == nil)
+        }
+    }
+
     @Test func longTextsAreCutBetweenCharacters() {
         var wire = WireWriter()
         wire.write("ab€", limit: 4)

@@ -70,7 +70,7 @@ private enum Failing: NoteBuild {
 private enum GivingUp: NoteBuild {
     static var version: SchemaVersion { "3.0" }
     static var properties: [DatedProperty] { [] }
-    static var steps: [MigrationStep] { [MigrationStep(to: "3.0") { _ in throw MigrationGiveUp() }] }
+    static var steps: [MigrationStep] { [MigrationStep(to: "3.0") { _ in throw MigrationAbandoned() }] }
 }
 
 private enum Renamed: DatedBuild {

@@ -5,7 +5,7 @@ import VitrineCore
 import VitrineDatabase
 import VitrineModels
 
-/// Stores with a cipher. What real ones do is tested in VitrineModelsEncryptionTests.
+/// Stores with a cipher. What real ones do is tested in Checks/Encryption.
 @Suite struct SealedStoreTests {
     private let directory: TemporaryDirectory
 

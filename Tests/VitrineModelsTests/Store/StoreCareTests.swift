@@ -99,6 +99,17 @@ import VitrineModels
         #expect(try other.count() == 2001)
     }
 
+    @Test func openingRemovesTheCopiesOfKilledProcessesOnly() async throws {
+        let living = try AtomicFileWriter(path: directory.file("copy"))
+        let dead = AtomicFile.temporaryPrefix + "Ldead"
+        try directory.write("x", to: dead)
+        _ = try Self.open(directory.file("other"))
+        let left = directory.names.filter { $0.hasPrefix(AtomicFile.temporaryPrefix) }
+        #expect(left.count == 1 && !left.contains(dead))
+        try living.commit()
+        #expect(directory.names.contains("copy"))
+    }
+
     @Test func backupThatFailsLeavesWhatWasThere() async throws {
         try await store.put(1, for: "k")
         await #expect(throws: PersistenceError.file(.notFound(path: directory.file("none/copy")))) {

@@ -2,7 +2,7 @@ import VitrineCore
 import VitrineModels
 
 /// A cipher that keeps no secret, but has all that a store needs of one: key and context matter, changes are noticed.
-struct ToyCipher: ValueCipher {
+struct ToyCipher: ObjectEncryption {
     struct Failure: Error {}
 
     let key: UInt8

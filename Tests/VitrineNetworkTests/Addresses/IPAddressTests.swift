@@ -49,6 +49,25 @@ struct IPAddressTests {
         }
     }
 
+    /// Only 2000::/3 is given to hosts so far (IANA, "Internet Protocol Version 6 Address Space").
+    @Test(arguments: [
+        "::1:0:1", "::8.8.8.8", "1::1", "200::1", "400::1", "800::1", "1000::1", "1fff::1", "64:ff9a::1", "64:ff9b:2::1",
+        "100:0:0:1::1", "4000::1", "4000::5efe:8.8.8.8", "6000::1", "8000::1", "a000::1", "c000::1", "e000::1",
+        "f000::1", "f800::1", "fe00::1", "2001:2::1", "2001:10::1", "2001:20::1", "2001:1ff::1", "5f00::1",
+    ])
+    func whatIsNotGivenToHostsIsNotPublic(_ text: String) throws {
+        #expect(try #require(IPAddress(text)).class == .reserved)
+    }
+
+    @Test(arguments: [
+        "2000::1", "2001:200::1", "2001:4860:4860::8888", "2400:cb00::1", "2606:4700::1111", "2a00:1450::1", "2c0f:fb50::1",
+        "3ffe::1", "1.0.0.1", "9.9.9.9", "11.0.0.1", "100.128.0.1", "126.255.255.255", "128.0.0.1", "169.253.0.1",
+        "172.15.255.255", "191.255.0.1", "192.0.1.1", "192.169.0.1", "198.17.0.1", "198.20.0.1", "223.255.255.254",
+    ])
+    func hostsAnywhereArePublic(_ text: String) throws {
+        #expect(try #require(IPAddress(text)).class == .public)
+    }
+
     @Test func rangesHoldTheirAddresses() throws {
         let range = try #require(AddressRange("10.1.0.0/16"))
         #expect(range.contains(.v4(0x0A01_FFFF)))

@@ -17,7 +17,7 @@ struct CacheURLTests {
         #expect(try await cache.value(from: server.url("/a"), options: options) == "/a")
         #expect(try await cache.fetch(from: server.url("/b"), format: "loud", options: options).value == "/B")
         let told = Recorder<String>()
-        cache.fetch(from: server.url("/a"), options: options).onSuccess { told.add($0) }
+        cache.fetch(from: server.url("/a"), options: options).onSuccess(on: .immediate) { told.add($0) }
         // A memory hit has been told on return.
         #expect(told.all == ["/a"])
         try await cache.prefetch(from: server.url("/c"), options: options)

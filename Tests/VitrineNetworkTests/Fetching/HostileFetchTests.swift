@@ -186,7 +186,7 @@ struct HostileFetchTests {
         }
         var key: CacheKey { base.key }
         var revalidates: Bool { true }
-        func fetch(_ context: FetchContext) async throws -> Fetched<Picture> {
+        func fetch(_ context: FetchContext) async throws -> FetchResult<Picture> {
             let fetched = try await base.fetch(context)
             if context.stored != nil { await remove() }
             return fetched
@@ -218,5 +218,41 @@ struct HostileFetchTests {
         #expect(counter.value == Self.answers.count)
         // All are closed when the loader goes.
         await server.waitUntilUnused()
+    }
+
+    @Test func aValidatorThatCannotBeSentDoesNotPoisonItsKey() async throws {
+        for tag in ["\"a\u{7F}\"", "\"a\u{1}\"", "\"" + String(repeating: "e", count: 40_000) + "\""] {
+            let pages = Pages()
+            pages["/a.png"] = .init("picture one", ["Cache-Control: max-age=60", "ETag: \(tag)"])
+            let server = try pages.serve()
+            let fixture = try fixture()
+            let url = server.url("/a.png")
+            #expect(try await fixture.value(url) == Picture("picture one"))
+            pages["/a.png"] = .init("picture two", ["Cache-Control: max-age=60", "ETag: \(tag)"])
+            fixture.clock.advance(by: .seconds(61))
+            #expect(try await fixture.value(url) == Picture("picture two"))
+            #expect(server.requests.allSatisfy { $0.header("If-None-Match") == nil })
+        }
+    }
+
+    /// Never silent for long, never done.
+    @Test func dripEndsByTheTotalTimeout() async throws {
+        let pages = Pages()
+        pages["/a.png"] = .init(steps: [Self.begun("X: y"), .trickle(pattern(1))])
+        let server = try pages.serve()
+        var fixture = try fixture()
+        fixture.options.maximumBodySize = .unlimited
+        fixture.options.totalTimeout = .milliseconds(200)
+        let failure = await networkFailure { _ = try await fixture.value(server.url("/a.png")) }
+        guard case .timedOut(_, .total) = failure else { Issue.record("\(String(describing: failure))"); return }
+        #expect(server.requests.count == 1)
+        #expect("\(try #require(failure))".contains("in all"))
+        // A request's own limit counts before that of the options.
+        fixture.options.totalTimeout = nil
+        var request = patient(server.url("/a.png"))
+        request.timeouts.total = .milliseconds(100)
+        let fetcher = NetworkFetcher<Picture>(request: request, options: fixture.options)
+        let own = await networkFailure { _ = try await fixture.cache.value(from: fetcher) }
+        guard case .timedOut(_, .total) = own else { Issue.record("\(String(describing: own))"); return }
     }
 }

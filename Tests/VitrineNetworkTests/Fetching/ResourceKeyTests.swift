@@ -23,7 +23,7 @@ struct ResourceKeyTests {
     @Test func fieldsOfTheRequestMakeAnotherResource() throws {
         let url = try url("http://a.example/x")
         func key(_ headers: HTTPHeaders) -> CacheKey {
-            NetworkFetcher<String>(request: DataRequest(url: url, headers: headers)).key
+            NetworkFetcher<String>(request: HTTPRequest(url: url, headers: headers)).key
         }
         let plain = NetworkFetcher<String>(url: url).key
         #expect(key([:]) == plain)
@@ -33,13 +33,13 @@ struct ResourceKeyTests {
         #expect(key(["A": "1"]) != key(["A": "2"]))
         // How it is asked for is no part of what it is.
         #expect(key(["Cache-Control": "no-cache", "Pragma": "no-cache", "If-None-Match": "\"1\""]) == plain)
-        var part = DataRequest(url: url)
+        var part = HTTPRequest(url: url)
         part.range = ByteRange(from: 5)
         #expect(NetworkFetcher<String>(request: part).key != plain)
     }
 
     @Test func keysHoldNoSecrets() throws {
-        var request = DataRequest(url: try url("http://user:password@a.example/x"))
+        var request = HTTPRequest(url: try url("http://user:password@a.example/x"))
         request.headers.set("Authorization", "Bearer token")
         let key = NetworkFetcher<String>(request: request).key
         for secret in ["user", "password", "token"] { #expect(!key.identity.contains(secret)) }

@@ -31,10 +31,10 @@ struct DownloadTests {
         let directory = try TemporaryDirectory(), destination = try Destination()
         try Data(content).write(to: URL(filePath: directory.file("source")))
         let loader = makeDownloader()
-        _ = try await loader.download(DataRequest(url: URL(filePath: directory.file("source"))), to: destination.path)
+        _ = try await loader.download(HTTPRequest(url: URL(filePath: directory.file("source"))), to: destination.path)
         #expect(destination.bytes == content)
         let url = try #require(URL(string: "data:,hello"))
-        let file = try await loader.download(DataRequest(url: url), to: destination.path)
+        let file = try await loader.download(HTTPRequest(url: url), to: destination.path)
         #expect(destination.bytes == Array("hello".utf8))
         #expect(file.head.contentType == "text/plain")
         #expect(destination.names == ["file"])
@@ -45,6 +45,46 @@ struct DownloadTests {
         let file = try await makeDownloader().download(patient(server.url("/")), to: destination.path)
         #expect(destination.bytes?.isEmpty == true)
         #expect(file.length == 0)
+    }
+
+    @Test(arguments: [204, 205])
+    func aReplyWithoutContentIsNoFile(_ status: Int) async throws {
+        let server = try LoopbackServer { _ in [.text("HTTP/1.1 \(status) No Content\r\nETag: \"1\"\r\n\r\n"), .close] }
+        for connections in [1, 4] {
+            let destination = try Destination()
+            try destination.directory.write("before", to: "file")
+            var options = DownloadOptions()
+            options.connections = connections
+            let error = await failure { [options] in
+                _ = try await makeDownloader().download(patient(server.url("/")), to: destination.path, options: options)
+            }
+            guard case .status(_, let head) = error else { Issue.record("\(String(describing: error))"); continue }
+            #expect(head.status == status)
+            #expect(destination.directory.read("file") == "before")
+            #expect(destination.names == ["file"])
+        }
+    }
+
+    @Test func errorsNameTheDestination() async throws {
+        let site = FileSite(content), destination = try Destination()
+        let server = try LoopbackServer { site.reply(to: $0) }
+        // Where the part file would be is something that is no file.
+        try FileManager.default.createDirectory(atPath: destination.partPath, withIntermediateDirectories: false)
+        let error = await failure {
+            _ = try await makeDownloader().download(patient(server.url("/")), to: destination.path)
+        }
+        guard case .file(let cause) = error else { Issue.record("\(String(describing: error))"); return }
+        #expect(cause.path == destination.path)
+        #expect(!"\(cause)".contains("vitrine-part"))
+        // The same for what is known of it.
+        let other = try Destination()
+        let head = PartialFile.headPath(other.partPath)
+        try FileManager.default.createDirectory(atPath: head + "/x", withIntermediateDirectories: true)
+        let second = await failure {
+            _ = try await makeDownloader().download(patient(server.url("/")), to: other.path)
+        }
+        guard case .file(let cause) = second else { Issue.record("\(String(describing: second))"); return }
+        #expect(cause.path == other.path)
     }
 
     // MARK: The destination

@@ -24,6 +24,19 @@ struct PiecewiseDownloadTests {
             patient(server.url("/file")), to: destination.path, options: options, progress: progress)
     }
 
+    @Test func piecesOfAnyNumberOfConnectionsAreCounted() {
+        for total in [Int.max, .min, -1, 0, 1 << 40] {
+            for connections in [Int.max, .min, -1, 0, 2, Int.max / 4 + 1] {
+                let divided = PieceTable(dividing: total, among: connections)
+                for table in [divided, PieceTable(total: total, lengths: [connections])].compactMap({ $0 }) {
+                    #expect((1...256).contains(table.count))
+                    #expect((0..<table.count).reduce(0) { $0 + table.missing(of: $1).count } <= total)
+                }
+            }
+        }
+        #expect(PieceTable(dividing: 1 << 40, among: .max)?.count == 256)
+    }
+
     @Test func piecesComeAtTheSameTime() async throws {
         let site = FileSite(content), barrier = LoopbackServer.Barrier(), asked = Counter()
         let server = try LoopbackServer { request in
@@ -118,9 +131,16 @@ struct PiecewiseDownloadTests {
     ///
     /// - Parameter next: What the server has from then on.
     private func breakOff(then next: FileSite? = nil) async throws -> LoopbackServer {
+        let site = next ?? FileSite(content)
+        return try await breakOff { site.reply(to: $0) }
+    }
+
+    private func breakOff(
+        then answer: @escaping @Sendable (LoopbackServer.Request) -> [LoopbackServer.Step]
+    ) async throws -> LoopbackServer {
         let site = FileSite(content), isCut = Locked(true)
         let server = try LoopbackServer { request in
-            guard isCut.withLock({ $0 }) else { return (next ?? site).reply(to: request) }
+            guard isCut.withLock({ $0 }) else { return answer(request) }
             return request.header("Range") == "bytes=0-" ? site.reply(to: request, upTo: 300_000) : [.hang]
         }
         let error = await failure { _ = try await download(server) }
@@ -167,6 +187,22 @@ struct PiecewiseDownloadTests {
         #expect(destination.bytes == other)
         #expect(file.restarts == 1)
         #expect(destination.names == ["file"])
+    }
+
+    /// A server that does not know If-Range and does not say of which version its parts are.
+    @Test func piecesThatDoNotSayOfWhatAreNotTaken() async throws {
+        let other = other
+        let server = try await breakOff { request in
+            guard let (start, last) = FileSite.range(request) else { return [.reply(200, ["ETag: \"v2\""], body: other)] }
+            let end = last ?? other.count - 1
+            return [
+                .reply(
+                    206, ["Content-Range: bytes \(start)-\(end)/\(other.count)"], body: Array(other[start...end]))
+            ]
+        }
+        let file = try await download(server)
+        #expect(destination.bytes == other)
+        #expect(file.restarts == 1)
     }
 
     @Test func aSourceThatChangedBetweenCallsIsLoadedAnew() async throws {

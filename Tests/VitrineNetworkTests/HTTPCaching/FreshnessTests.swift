@@ -82,6 +82,59 @@ struct FreshnessTests {
         #expect(site.cache.policy.freshness(of: site.stored[0], now: site.now).age == .seconds(50))
     }
 
+    @Test func whatComesFromTheFutureIsNotFresh() {
+        let fixed = HTTPCachePolicy.standard.with { $0.lifetime = .fixed(.seconds(3600)) }
+        let reply: HTTPHeaders = ["Cache-Control": "max-age=3600, stale-while-revalidate=3600", "ETag": "\"1\""]
+        for policy in [HTTPCachePolicy.standard, .images, .shared, fixed] {
+            var site = Site(policy)
+            site.receive(reply)
+            // What a clock is set right by now and then.
+            site.now -= .seconds(2)
+            #expect(site.decide().isServed)
+            site.now -= .seconds(60)
+            let freshness = site.cache.policy.freshness(of: site.stored[0], now: site.now)
+            #expect(!freshness.isFresh)
+            #expect(freshness.remaining == .zero)
+            #expect(site.decide() == .revalidate(0, headers: ["If-None-Match": "\"1\""]))
+            #expect(site.decide(["Cache-Control": "max-stale"]).conditions != nil)
+            // Confirmed, it is of now.
+            site.receive(reply, status: 304, revalidating: 0)
+            #expect(site.decide().isServed)
+        }
+    }
+
+    @Test func datesAtTheEndsOfTimeAreNoTrap() {
+        let times = [
+            "Mon, 01 Jan 0001 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "Thu, 01 Jan 1970 00:00:00 GMT",
+            "Sunday, 06-Nov-00 08:49:37 GMT", "Sun, 06 Nov 292277026596 15:30:08 GMT",
+            "Fri, 99 Foo 99999999999999 99:99:99 GMT", "9223372036854775807", "-1",
+        ]
+        let ages = ["0", "9223372036854775807", "9223372036854775808", "99999999999999999999999", "-5", ""]
+        for date in times {
+            for other in times {
+                for age in ages {
+                    var site = Site(.images)
+                    site.receive([
+                        "Date": date, "Expires": other, "Last-Modified": other, "Age": age, "ETag": "\"1\"",
+                        "Cache-Control": "stale-while-revalidate=\(age), stale-if-error=\(age), max-stale=\(age)",
+                        "Content-Type": "image/png", "Content-Length": age,
+                    ])
+                    for now in [Duration.zero, .seconds(-5), site.now, .seconds(253_402_300_799), .seconds(Int64.max)] {
+                        site.now = now
+                        _ = site.decide(["Cache-Control": "max-age=\(age), min-fresh=\(age), max-stale=\(age)"])
+                        guard let stored = site.stored.first else { continue }
+                        _ = site.cache.policy.freshness(of: stored, now: now).remaining
+                        _ = site.cache.head(of: stored, for: site.request("GET", ["Range": "bytes=\(age)-\(age)"]), now: now)
+                        _ = site.cache.canServeStale(stored, to: site.request(), afterFailureAt: now)
+                        _ = ResumableDownload(length: .max, of: stored, comparing: .max)
+                        _ = ResumableDownload(length: 1, of: stored)?.continuation(
+                            status: 206, headers: ["Content-Range": "bytes 1-\(age)/\(age)"])
+                    }
+                }
+            }
+        }
+    }
+
     @Test(arguments: [
         (200, true), (203, true), (204, true), (300, true), (301, true), (308, true), (404, true), (405, true),
         (410, true), (414, true), (501, true), (201, false), (202, false), (302, false), (307, false), (403, false),

@@ -153,4 +153,55 @@ struct RevalidationTests {
         site.receive(["ETag": "\"a\""], status: 304, revalidating: 0)
         #expect(site.decide().isServed)
     }
+
+    private static let unsendable = [
+        "\"a\u{7F}\"", "\"a\u{1}b\"", "\"a\u{9}b\u{B}\"", "\"\u{1F600}\u{0}\"", "\"a\rb\"", "\"a\nb: c\"",
+        "\"" + String(repeating: "e", count: 60_000) + "\"",
+    ]
+
+    /// What cannot be sent as it came cannot be asked about.
+    @Test(arguments: unsendable) func validatorsThatCannotBeSentAreNotStored(_ tag: String) throws {
+        var site = Site()
+        site.receive(["ETag": tag, "Cache-Control": "max-age=60"])
+        let stored = try #require(site.stored.first)
+        #expect(!stored.headers.contains("ETag"))
+        #expect(ResumableDownload(length: 5, of: stored) == nil)
+        // Nor do they come with a confirmation.
+        site.receive(["ETag": "\"1\"", "Cache-Control": "max-age=60"])
+        site.receive(["ETag": tag, "Cache-Control": "max-age=60"], status: 200)
+        site.now += .seconds(61)
+        #expect(site.decide().conditions == [:])
+    }
+
+    /// Earlier versions kept them.
+    @Test(arguments: unsendable) func storedValidatorsThatCannotBeSentAreLeftOut(_ tag: String) throws {
+        var site = Site()
+        let placeholder = "\"" + String(repeating: "x", count: tag.utf8.count) + "\""
+        site.receive(["Cache-Control": "max-age=60", "X-Placeholder": placeholder, "Last-Modified": site.date(-500)])
+        // As one stored by an earlier version: the same bytes under another name.
+        var bytes = try #require(site.stored.first).bytes()
+        let name = Array("X-Placeholder".utf8)
+        let place = try #require(bytes.firstRange(of: name))
+        bytes.replaceSubrange((place.lowerBound - 1)..<place.upperBound, with: [4] + Array("ETag".utf8))
+        let value = try #require(bytes.firstRange(of: Array(placeholder.utf8)))
+        // The text's length stands before it, in one byte up to 127 and in more above that.
+        var length: [UInt8] = [], rest = tag.utf8.count
+        while rest >= 0x80 {
+            length.append(UInt8(rest & 0x7F) | 0x80)
+            rest >>= 7
+        }
+        length.append(UInt8(rest))
+        var old: [UInt8] = []
+        rest = placeholder.utf8.count
+        while rest >= 0x80 {
+            old.append(UInt8(rest & 0x7F) | 0x80)
+            rest >>= 7
+        }
+        old.append(UInt8(rest))
+        bytes.replaceSubrange((value.lowerBound - old.count)..<value.upperBound, with: length + Array(tag.utf8))
+        site.stored = [try StoredResponse(bytes: bytes)]
+        #expect(site.stored[0].headers.first("ETag") == tag)
+        site.now += .seconds(61)
+        #expect(site.decide().conditions == ["If-Modified-Since": site.date(-561)])
+    }
 }

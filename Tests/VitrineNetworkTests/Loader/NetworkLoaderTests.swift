@@ -5,10 +5,10 @@ import VitrineCore
 import VitrineNetwork
 
 /// Answers from a table, so that what is tested is what the loader above makes of it.
-final class ScriptedLoader: DataLoading {
-    typealias Script = @Sendable (DataRequest, Int) throws(NetworkError) -> DataResponse
+final class ScriptedLoader: HTTPTransport {
+    typealias Script = @Sendable (HTTPRequest, Int) throws(NetworkError) -> HTTPResponse
 
-    let requests = Recorder<DataRequest>()
+    let requests = Recorder<HTTPRequest>()
     let capabilities: LoadingCapabilities
     private let script: Script
     private let remoteAddress: @Sendable (String) -> String?
@@ -23,7 +23,7 @@ final class ScriptedLoader: DataLoading {
         self.script = script
     }
 
-    func load(_ request: DataRequest, allowing guardian: AddressGuard?) async throws(NetworkError) -> DataResponse {
+    func load(_ request: HTTPRequest, allowing guardian: ConnectFilter?) async throws(NetworkError) -> HTTPResponse {
         let address = remoteAddress(request.url.host() ?? "")
         if let guardian, let address = address.flatMap({ IPAddress($0) }), let violation = guardian(address) {
             throw .refused(url: request.url.absoluteString, violation)
@@ -36,14 +36,14 @@ final class ScriptedLoader: DataLoading {
 }
 
 func answer(
-    _ request: DataRequest, _ status: Int = 200, _ headers: HTTPHeaders = [:], _ body: String = ""
-) -> DataResponse {
-    DataResponse(
-        head: ResponseHead(status: status, headers: headers, url: request.url), body: ResponseBody(Array(body.utf8)))
+    _ request: HTTPRequest, _ status: Int = 200, _ headers: HTTPHeaders = [:], _ body: String = ""
+) -> HTTPResponse {
+    HTTPResponse(
+        head: HTTPResponseHead(status: status, headers: headers, url: request.url), body: ResponseBody(Array(body.utf8)))
 }
 
 struct NetworkLoaderTests {
-    private func request(_ text: String) throws -> DataRequest { DataRequest(url: try #require(URL(string: text))) }
+    private func request(_ text: String) throws -> HTTPRequest { HTTPRequest(url: try #require(URL(string: text))) }
 
     // MARK: Redirects
 
@@ -322,7 +322,7 @@ struct NetworkLoaderTests {
         }
         for text in ["data:nothing", "data:;base64,a*b", "data:,%zz"] {
             guard let url = URL(string: text) else { continue }
-            let error = await failure { _ = try await loader.load(DataRequest(url: url)) }
+            let error = await failure { _ = try await loader.load(HTTPRequest(url: url)) }
             // Foundation may have repaired the percent sign.
             #expect(error?.code == -410 || text.hasSuffix("zz"))
         }
@@ -333,7 +333,7 @@ struct NetworkLoaderTests {
         try Data(pattern(600_000)).write(to: URL(filePath: directory.file("a b.bin")))
         let url = URL(filePath: directory.file("a b.bin"))
         let loader = NetworkLoader(ScriptedLoader { (request, _) throws(NetworkError) in answer(request) })
-        var request = DataRequest(url: url)
+        var request = HTTPRequest(url: url)
         let whole = try await loader.load(request)
         #expect(try await whole.body.collect() == pattern(600_000))
         #expect(whole.head.url == url)

@@ -78,7 +78,7 @@ struct CurlLoaderTests {
     @Test func slowReaderStopsTheServer() async throws {
         let chunk = [UInt8](repeating: 7, count: 64 << 10)
         let server = try LoopbackServer { _ in [.text("HTTP/1.1 200 OK\r\n\r\n"), .endless(chunk)] }
-        let loader = makeLoader { $0.unreadSize = .kibibytes(256) }
+        let loader = makeLoader { $0.receiveWindow = .kibibytes(256) }
         var request = patient(server.url("/"))
         request.acceptsCompression = false
         let response = try await loader.load(request)
@@ -150,14 +150,14 @@ struct CurlLoaderTests {
     @Test func sendsMethodsFieldsBodiesAndRanges() async throws {
         let server = try LoopbackServer { _ in [.reply(body: [1])] }
         let loader = makeLoader()
-        var post = DataRequest(url: server.url("/post"), method: "POST", headers: ["X-Empty": "", "A": "ä"])
+        var post = HTTPRequest(url: server.url("/post"), method: "POST", headers: ["X-Empty": "", "A": "ä"])
         post.body = Array("hello".utf8)
         _ = try await loader.whole(post)
         var part = patient(server.url("/part"))
         part.range = ByteRange(from: 100)
         part.ifRange = "\"tag\""
         _ = try await loader.whole(part)
-        let empty = DataRequest(url: server.url("/head"), method: "HEAD")
+        let empty = HTTPRequest(url: server.url("/head"), method: "HEAD")
         _ = try await loader.load(empty)
         let requests = server.requests
         #expect(requests.map(\.method) == ["POST", "GET", "HEAD"])
@@ -177,7 +177,7 @@ struct CurlLoaderTests {
         let server = try LoopbackServer { _ in [.reply()] }
         let loader = makeLoader()
         for headers: HTTPHeaders in [["A": "1\r\nB: 2"], ["A\nB": "1"], ["A:": "1"], ["A": "1\0"], ["": "1"]] {
-            let request = DataRequest(url: server.url("/"), headers: headers)
+            let request = HTTPRequest(url: server.url("/"), headers: headers)
             let error = await failure { _ = try await loader.load(request) }
             #expect(error?.code == -411, "\(headers)")
         }
@@ -188,7 +188,7 @@ struct CurlLoaderTests {
         let server = try LoopbackServer { _ in [.reply(body: [1])] }
         let loader = makeLoader()
         let seen = Recorder<IPAddress>()
-        let refuse: AddressGuard = { .address($0) }
+        let refuse: ConnectFilter = { .address($0) }
         for _ in 0..<2 {
             let error = await failure { _ = try await loader.load(patient(server.url("/")), allowing: refuse) }
             guard case .refused(_, .address(.v4(0x7F00_0001))) = error else {
@@ -198,7 +198,7 @@ struct CurlLoaderTests {
             if seen.all.isEmpty {
                 #expect(server.connectionCount == 0)
                 // Leaves a connection behind, which the second round may not use.
-                let allow: AddressGuard = { seen.add($0); return nil }
+                let allow: ConnectFilter = { seen.add($0); return nil }
                 _ = try await loader.load(patient(server.url("/")), allowing: allow).body.collect()
             }
         }

@@ -15,24 +15,24 @@ struct EncryptionTests {
         // Returns when the server answers.
         while true {
             let error = await failure {
-                let (head, _) = try await trusting.whole(DataRequest(url: named))
+                let (head, _) = try await trusting.whole(HTTPRequest(url: named))
                 #expect(head.status == 200)
             }
             guard let error else { break }
             guard case .notConnected = error else { Issue.record("\(error)"); return }
         }
-        let untrusted = await failure { _ = try await makeLoader().load(DataRequest(url: named)) }
+        let untrusted = await failure { _ = try await makeLoader().load(HTTPRequest(url: named)) }
         guard case .insecure = untrusted else { Issue.record("\(String(describing: untrusted))"); return }
         // The certificate is for the name.
         let other = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
-        let misnamed = await failure { _ = try await trusting.load(DataRequest(url: other)) }
+        let misnamed = await failure { _ = try await trusting.load(HTTPRequest(url: other)) }
         guard case .insecure = misnamed else { Issue.record("\(String(describing: misnamed))"); return }
     }
 
     @Test func speechWithoutEncryptionIsNoTLS() async throws {
         let loopback = try LoopbackServer { _ in [.text("no TLS here"), .close] }
         let url = try #require(URL(string: "https://127.0.0.1:\(loopback.port)/"))
-        var request = DataRequest(url: url)
+        var request = HTTPRequest(url: url)
         request.timeouts.connect = .seconds(2)
         let error = await failure { [request] in _ = try await makeLoader().load(request) }
         switch error {

@@ -9,7 +9,7 @@ import VitrineNetwork
 struct HostileServerTests {
     /// Serves `steps`, to any request but `/good`, which gets a good reply.
     private func load(
-        _ steps: [LoopbackServer.Step], _ change: (inout DataRequest) -> Void = { _ in }
+        _ steps: [LoopbackServer.Step], _ change: (inout HTTPRequest) -> Void = { _ in }
     ) async throws -> Result<[UInt8], NetworkError> {
         let server = try LoopbackServer { $0.target == "/good" ? [.reply(body: [1, 2, 3])] : steps }
         let loader = makeLoader()
@@ -180,7 +180,7 @@ struct HostileServerTests {
         let url = try #require(URL(string: "http://127.0.0.1:\(port)/"))
         // The listener goes when its thread has noticed.
         var error: NetworkError?
-        repeat { error = await failure { _ = try await loader.whole(DataRequest(url: url)) } } while error == nil
+        repeat { error = await failure { _ = try await loader.whole(HTTPRequest(url: url)) } } while error == nil
         switch error {
         case .notConnected, .truncated: break
         default: Issue.record("\(String(describing: error))")

@@ -73,5 +73,84 @@ struct ProxyTests {
         #expect(server.requests.first?.method == "CONNECT")
         #expect(server.requests.first?.target == "no-such-host.invalid:443")
     }
+
+    // MARK: Policies
+
+    /// A proxy that answers for every host, and the loader that asks it.
+    private func proxied(
+        _ policy: URLAccessPolicy, to location: String
+    ) throws -> (LoopbackServer, NetworkLoader) {
+        let server = try LoopbackServer { request in
+            request.target.hasPrefix("http://outside.example")
+                ? [.reply(302, ["Location: \(location)"])] : [.reply(body: Array("secret".utf8))]
+        }
+        var configuration = NetworkLoader.Configuration()
+        configuration.policy = policy
+        configuration.retries = .never
+        return (server, NetworkLoader(makeLoader { $0.proxy = .url("http://127.0.0.1:\(server.port)") }, configuration))
+    }
+
+    private static let literals = [
+        "http://10.0.0.1/x", "http://127.0.0.1/x", "http://[::1]/x", "http://169.254.169.254/x", "http://[fc00::1]/x",
+        "http://[::ffff:10.0.0.1]/x", "http://[4000::1]/x", "http://localhost/x",
+    ]
+
+    /// The proxy's own address, which is private here, says nothing about where a redirect comes from.
+    @Test(arguments: literals) func redirectsToPrivateAddressesAreRefusedBehindAProxy(_ location: String) async throws {
+        var trusting = URLAccessPolicy.publicOnly
+        trusting.trustsProxy = true
+        for policy in [trusting, .userInitiated] {
+            let (server, loader) = try proxied(policy, to: location)
+            let url = try #require(URL(string: "http://outside.example/"))
+            let error = await failure { _ = try await loader.load(patient(url)) }
+            guard case .refused = error else { Issue.record("\(String(describing: error))"); continue }
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test(arguments: literals) func privateAddressesAreRefusedBehindAProxy(_ location: String) async throws {
+        var trusting = URLAccessPolicy.publicOnly
+        trusting.trustsProxy = true
+        let (server, loader) = try proxied(trusting, to: "/")
+        let url = try #require(URL(string: location))
+        let error = await failure { _ = try await loader.load(patient(url)) }
+        guard case .refused = error else { Issue.record("\(String(describing: error))"); return }
+        #expect(server.requests.isEmpty)
+    }
+
+    /// What goes to no proxy is connected to directly, and checked.
+    @Test(arguments: [
+        ["https_proxy": "http://proxy.example:3128"],
+        ["http_proxy": "http://proxy.example:3128", "no_proxy": "direct.invalid,127.0.0.1"],
+        ["all_proxy": "http://proxy.example:3128", "no_proxy": "*"],
+    ] as [[String: String]])
+    func whatGoesPastTheProxyIsChecked(_ environment: [String: String]) async throws {
+        var settings = CurlLoader.Configuration()
+        settings.proxy = .environment
+        let http = CurlLoader(settings, environment: { environment[$0] })
+        var configuration = NetworkLoader.Configuration()
+        configuration.policy = .publicOnly
+        configuration.retries = .never
+        let loader = NetworkLoader(http, configuration)
+        let direct = try #require(URL(string: "http://direct.invalid/"))
+        #expect(http.showsAddresses(for: direct))
+        let error = await failure { _ = try await loader.load(patient(direct)) }
+        guard case .nameNotResolved = error else { Issue.record("\(String(describing: error))"); return }
+        let server = try LoopbackServer { _ in [.reply(body: [1])] }
+        let refused = await failure { _ = try await http.load(patient(server.url("/")), allowing: { .address($0) }) }
+        guard case .refused(_, .address) = refused else { Issue.record("\(String(describing: refused))"); return }
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test func whatGoesThroughAProxyCannotBeChecked() async throws {
+        let environment = ["https_proxy": Self.proxy]
+        let http = CurlLoader(CurlLoader.Configuration(), environment: { environment[$0] })
+        var configuration = NetworkLoader.Configuration()
+        configuration.policy = .publicOnly
+        let url = try #require(URL(string: "https://outside.invalid/"))
+        #expect(!http.showsAddresses(for: url))
+        let error = await failure { _ = try await NetworkLoader(http, configuration).load(patient(url)) }
+        guard case .refused(_, .addressesUnknown) = error else { Issue.record("\(String(describing: error))"); return }
+    }
 }
 #endif

@@ -16,7 +16,7 @@ struct LazyValueTests {
         let answered = Recorder<String>()
         await fixture.network.request().finish("asked")
         #expect(try await (first.text, second.text) == ("asked", "asked"))
-        provider.load { outcome in answered.add((try? outcome.get())?.text ?? "-") }
+        provider.load(on: .immediate) { outcome in answered.add((try? outcome.get())?.text ?? "-") }
         #expect(answered.all == ["asked"] && provider.isLoaded && fixture.network.exchanges.count == 1)
     }
 

@@ -100,7 +100,7 @@ struct PrefetcherTests {
     @Test func failuresAreToldAndCounted() async throws {
         let fixture = try ResourceFixture()
         let ends = Recorder<Int?>()
-        let prefetcher = Prefetcher(fixture.resources) { _, error in ends.add(error?.code) }
+        let prefetcher = Prefetcher(fixture.resources, on: .immediate) { _, error in ends.add(error?.code) }
         prefetcher.start([urls[0]])
         await fixture.network.request(0).fail(NetworkError.cancelled(url: "-"))
         await prefetcher.waitUntilIdle()
@@ -110,6 +110,18 @@ struct PrefetcherTests {
         #expect(ends.all == [-530, nil])
         let statistics = prefetcher.statistics
         #expect(statistics.failed == 1 && statistics.succeeded == 1 && statistics.received == ByteCount(1))
+    }
+
+    @Test func endsAreToldOnTheMainActor() async throws {
+        let fixture = try ResourceFixture()
+        let told = Gate()
+        let prefetcher = Prefetcher(fixture.resources) { _, _ in
+            MainActor.assertIsolated()
+            told.open()
+        }
+        prefetcher.start([urls[0]])
+        await fixture.network.request(0).finish("there")
+        await told.wait()
     }
 
     @Test func whatIsLeftEndsWithThePrefetcher() async throws {
@@ -126,7 +138,7 @@ struct PrefetcherTests {
     @Test func whatIsInPlaceIsNotCopied() async throws {
         let directory = try TemporaryDirectory()
         try directory.write("file", to: "picture")
-        let resources = ResourceCache(
+        let resources = ObservedCache(
             Cache<Piece>(name: "test", configuration: CacheConfiguration(root: directory.path)),
             options: FetchOptions(loader: NetworkLoader(makeLoader())))
         let prefetcher = Prefetcher(resources)

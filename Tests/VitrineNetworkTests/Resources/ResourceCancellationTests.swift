@@ -37,6 +37,7 @@ struct ResourceCancellationTests {
         try await fixture.finish(exchange, text)
         // Stored, but neither decoded nor told.
         #expect(await resources.depth(of: url) == (goesOn ? .disk : .source))
+        await MainActor.run {}
         #expect(Piece.decodes(of: text) == 0 && watcher.events.all.isEmpty)
     }
 
@@ -52,6 +53,7 @@ struct ResourceCancellationTests {
         #expect(!exchange.isCancelled)
         exchange.finish("stays")
         #expect(await second.wait() == ["stays"])
+        await MainActor.run {}
         #expect(first.events.all.isEmpty && stranger.events.all.isEmpty)
     }
 
@@ -70,10 +72,10 @@ struct ResourceCancellationTests {
     }
 
     @Test func observersMayCancelAsTheyGo() async throws {
-        final class Leaver: ResourceObserver {
-            let resources: ResourceCache<Piece>
+        nonisolated final class Leaver: LoadObserver {
+            let resources: ObservedCache<Piece>
             let url: URL
-            init(_ resources: ResourceCache<Piece>, _ url: URL) {
+            init(_ resources: ObservedCache<Piece>, _ url: URL) {
                 self.resources = resources
                 self.url = url
             }
@@ -90,18 +92,18 @@ struct ResourceCancellationTests {
         #expect(exchange.isCancelled && leaver == nil)
     }
 
-    @Test func whoHasCancelledHearsNothingOfWhatIsOnItsWay() async throws {
-        let held = HeldDelivery()
-        let fixture = try ResourceFixture { $0.delivery = held.delivery }
+    @Test @MainActor func whoHasCancelledHearsNothingOfWhatIsOnItsWay() async throws {
+        let fixture = try ResourceFixture()
         let (resources, url) = (fixture.resources, ResourceFixture.url())
         let (leaver, stayer) = (Watcher(), Watcher())
         #expect(resources.value(at: url, observer: leaver) == nil)
         #expect(resources.value(at: url, observer: stayer) == nil)
-        try await fixture.finish(await fixture.network.request(), "late")
-        while held.count < 2 { await Task.yield() }
+        await fixture.network.request().finish("late")
+        holdMainActor { resources.runningLoads == 0 }
         resources.cancel(url, observer: leaver)
-        held.deliver()
-        #expect(leaver.events.all.isEmpty && stayer.events.all == ["late"])
+        #expect(await stayer.wait() == ["late"])
+        await MainActor.run {}
+        #expect(leaver.events.all.isEmpty)
     }
 
     @Test func laterRequestsJoinATransferThatWasLeft() async throws {
@@ -114,6 +116,7 @@ struct ResourceCancellationTests {
         #expect(resources.value(at: url, observer: second) == nil)
         try await fixture.finish(exchange, "joined")
         #expect(await second.wait() == ["joined"])
+        await MainActor.run {}
         #expect(first.events.all.isEmpty)
         #expect(fixture.network.exchanges.count == 1)
     }
@@ -129,6 +132,7 @@ struct ResourceCancellationTests {
         let new = await fixture.network.request(1)
         // The end of the old one says nothing to those who wait for the new one.
         await old.isOver.wait()
+        await MainActor.run {}
         #expect(old.isCancelled && watcher.events.all.isEmpty && resources.waiters(for: url) == 1)
         new.finish("new")
         #expect(await watcher.wait() == ["new"])
@@ -154,6 +158,7 @@ struct ResourceCancellationTests {
         await ended.wait()
         await fixture.settle()
         try await fixture.cache.flush()
+        await MainActor.run {}
         #expect(await resources.depth(of: url) == .disk && watcher.events.all.isEmpty)
         #expect(fixture.network.exchanges.count == 1)
     }
@@ -163,13 +168,14 @@ struct ResourceCancellationTests {
         let fixture = try ResourceFixture { $0.executor = held.executor }
         let (resources, url) = (fixture.resources, ResourceFixture.url())
         let watcher = Watcher()
-        for depth in [Depth.disk, .source] {
+        for depth in [CacheLevel.disk, .source] {
             #expect(resources.value(at: url, depth: depth, observer: watcher) == nil)
             resources.cancel(url, observer: watcher, policy: .processing)
             #expect(resources.runningLoads == 0)
         }
         held.release()
         while fixture.cache.runningLoads > 0 { await Task.yield() }
+        await MainActor.run {}
         #expect(fixture.network.exchanges.isEmpty && watcher.events.all.isEmpty)
     }
 

@@ -10,12 +10,12 @@ struct ResourcePlacesTests {
     /// Resources as programs have them: over a loader.
     private func networked(
         _ directory: TemporaryDirectory, _ register: (NetworkLoader) -> Void = { _ in }
-    ) -> ResourceCache<Piece> {
+    ) -> ObservedCache<Piece> {
         var configuration = CacheConfiguration(root: directory.path)
         configuration.memoryPressure = MemoryPressure()
         let loader = NetworkLoader(makeLoader())
         register(loader)
-        return ResourceCache(
+        return ObservedCache(
             Cache(name: "test", configuration: configuration), options: FetchOptions(loader: loader))
     }
 
@@ -224,6 +224,7 @@ struct ResourcePlacesTests {
         try await resources.cache.flush()
         #expect(await resources.depth(of: url) == (goesOn ? .disk : .source))
         #expect(try await resources.value(at: url).text == "0123456789")
+        await MainActor.run {}
         #expect(watcher.events.all.isEmpty)
     }
 }

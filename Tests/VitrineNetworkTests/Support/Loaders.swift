@@ -19,7 +19,7 @@ func failure(_ body: () async throws -> Void) async -> NetworkError? {
 
 extension CurlLoader {
     /// Head and whole body.
-    func whole(_ request: DataRequest) async throws -> (ResponseHead, [UInt8]) {
+    func whole(_ request: HTTPRequest) async throws -> (HTTPResponseHead, [UInt8]) {
         let response = try await load(request)
         return (response.head, try await response.body.collect())
     }
@@ -29,8 +29,8 @@ extension CurlLoader {
 func pattern(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
 
 /// A request that no timeout ends: on a busy machine a test may be kept from answering for longer than a server may.
-func patient(_ url: URL) -> DataRequest {
-    var request = DataRequest(url: url)
+func patient(_ url: URL) -> HTTPRequest {
+    var request = HTTPRequest(url: url)
     request.timeouts = .init(connect: nil, idle: nil)
     return request
 }

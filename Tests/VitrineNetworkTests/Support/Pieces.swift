@@ -34,7 +34,7 @@ struct Piece: CacheableValue {
 
     static func decodes(of text: String) -> Int { decodes.withLock { $0[text] ?? 0 } }
 
-    static var cacheReviver: (@Sendable (Piece) -> (@Sendable () -> Piece?)?)? {
+    static var weakReference: (@Sendable (Piece) -> (@Sendable () -> Piece?)?)? {
         { piece in { [weak body = piece.body] in body.map { Piece($0) } } }
     }
 }
@@ -46,7 +46,7 @@ final class SlowNetwork: Sendable {
         let url: URL
         private let progress: TransferProgress
         private let end = Gate()
-        private let answer = Locked<Result<Fetched<Piece>, any Error>?>(nil)
+        private let answer = Locked<Result<FetchResult<Piece>, any Error>?>(nil)
         /// Opened when the exchange was cancelled, or has answered.
         let isOver = Gate()
         private let cancelled = Locked(false)
@@ -69,7 +69,7 @@ final class SlowNetwork: Sendable {
 
         func finish(_ text: String, levels: CacheLevels = .all) {
             sendBytes()
-            answer.withLock { $0 = .success(Fetched(bytes: Array(text.utf8), levels: levels)) }
+            answer.withLock { $0 = .success(FetchResult(bytes: Array(text.utf8), levels: levels)) }
             end.open()
         }
 
@@ -83,7 +83,7 @@ final class SlowNetwork: Sendable {
             end.open()
         }
 
-        func wait() async throws -> Fetched<Piece> {
+        func wait() async throws -> FetchResult<Piece> {
             await end.wait()
             isOver.open()
             guard !isCancelled, let answer = answer.withLock({ $0 }) else { throw CancellationError() }
@@ -91,13 +91,13 @@ final class SlowNetwork: Sendable {
         }
     }
 
-    private struct Fetch: Fetcher {
+    private struct FetchTask: Fetcher {
         let url: URL
         let progress: TransferProgress
         let network: SlowNetwork
         var key: CacheKey { CacheKey(url.absoluteString) }
 
-        func fetch(_ context: FetchContext) async throws -> Fetched<Piece> {
+        func fetch(_ context: FetchContext) async throws -> FetchResult<Piece> {
             let exchange = Exchange(url, progress)
             return try await withTaskCancellationHandler {
                 network.add(exchange)
@@ -150,21 +150,34 @@ final class SlowNetwork: Sendable {
     }
 
     func fetcher(_ url: URL, _ progress: TransferProgress) -> any Fetcher<Piece> {
-        Fetch(url: url, progress: progress, network: self)
+        FetchTask(url: url, progress: progress, network: self)
     }
 }
 
 /// One who asks, and writes down what it is told.
-final class Watcher: ResourceObserver {
+nonisolated final class Watcher: LoadObserver {
     let events = Recorder<String>()
     private let told = Gate()
 
-    func resourceDidLoad(_ value: Piece, from url: URL) { add(value.text) }
-    func resourceDidFail(_ error: CacheError, from url: URL) { add("\(error.code)") }
+    func resourceDidLoad(_ value: Piece, from url: URL) {
+        MainActor.assertIsolated()
+        add(value.text)
+    }
+
+    func resourceDidFail(_ error: CacheError, from url: URL) {
+        MainActor.assertIsolated()
+        add("\(error.code)")
+    }
 
     private func add(_ event: String) {
         events.add(event)
         told.open()
+    }
+
+    /// What it has been told, when the main actor has done what was on its way before.
+    func heard() async -> [String] {
+        await MainActor.run {}
+        return events.all
     }
 
     /// What it is told, once it is told something.
@@ -178,7 +191,7 @@ final class Watcher: ResourceObserver {
 struct ResourceFixture: Sendable {
     let directory: TemporaryDirectory
     let network = SlowNetwork()
-    let resources: ResourceCache<Piece>
+    let resources: ObservedCache<Piece>
 
     init(_ change: (inout CacheConfiguration) -> Void = { _ in }) throws {
         directory = try TemporaryDirectory()
@@ -186,7 +199,7 @@ struct ResourceFixture: Sendable {
         configuration.memoryPressure = MemoryPressure()
         change(&configuration)
         let network = network
-        resources = ResourceCache(Cache(name: "test", configuration: configuration)) { network.fetcher($0, $1) }
+        resources = ObservedCache(Cache(name: "test", configuration: configuration)) { network.fetcher($0, $1) }
     }
 
     var cache: Cache<Piece> { resources.cache }
@@ -205,31 +218,9 @@ struct ResourceFixture: Sendable {
     }
 }
 
-/// A place to deliver to that delivers when a test lets it.
-final class HeldDelivery: Sendable {
-    private let bodies = Locked<[@Sendable () -> Void]>([])
-    private let filled = Gate()
-
-    var delivery: Delivery {
-        Delivery { [self] body in
-            bodies.withLock { $0.append(body) }
-            filled.open()
-        }
-    }
-
-    var count: Int { bodies.withLock { $0.count } }
-
-    /// Returns when there is something to deliver.
-    func wait() async { await filled.wait() }
-
-    func deliver() {
-        let all = bodies.withLock { bodies in
-            defer { bodies = [] }
-            return bodies
-        }
-        for body in all { body() }
-    }
-}
+/// Keeps the main actor busy until a condition holds, so that observers are told afterwards.
+@MainActor
+func holdMainActor(until condition: () -> Bool) { while !condition() { sched_yield() } }
 
 /// An executor of one thread that does nothing until it is let.
 final class HeldExecutor: Sendable {

@@ -38,7 +38,7 @@ import VitrineStores
         #expect(try FileStore.Blocking.rename("c", to: "x", in: [store, other]) == 2)
         #expect(try FileStore.Blocking.delete("x", in: [store, other]) == 2)
         #expect(throws: StoreError.self) { try FileStore.Blocking.rename("x", to: "c", in: [store, other]) }
-        #expect(try files.removeLitter(olderThan: .seconds(-5)) == 0)
+        #expect(try files.removeTemporaryFiles(olderThan: .seconds(-5)) == 0)
     }
 
     @Test func filesGoInAndOut() throws {
@@ -85,6 +85,6 @@ import VitrineStores
         try other.blocking.importPictures(from: temporary.file("out"))
         #expect(try ImageStore.Blocking.rename("d.png", to: "e.png", in: [store, other]) == 2)
         #expect(try ImageStore.Blocking.delete("e.png", in: [store, other]) == 2)
-        #expect(try pictures.removeLitter(olderThan: .seconds(-5)) == 0)
+        #expect(try pictures.removeTemporaryFiles(olderThan: .seconds(-5)) == 0)
     }
 }

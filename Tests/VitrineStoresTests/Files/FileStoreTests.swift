@@ -225,8 +225,8 @@ import VitrineStores
         let litter = store.directory + "/" + AtomicFile.temporaryPrefix + "left"
         try Data([1]).write(to: URL(filePath: litter))
         #expect(try await store.names == ["a"])
-        #expect(try await store.removeLitter() == 0)
-        #expect(try await store.removeLitter(olderThan: .seconds(-5)) == 1)
+        #expect(try await store.removeTemporaryFiles() == 0)
+        #expect(try await store.removeTemporaryFiles(olderThan: .seconds(-5)) == 1)
         #expect(!FileManager.default.fileExists(atPath: litter))
     }
 
@@ -242,6 +242,7 @@ import VitrineStores
             case .image: "image"
             case .file: "file"
             case .cancelled: "cancelled"
+            case .notDurable: "notDurable"
             case .notWatched: "notWatched"
             }
         } catch {

@@ -185,7 +185,7 @@ import VitrineStores
         try await store.save(Self.gradient(40, 20), as: "a.png")
         try await store.save(Self.gradient(40, 20), as: "b.png")
         try FileManager.default.removeItem(atPath: try store.path(of: "a.png"))
-        #expect(try await store.removeLitter() == 1)
+        #expect(try await store.removeTemporaryFiles() == 1)
         #expect(!FileManager.default.fileExists(atPath: try store.path(of: "a.png", as: .thumbnail)))
         #expect(FileManager.default.fileExists(atPath: try store.path(of: "b.png", as: .thumbnail)))
     }

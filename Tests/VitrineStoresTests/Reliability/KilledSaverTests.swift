@@ -41,7 +41,7 @@ import VitrineStores
             pairs += try checkPairs(store, found, round)
         }
         #expect(done > rounds && pairs > rounds)
-        try store.blocking.removeLitter(olderThan: .seconds(-5))
+        try store.blocking.removeTemporaryFiles(olderThan: .seconds(-5))
         let left = try FileManager.default.subpathsOfDirectory(atPath: directory.path)
         #expect(left.allSatisfy { !$0.contains(AtomicFile.temporaryPrefix) })
     }

@@ -8,7 +8,7 @@ import VitrineViews
 @MainActor
 final class HeadlessTarget<Value: Sendable>: ImageTarget {
     private(set) var shown: [(value: Value?, transition: ImageTransition)] = []
-    var imageBox: ImageBox?
+    var targetGeometry: TargetGeometry?
 
     func show(_ image: Value?, transition: ImageTransition) { shown.append((image, transition)) }
 
@@ -53,10 +53,10 @@ struct SlowFetcher: Fetcher {
     /// nil to fail.
     let text: String?
 
-    func fetch(_ context: FetchContext) async throws -> Fetched<String> {
+    func fetch(_ context: FetchContext) async throws -> FetchResult<String> {
         await gate.wait()
         guard let text else { throw SourceFailure() }
-        return Fetched(value: text)
+        return FetchResult(value: text)
     }
 }
 

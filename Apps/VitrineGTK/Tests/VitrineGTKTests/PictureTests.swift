@@ -5,7 +5,7 @@ import Testing
 import VitrineCore
 import VitrineGTK
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 import VitrineViews
 
 /// Answers when told to.
@@ -13,14 +13,14 @@ final class Desk: Sendable {
     struct Unwanted: Error, CustomStringConvertible { let description = "there is no such picture" }
 
     private struct State {
-        var boxes: [ImageBox?] = []
+        var boxes: [TargetGeometry?] = []
         var waiting: [(String, CheckedContinuation<Image, any Error>)] = []
         var cancelled: [String] = []
     }
 
     private let state = Mutex(State())
 
-    var boxes: [ImageBox?] { state.withLock { $0.boxes } }
+    var boxes: [TargetGeometry?] { state.withLock { $0.boxes } }
     var cancelled: [String] { state.withLock { $0.cancelled } }
 
     func content(_ name: String, inMemory image: Image? = nil) -> ImageContent<Image> {
@@ -68,7 +68,7 @@ extension GTKTests {
             let scale = Double(picture.scaleFactor)
             #expect(
                 desk.boxes == [
-                    ImageBox(width: 300, height: 200, scale: scale, mode: .crop(.center), allowsUpscaling: false)
+                    TargetGeometry(width: 300, height: 200, scale: scale, mode: .crop(.center), allowsUpscaling: false)
                 ])
             desk.answer("a", .success(red))
             try await wait(for: "the picture") { shows(picture, red) }
@@ -83,17 +83,17 @@ extension GTKTests {
         }
 
         @Test func ofServicesInMemoryAreShownAtOnce() async throws {
-            var configuration = ThumbnailService.Configuration(root: NSTemporaryDirectory())
+            var configuration = ImagePipeline.Configuration(root: NSTemporaryDirectory())
             configuration.usesDiskCache = false
-            let service = ThumbnailService(configuration)
-            var source = ImageSource(red, identifier: "red")
+            let service = ImagePipeline(configuration)
+            var source = ImageFileSource(red, identifier: "red")
             source.identifier = "red"
-            let made = try await service.thumbnail(for: source, size: PixelSize(4))
+            let made = try await service.image(for: ImageRequest(source, size: .fit(4)))
             #expect(made.size == PixelSize(4))
-            let box = try #require(ImageBox(width: 4, height: 4))
-            let content = ImageContent.thumbnail(of: source, by: service)
+            let box = try #require(TargetGeometry(width: 4, height: 4))
+            let content = ImageContent.request(ImageRequest(source), in: service)
             #expect(content.inMemory(for: box)?.sharedPixels === made.sharedPixels)
-            #expect(content.inMemory(for: ImageBox(width: 5, height: 5)) == nil)
+            #expect(content.inMemory(for: TargetGeometry(width: 5, height: 5)) == nil)
         }
 
         @Test func thatComeLateAreDropped() async throws {
@@ -218,8 +218,8 @@ extension GTKTests {
         @Test func ofIconsHaveTheIconsSize() {
             let icon = Icon(side: 24)
             let scale = Double(icon.scaleFactor)
-            let box = ImageBox(width: 24, height: 24, scale: scale, mode: .aspectFit, allowsUpscaling: false)
-            #expect(icon.imageBox == box)
+            let box = TargetGeometry(width: 24, height: 24, scale: scale, mode: .aspectFit, allowsUpscaling: false)
+            #expect(icon.targetGeometry == box)
         }
     }
 

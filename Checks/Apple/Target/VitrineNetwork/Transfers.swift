@@ -10,7 +10,7 @@ public struct HTTPHeaders: Sendable, Hashable, Sequence {
     public func makeIterator() -> IndexingIterator<[Field]> { fatalError("a declaration") }
 }
 
-public struct ResponseHead: Sendable, Hashable {
+public struct HTTPResponseHead: Sendable, Hashable {
     public var status: Int
     public var headers: HTTPHeaders
     public init(status: Int, headers: HTTPHeaders, url: URL) { (self.status, self.headers) = (status, headers) }
@@ -20,7 +20,7 @@ public struct ResponseHead: Sendable, Hashable {
 public enum NetworkError: Error {
     case truncated(url: String, received: ByteCount, reason: String)
     case invalidResponse(url: String, reason: String)
-    case status(url: String, ResponseHead)
+    case status(url: String, HTTPResponseHead)
     case file(FileError)
     case busy(url: String, path: String)
     case cancelled(url: String)

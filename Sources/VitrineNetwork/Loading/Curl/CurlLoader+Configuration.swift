@@ -1,5 +1,5 @@
 #if os(Linux)
-import CCurl
+import CVitrineCurl
 public import VitrineCore
 
 extension CurlLoader {
@@ -21,7 +21,7 @@ extension CurlLoader {
         /// What the loader calls itself; nil for nothing. Default: `Vitrine`.
         public var userAgent: String? = "Vitrine"
         /// How much of a body is received before anybody reads it. Default: 512 KiB.
-        public var unreadSize = ByteCount.kibibytes(512)
+        public var receiveWindow = ByteCount.kibibytes(512)
         /// The most bytes of a response's header. Default: 64 KiB.
         public var headerSize = ByteCount.kibibytes(64)
         /// The most fields of a response's header. Default: 200.
@@ -70,9 +70,9 @@ extension CurlLoader.Configuration {
         options.header_size = headerSize.bytes
         options.header_count = Int32(clamping: headerCount)
         var callbacks = callbacks
-        return withText(certificateAuthorities) { authorities in
-            withText(clientCertificate?.certificate) { certificate in
-                withText(clientCertificate?.key) { key in
+        return withPath(certificateAuthorities) { authorities in
+            withPath(clientCertificate?.certificate) { certificate in
+                withPath(clientCertificate?.key) { key in
                     withText(clientCertificate?.password) { password in
                         options.ca_file = authorities
                         options.client_certificate = certificate
@@ -83,6 +83,12 @@ extension CurlLoader.Configuration {
                 }
             }
         }
+    }
+
+    /// Paths may contain bytes that are not UTF-8.
+    private func withPath<Result>(_ path: String?, _ body: (UnsafePointer<CChar>?) -> Result?) -> Result? {
+        guard let path else { return body(nil) }
+        return PathText.withSystemPath(path, failure: nil) { body($0) }
     }
 
     private func withText<Result>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Result) -> Result {

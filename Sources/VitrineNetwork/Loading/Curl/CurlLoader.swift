@@ -1,26 +1,26 @@
 #if os(Linux)
-import CCurl
-import FoundationEssentials
+import CVitrineCurl
+public import FoundationEssentials
 import VitrineCore
 
 /// Loads over HTTP by libcurl, on one thread of its own.
 ///
 /// ```swift
 /// let loader = CurlLoader()
-/// let response = try await loader.load(DataRequest(url: url))
+/// let response = try await loader.load(HTTPRequest(url: url))
 /// let bytes = try await response.body.collect(upTo: .megabytes(20))
 /// ```
 ///
 /// Connections are kept and used again, and several requests share one where a server speaks HTTP/2. Certificates are
 /// always checked. Redirects are not followed; no cookies, no `.netrc`, no other protocols. A body that is not read is
-/// not received: about ``Configuration/unreadSize`` of it is kept.
+/// not received: about ``Configuration/receiveWindow`` of it is kept.
 ///
 /// With a proxy, the addresses that are connected to are the proxy's, and what the proxy connects to is its own
-/// business: such a loader does not have ``LoadingCapabilities/addressPolicy``.
+/// business: see ``showsAddresses(for:)``. A loader with any proxy does not have ``LoadingCapabilities/addressPolicy``.
 ///
 /// Make one and share it; each has a thread and connections of its own. When the last reference to it and to the
 /// bodies of its responses goes, the thread ends.
-public final class CurlLoader: DataLoading {
+public final class CurlLoader: HTTPTransport {
     private let configuration: Configuration
     private let proxies: ProxySettings
     private let loop: CurlLoop?
@@ -28,9 +28,14 @@ public final class CurlLoader: DataLoading {
 
     public let capabilities: LoadingCapabilities
 
-    public init(_ configuration: Configuration = Configuration()) {
+    public convenience init(_ configuration: Configuration = Configuration()) {
+        self.init(configuration, environment: ProxySettings.environment)
+    }
+
+    /// The same with another environment.
+    package init(_ configuration: Configuration, environment: (String) -> String?) {
         self.configuration = configuration
-        proxies = ProxySettings(configuration.proxy)
+        proxies = ProxySettings(configuration.proxy, environment: environment)
         loop = CurlLoop(configuration)
         thread = BlockingExecutor(threads: 1, name: "vitrine-net")
         var capabilities: LoadingCapabilities = [.backPressure, .customTrust, .decompression]
@@ -42,26 +47,33 @@ public final class CurlLoader: DataLoading {
 
     deinit { loop?.submit(.stop) }
 
+    /// Whether no proxy connects to the host in the loader's place: with `https_proxy` alone, and for what `no_proxy`
+    /// names, the loader connects itself.
+    public func showsAddresses(for url: URL) -> Bool {
+        guard let url = try? SourceURL(url.absoluteString) else { return false }
+        return proxies.proxy(for: url) == nil
+    }
+
     /// How many requests stand in line for a connection.
     package var waitingCount: Int { loop?.waitingCount.load(ordering: .relaxed) ?? 0 }
 
     public func load(
-        _ request: DataRequest, allowing guardian: AddressGuard?
-    ) async throws(NetworkError) -> DataResponse {
+        _ request: HTTPRequest, allowing guardian: ConnectFilter?
+    ) async throws(NetworkError) -> HTTPResponse {
         let prepared = try CurlRequest(request, configuration: configuration, proxies: proxies)
         guard let loop else {
             throw .unavailable(url: prepared.displayURL, reason: "the system has no more files or memory")
         }
         guard !Task.isCancelled else { throw .cancelled(url: prepared.displayURL) }
         let transfer = CurlTransfer(
-            prepared, guardian: guardian, highWater: configuration.unreadSize.bytes, loop: loop)
+            prepared, guardian: guardian, highWater: configuration.receiveWindow.bytes, loop: loop)
         loop.submit(.start(transfer))
         // Ends the transfer whichever way this function is left without handing it on.
         let body = CurlBody(transfer, loader: self)
         let raw = try await transfer.head()
-        let head = try ResponseHead(raw, of: prepared, at: request.url)
+        let head = try HTTPResponseHead(raw, of: prepared, at: request.url)
         try head.checkLength(request.maximumBodySize, of: prepared.method, at: prepared.displayURL)
-        return DataResponse(head: head, body: ResponseBody(body))
+        return HTTPResponse(head: head, body: ResponseBody(body))
     }
 }
 
@@ -91,7 +103,7 @@ private final class CurlBody: BodySource {
     func cancel() { transfer.cancel() }
 }
 
-extension ResponseHead {
+extension HTTPResponseHead {
     fileprivate init(
         _ raw: CurlTransfer.RawHead, of request: CurlRequest, at url: URL
     ) throws(NetworkError) {
@@ -120,6 +132,7 @@ extension ResponseHead {
         self.init(
             status: raw.status, headers: headers, url: url, version: version,
             remoteAddress: raw.remoteAddress.isEmpty ? nil : raw.remoteAddress, decodedFrom: coding)
+        isProxied = !request.proxy.isEmpty
     }
 }
 #endif

@@ -1,5 +1,5 @@
 #if os(Linux)
-import CCurl
+import CVitrineCurl
 import Synchronization
 import VitrineCore
 

@@ -1,5 +1,5 @@
 #if os(Linux)
-import CCurl
+import CVitrineCurl
 import FoundationEssentials
 import VitrineCore
 
@@ -24,7 +24,7 @@ struct CurlRequest: Sendable {
     /// What errors say the address is.
     var displayURL: String { url.text }
 
-    init(_ request: DataRequest, configuration: CurlLoader.Configuration, proxies: ProxySettings)
+    init(_ request: HTTPRequest, configuration: CurlLoader.Configuration, proxies: ProxySettings)
         throws(NetworkError)
     {
         url = try SourceURL(request.url.absoluteString)
@@ -61,21 +61,17 @@ struct CurlRequest: Sendable {
         return max(1, Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000))
     }
 
-    /// Fields the loader writes itself, from what the request says.
-    private static let ownFields = ["Host", "Content-Length", "Transfer-Encoding", "Connection", "Expect"]
-
     private static func lines(
-        of request: DataRequest, isDecoded: Bool, url: SourceURL, configuration: CurlLoader.Configuration
+        of request: HTTPRequest, isDecoded: Bool, url: SourceURL, configuration: CurlLoader.Configuration
     ) throws(NetworkError) -> [UInt8] {
         var lines: [UInt8] = []
         lines.reserveCapacity(256)
+        try HTTPSyntax.checkFields(of: request, at: url.text)
         for field in request.headers.fields {
             guard HTTPSyntax.isToken(field.name), HTTPSyntax.isFieldValue(field.value) else {
                 throw .invalidRequest(url: url.text, reason: "the field \(field.name.debugDescription) cannot be sent")
             }
-            if ownFields.contains(where: { field.isNamed($0) }) { continue }
             if isDecoded, field.isNamed("Accept-Encoding") { continue }
-            if request.range != nil, field.isNamed("Range") || field.isNamed("If-Range") { continue }
             append(field.name, field.value, to: &lines)
         }
         if let agent = configuration.userAgent, !request.headers.contains("User-Agent") {

@@ -1,5 +1,5 @@
 #if os(Linux)
-import CCurl
+import CVitrineCurl
 import VitrineCore
 
 extension CurlTransfer {
@@ -30,6 +30,9 @@ extension CurlTransfer {
         case CCURL_TRUNCATED:
             let received = state.withLock { $0.received }
             return .failure(.truncated(url: url, received: ByteCount(received), reason: message))
+        case CCURL_HEAD_CUT: return .failure(missingHead)
+        case CCURL_NO_HEAD:
+            return .failure(.invalidResponse(url: url, reason: "there is no final header before its body"))
         case CCURL_HEADER_LIMIT: return .failure(.headerTooLarge(url: url))
         case CCURL_PROTOCOL: return .failure(.invalidResponse(url: url, reason: message))
         case CCURL_STOPPED, CCURL_MEMORY: return .failure(.invalidResponse(url: url, reason: message))

@@ -1,5 +1,5 @@
 #if os(Linux)
-import CCurl
+import CVitrineCurl
 import VitrineCore
 
 /// One exchange: what the loop's thread and the reader share about it.
@@ -48,18 +48,22 @@ final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
     }
 
     let request: CurlRequest
-    let guardian: AddressGuard?
+    let guardian: ConnectFilter?
     /// Beyond this much unread the server has to wait.
     let highWater: Int
     let state = Locked(State())
     unowned let loop: CurlLoop
     var confined = Confined()
 
-    init(_ request: CurlRequest, guardian: AddressGuard?, highWater: Int, loop: CurlLoop) {
+    init(_ request: CurlRequest, guardian: ConnectFilter?, highWater: Int, loop: CurlLoop) {
         self.request = request
         self.guardian = guardian
         self.highWater = highWater
         self.loop = loop
+    }
+
+    var missingHead: NetworkError {
+        .truncated(url: request.displayURL, received: .zero, reason: "the connection ended before its header did")
     }
 
     func withState<R: Sendable>(_ body: (inout State) -> R) -> R { state.withLock { body(&$0) } }
@@ -95,7 +99,7 @@ final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
     func append(_ bytes: UnsafeBufferPointer<UInt8>, to state: inout State) {
         if state.pending.capacity == 0 {
             // Growing by and by would copy everything several times.
-            let most = highWater + request.bufferSize
+            let most = (ByteCount(highWater) + ByteCount(request.bufferSize)).bytes
             let rest = confined.expected.map { max(0, $0 - state.received) &+ bytes.count } ?? most
             if rest < most || state.received > most / 4 { state.pending.reserveCapacity(min(rest, most)) }
         }

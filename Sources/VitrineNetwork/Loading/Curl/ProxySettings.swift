@@ -10,13 +10,16 @@ package struct ProxySettings: Sendable {
     private var https: String?
     private var exceptions: [Substring] = []
 
-    init(_ proxy: CurlLoader.Proxy) {
+    init(_ proxy: CurlLoader.Proxy, environment: (String) -> String?) {
         switch proxy {
         case .none: self.init { _ in nil }
         case .url(let url): self.init { $0 == "all_proxy" ? url : nil }
-        case .environment: self.init { name in getenv(name).map { String(cString: $0) } }
+        case .environment: self.init(environment: environment)
         }
     }
+
+    /// The process's own environment.
+    static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
     /// What an environment says.
     package init(environment: (String) -> String?) {

@@ -9,7 +9,7 @@ public import VitrineCore
 ///
 /// The body is read piece by piece on threads for blocking work. A range is answered as a server would. A host other
 /// than this machine is refused.
-public struct FileLoader: DataLoading {
+public struct FileLoader: HTTPTransport {
     private let executor: BlockingExecutor
     private static let chunkSize = 256 << 10
 
@@ -19,8 +19,8 @@ public struct FileLoader: DataLoading {
     public var capabilities: LoadingCapabilities { .backPressure }
 
     public func load(
-        _ request: DataRequest, allowing guardian: AddressGuard?
-    ) async throws(NetworkError) -> DataResponse {
+        _ request: HTTPRequest, allowing guardian: ConnectFilter?
+    ) async throws(NetworkError) -> HTTPResponse {
         let path = try Self.path(of: request.url)
         let limit = request.maximumBodySize
         do throws(FileError) {
@@ -34,8 +34,8 @@ public struct FileLoader: DataLoading {
     }
 
     private static func response(
-        _ file: OpenFile, size: Int, to request: DataRequest, limit: ByteCount, executor: BlockingExecutor
-    ) throws(FileError) -> DataResponse {
+        _ file: OpenFile, size: Int, to request: HTTPRequest, limit: ByteCount, executor: BlockingExecutor
+    ) throws(FileError) -> HTTPResponse {
         let start = min(size, request.range?.lowerBound ?? 0)
         let end = min(size, request.range?.upperBound ?? size)
         var headers: HTTPHeaders = ["Content-Length": String(max(0, end - start)), "Accept-Ranges": "bytes"]
@@ -45,10 +45,10 @@ public struct FileLoader: DataLoading {
             headers.set("Content-Range", status == 206 ? "bytes \(start)-\(end - 1)/\(size)" : "bytes */\(size)")
         }
         guard end - start <= limit.bytes else { throw .tooLarge(path: file.path, limit: limit.bytes) }
-        let head = ResponseHead(status: status, headers: headers, url: request.url, version: .none)
-        guard request.method != "HEAD", end > start else { return DataResponse(head: head, body: ResponseBody([])) }
+        let head = HTTPResponseHead(status: status, headers: headers, url: request.url, version: .none)
+        guard request.method != "HEAD", end > start else { return HTTPResponse(head: head, body: ResponseBody([])) }
         let body = FileBody(file, from: start, to: end, chunkSize: chunkSize, executor: executor)
-        return DataResponse(head: head, body: ResponseBody(body))
+        return HTTPResponse(head: head, body: ResponseBody(body))
     }
 
     /// The path a `file:` address stands for.
@@ -62,8 +62,9 @@ public struct FileLoader: DataLoading {
             throw .invalidURL(url: text, reason: "the file is on another machine")
         }
         guard let bytes = PercentEncoding.decode(url.path(percentEncoded: true).utf8), !bytes.contains(0),
-            bytes.first == UInt8(ascii: "/"), let path = String(validating: bytes, as: UTF8.self)
+            bytes.first == UInt8(ascii: "/")
         else { throw .invalidURL(url: text, reason: "it holds no path from the root") }
-        return path
+        // An address made of a path as text has the UTF-8 of that text, others have the file's own bytes.
+        return String(validating: bytes, as: UTF8.self) ?? PathText.text(of: bytes)
     }
 }

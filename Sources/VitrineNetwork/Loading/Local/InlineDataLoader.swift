@@ -5,14 +5,14 @@ import Foundation
 #endif
 
 /// Loads `data:` addresses, which hold what they stand for (RFC 2397).
-public struct InlineDataLoader: DataLoading {
+public struct InlineDataLoader: HTTPTransport {
     public init() {}
 
     public var capabilities: LoadingCapabilities { .backPressure }
 
     public func load(
-        _ request: DataRequest, allowing guardian: AddressGuard?
-    ) async throws(NetworkError) -> DataResponse {
+        _ request: HTTPRequest, allowing guardian: ConnectFilter?
+    ) async throws(NetworkError) -> HTTPResponse {
         let text = request.url.absoluteString
         let shown = String(text.prefix(64))
         let fragment = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
@@ -41,7 +41,7 @@ public struct InlineDataLoader: DataLoading {
             // RFC 2397, section 2: what is meant where nothing is said.
             "Content-Type": type.isEmpty ? "text/plain;charset=US-ASCII" : type, "Content-Length": String(bytes.count),
         ]
-        let head = ResponseHead(status: 200, headers: headers, url: request.url, version: .none)
-        return DataResponse(head: head, body: ResponseBody(request.method == "HEAD" ? [] : bytes))
+        let head = HTTPResponseHead(status: 200, headers: headers, url: request.url, version: .none)
+        return HTTPResponse(head: head, body: ResponseBody(request.method == "HEAD" ? [] : bytes))
     }
 }

@@ -5,7 +5,7 @@ import VitrineCore
 /// One exchange: what the session's delegate and the reader share about it.
 final class SessionTransfer: AwaitedTransfer {
     struct State: AwaitedState {
-        var head: ResponseHead?
+        var head: HTTPResponseHead?
         var pending: [UInt8] = []
         var received = 0
         var end: Result<Void, NetworkError>?
@@ -25,6 +25,10 @@ final class SessionTransfer: AwaitedTransfer {
         self.url = url
         self.limit = limit
         self.highWater = highWater
+    }
+
+    var missingHead: NetworkError {
+        .truncated(url: url, received: .zero, reason: "the connection ended before its header did")
     }
 
     func withState<R: Sendable>(_ body: (inout State) -> R) -> R { state.withLock { body(&$0) } }
@@ -64,7 +68,7 @@ final class SessionTransfer: AwaitedTransfer {
             end(with: .invalidResponse(url: url, reason: "it is not HTTP"))
             return false
         }
-        let head = ResponseHead(response, at: address)
+        let head = HTTPResponseHead(response, at: address)
         let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
             state.head = head
             return state.waiter.take()
@@ -120,7 +124,7 @@ final class SessionTransfer: AwaitedTransfer {
     }
 }
 
-extension ResponseHead {
+extension HTTPResponseHead {
     /// What the session says of a response.
     package init(_ response: HTTPURLResponse, at url: URL) {
         var headers = HTTPHeaders()

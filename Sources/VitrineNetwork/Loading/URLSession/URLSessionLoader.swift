@@ -5,17 +5,17 @@ public import VitrineCore
 /// Loads over HTTP by the system's `URLSession`, on Apple platforms.
 ///
 /// Ephemeral: no cookies, no credentials and no responses are kept. Redirects are not followed. A body that is not read
-/// is not received: beyond ``Configuration/unreadSize`` the task is suspended. The session does not show addresses
+/// is not received: beyond ``Configuration/receiveWindow`` the task is suspended. The session does not show addresses
 /// before it connects to them: such a loader does not have ``LoadingCapabilities/addressPolicy``.
 ///
 /// Make one and share it; each has connections of its own.
-public final class URLSessionLoader: DataLoading {
+public final class URLSessionLoader: HTTPTransport {
     /// How a loader loads.
     public struct Configuration: Sendable {
         /// The most connections to one host at a time. Default: 10 (R76).
         public var connectionsPerHost = 10
         /// How much of a body is kept that nobody has read yet. Default: 512 KB.
-        public var unreadSize = ByteCount.kibibytes(512)
+        public var receiveWindow = ByteCount.kibibytes(512)
         /// Whether a request waits for a connection instead of failing without one (R76). Default: true.
         public var waitsForConnectivity = true
         /// Whether expensive networks, such as mobile ones, may be used. Default: true.
@@ -44,16 +44,17 @@ public final class URLSessionLoader: DataLoading {
         settings.httpShouldSetCookies = false
         settings.urlCredentialStorage = nil
         session = URLSession(configuration: settings, delegate: delegate, delegateQueue: nil)
-        highWater = configuration.unreadSize.bytes
+        highWater = configuration.receiveWindow.bytes
     }
 
     deinit { session.finishTasksAndInvalidate() }
 
     public func load(
-        _ request: DataRequest, allowing guardian: AddressGuard?
-    ) async throws(NetworkError) -> DataResponse {
+        _ request: HTTPRequest, allowing guardian: ConnectFilter?
+    ) async throws(NetworkError) -> HTTPResponse {
         let url = SourceURL.withoutCredentials(request.url.absoluteString)
         guard !Task.isCancelled else { throw .cancelled(url: url) }
+        try HTTPSyntax.checkFields(of: request, at: url)
         let transfer = SessionTransfer(
             session.dataTask(with: Self.urlRequest(request)), url: url, limit: request.maximumBodySize,
             highWater: highWater)
@@ -61,10 +62,10 @@ public final class URLSessionLoader: DataLoading {
         delegate.start(transfer, total: request.timeouts.total)
         let head = try await transfer.head()
         try head.checkLength(request.maximumBodySize, of: request.method, at: url)
-        return DataResponse(head: head, body: ResponseBody(body))
+        return HTTPResponse(head: head, body: ResponseBody(body))
     }
 
-    private static func urlRequest(_ request: DataRequest) -> URLRequest {
+    private static func urlRequest(_ request: HTTPRequest) -> URLRequest {
         var result = URLRequest(url: request.url)
         result.httpMethod = request.method
         result.httpBody = request.body.map { Data($0) }

@@ -2,12 +2,12 @@ import DemoSupport
 import Foundation
 import VitrineCore
 import VitrineDownloads
-import VitrineThumbnails
+import VitrinePipeline
 
 /// The downloads there are, and how they stand.
 @MainActor
 final class DownloadModel {
-    let service = ThumbnailService(.memoryLean)
+    let service = ImagePipeline(.memoryLean)
     /// In the order in which they take their turn.
     private(set) var downloads: [Download] = []
     private(set) var statuses: [String: DownloadStatus] = [:]

@@ -4,7 +4,7 @@ import Foundation
 import VitrineCore
 import VitrineDownloads
 import VitrineGTK
-import VitrineThumbnails
+import VitrinePipeline
 
 /// One download: what it is, how far it is, and a button that stops it or lets it go on.
 @MainActor
@@ -65,7 +65,7 @@ final class DownloadRow: ListCell {
         gtk_widget_set_sensitive(button.widget, status.state == .completed ? 0 : 1)
         // A picture that is there is shown; what is none says so in its tooltip.
         if status.state == .completed, case .empty = icon.binding.state {
-            icon.load(.thumbnail(of: ImageSource(path: status.path), by: model.service))
+            icon.load(.request(ImageRequest(.file(status.path)), in: model.service))
         }
     }
 

@@ -24,7 +24,7 @@ final class GridDrive {
         guard await screenSettles() else { return fail("the first screen is not complete") }
         let took = (ContinuousClock.now - started).milliseconds
         let first = board.visible.compactMap { cell in
-            cell.identifier.flatMap { path in cell.picture.imageBox.map { (path, $0.resizer) } }
+            cell.identifier.flatMap { path in cell.picture.targetGeometry.map { (path, $0.resizer) } }
         }
         let failed = board.visible.count(where: \.isFailed)
         await demo.settle(seconds: 1)

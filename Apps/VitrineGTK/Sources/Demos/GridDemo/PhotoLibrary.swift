@@ -4,7 +4,7 @@ import VitrineCache
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
-import VitrineThumbnails
+import VitrinePipeline
 import VitrineViews
 
 /// The pictures of some folders, or of some addresses, and how each is loaded.
@@ -13,12 +13,12 @@ final class PhotoLibrary {
     /// Paths or addresses, in order.
     let identifiers: [String]
     /// Makes the thumbnails of files.
-    let service: ThumbnailService
+    let service: ImagePipeline
     /// Where pictures from addresses are kept.
     let pictures: Cache<Image>
     /// Removed in the end; nil for a directory of the user's.
     private let temporary: String?
-    private var sources: [String: ImageSource] = [:]
+    private var sources: [String: ImageFileSource] = [:]
 
     init(_ arguments: DemoArguments) {
         let state: String
@@ -31,9 +31,9 @@ final class PhotoLibrary {
             (state, temporary) = (CacheConfiguration.defaultRoot, nil)
         }
         let capacity = ByteCount.megabytes(arguments.number("--memory", default: 64))
-        var thumbnails = ThumbnailService.Configuration(name: "grid", root: state)
+        var thumbnails = ImagePipeline.Configuration(name: "grid", root: state)
         thumbnails.memoryCapacity = capacity
-        service = ThumbnailService(thumbnails)
+        service = ImagePipeline(thumbnails)
         var cache = CacheConfiguration(root: state)
         cache.memoryCapacity = capacity
         pictures = Cache(name: "Pictures", configuration: cache)
@@ -63,13 +63,13 @@ final class PhotoLibrary {
         if identifier.hasPrefix("http"), let url = URL(string: identifier) {
             return .url(url, in: pictures)
         }
-        return .thumbnail(of: source(identifier), by: service)
+        return .request(ImageRequest(source(identifier)), in: service)
     }
 
     /// A file whose identity is known, so that what is in memory can be shown at once.
-    private func source(_ path: String) -> ImageSource {
+    private func source(_ path: String) -> ImageFileSource {
         if let known = sources[path] { return known }
-        var source = ImageSource(path: path)
+        var source = ImageFileSource(path: path)
         source.identifier = try? source.identity()
         sources[path] = source
         return source

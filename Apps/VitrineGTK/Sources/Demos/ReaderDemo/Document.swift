@@ -3,25 +3,25 @@ import Foundation
 import VitrineCache
 import VitrineCore
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 import VitrineViews
 
 /// A document whose pages are drawn by a service, once for each size.
 @MainActor
 final class Document {
     let path: String
-    let service: ThumbnailService
-    private let input: PDFInput
+    let service: ImagePipeline
+    private let input: PDFDocument
     private let temporary: String?
     private var identity: CacheKey?
     private(set) var pageCount = 0
-    private(set) var precaching: Precaching?
+    private(set) var precaching: PrefetchTask?
     /// Pages that are drawn before they are turned to.
-    private var ahead: [ThumbnailRequest] = []
+    private var ahead: [ImageTask] = []
 
     init(_ path: String, _ arguments: DemoArguments) {
         self.path = path
-        input = PDFInput(path: path, password: arguments["--password"])
+        input = PDFDocument(path: path, password: arguments["--password"])
         let state: String
         if let named = arguments["--state"] {
             (state, temporary) = (named, nil)
@@ -31,12 +31,12 @@ final class Document {
         } else {
             (state, temporary) = (CacheConfiguration.defaultRoot, nil)
         }
-        service = ThumbnailService(ThumbnailService.Configuration(name: "reader", root: state))
+        service = ImagePipeline(ImagePipeline.Configuration(name: "reader", root: state))
     }
 
     /// Opens it.
     ///
-    /// - Throws: `ThumbnailError`, when it is no document, or wants a password.
+    /// - Throws: `ImagePipelineError`, when it is no document, or wants a password.
     func open() async throws {
         let input = input
         let (count, identity) = try await BlockingExecutor.shared.run {
@@ -52,24 +52,18 @@ final class Document {
         return page
     }
 
-    func content(_ number: Int) -> ImageContent<Image> { .thumbnail(of: page(number), by: service) }
+    func content(_ number: Int) -> ImageContent<Image> { .request(ImageRequest(page(number)), in: service) }
 
     /// Puts all pages on disk at a size.
-    func precache(_ box: ImageBox) {
-        precaching = service.precache(
-            (1...max(1, pageCount)).map { page($0) as any ThumbnailSource }, size: box.size, mode: box.mode,
-            allowsUpscaling: box.allowsUpscaling)
+    func precache(_ box: TargetGeometry) {
+        precaching = service.prefetch((1...max(1, pageCount)).map { ImageRequest(page($0), size: box.resizer) })
     }
 
     /// Draws pages beside the one that is read, so that they are there when it is turned.
-    func prepare(_ numbers: [Int], _ box: ImageBox) {
+    func prepare(_ numbers: [Int], _ box: TargetGeometry) {
         for request in ahead { request.cancel() }
         ahead = numbers.filter { (1...max(1, pageCount)).contains($0) }.map { number in
-            let request = ThumbnailRequest(
-                page(number), size: box.size, mode: box.mode, allowsUpscaling: box.allowsUpscaling)
-            request.queuePriority = .low
-            service.enqueue(request)
-            return request
+            service.start(ImageRequest(page(number), size: box.resizer, priority: .low))
         }
     }
 
@@ -82,7 +76,7 @@ final class Document {
 
     /// Removes what was kept for this run only.
     func cleanUp() {
-        PDFInput.endIdleHelpers()
+        PDFDocument.endIdleHelpers()
         if let temporary { try? FileManager.default.removeItem(atPath: temporary) }
     }
 }

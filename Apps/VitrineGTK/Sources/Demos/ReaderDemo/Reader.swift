@@ -2,7 +2,7 @@ import CGTK
 import DemoSupport
 import VitrineGTK
 import VitrineImaging
-import VitrineThumbnails
+import VitrinePipeline
 import VitrineViews
 
 /// The strip of pages, the page that is read, and the buttons that turn it.
@@ -65,12 +65,12 @@ final class Reader {
     }
 
     private func didShow(_ number: Int) {
-        guard let box = page.imageBox, number == current else { return }
+        guard let box = page.targetGeometry, number == current else { return }
         document.prepare([number + 1, number - 1], box)
     }
 
-    private var stripBox: ImageBox? {
-        ImageBox(
+    private var stripBox: TargetGeometry? {
+        TargetGeometry(
             width: Double(Self.stripPage.width), height: Double(Self.stripPage.height),
             scale: Double(page.scaleFactor), mode: .aspectFit, allowsUpscaling: false)
     }

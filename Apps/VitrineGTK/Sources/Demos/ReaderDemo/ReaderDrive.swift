@@ -1,7 +1,7 @@
 import DemoSupport
 import Foundation
 import VitrineGTK
-import VitrineThumbnails
+import VitrinePipeline
 
 /// Opens the document, scrolls the strip, turns pages, closes the window, and says what it cost.
 @MainActor

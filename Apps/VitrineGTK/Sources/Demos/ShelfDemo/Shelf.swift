@@ -2,14 +2,14 @@ import DemoSupport
 import Foundation
 import VitrineImaging
 import VitrineStores
-import VitrineThumbnails
+import VitrinePipeline
 import VitrineViews
 
 /// A store of pictures, and the names in it, kept up to date whoever changes them.
 @MainActor
 final class Shelf {
     let store: ImageStore
-    let service: ThumbnailService
+    let service: ImagePipeline
     /// Called when there are other names, or other pictures by these names.
     var onChange: (@MainActor (_ names: [String]) -> Void)?
     /// What could not be done, in words.
@@ -28,9 +28,9 @@ final class Shelf {
             (store, temporary) = (ImageStore(.documents, path: ["Shelf"]), nil)
         }
         // The store has its own thumbnails; nothing is kept on disk beside them.
-        var configuration = ThumbnailService.Configuration(name: "shelf")
+        var configuration = ImagePipeline.Configuration(name: "shelf")
         configuration.usesDiskCache = false
-        service = ThumbnailService(configuration)
+        service = ImagePipeline(configuration)
     }
 
     /// Shows what is there, and follows what happens to it.
@@ -70,7 +70,7 @@ final class Shelf {
     /// What a cell shows.
     func content(_ name: String) -> ImageContent<Image> {
         do {
-            return .thumbnail(of: try store.source(name), by: service)
+            return .request(ImageRequest(try store.source(name)), in: service)
         } catch {
             return ImageContent(id: nil) { _ in throw error }
         }

@@ -14,7 +14,7 @@ public import VitrineViews
 /// A state without a picture of its own shows that of ``State/normal``. Pictures of all slots are loaded when they are
 /// set.
 @MainActor
-public final class ImageButton: Widget, SlottedImageTarget {
+public final class ImageButton: Widget, MultiImageTarget {
     /// What the button is doing.
     public enum State: Sendable, Hashable, CaseIterable {
         case normal
@@ -33,7 +33,7 @@ public final class ImageButton: Widget, SlottedImageTarget {
     }
 
     /// Loads pictures into the slots.
-    public private(set) lazy var slots = ImageSlots(self)
+    public private(set) lazy var slots = ImageBindings(self)
     private let image = ImagePaintable(), background = ImagePaintable()
     private let place: (width: Int, height: Int)
     private var pictures: [Slot: Image] = [:]
@@ -81,9 +81,9 @@ public final class ImageButton: Widget, SlottedImageTarget {
     }
 
     /// The button's content, in pixels of the display.
-    public func imageBox(of slot: Slot) -> ImageBox? {
+    public func targetGeometry(of slot: Slot) -> TargetGeometry? {
         let mode: ContentFit = if case .background = slot { .cover } else { .contain }
-        return ImageBox(
+        return TargetGeometry(
             width: Double(place.width), height: Double(place.height), scale: Double(scaleFactor), mode: mode.mode,
             allowsUpscaling: false)
     }

@@ -17,7 +17,7 @@ extension ImageWidget {
         forget()
         guard let content else { return binding.set(nil) }
         wish = Wish(content: content, onSuccess: onSuccess, onFailure: onFailure)
-        if moment == .now || content.inMemory(for: imageBox) != nil { return begin() }
+        if moment == .now || content.inMemory(for: targetGeometry) != nil { return begin() }
         // Cells are used again: what they showed belongs to another item.
         binding.cancel()
         show(binding.options.placeholder, transition: .none)
@@ -78,7 +78,7 @@ extension ImageWidget {
         sizeChange?.cancel()
         sizeChange = Task { [weak self] in
             guard (try? await Task.sleep(for: .milliseconds(150))) != nil else { return }
-            self?.binding.boxDidChange()
+            self?.binding.targetSizeDidChange()
         }
     }
 

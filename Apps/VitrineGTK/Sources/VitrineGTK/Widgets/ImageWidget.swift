@@ -92,9 +92,9 @@ open class ImageWidget: Widget, ImageTarget {
     }
 
     /// The place as it was last drawn, or is expected to be, in pixels; nil if that is not known.
-    public var imageBox: ImageBox? {
+    public var targetGeometry: TargetGeometry? {
         guard let size = paintable.drawnSize ?? sizeHint?.size ?? requestedSize else { return nil }
-        return ImageBox(
+        return TargetGeometry(
             width: size.width, height: size.height, scale: Double(scaleFactor), mode: fit.mode, allowsUpscaling: false)
     }
 

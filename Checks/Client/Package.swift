@@ -1,0 +1,27 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A client of the package that uses every product, with warnings as errors, and the snippets of the documentation.
+// `check` extracts the snippets, builds everything and runs the program.
+let products = [
+    "Vitrine", "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineDownloads",
+    "VitrinePipeline", "VitrineStores", "VitrineModels", "VitrineModelsEncryption", "VitrineViews",
+]
+let helpers = ["vitrine", "vitrine-agent", "vitrine-worker", "vitrine-pdf", "vitrine-video"]
+
+let package = Package(
+    name: "Client",
+    platforms: [.macOS(.v15)],
+    dependencies: [.package(name: "Vitrine", path: "../..")],
+    targets: [
+        .executableTarget(
+            name: "Client", dependencies: (products + helpers).map { .product(name: $0, package: "Vitrine") },
+            swiftSettings: [.treatAllWarnings(as: .error)]),
+        .executableTarget(name: "Extract", swiftSettings: [.treatAllWarnings(as: .error)]),
+        // Snippets declare values that they do not use, so their warnings say nothing.
+        .target(
+            name: "Snippets", dependencies: [.product(name: "Vitrine", package: "Vitrine")],
+            swiftSettings: [.unsafeFlags(["-suppress-warnings"])]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,1 @@
+struct Page { struct ID: Hashable, Sendable {} }

@@ -1,0 +1,238 @@
+public import VitrineCore
+
+/// The handle of one request for a value (R9): awaitable, observable, cancellable.
+///
+/// ```swift
+/// let fetch = cache.fetch(forKey: "lake")
+///     .onSuccess { cell.show($0) }       // on the main actor
+///     .onFailure { print($0) }
+/// let value = try await fetch.value      // the same outcome
+/// ```
+///
+/// Handlers run on the main actor. A server, or a program whose main thread waits, names another place:
+/// `fetch.onEnd(on: .immediate) { … }`.
+///
+/// A fetch ends exactly once: in a value, an error, or ``CacheError/cancelled(key:)``. Handlers run one after the other
+/// in the order in which they were added, also those added after the end. A fetch goes on when nobody holds its handle.
+public final class FetchTask<Value: Sendable>: Sendable {
+    /// How far a fetch is.
+    public enum State: Sendable {
+        /// Not ended yet.
+        case running
+        /// Ended with a value.
+        case succeeded(Value)
+        /// Ended without one; after ``FetchTask/cancel()`` with ``CacheError/cancelled(key:)``.
+        case failed(CacheError)
+    }
+
+    private struct Handler: Sendable {
+        let delivery: CallbackQueue
+        let body: @Sendable (Result<Value, CacheError>) -> Void
+    }
+
+    private struct Storage {
+        var outcome: Result<Value, CacheError>?
+        var handlers: [Handler] = []
+        var isDelivering = false
+        var nextID = 0
+        var waiters: [Int: CheckedContinuation<Result<Value, CacheError>, Never>] = [:]
+        var abandoned: Set<Int> = []
+        var task: Task<Void, Never>?
+    }
+
+    /// What is fetched.
+    public let key: CacheKey
+    private let source: PrioritySource
+    private let storage: Locked<Storage>
+
+    /// A fetch that runs until ``finish(_:)`` is called.
+    package init(key: CacheKey, priority: Priority = .normal) {
+        self.key = key
+        source = PrioritySource(priority)
+        storage = Locked(Storage())
+    }
+
+    /// A fetch that has ended.
+    package init(key: CacheKey, outcome: Result<Value, CacheError>) {
+        self.key = key
+        source = PrioritySource()
+        storage = Locked(Storage(outcome: outcome))
+    }
+
+    // MARK: Looking
+
+    /// How far the fetch is.
+    public var state: State {
+        switch storage.withLock({ $0.outcome }) {
+        case nil: .running
+        case .success(let value): .succeeded(value)
+        case .failure(let error): .failed(error)
+        }
+    }
+
+    /// Whether the fetch has ended with a value.
+    public var hasSucceeded: Bool { if case .succeeded = state { true } else { false } }
+    /// Whether the fetch has ended without one.
+    public var hasFailed: Bool { if case .failed = state { true } else { false } }
+
+    /// How urgent the fetch is. Can be changed while it runs: the work follows the highest priority of all who wait
+    /// for it.
+    public var priority: Priority {
+        get { source.value }
+        set { source.value = newValue }
+    }
+
+    /// The priority, for the work to follow.
+    package var prioritySource: PrioritySource { source }
+
+    /// The value, when it is there.
+    ///
+    /// - Throws: Why there is none; ``CacheError/cancelled(key:)`` at once when the awaiting task is cancelled, which
+    ///   leaves the fetch running for the others.
+    public var value: Value {
+        get async throws(CacheError) {
+            let id = storage.withLock { storage in
+                storage.nextID += 1
+                return storage.nextID
+            }
+            let result = await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in wait(id, continuation) }
+            } onCancel: {
+                abandon(id)
+            }
+            return try result.get()
+        }
+    }
+
+    private func wait(_ id: Int, _ continuation: CheckedContinuation<Result<Value, CacheError>, Never>) {
+        let known: Result<Value, CacheError>? = storage.withLock { storage in
+            if let outcome = storage.outcome { return outcome }
+            if storage.abandoned.remove(id) != nil { return .failure(.cancelled(key: key)) }
+            storage.waiters[id] = continuation
+            return nil
+        }
+        if let known { continuation.resume(returning: known) }
+    }
+
+    private func abandon(_ id: Int) {
+        let waiter = storage.withLock { storage in
+            let waiter = storage.waiters.removeValue(forKey: id)
+            // The cancellation may come before the wait.
+            if waiter == nil, storage.outcome == nil { storage.abandoned.insert(id) }
+            return waiter
+        }
+        waiter?.resume(returning: .failure(.cancelled(key: key)))
+    }
+
+    // MARK: Being told
+
+    /// Calls `handler` with the value on the main actor.
+    ///
+    /// If the value is there and the caller is on the main actor, `handler` runs before this method returns.
+    @discardableResult
+    public func onSuccess(_ handler: @escaping @MainActor @Sendable (Value) -> Void) -> Self {
+        onEnd { if case .success(let value) = $0 { handler(value) } }
+    }
+
+    /// Calls `handler` with the value where `delivery` says.
+    @discardableResult
+    public func onSuccess(on delivery: CallbackQueue, _ handler: @escaping @Sendable (Value) -> Void) -> Self {
+        onEnd(on: delivery) { if case .success(let value) = $0 { handler(value) } }
+    }
+
+    /// Calls `handler` on the main actor with the error if there is no value.
+    @discardableResult
+    public func onFailure(_ handler: @escaping @MainActor @Sendable (CacheError) -> Void) -> Self {
+        onEnd { if case .failure(let error) = $0 { handler(error) } }
+    }
+
+    /// Calls `handler` with the error, if there is no value, where `delivery` says.
+    @discardableResult
+    public func onFailure(on delivery: CallbackQueue, _ handler: @escaping @Sendable (CacheError) -> Void) -> Self {
+        onEnd(on: delivery) { if case .failure(let error) = $0 { handler(error) } }
+    }
+
+    /// Calls `handler` once with the outcome on the main actor.
+    ///
+    /// If the fetch has ended and the caller is on the main actor, `handler` runs before this method returns.
+    @discardableResult
+    public func onEnd(_ handler: @escaping @MainActor @Sendable (Result<Value, CacheError>) -> Void) -> Self {
+        onEnd(on: .main) { outcome in MainActor.assumeIsolated { handler(outcome) } }
+    }
+
+    /// Calls `handler` once with the outcome.
+    ///
+    /// - Parameters:
+    ///   - delivery: Where `handler` runs.
+    ///   - handler: What to call.
+    @discardableResult
+    public func onEnd(
+        on delivery: CallbackQueue, _ handler: @escaping @Sendable (Result<Value, CacheError>) -> Void
+    ) -> Self {
+        let isFirst = storage.withLock { storage in
+            storage.handlers.append(Handler(delivery: delivery, body: handler))
+            return Self.beginDelivering(&storage)
+        }
+        if isFirst { deliver() }
+        return self
+    }
+
+    private static func beginDelivering(_ storage: inout Storage) -> Bool {
+        guard storage.outcome != nil, !storage.isDelivering, !storage.handlers.isEmpty else { return false }
+        storage.isDelivering = true
+        return true
+    }
+
+    /// Runs the handlers one by one, each where it belongs. One thread at a time is here.
+    private func deliver() {
+        let next: (Handler, Result<Value, CacheError>)? = storage.withLock { storage in
+            guard let outcome = storage.outcome, !storage.handlers.isEmpty else {
+                storage.isDelivering = false
+                return nil
+            }
+            return (storage.handlers.removeFirst(), outcome)
+        }
+        guard let (handler, outcome) = next else { return }
+        handler.delivery.perform {
+            handler.body(outcome)
+            self.deliver()
+        }
+    }
+
+    // MARK: Ending
+
+    /// Ends the fetch with ``CacheError/cancelled(key:)``, unless it has ended. The work goes on if others wait for it
+    /// and stops otherwise.
+    public func cancel() {
+        let task = storage.withLock { $0.task }
+        finish(.failure(.cancelled(key: key)))
+        task?.cancel()
+    }
+
+    /// Sets what ``cancel()`` cancels.
+    package func follow(_ task: Task<Void, Never>) {
+        let isOver = storage.withLock { storage in
+            guard storage.outcome == nil else { return true }
+            storage.task = task
+            return false
+        }
+        // Ended before the task was known: cancelled in between, or the task is done.
+        if isOver { task.cancel() }
+    }
+
+    /// Gives the outcome. Only the first call counts.
+    package func finish(_ outcome: Result<Value, CacheError>) {
+        let (waiters, isFirst) = storage.withLock { storage in
+            guard storage.outcome == nil else {
+                return ([CheckedContinuation<Result<Value, CacheError>, Never>](), false)
+            }
+            storage.outcome = outcome
+            storage.task = nil
+            storage.abandoned = []
+            defer { storage.waiters = [:] }
+            return (storage.waiters.sorted { $0.key < $1.key }.map(\.value), Self.beginDelivering(&storage))
+        }
+        for waiter in waiters { waiter.resume(returning: outcome) }
+        if isFirst { deliver() }
+    }
+}

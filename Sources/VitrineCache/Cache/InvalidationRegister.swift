@@ -1,0 +1,115 @@
+import VitrineCore
+
+/// What is being loaded, so that what is removed, replaced or cleared meanwhile is not put back by a load that began
+/// before.
+///
+/// A load takes a ``Ticket`` before it looks at anything and stores only while that is valid; every change of an entry
+/// from outside voids the tickets for it in one step with the change.
+package final class InvalidationRegister: Sendable {
+    /// One load's right to store. Ends with the object.
+    package final class Ticket: Sendable {
+        package let slot: MemoryKey
+        private let register: InvalidationRegister
+        fileprivate let id: Int
+
+        fileprivate init(_ slot: MemoryKey, _ id: Int, _ register: InvalidationRegister) {
+            self.slot = slot
+            self.id = id
+            self.register = register
+        }
+
+        deinit { register.end(slot, id) }
+
+        /// Runs `body` if the load may still store. It must be short and must not use the register. It returns what
+        /// leaves the cache, so that the end of a user's value runs after unlocking.
+        ///
+        /// - Returns: What `body` returns; nil if it did not run.
+        @discardableResult
+        package func ifValid<T>(_ body: () -> T) -> T? { register.ifValid(slot, id, body) }
+
+        /// Whether the load may still store.
+        package var isValid: Bool { ifValid {} != nil }
+    }
+
+    /// Tells loads apart that began before and after their slot was changed: part of a flight's identity, so that
+    /// nobody joins a load whose value is outdated.
+    package struct Epoch: Hashable, Sendable {
+        fileprivate var generation: Int
+        fileprivate var version: Int
+    }
+
+    private struct Running {
+        var valid: Set<Int> = []
+        var count = 0
+        /// How often the slot was changed while tickets were out.
+        var version = 0
+    }
+
+    private struct State {
+        var generation = 0
+        var lastID = 0
+        var running: [MemoryKey: Running] = [:]
+    }
+
+    private let state = Locked(State())
+
+    package init() {}
+
+    /// A ticket for a load that begins now.
+    package func begin(_ slot: MemoryKey) -> Ticket {
+        let id = state.withLock { state in
+            state.lastID += 1
+            state.running[slot, default: Running()].valid.insert(state.lastID)
+            state.running[slot]?.count += 1
+            return state.lastID
+        }
+        return Ticket(slot, id, self)
+    }
+
+    /// How many tickets are out. For tests.
+    package var count: Int { state.withLock { $0.running.values.reduce(0) { $0 + $1.count } } }
+
+    /// The epoch a load of a slot belongs to that begins now.
+    package func epoch(of slot: MemoryKey) -> Epoch {
+        state.withLock { Epoch(generation: $0.generation, version: $0.running[slot]?.version ?? 0) }
+    }
+
+    /// Changes a slot: loads of it that run now do not store any more. `body` must be short and must not use the
+    /// register. It returns what leaves the cache, so that the end of a user's value runs after unlocking.
+    package func change<T>(_ slot: MemoryKey, _ body: () -> T) -> T {
+        state.withLock { state in
+            if let index = state.running.index(forKey: slot) {
+                state.running.values[index].version += 1
+                state.running.values[index].valid = []
+            }
+            return body()
+        }
+    }
+
+    /// Changes all slots of a format, or of all: no load that runs now stores any more.
+    @discardableResult
+    package func changeAll<T>(format: Int? = nil, _ body: () -> T) -> T {
+        state.withLock { state in
+            state.generation += 1
+            for index in state.running.indices where format == nil || state.running.keys[index].format == format {
+                state.running.values[index].valid = []
+            }
+            return body()
+        }
+    }
+
+    private func ifValid<T>(_ slot: MemoryKey, _ id: Int, _ body: () -> T) -> T? {
+        state.withLock { state in
+            state.running[slot]?.valid.contains(id) == true ? body() : nil
+        }
+    }
+
+    private func end(_ slot: MemoryKey, _ id: Int) {
+        state.withLock { state in
+            guard let index = state.running.index(forKey: slot) else { return }
+            state.running.values[index].valid.remove(id)
+            state.running.values[index].count -= 1
+            if state.running.values[index].count == 0 { state.running.remove(at: index) }
+        }
+    }
+}

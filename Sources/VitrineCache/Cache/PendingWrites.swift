@@ -1,0 +1,109 @@
+import VitrineCore
+
+/// Queues changes for the disk in order, without waiting: what does not fit into the disk's own queue at once waits
+/// here and is passed on by a thread that may block.
+package final class PendingWrites: Sendable {
+    private struct State {
+        var pending: [(operation: Operation, key: CacheKey)] = []
+        var isDraining = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let disk: DiskCache
+    private let executor: BlockingExecutor
+    private let state = Locked(State())
+
+    init(_ disk: DiskCache, executor: BlockingExecutor) {
+        self.disk = disk
+        self.executor = executor
+    }
+
+    /// Queues a change, at once or in its turn.
+    ///
+    /// - Returns: The change it takes the place of, to be released outside of all locks: it may hold a user's value.
+    @discardableResult
+    func send(_ operation: Operation, forKey key: CacheKey) -> Operation? {
+        var replaced: Operation?
+        if trySend(operation, forKey: key, replacing: &replaced) { return replaced }
+        let isFirst = state.withLock { state in
+            state.pending.append((operation, key))
+            defer { state.isDraining = true }
+            return !state.isDraining
+        }
+        if isFirst { executor.submit { self.drain() } }
+        return nil
+    }
+
+    /// Queues a change if that is possible at once.
+    ///
+    /// - Parameter replaced: Gets the change it takes the place of, to be released outside of all locks.
+    private func trySend(_ operation: Operation, forKey key: CacheKey, replacing replaced: inout Operation?) -> Bool {
+        // Under the lock, so that nothing overtakes what begins to wait here.
+        let (isSent, earlier) = state.withLock { state -> (Bool, Operation?) in
+            var earlier: Operation?
+            let isSent = !state.isDraining && disk.engine.tryEnqueue(
+                operation, forKey: disk.entryKey(key), replacing: &earlier)
+            return (isSent, earlier)
+        }
+        replaced = earlier
+        return isSent
+    }
+
+    /// Queues a change in one step with `body`, waiting until that is possible.
+    ///
+    /// - Parameter body: Given a closure that queues the change if it can; returns whether all is done. Called again
+    ///   when there may be room.
+    func send(_ operation: Operation, forKey key: CacheKey, within body: (() -> Bool) -> Bool) async {
+        while true {
+            // Released here, after the locks that `body` takes.
+            var replaced: Operation?
+            let isDone = body { trySend(operation, forKey: key, replacing: &replaced) }
+            if isDone { return }
+            await settle()
+            await disk.engine.queue.waitForRoom(for: operation)
+        }
+    }
+
+    /// Whether nothing waits here.
+    var isEmpty: Bool { state.withLock { !$0.isDraining } }
+
+    /// Returns when nothing waits here: what was sent before is then seen by every read of the disk.
+    package func settle() async {
+        guard state.withLock({ $0.isDraining }) else { return }
+        await withCheckedContinuation { continuation in
+            let isEmpty = state.withLock { state in
+                if state.isDraining { state.waiters.append(continuation) }
+                return !state.isDraining
+            }
+            if isEmpty { continuation.resume() }
+        }
+    }
+
+    /// Gives up what waits here: the disk is emptied.
+    package func drop() {
+        let dropped = state.withLock { state in
+            defer { state.pending = [] }
+            return state.pending
+        }
+        // Released outside the lock.
+        _ = dropped
+    }
+
+    private func drain() {
+        while true {
+            let (next, waiters) = state.withLock {
+                state -> ((Operation, CacheKey)?, [CheckedContinuation<Void, Never>]) in
+                guard state.pending.isEmpty else {
+                    let first = state.pending.removeFirst()
+                    return ((first.operation, first.key), [])
+                }
+                state.isDraining = false
+                defer { state.waiters = [] }
+                return (nil, state.waiters)
+            }
+            for waiter in waiters { waiter.resume() }
+            guard let (operation, key) = next else { return }
+            disk.engine.enqueueBlocking(operation, forKey: disk.entryKey(key))
+        }
+    }
+}

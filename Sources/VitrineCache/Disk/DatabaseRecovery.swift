@@ -1,0 +1,120 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+import VitrineCore
+import VitrineDatabase
+
+/// Takes over what is whole in a damaged generation, so that one bad page costs the entries on it and not all.
+///
+/// Reads without mapping the file. Entries are looked up one by one: the table is walked from both ends as far as it
+/// can be, then by the index.
+struct DatabaseRecovery {
+    /// Other processes wait meanwhile: what is not taken over by then is lost, in seconds.
+    static let timeLimit = 5
+
+    let from: Generation
+    let to: DiskWriter
+    private let database: Database
+    private let select: Statement
+    /// The formats of the entries by their numbers: those that are registered, and those the database names.
+    private var formats: [Int64: DiskFormat] = [:]
+    private(set) var saved = 0
+
+    /// - Throws: If the database cannot even be opened.
+    init(from: Generation, to: DiskWriter, formats registered: [DiskFormat]) throws(DatabaseError) {
+        self.from = from
+        self.to = to
+        var options = Database.Options()
+        options.isReadOnly = true
+        options.busyMilliseconds = 100
+        database = try Database(path: from.databasePath, options: options)
+        select = try database.prepare(
+            """
+            SELECT e.key,e.size,e.created,e.expires,e.tag,e.sum,e.hits,b.data,e.body,e.format FROM entry e
+            LEFT JOIN body b ON b.id=e.body WHERE e.id=?
+            """)
+        if let names = try? database.prepare("SELECT name FROM account WHERE id<>\(DiskWriter.totalID)") {
+            while (try? names.step()) == true {
+                let format = DiskFormat(names.text(at: 0), capacity: .unlimited, timeToLive: nil)
+                formats[format.id] = format
+            }
+        }
+        for format in registered { formats[format.id] = format }
+    }
+
+    /// Takes over what fits the capacities.
+    mutating func run(_ limits: Limits) {
+        let end = time(nil) + Self.timeLimit
+        for id in identifiers() {
+            guard time(nil) <= end else { return }
+            // What cannot be read is what was damaged.
+            guard let (step, put, hits, isFile) = try? read(id) else { continue }
+            let format = step.key.format
+            let charge = DiskWriter.charge(bytes: step.bytes.count, key: step.key.key, tag: put.tag)
+            guard charge <= limits.total - to.totals.bytes, let account = try? to.account(format.id),
+                charge <= format.limit.load(ordering: .relaxed) - account.bytes
+            else { continue }
+            // A failing write leaves the new generation as it is: a cache may lose entries.
+            guard (try? keep(step, put, hits, isFile: isFile)) != nil else { continue }
+            saved += 1
+        }
+    }
+
+    private func identifiers() -> Set<Int64> {
+        var found: Set<Int64> = []
+        for order in ["id", "id DESC", "format,rank", "format DESC,rank DESC"] {
+            guard let list = try? database.prepare("SELECT id FROM entry ORDER BY \(order)") else { continue }
+            // Ends at the damage, or at the end.
+            while (try? list.step()) == true { found.insert(list.integer(at: 0)) }
+            list.reset()
+        }
+        return found
+    }
+
+    private func read(_ id: Int64) throws(DatabaseError) -> (DiskWriter.Step, Put, Int64, Bool)? {
+        select.bind(id, at: 1)
+        defer { select.reset() }
+        guard try select.step() else { return nil }
+        let identity = select.bytes(at: 0)
+        guard let format = formats[select.integer(at: 9)] else { return nil }
+        let entry = EntryKey(CacheKey(identity: String(decoding: identity, as: UTF8.self)), format), key = entry.key
+        guard entry.id == id, Array(key.identity.utf8) == identity else { return nil }
+        let isFile = select.integer(at: 8) == 0
+        let size = DiskWriter.clamped(select.integer(at: 1))
+        let put = Put(
+            body: .ready([]), created: select.integer(at: 2), expires: select.integerIfPresent(at: 3),
+            tag: select.bytes(at: 4))
+        let sum = UInt64(bitPattern: select.integer(at: 5))
+            ^ EntrySum.seal(key: key, created: put.created, expires: put.expires, tag: put.tag)
+        guard let bytes = body(id, size: size, isFile: isFile, sum: sum) else { return nil }
+        let hits = max(1, min(15, select.integer(at: 6)))
+        return (DiskWriter.Step(key: entry, operation: .put(put), bytes: bytes), put, hits, isFile)
+    }
+
+    private func body(_ id: Int64, size: Int, isFile: Bool, sum: UInt64) -> [UInt8]? {
+        guard !isFile else {
+            let path = from.bodyPath(id)
+            let found = BodyFile.find(path, size: size) { EntrySum.body($0, id: id) == sum }
+            if found?.isSuccessor == true { BodyFile.promoteSuccessor(of: path) }
+            return found?.bytes
+        }
+        let bytes = select.bytes(at: 7)
+        let isWhole = bytes.count == size && bytes.withUnsafeBytes { EntrySum.body($0, id: id) } == sum
+        return isWhole ? bytes : nil
+    }
+
+    private func keep(_ step: DiskWriter.Step, _ put: Put, _ hits: Int64, isFile: Bool) throws {
+        if isFile {
+            let id = step.key.id, target = to.bodyPath(id)
+            try Directory.create(FilePath.parent(of: target))
+            guard rename(from.bodyPath(id), target) == 0 else {
+                throw FileError(operation: "rename", path: target, code: errno)
+            }
+        }
+        try to.insert(put, bytes: step.bytes, key: step.key, hits: hits, isFile: isFile)
+    }
+}

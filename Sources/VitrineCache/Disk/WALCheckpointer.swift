@@ -1,0 +1,124 @@
+import VitrineCore
+import VitrineDatabase
+
+/// Moves what the log holds into the database, on another thread and connection than the writer's, so that no batch
+/// waits for the disk.
+///
+/// The log begins anew with the first batch that finds all of it moved. Under a storm of writes that never happens by
+/// itself; then the writer moves the rest between two batches. How long the log is, is read from its index, so that what
+/// other processes have written counts as well, also those that were killed before they could move it.
+final class WALCheckpointer: Sendable {
+    private struct State {
+        var isMoving = false
+        var isWatched = false
+        /// The last batch, in coarse nanoseconds.
+        var written: Int64 = 0
+    }
+
+    /// So many bytes are moved while others are written, but no more than a fourth of the capacity. The more, the fewer
+    /// pages: those of the tables and indexes are in the log many times, and moved once.
+    private static let busyLimits = 4 << 20...16 << 20
+    /// So many are moved once nobody writes: what is in the log is not mapped, and slower to read.
+    private static let idleLimit = 1 << 20
+    /// So long nobody writes then, in nanoseconds.
+    private static let idleTime: Int64 = 30_000_000
+    /// So long the log may be cut for while a cache is opened, in milliseconds.
+    private static let openingPatience: Int32 = 200
+
+    private let generation: Generation
+    private let state = Locked(State())
+    private let database = Locked<Database?>(nil)
+
+    init(generation: Generation) { self.generation = generation }
+
+    private static func busyLimit(capacity: Int) -> Int {
+        min(max(capacity / 4, busyLimits.lowerBound), busyLimits.upperBound)
+    }
+
+    /// The length from which on the log is too long, in bytes: 8 to 32 MiB.
+    static func bound(capacity: Int) -> Int { 2 * busyLimit(capacity: capacity) }
+
+    /// Bytes of the log that are beyond its bound and the largest batch: they count towards the capacity.
+    func excess(capacity: Int) -> Int {
+        max(0, generation.watch.logFileSize - Self.bound(capacity: capacity) - (8 << 20))
+    }
+
+    /// The generation was opened by a writer: cuts a log that others have left too long, and sees to it that a shorter
+    /// one is moved. The caller holds the process lock.
+    func begin(_ writer: Database, capacity: Int) {
+        let bound = Self.bound(capacity: capacity)
+        // A longer file is cut when the log begins anew.
+        try? writer.setLogLimit(bytes: bound)
+        if generation.watch.logFileSize > bound {
+            generation.release()
+            // Readers of other processes that do not end: tried again at the next opening, and by the batches.
+            writer.setBusyTimeout(milliseconds: Self.openingPatience)
+            try? writer.checkpoint(.truncating)
+            writer.setBusyTimeout(milliseconds: Database.Options().busyMilliseconds)
+        }
+        _ = note(capacity: capacity)
+    }
+
+    /// A batch was written.
+    ///
+    /// - Returns: Whether the writer is to move all of it now.
+    func note(capacity: Int) -> Bool {
+        let log = generation.watch.log
+        guard log.bytes < Self.bound(capacity: capacity) else { return true }
+        let time = DiskEngine.coarseTime()
+        let (moves, watches) = state.withLock { state -> (Bool, Bool) in
+            state.written = time
+            let moves = log.waiting >= Self.busyLimit(capacity: capacity) && !state.isMoving
+            if moves { state.isMoving = true }
+            let watches = !moves && log.waiting >= Self.idleLimit && !state.isWatched
+            if watches { state.isWatched = true }
+            return (moves, watches)
+        }
+        if moves { submit() }
+        if watches { IdleMonitor.watch { [weak self] time in self?.look(time) ?? false } }
+        return false
+    }
+
+    private func look(_ time: Int64) -> Bool {
+        let isLong = generation.watch.log.waiting >= Self.idleLimit
+        let (again, moves) = state.withLock { state -> (Bool, Bool) in
+            guard isLong, time &- state.written >= Self.idleTime else {
+                state.isWatched = isLong
+                return (isLong, false)
+            }
+            guard !state.isMoving else { return (true, false) }
+            state.isWatched = false
+            state.isMoving = true
+            return (false, true)
+        }
+        if moves { submit() }
+        return again
+    }
+
+    private func submit() {
+        BlockingExecutor.shared.submit { [weak self] in
+            guard let self else { return }
+            move()
+            state.withLock { $0.isMoving = false }
+        }
+    }
+
+    /// What cannot be moved now is moved later: another process is at it, or the disk is full.
+    private func move() {
+        guard generation.watch.check() == .intact else { return }
+        generation.release()
+        database.withLock { database in
+            if database == nil { database = try? Database(path: generation.databasePath) }
+            try? database?.checkpoint()
+        }
+    }
+
+    /// Moves all of it with the writer's connection, and lets the log begin anew. Waits for whoever is moving and for
+    /// readers; between two batches only. What readers that do not end hold back is tried again with the next batch.
+    func moveAll(_ writer: Database) {
+        generation.release()
+        database.withLock { _ in
+            try? writer.checkpoint(.restarting)
+        }
+    }
+}

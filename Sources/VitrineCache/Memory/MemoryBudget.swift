@@ -1,0 +1,151 @@
+import Synchronization
+public import VitrineCore
+
+/// A limit on the memory that several caches use together.
+///
+/// ```swift
+/// MemoryBudget.shared.limit = .megabytes(64)      // all caches of the process together
+/// ```
+///
+/// Every `Cache` shares ``shared`` unless its `CacheConfiguration.memoryBudget` names another budget. Each cache still
+/// observes its own capacity. When an insertion raises the sum of all costs above ``limit``, the largest caches evict
+/// first: each is trimmed to the same level, and caches below that level lose nothing. Within a cache the entries that
+/// are used least are evicted.
+///
+/// The limit holds after each insertion has returned. A lookup does not touch the budget; an insertion adds to one
+/// counter.
+public final class MemoryBudget: Sendable {
+    /// The budget of all caches that do not name another one.
+    public static let shared = MemoryBudget()
+
+    /// The default limit: an eighth of the memory that the process may use (the machine's memory or the limit of its
+    /// control group), at most 256 MB.
+    public static let defaultLimit = ByteCount(min(ByteCount.megabytes(256).bytes, PhysicalMemory.available / 8))
+
+    private struct Member: Sendable {
+        weak var memory: (any BudgetedMemory)?
+    }
+
+    private let limitBytes: Atomic<Int>
+    /// The sum of what the caches have counted.
+    private let counted = Atomic<Int>(0)
+    private let members = Locked<[ObjectIdentifier: Member]>([:])
+    /// Held while caches are trimmed.
+    private let trimming = Locked<Void>(())
+
+    /// A budget.
+    ///
+    /// - Parameter limit: What the caches may use together. Default: ``defaultLimit``.
+    public init(limit: ByteCount = MemoryBudget.defaultLimit) {
+        limitBytes = Atomic(limit.bytes)
+    }
+
+    /// What the caches may use together, in bytes of their entries' costs. Lowering it evicts before the setter
+    /// returns; 0 keeps nothing.
+    public var limit: ByteCount {
+        get { ByteCount(limitBytes.load(ordering: .relaxed)) }
+        set {
+            limitBytes.store(newValue.bytes, ordering: .sequentiallyConsistent)
+            enforce()
+        }
+    }
+
+    /// What the caches use together now.
+    public var used: ByteCount { ByteCount(counted.load(ordering: .relaxed)) }
+
+    // MARK: For caches
+
+    func join(_ memory: some BudgetedMemory) {
+        members.withLock { $0[ObjectIdentifier(memory)] = Member(memory: memory) }
+    }
+
+    /// A cache is deinitialized.
+    func leave(_ id: ObjectIdentifier, cost: Int) {
+        members.withLock { _ = $0.removeValue(forKey: id) }
+        count(-cost)
+    }
+
+    /// Counts what a cache's cost has changed by.
+    @usableFromInline
+    func count(_ change: Int) {
+        if change != 0 { counted.wrappingAdd(change, ordering: .sequentiallyConsistent) }
+    }
+
+    /// The most one entry may cost.
+    @usableFromInline
+    var entryLimit: Int { limitBytes.load(ordering: .relaxed) }
+
+    /// Evicts until the limit holds. Not to be called under a lock: users' values end here.
+    ///
+    /// - Parameters:
+    ///   - id: The cache that has just stored something.
+    ///   - newest: What that costs: other caches make room for it even if that leaves them less.
+    @usableFromInline
+    func enforce(for id: ObjectIdentifier? = nil, newest: Int = 0) {
+        while counted.load(ordering: .sequentiallyConsistent) > limitBytes.load(ordering: .sequentiallyConsistent) {
+            // The evicted values are released after unlocking, and so are the caches: their last owners may have gone.
+            let kept = trimming.withLock { _ in trim(id, newest) }
+            guard kept.isExceeded else { return }
+            withExtendedLifetime(kept) {}
+        }
+    }
+
+    private struct Trimmed: Sendable {
+        var isExceeded = false
+        var memories: [any BudgetedMemory] = []
+        var departed: [any Sendable] = []
+    }
+
+    private func trim(_ id: ObjectIdentifier?, _ newest: Int) -> Trimmed {
+        var trimmed = Trimmed()
+        trimmed.memories = members.withLock { $0.values.compactMap(\.memory) }
+        var sizes = trimmed.memories.map(\.budgetedCost)
+        let limit = limitBytes.load(ordering: .sequentiallyConsistent)
+        // A cache that is being deinitialized is counted until it has left, and nothing is evicted for it.
+        guard sizes.reduce(0, { (ByteCount($0) + ByteCount($1)).bytes }) > limit else { return trimmed }
+        trimmed.isExceeded = true
+        // Some more than necessary, so that this happens seldom.
+        var target = limit - limit / Self.slack
+        var spared: Int?
+        var level = Self.level(sizes, target)
+        let own = trimmed.memories.firstIndex { ObjectIdentifier($0) == id }
+        if let index = own, level < min(newest, sizes[index]) {
+            spared = index
+            let room = min(newest, limit)
+            trimmed.departed.append(trimmed.memories[index].evictForBudget(to: room))
+            target -= room
+            sizes[index] = 0
+            level = Self.level(sizes, target)
+        }
+        for (index, memory) in trimmed.memories.enumerated() where index != spared && sizes[index] > level {
+            trimmed.departed.append(memory.evictForBudget(to: level))
+        }
+        return trimmed
+    }
+
+    /// A trim makes room for this share of the limit, as a divisor.
+    private static var slack: Int { 32 }
+
+    /// The level to which the largest sizes have to fall for the sum to be at most the target.
+    static func level(_ sizes: [Int], _ target: Int) -> Int {
+        var left = max(0, target)
+        let sorted = sizes.sorted()
+        for (index, size) in sorted.enumerated() {
+            let share = left / (sorted.count - index)
+            if size > share { return share }
+            left -= size
+        }
+        return .max
+    }
+}
+
+/// A memory level that shares a ``MemoryBudget``.
+package protocol BudgetedMemory: AnyObject, Sendable {
+    /// What all entries cost together.
+    var budgetedCost: Int { get }
+
+    /// Evicts until the entries cost at most this.
+    ///
+    /// - Returns: What was evicted, to be released outside of all locks.
+    func evictForBudget(to size: Int) -> any Sendable
+}

@@ -1,0 +1,79 @@
+import VitrineCore
+
+/// Finds values that a memory cache no longer holds but someone else does (R20).
+///
+/// It registers every value stored with a closure that gives it back while it is alive, and keeps the registration when
+/// the entry is evicted. The closures are never called here: they may run anyone's code, and this is used under a lock.
+@usableFromInline
+package struct WeakValueIndex<Key: HashedKey, Value: Sendable>: Sendable {
+    /// A value that may be alive.
+    package struct Registration: Sendable {
+        /// Different for each registration, also of one key.
+        package let id: Int
+        /// What the value cost when it was stored.
+        package let cost: Int
+        /// The lifetime it was stored with.
+        package var lifetime: EntryLifetime?
+        /// Gives the value back while it is alive.
+        package let revive: @Sendable () -> Value?
+    }
+
+    private struct Identity: Hashable {
+        let key: Key
+
+        func hash(into hasher: inout Hasher) { hasher.combine(key.hash64) }
+    }
+
+    private var registrations: [Identity: Registration] = [:]
+    private var lastID = 0
+    /// From this size on it is worth looking for the dead.
+    private var sweepAt = Self.smallestSweep
+
+    private static var smallestSweep: Int { 64 }
+
+    /// An empty index.
+    package init() {}
+
+    /// How many registrations there are, dead ones included.
+    package var count: Int { registrations.count }
+    /// Whether so many were added since the last sweep that dead ones should be looked for.
+    package var needsSweep: Bool { registrations.count >= sweepAt }
+    /// All that may be alive.
+    package var all: [(key: Key, registration: Registration)] { registrations.map { ($0.key.key, $0.value) } }
+
+    /// Registers a value under its key, in place of the one before.
+    package mutating func register(
+        _ key: Key, cost: Int, lifetime: EntryLifetime?, revive: @escaping @Sendable () -> Value?
+    ) {
+        lastID += 1
+        registrations[Identity(key: key)] = Registration(id: lastID, cost: cost, lifetime: lifetime, revive: revive)
+    }
+
+    /// The registration of a key, as long as its lifetime is not over.
+    package mutating func registration(_ key: Key, now: Duration?) -> Registration? {
+        let identity = Identity(key: key)
+        guard var registration = registrations[identity] else { return nil }
+        if let now, registration.lifetime?.isOver(at: now) == true {
+            registrations[identity] = nil
+            return nil
+        }
+        if now != nil { registrations[identity]?.lifetime = registration.lifetime }
+        return registration
+    }
+
+    /// Whether a key still has this very registration.
+    package func holds(_ id: Int, _ key: Key) -> Bool { registrations[Identity(key: key)]?.id == id }
+
+    /// Forgets a key.
+    package mutating func forget(_ key: Key) { registrations[Identity(key: key)] = nil }
+
+    /// Forgets what a sweep found dead, unless the key was registered anew, and sets when the next one is due: at twice
+    /// what is left, so that sweeping costs each registration a constant share.
+    package mutating func forget(dead: [(key: Key, id: Int)]) {
+        for (key, id) in dead where holds(id, key) { registrations[Identity(key: key)] = nil }
+        sweepAt = max(Self.smallestSweep, registrations.count * 2)
+    }
+
+    /// Puts the next sweep off while one is under way.
+    package mutating func beginSweep() { sweepAt = .max }
+}

@@ -1,0 +1,95 @@
+import CVitrineFileSystem
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+// The system's functions of these names for paths as text. Swift would hand the text's UTF-8 to the functions
+// themselves; these are preferred wherever this module is imported, and hand over the bytes the text stands for
+// (see PathText). A text with a zero byte fails with EINVAL instead of leading to another file.
+
+package func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 {
+    PathText.withSystemPath(path, failure: -1) { open($0, flags, mode) }
+}
+
+// By fstatat(2), as the type of the same name is in the way.
+@discardableResult
+package func stat(_ path: String, _ status: UnsafeMutablePointer<stat>) -> Int32 {
+    PathText.withSystemPath(path, failure: -1) { fstatat(AT_FDCWD, $0, status, 0) }
+}
+
+@discardableResult
+package func lstat(_ path: String, _ status: UnsafeMutablePointer<stat>) -> Int32 {
+    PathText.withSystemPath(path, failure: -1) { fstatat(AT_FDCWD, $0, status, AT_SYMLINK_NOFOLLOW) }
+}
+
+@discardableResult
+package func access(_ path: String, _ mode: Int32) -> Int32 {
+    PathText.withSystemPath(path, failure: -1) { access($0, mode) }
+}
+
+@discardableResult
+package func unlink(_ path: String) -> Int32 {
+    PathText.withSystemPath(path, failure: -1) { unlink($0) }
+}
+
+@discardableResult
+package func rmdir(_ path: String) -> Int32 {
+    PathText.withSystemPath(path, failure: -1) { rmdir($0) }
+}
+
+@discardableResult
+package func mkdir(_ path: String, _ mode: mode_t) -> Int32 {
+    PathText.withSystemPath(path, failure: -1) { mkdir($0, mode) }
+}
+
+@discardableResult
+package func readlink(_ path: String, _ target: UnsafeMutablePointer<CChar>, _ count: Int) -> Int {
+    PathText.withSystemPath(path, failure: -1) { readlink($0, target, count) }
+}
+
+@discardableResult
+package func symlink(_ target: String, _ path: String) -> Int32 {
+    PathText.withSystemPath(target, failure: -1) { target in
+        PathText.withSystemPath(path, failure: -1) { symlink(target, $0) }
+    }
+}
+
+@discardableResult
+package func rename(_ path: String, _ target: String) -> Int32 {
+    PathText.withSystemPath(path, failure: -1) { path in
+        PathText.withSystemPath(target, failure: -1) { rename(path, $0) }
+    }
+}
+
+package func realpath(
+    _ path: String, _ buffer: UnsafeMutablePointer<CChar>?
+) -> UnsafeMutablePointer<CChar>? {
+    PathText.withSystemPath(path, failure: nil) { realpath($0, buffer) }
+}
+
+/// The text as the system wants it, up to a zero byte, for arguments of programs; free(3) deallocates it.
+package func strdup(_ text: String) -> UnsafeMutablePointer<CChar>? {
+    (PathText.bytes(of: text).map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer {
+        $0.baseAddress.flatMap { strdup($0) }
+    }
+}
+
+/// - Returns: 0, or the `errno`.
+@discardableResult
+package func cfilesystem_rename_exclusive(_ path: String, _ target: String) -> Int32 {
+    PathText.withSystemPath(path, failure: EINVAL) { path in
+        PathText.withSystemPath(target, failure: EINVAL) { cfilesystem_rename_exclusive(path, $0) }
+    }
+}
+
+#if !canImport(Darwin)
+@discardableResult
+package func inotify_add_watch(_ descriptor: Int32, _ path: String, _ mask: UInt32) -> Int32 {
+    PathText.withSystemPath(path, failure: -1) { inotify_add_watch(descriptor, $0, mask) }
+}
+#endif

@@ -1,0 +1,60 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// How much memory there is to use.
+package enum PhysicalMemory {
+    /// What the process may use at most, in bytes: the machine's memory, or the limit of its control group if that is
+    /// lower. At least 1.
+    package static var available: Int {
+        let pages = max(1, Int(sysconf(Int32(_SC_PHYS_PAGES))))
+        let size = max(1, Int(sysconf(Int32(_SC_PAGESIZE))))
+        let (bytes, overflow) = pages.multipliedReportingOverflow(by: size)
+        let machine = overflow ? Int.max : bytes
+        #if os(Linux)
+        let membership = (try? FileContents.read("/proc/self/cgroup", limit: 1 << 20)) ?? []
+        return max(1, min(machine, groupLimit(membership: membership, root: "/sys/fs/cgroup") ?? machine))
+        #else
+        return machine
+        #endif
+    }
+
+    /// The lowest memory limit of a process's control group and the groups around it; nil for none.
+    ///
+    /// Version 2 has `memory.max` in each group's directory (Linux, Documentation/admin-guide/cgroup-v2.rst), version 1
+    /// has `memory.limit_in_bytes` below `memory` (admin-guide/cgroup-v1/memory.rst). A container often sees its own
+    /// group as the root.
+    ///
+    /// - Parameters:
+    ///   - membership: The text of `/proc/self/cgroup`.
+    ///   - root: Where control groups are mounted.
+    package static func groupLimit(membership: [UInt8], root: String) -> Int? {
+        var limits = [limit(in: FilePath.join(root, "memory.max"))]
+        limits.append(limit(in: FilePath.join(root, "memory/memory.limit_in_bytes")))
+        for line in membership.split(separator: UInt8(ascii: "\n")) {
+            let parts = line.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+            guard parts.count == 3 else { continue }
+            let isUnified = parts[1].isEmpty
+            let controllers = parts[1].split(separator: UInt8(ascii: ","))
+            guard isUnified || controllers.contains(where: { $0.elementsEqual("memory".utf8) }) else { continue }
+            var directory = isUnified ? root : FilePath.join(root, "memory")
+            for name in String(decoding: parts[2], as: UTF8.self).split(separator: "/") where name != ".." {
+                directory = FilePath.join(directory, String(name))
+                limits.append(
+                    limit(in: FilePath.join(directory, isUnified ? "memory.max" : "memory.limit_in_bytes")))
+            }
+        }
+        return limits.compactMap { $0 }.min()
+    }
+
+    /// The number in a file; nil if there is none, as for "max".
+    private static func limit(in path: String) -> Int? {
+        guard let text = try? FileContents.read(path, limit: 1 << 16) else { return nil }
+        let digits = String(decoding: text, as: UTF8.self).prefix { $0.isASCII && $0.isNumber }
+        return Int(digits).flatMap { $0 > 0 ? $0 : nil }
+    }
+}

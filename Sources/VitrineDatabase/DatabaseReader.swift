@@ -1,0 +1,185 @@
+import CVitrineSQLite
+internal import VitrineCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A connection for reading that needs neither room nor permission to write.
+///
+/// Connections to a file in write-ahead mode share an index of its log, `-shm`. The first one makes it, with 32 KiB: on
+/// a full disk, or in a directory that must not be written, there is none. Such a file is read all the same, with all
+/// that was committed, by a connection of its own for each read:
+///
+/// - A file that may be written is locked, so that nobody else has it open, and the index is in memory.
+/// - Any other file is read without locks. The read counts only if neither the file nor its log was changed meanwhile
+///   and nobody else has them open; otherwise it is repeated.
+///
+/// Each read first tries to share the file again: with room on the disk the reader is like any other.
+package final class DatabaseReader: Sendable {
+    private struct State {
+        var database: Database?
+        /// Whether it was tried to move the log into the file, which may make room by itself.
+        var hasMovedLog = false
+    }
+
+    private let path: String
+    private let busyMilliseconds: Int32
+    private let open: @Sendable () throws(DatabaseError) -> sending Database
+    private let state: Locked<State>
+
+    /// How often a read without locks is repeated.
+    private static let attempts = 20
+
+    /// Opens a file for reading.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - busyMilliseconds: How long to wait for others.
+    ///   - open: Opens the file as one that is shared.
+    /// - Throws: Why the file can be read neither shared nor alone.
+    package init(
+        path: String, busyMilliseconds: Int32 = 5000,
+        open: @escaping @Sendable () throws(DatabaseError) -> sending Database
+    ) throws(DatabaseError) {
+        (self.path, self.busyMilliseconds, self.open) = (path, busyMilliseconds, open)
+        state = Locked(State())
+        try withDatabase { _ in }
+    }
+
+    /// Whether the file is shared with others, so that writing is possible as far as the reader knows.
+    package var isShared: Bool { state.withLock { $0.database != nil } }
+
+    /// Reads, one thread at a time.
+    package func read<Value>(
+        _ body: (Database) throws(DatabaseError) -> sending Value
+    ) throws(DatabaseError) -> sending Value {
+        try withDatabase { database in Self.result { () throws(DatabaseError) in try body(database) } }.get()
+    }
+
+    /// Calls a body with a connection; more than once if the file is changed meanwhile. What it returned last counts.
+    package func withDatabase<Value>(_ body: (Database) -> sending Value) throws(DatabaseError) -> sending Value {
+        try state.withLock { state throws(DatabaseError) in
+            var left = busyMilliseconds
+            while true {
+                if let database = state.database { return body(database) }
+                let failure: DatabaseError
+                do throws(DatabaseError) {
+                    state.database = try open()
+                    continue
+                } catch {
+                    failure = error
+                }
+                guard failure.mayBeReadAlone else { throw failure }
+                let movesLog = !state.hasMovedLog
+                state.hasMovedLog = true
+                do throws(DatabaseError) {
+                    return try alone(movesLog: movesLog, body)
+                } catch where error.reason == .busy && left > 0 {
+                    // Others read alone, too, or the file can be shared again. Not all at the same time.
+                    left -= sqlite3_sleep(Int32.random(in: 1...8))
+                } catch where error.reason == .cannotOpen || error.reason == .full {
+                    throw failure
+                }
+            }
+        }
+    }
+
+    // MARK: Alone
+
+    private func alone<Value>(
+        movesLog: Bool, _ body: (Database) -> sending Value
+    ) throws(DatabaseError) -> sending Value {
+        // An empty file is no database yet.
+        guard let files = FileStates(path), files.size > 0 else {
+            throw DatabaseError(code: SQLITE_CANTOPEN, message: "there is no database", path: path)
+        }
+        if access(path, W_OK) == 0 {
+            do throws(DatabaseError) {
+                return body(try openExclusively(movesLog: movesLog))
+            } catch where error.reason == .full || error.reason == .cannotOpen || error.reason == .readOnly {
+                // Not even an empty log can be made.
+            }
+        }
+        var found = files
+        for _ in 0..<Self.attempts {
+            let outcome = Self.result { () throws(DatabaseError) in body(try openUnlocked(hasLog: found.logSize > 0)) }
+            guard let now = FileStates(path) else { break }
+            if now == found { return try outcome.get() }
+            found = now
+        }
+        throw DatabaseError(code: SQLITE_BUSY, message: "others change the file all the time", path: path)
+    }
+
+    private func openExclusively(movesLog: Bool) throws(DatabaseError) -> sending Database {
+        var options = Database.Options()
+        options.sharing = .exclusive
+        options.busyMilliseconds = 0
+        let database = try Database(path: path, options: options)
+        if !movesLog { database.keepLog() }
+        return database
+    }
+
+    private func openUnlocked(hasLog: Bool) throws(DatabaseError) -> sending Database {
+        var options = Database.Options()
+        options.isReadOnly = true
+        if hasLog { options.sharing = .unlocked } else { options.isImmutable = true }
+        let database = try Database(path: path, options: options)
+        database.keepLog()
+        return database
+    }
+
+    private static func result<Value>(
+        _ body: () throws(DatabaseError) -> sending Value
+    ) -> sending Result<Value, DatabaseError> {
+        do throws(DatabaseError) { return .success(try body()) } catch { return .failure(error) }
+    }
+}
+
+extension Database {
+    /// Lets the log be when the connection closes.
+    func keepLog() { _ = csqlite_keep_log(connection.handle) }
+}
+
+extension DatabaseError {
+    /// Whether the file may be readable by a connection that shares it with nobody.
+    package var mayBeReadAlone: Bool { reason == .full || reason == .readOnly || reason == .cannotOpen }
+
+    /// The file must not be written.
+    package static func readOnly(_ path: String) -> DatabaseError {
+        DatabaseError(code: SQLITE_READONLY, message: "the file is read only", path: path)
+    }
+}
+
+/// What a file and its log look like: other states of the same files compare as different.
+private struct FileStates: Equatable {
+    private struct One: Equatable {
+        let device, inode, size, seconds, nanoseconds: Int
+
+        init?(_ path: String) {
+            var status = stat()
+            guard stat(path, &status) == 0 else { return nil }
+            device = Int(truncatingIfNeeded: status.st_dev)
+            inode = Int(truncatingIfNeeded: status.st_ino)
+            size = Int(status.st_size)
+            seconds = Int(status.modified.tv_sec)
+            nanoseconds = Int(status.modified.tv_nsec)
+        }
+    }
+
+    private let file: One
+    private let log: One?
+
+    init?(_ path: String) {
+        guard let file = One(path) else { return nil }
+        self.file = file
+        log = One(path + "-wal")
+    }
+
+    var size: Int { file.size }
+    var logSize: Int { log?.size ?? 0 }
+}

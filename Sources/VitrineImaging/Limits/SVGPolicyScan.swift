@@ -1,0 +1,300 @@
+/// One pass of ``SVGPolicy`` over the markup of a document: tags, declarations, and the text of style elements.
+struct SVGPolicyScan {
+    /// Attributes whose whole value is an address, or a list of them, in SVG or in the HTML that SVG may hold.
+    private static let addresses: Set<String> = [
+        "href", "src", "srcset", "data", "poster", "background", "codebase", "lowsrc", "dynsrc", "manifest",
+    ]
+    /// Encodings in which every ASCII byte that stands alone means itself, by how their names begin.
+    private static let readableEncodings = [
+        "utf-8", "utf8", "utf-16", "us-ascii", "ascii", "iso-8859-", "iso8859", "iso_8859-", "latin", "windows-125",
+        "cp125", "koi8", "euc-", "shift_jis", "shift-jis", "gb", "big5",
+    ]
+
+    private let text: [UInt8]
+    private var entities: SVGEntities
+    private var hasDocumentType = false
+    private var openStyles = 0
+    private var style: [UInt8] = []
+
+    init(_ text: [UInt8]) {
+        self.text = text
+        entities = SVGEntities(budget: text.count &+ (1 << 20))
+    }
+
+    /// Why the document must not be rendered; nil when it keeps to itself.
+    mutating func reason() -> String? {
+        if text.contains(0) { return "an encoding that cannot be checked" }
+        var at = 0
+        while let open = text[at...].firstIndex(of: UInt8(ascii: "<")) {
+            if let reason = content(text[at..<open]) { return reason }
+            let rest = text[(open + 1)...]
+            if rest.starts(with: "!--".utf8) {
+                at = SVGPrologue.find("-->", in: text, from: open + 4) ?? text.count
+            } else if rest.starts(with: "![CDATA[".utf8) {
+                let end = SVGPrologue.find("]]>", in: text, from: open + 9)
+                at = end ?? text.count
+                if openStyles > 0 { style += text[(open + 9)..<(end.map { $0 - 3 } ?? at)] }
+            } else if rest.first == UInt8(ascii: "?") {
+                at = SVGPrologue.find("?>", in: text, from: open + 2) ?? text.count
+                if let reason = instruction((open + 1)..<at) { return reason }
+            } else if rest.starts(with: "!DOCTYPE".utf8) {
+                // A second one is not XML, and would make this pass quadratic.
+                if hasDocumentType { return "a second document type" }
+                hasDocumentType = true
+                at = SVGTag.end(text, from: open + 1) ?? text.count
+                let body = text[(open + 1)..<at]
+                // Declarations inside of a document type follow one by one.
+                if let subset = indexOutsideQuotes(of: UInt8(ascii: "["), in: body) { at = subset }
+                if let reason = documentType(body[..<at]) { return reason }
+                at = min(at + 1, text.count)
+            } else {
+                let end = SVGTag.end(text, from: open + 1) ?? text.count
+                let range = (open + 1)..<end
+                if let reason = rest.first == UInt8(ascii: "!") ? declaration(range) : element(range) { return reason }
+                at = min(end + 1, text.count)
+            }
+        }
+        return content(text[at...]) ?? SVGPolicy.css(style[...])
+    }
+
+    /// Text between two pieces of markup, which counts inside of a style element.
+    private mutating func content(_ run: ArraySlice<UInt8>) -> String? {
+        guard openStyles > 0, !run.isEmpty else { return nil }
+        guard let expanded = entities.expand(run) else { return "entities that cannot be checked" }
+        style += expanded.bytes
+        return nil
+    }
+
+    // MARK: Elements
+
+    private mutating func element(_ range: Range<Int>) -> String? {
+        if text[range].first == UInt8(ascii: "/") {
+            let name = text[range].dropFirst().prefix { !SVGPrologue.isSpace($0) }
+            return isStyle(name) ? closeStyle() : nil
+        }
+        let tag = SVGTag(text, range)
+        if isStyle(tag.name), text[range].last != UInt8(ascii: "/") { openStyles += 1 }
+        let isLink = lowercased(SVGTag.local(tag.name)) == "a"
+        var animatesAddress = false
+        var targets: [ArraySlice<UInt8>] = []
+        for attribute in tag.attributes {
+            guard let value = entities.expand(attribute.value) else { return "entities that cannot be checked" }
+            let bytes = value.bytes[...]
+            if SVGPolicy.contains(bytes, "/xinclude") { return "XInclude" }
+            switch lowercased(attribute.localName) {
+            case "base" where attribute.name.contains(UInt8(ascii: ":")): return "xml:base"
+            case "href" where isLink: break
+            case let name where Self.addresses.contains(name):
+                if !value.isComplete || !SVGPolicy.isInternal(bytes) { return "a reference to another file" }
+            case "attributename":
+                animatesAddress = Self.addresses.contains(lowercased(SVGTag.local(trimmed(bytes))))
+            case "to", "from", "by", "values":
+                targets += bytes.split(separator: UInt8(ascii: ";"))
+                fallthrough
+            default:
+                if let reason = SVGPolicy.css(bytes) { return reason }
+            }
+        }
+        if animatesAddress, !targets.allSatisfy(SVGPolicy.isInternal) { return "a reference to another file" }
+        return nil
+    }
+
+    private func isStyle(_ name: ArraySlice<UInt8>) -> Bool { lowercased(SVGTag.local(name)) == "style" }
+
+    private mutating func closeStyle() -> String? {
+        openStyles = max(0, openStyles - 1)
+        guard openStyles == 0 else { return nil }
+        defer { style = [] }
+        return SVGPolicy.css(style[...])
+    }
+
+    // MARK: Declarations
+
+    private mutating func instruction(_ range: Range<Int>) -> String? {
+        let body = text[range]
+        let isDeclaration = body.starts(with: "?xml".utf8) && body.dropFirst(4).first.map(SVGPrologue.isSpace) == true
+        guard isDeclaration || body.starts(with: "?xml-stylesheet".utf8) else { return nil }
+        let end = body.count >= 3 && body.suffix(2).elementsEqual("?>".utf8) ? range.upperBound - 2 : range.upperBound
+        for attribute in SVGTag(text, range.lowerBound..<end).attributes {
+            if isDeclaration, attribute.name.elementsEqual("encoding".utf8) {
+                let name = lowercased(attribute.value)
+                if !Self.readableEncodings.contains(where: name.hasPrefix) {
+                    return "an encoding that cannot be checked"
+                }
+            } else if !isDeclaration, lowercased(attribute.name) == "href" {
+                guard let value = entities.expand(attribute.value), value.isComplete,
+                    SVGPolicy.isInternal(value.bytes[...])
+                else { return "an external style sheet" }
+            }
+        }
+        return nil
+    }
+
+    /// A document type up to its internal subset. The one of the W3C is known to renderers, which do not read it.
+    private func documentType(_ body: ArraySlice<UInt8>) -> String? {
+        guard let system = literals(body).last else { return nil }
+        let isStandard = ["http://www.w3.org/", "https://www.w3.org/"].contains { system.starts(with: $0.utf8) }
+        return isStandard ? nil : "an external document type"
+    }
+
+    private mutating func declaration(_ range: Range<Int>) -> String? {
+        let body = text[range]
+        if body.starts(with: "!ENTITY".utf8) {
+            let rest = body.dropFirst(7).drop(while: SVGPrologue.isSpace)
+            if rest.first == UInt8(ascii: "%") { return "a parameter entity" }
+            let name = rest.prefix { !SVGPrologue.isSpace($0) }
+            let value = rest[name.endIndex...].drop(while: SVGPrologue.isSpace)
+            // Anything but a literal is SYSTEM or PUBLIC, or is not XML.
+            guard let quote = value.first, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else {
+                return "an external entity"
+            }
+            return entities.declare(name, value.dropFirst().prefix { $0 != quote })
+        }
+        if body.starts(with: "!ATTLIST".utf8) {
+            let defaults = literals(body)
+            guard !defaults.isEmpty else { return nil }
+            if ["href", "src", ":base"].contains(where: { SVGPolicy.contains(body, $0) }) {
+                return "a reference by default"
+            }
+            for value in defaults {
+                guard let bytes = entities.expand(value)?.bytes[...] else { return "entities that cannot be checked" }
+                if SVGPolicy.contains(bytes, "/xinclude") { return "XInclude" }
+                if let reason = SVGPolicy.css(bytes) { return reason }
+            }
+        }
+        return nil
+    }
+
+    // MARK: Text
+
+    private func literals(_ body: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+        var found: [ArraySlice<UInt8>] = []
+        var rest = body
+        while let open = rest.firstIndex(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "'") }) {
+            let value = rest[(open + 1)...].prefix { $0 != rest[open] }
+            found.append(value)
+            rest = rest[value.endIndex...].dropFirst()
+        }
+        return found
+    }
+
+    private func indexOutsideQuotes(of sought: UInt8, in body: ArraySlice<UInt8>) -> Int? {
+        var quote = UInt8(0)
+        return body.indices.first { at in
+            let byte = body[at]
+            if quote != 0 {
+                if byte == quote { quote = 0 }
+            } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+                quote = byte
+            }
+            return quote == 0 && byte == sought
+        }
+    }
+
+    private func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        bytes.drop(while: SVGPrologue.isSpace).prefix { !SVGPrologue.isSpace($0) }
+    }
+
+    /// A short name in lower case; of a long one what tells it from all that are sought.
+    private func lowercased(_ name: ArraySlice<UInt8>) -> String {
+        String(decoding: name.prefix(32).map(SVGPolicy.lowercase), as: UTF8.self)
+    }
+}
+
+/// The entities a document declares itself, and values without references to them or to characters.
+///
+/// Source: XML 1.0 §4.1, §4.4, §4.6. Expansion is bounded in depth and, over the whole document, in bytes.
+struct SVGEntities {
+    struct Expansion {
+        var bytes: [UInt8]
+        /// Whether every reference was to a known entity; unknown ones are left out, as lenient parsers do.
+        var isComplete = true
+    }
+
+    private static let predefined: [String: UInt8] = [
+        "amp": UInt8(ascii: "&"), "lt": UInt8(ascii: "<"), "gt": UInt8(ascii: ">"), "quot": UInt8(ascii: "\""),
+        "apos": UInt8(ascii: "'"),
+    ]
+    private static let maximumDepth = 16
+
+    private var values: [String: [UInt8]] = [:]
+    private var budget: Int
+
+    /// `budget` is the number of bytes all expansions together may yield.
+    init(budget: Int) { self.budget = budget }
+
+    /// Remembers an entity, of which the first declaration counts; returns why the document must be refused.
+    mutating func declare(_ name: ArraySlice<UInt8>, _ literal: ArraySlice<UInt8>) -> String? {
+        // Parameter entities inside of a value would be replaced first.
+        if literal.contains(UInt8(ascii: "%")), literal.contains(UInt8(ascii: ";")) { return "a parameter entity" }
+        var expansion = Expansion(bytes: [])
+        guard replace(literal, into: &expansion, depth: 0, charactersOnly: true) else {
+            return "entities that cannot be checked"
+        }
+        if expansion.bytes.contains(UInt8(ascii: "<")) { return "an entity that holds markup" }
+        let name = String(decoding: name, as: UTF8.self)
+        if values[name] == nil { values[name] = expansion.bytes }
+        return nil
+    }
+
+    /// The text without references; nil when it is too large or entities lead back to themselves.
+    mutating func expand(_ text: ArraySlice<UInt8>) -> Expansion? {
+        guard text.contains(UInt8(ascii: "&")) else { return Expansion(bytes: Array(text)) }
+        var expansion = Expansion(bytes: [])
+        return replace(text, into: &expansion, depth: 0, charactersOnly: false) ? expansion : nil
+    }
+
+    private mutating func replace(
+        _ text: ArraySlice<UInt8>, into expansion: inout Expansion, depth: Int, charactersOnly: Bool
+    ) -> Bool {
+        guard depth <= Self.maximumDepth else { return false }
+        var rest = text
+        while let at = rest.firstIndex(of: UInt8(ascii: "&")) {
+            guard append(rest[..<at], to: &expansion) else { return false }
+            let name = rest[(at + 1)...].prefix(256).prefix { $0 != UInt8(ascii: ";") }
+            guard name.endIndex < rest.endIndex, rest[name.endIndex] == UInt8(ascii: ";") else {
+                // A longer name hides something; otherwise it is an ampersand that begins nothing.
+                guard name.count < 256, append(rest[at...at], to: &expansion) else { return false }
+                rest = rest[(at + 1)...]
+                continue
+            }
+            let reference = rest[at...name.endIndex]
+            rest = rest[(name.endIndex + 1)...]
+            if name.first == UInt8(ascii: "#") {
+                guard append(character(name.dropFirst()), to: &expansion) else { return false }
+            } else if charactersOnly {
+                guard append(reference, to: &expansion) else { return false }
+            } else {
+                let name = String(decoding: name, as: UTF8.self)
+                if let byte = Self.predefined[name] {
+                    guard append([byte], to: &expansion) else { return false }
+                } else if let value = values[name] {
+                    // An entity without text still takes its time.
+                    budget -= 1
+                    guard budget >= 0, replace(value[...], into: &expansion, depth: depth + 1, charactersOnly: false)
+                    else { return false }
+                } else {
+                    expansion.isComplete = false
+                }
+            }
+        }
+        return append(rest, to: &expansion)
+    }
+
+    private mutating func append(_ bytes: ArraySlice<UInt8>, to expansion: inout Expansion) -> Bool {
+        guard bytes.count <= budget else { return false }
+        budget -= bytes.count
+        expansion.bytes += bytes
+        return true
+    }
+
+    /// The character of `65` or `x41`; nothing for one that is none.
+    private func character(_ number: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let isHexadecimal = number.first.map { $0 | 0x20 } == UInt8(ascii: "x")
+        let digits = String(decoding: isHexadecimal ? number.dropFirst() : number, as: UTF8.self)
+        guard let value = UInt32(digits, radix: isHexadecimal ? 16 : 10), let scalar = UnicodeScalar(value) else {
+            return []
+        }
+        return ArraySlice(String(scalar).utf8)
+    }
+}

@@ -1,0 +1,199 @@
+import Synchronization
+import VitrineCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The memory that all helpers of this process may hold together. Each reserves the most it can ever hold before it
+/// starts, until it has been reaped.
+///
+/// Pools share one budget. Where it is spent, idle workers of other pools end, and a pool that has no worker at all
+/// gets the next one's share: calls wait, but none waits for ever.
+package final class HelperMemory: Sendable {
+    /// The most that one helper can hold: a limit of its process, and the size of the memory it shares with its client.
+    package struct Share: Sendable, Hashable {
+        /// Bytes of private memory, with the first thread's stack.
+        package var privateBytes: Int
+        /// Bytes of shared memory.
+        package var sharedBytes: Int
+
+        package var total: Int { privateBytes + sharedBytes }
+
+        /// Whether a helper with this share may serve a request that needs `other`.
+        package func covers(_ other: Share) -> Bool {
+            privateBytes >= other.privateBytes && sharedBytes >= other.sharedBytes
+        }
+    }
+
+    /// A share that is taken; given back when it is released.
+    package final class Reservation: Sendable {
+        package let share: Share
+        private let memory: HelperMemory
+        private let owner = getpid()
+
+        fileprivate init(_ share: Share, of memory: HelperMemory) {
+            self.share = share
+            self.memory = memory
+        }
+
+        // What a forked child inherits was never taken from the child's budget.
+        deinit { if owner == getpid() { memory.giveBack(share.total) } }
+    }
+
+    private struct Member {
+        weak var pool: WorkerPool?
+    }
+
+    private struct State {
+        var total: Int
+        var reserved = 0
+        var pools: [Member] = []
+        var owner = getpid()
+    }
+
+    /// The smallest total: less would not let codecs load.
+    package static let minimumTotal = 512 << 20
+    /// Less private memory, or less than this shared, is of no use.
+    private static let minimumPart = 64 << 20
+
+    /// Of all pools, unless one is made with another.
+    package static let shared = HelperMemory(total: MachineMemory.available / 2)
+
+    private let state: Locked<State>
+
+    /// - Parameter total: Bytes; ``minimumTotal`` at least.
+    package init(total: Int) {
+        state = Locked(State(total: max(total, Self.minimumTotal)))
+    }
+
+    /// The bytes that all helpers may hold together.
+    package var total: Int {
+        get { state.withLock(\.total) }
+        set {
+            state.withLock { $0.total = max(newValue, Self.minimumTotal) }
+            for pool in pools { pool.offerVacancies() }
+        }
+    }
+
+    /// Bytes that are taken.
+    package var reserved: Int { state.withLock(\.reserved) }
+
+    /// What a helper needs for requests with these limits, cut down to what there is in all.
+    package func share(for limits: ImageLimits) -> Share {
+        // A page holds 4,096 bytes or a multiple of it on every system.
+        func pages(_ count: Int) -> Int { count & ~0xFFFF }
+        let wanted = min(max(limits.maximumWorkerMemory, Self.minimumPart), 1 << 44)
+        let pixels = max(0, min(limits.maximumPixels, WorkerProtocol.memorySize / Image.bytesPerPixel))
+        let shared = min(pixels * Image.bytesPerPixel + Self.minimumPart, WorkerProtocol.memorySize)
+        let total = total
+        if wanted + shared <= total { return Share(privateBytes: pages(wanted), sharedBytes: pages(shared)) }
+        let smaller = min(shared, max(Self.minimumPart, total / 3))
+        return Share(privateBytes: pages(min(wanted, total - smaller)), sharedBytes: pages(smaller))
+    }
+
+    // MARK: For other processes
+
+    /// Takes memory for a process that belongs to no pool, such as a browser. Waits until there is enough, and ends idle
+    /// workers for it. Blocks.
+    ///
+    /// - Parameters:
+    ///   - bytes: The most that the process may hold. More than ``total`` is cut down to it.
+    ///   - isCancelled: Asked again and again while there is not enough.
+    /// - Returns: nil if `isCancelled` returned true.
+    package func reserve(_ bytes: Int, isCancelled: () -> Bool) -> Reservation? {
+        while !isCancelled() {
+            let share = Share(privateBytes: max(0, min(bytes, total)), sharedBytes: 0)
+            for pool in pools {
+                while share.total > state.withLock({ $0.total - $0.reserved }), pool.endIdleWorker() {}
+            }
+            if let reservation = reserve(share) { return reservation }
+            usleep(10_000)
+        }
+        return nil
+    }
+
+    // MARK: For pools
+
+    func add(_ pool: WorkerPool) {
+        state.withLock { state in
+            state.pools.removeAll { $0.pool == nil }
+            state.pools.append(Member(pool: pool))
+        }
+    }
+
+    /// Takes a share; nil when there is not as much left. Callable under the lock of a pool.
+    func reserve(_ share: Share) -> Reservation? {
+        let isTaken = state.withLock { state in
+            if state.owner != getpid() { (state.owner, state.reserved) = (getpid(), 0) }
+            // A share that was measured before the total was lowered is granted to the only helper.
+            guard state.reserved == 0 || share.total <= state.total - state.reserved else { return false }
+            state.reserved += share.total
+            return true
+        }
+        return isTaken ? Reservation(share, of: self) : nil
+    }
+
+    /// Ends idle workers of other pools until `share` is left, or there are none.
+    func makeRoom(for share: Share, besides caller: WorkerPool) {
+        for pool in pools where pool !== caller {
+            while share.total > state.withLock({ $0.total - $0.reserved }), pool.endIdleWorker() {}
+        }
+    }
+
+    /// Whether a pool without any worker waits for memory.
+    func isDenied(besides caller: WorkerPool) -> Bool { pools.contains { $0 !== caller && $0.want == .first } }
+
+    /// Whether any pool waits for memory.
+    func isWanted(besides caller: WorkerPool) -> Bool { pools.contains { $0 !== caller && $0.want != .nothing } }
+
+    private var pools: [WorkerPool] { state.withLock { $0.pools.compactMap(\.pool) } }
+
+    private func giveBack(_ count: Int) {
+        state.withLock { $0.reserved -= count }
+        for pool in pools { pool.offerVacancies() }
+    }
+}
+
+/// How much memory there is for this process.
+enum MachineMemory {
+    /// Bytes of memory of the machine, or of the control groups that this process is in where they allow less
+    /// (cgroups(7)).
+    static var available: Int {
+        let machine = Int(clamping: sysconf(Int32(_SC_PHYS_PAGES)))
+            .multipliedReportingOverflow(by: Int(clamping: sysconf(Int32(_SC_PAGESIZE))))
+        var least = machine.overflow || machine.partialValue <= 0 ? Int.max : machine.partialValue
+        for line in text("/proc/self/cgroup").split(separator: "\n") {
+            // hierarchy:controllers:path; version 2 has the hierarchy 0 and no controllers.
+            let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            guard parts.count == 3, parts[1].isEmpty || parts[1].split(separator: ",").contains("memory") else { continue }
+            let (root, file) = parts[1].isEmpty
+                ? ("/sys/fs/cgroup", "memory.max") : ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            var path = parts[2]
+            // A group is bounded by those it is in. Inside of a container the path may not exist, but the root does.
+            while true {
+                if let limit = Int(text("\(root)\(path)/\(file)").prefix { $0.isNumber }), limit > 0 {
+                    least = min(least, limit)
+                }
+                guard let slash = path.lastIndex(of: "/") else { break }
+                path = path[..<slash]
+            }
+        }
+        return least == .max ? 4 << 30 : least
+    }
+
+    /// The start of a small file; empty when it cannot be read.
+    private static func text(_ path: String) -> String {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        let bytes = [UInt8](unsafeUninitializedCapacity: 4_096) { buffer, count in
+            count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,122 @@
+import VitrineCore
+public import VitrineImaging
+
+/// Lets a ``ImagePipeline`` use the thumbnails of the desktop, and give it its own.
+///
+/// ```swift
+/// var configuration = ImagePipeline.Configuration.standard
+/// configuration.shared = DesktopThumbnails()
+/// ```
+///
+/// Only what a file manager shows goes either way: whole pictures, first pages, posters, fitted into a box of at most
+/// 1024 pixels; of files, without a password, an identifier or a drawing of your own.
+public final class DesktopThumbnails: ExternalThumbnailCache {
+    /// Files that are looked after at once, more than a service works on.
+    private static let maximumPending = 1_000
+
+    /// The cache that is used.
+    public let cache: DesktopThumbnailCache
+    /// Whether thumbnails that were made are given to the desktop.
+    public let writes: Bool
+    /// The files as they were when their thumbnails were asked for; nil for one that changed since.
+    private let pending = Locked<[String: DesktopOriginal?]>([:])
+
+    /// - Parameters:
+    ///   - cache: The cache. Default: the user's.
+    ///   - writes: Whether thumbnails that were made are given to the desktop. Default true.
+    public init(_ cache: DesktopThumbnailCache = DesktopThumbnailCache(), writes: Bool = true) {
+        self.cache = cache
+        self.writes = writes
+    }
+
+    /// The desktop's thumbnail, in the size of `request`.
+    public func thumbnail(of source: any ImageSource, for request: RenderRequest) -> Image? {
+        guard request.mode == .aspectFit, let path = (source as? any WholeFileSource)?.wholeFile else { return nil }
+        if writes { remember(path) }
+        guard let image = cache.thumbnail(of: path, size: request.size) else { return nil }
+        return try? request.resizer.resize(image)
+    }
+
+    /// Gives the desktop the largest of its sizes that `image` has the pixels for.
+    public func store(_ image: Image, of source: any ImageSource, for request: RenderRequest) {
+        guard writes, request.mode == .aspectFit, let file = source as? any WholeFileSource,
+            let path = file.wholeFile, let original = pending.withLock({ $0.removeValue(forKey: path) }) ?? nil
+        else { return }
+        let details = file.details
+        // Enlarged pictures are for this request alone.
+        if let own = details.size, own.longestSide < image.size.longestSide { return }
+        // A picture that is small itself is all there is for any size.
+        let side = details.size == image.size ? request.size.longestSide : image.size.longestSide
+        guard let size = DesktopThumbnailSize.allCases.last(where: { $0.side <= side }) else { return }
+        _ = try? cache.store(image, of: original, size: size, details: details)
+    }
+
+    private func remember(_ path: String) {
+        let found = cache.original(path)
+        pending.withLock { pending in
+            if let known = pending[path], known != found {
+                pending[path] = .some(nil)
+            } else if pending.count < Self.maximumPending {
+                pending[path] = .some(found)
+            }
+        }
+    }
+}
+
+/// A source that may stand for a whole file, as a file manager shows it.
+protocol WholeFileSource: ImageSource {
+    /// The file; nil when the source is a part of one, or shows it in another way.
+    var wholeFile: String? { get }
+    /// What is known of the file without much work.
+    var details: DesktopThumbnailCache.Details { get }
+}
+
+extension WholeFileSource {
+    fileprivate var kind: FileKind? {
+        guard let path = wholeFile else { return nil }
+        return (try? FileKind(of: .file(path))) ?? nil
+    }
+
+    var details: DesktopThumbnailCache.Details { .init(mediaType: kind?.mediaType) }
+}
+
+extension ImageFileSource: WholeFileSource {
+    var wholeFile: String? {
+        identifier == nil && page == 1 && !allowsEmbeddedPreview && !allowsPartial ? path : nil
+    }
+
+    var details: DesktopThumbnailCache.Details {
+        guard let path = wholeFile, let info = try? ImageInfo(of: .file(path)) else { return .init() }
+        return .init(mediaType: info.format.mediaType, size: info.format == .svg ? nil : info.size)
+    }
+}
+
+extension PDFPageSource: WholeFileSource {
+    var wholeFile: String? {
+        identifier == nil && page == 1 && drawing == nil && backgroundColor == .white ? document.openFile : nil
+    }
+}
+
+extension VideoFrameSource: WholeFileSource {
+    var wholeFile: String? {
+        guard identifier == nil, moment == .poster, case .file(let path) = input else { return nil }
+        return path
+    }
+}
+
+extension DesktopThumbnailCache.Details {
+    /// What is known of a source's file without much work; nothing of sources that show a part of one.
+    package init(of source: any ImageSource) {
+        self = (source as? any WholeFileSource)?.details ?? .init()
+    }
+}
+
+extension ImagePipelineError {
+    /// Whether it would be the same again for this version of the file: nothing that is missing, busy or slow.
+    package var isLasting: Bool {
+        switch self {
+        case .unsupported, .damaged, .limitExceeded, .encrypted, .wrongPassword, .noVideo: true
+        default: false
+        }
+    }
+}

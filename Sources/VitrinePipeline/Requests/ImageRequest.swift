@@ -1,0 +1,129 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+public import VitrineCache
+public import VitrineCore
+public import VitrineImaging
+
+/// An image that is wanted: its source, its size, and what is done to it.
+///
+/// ```swift
+/// let image = try await ImagePipeline.shared.image(for: ImageRequest(url, size: .fit(200)))
+/// let cover = ImageRequest(.pdf("manual.pdf", page: 1), size: .fit(256), scale: 2)
+/// let avatar = ImageRequest(url, size: .crop(width: 96, height: 96), processors: [.circle()])
+/// ```
+///
+/// Requests of the same source, size and processors share their work and their result.
+public struct ImageRequest: Sendable {
+    /// What the image is made from.
+    public var source: any ImageSource
+    /// The size of the result. Pixels are ``ImageResizer/size`` times ``ImageResizer/scale``, rounded up. Default:
+    /// `none`, the size of the source.
+    public var size: ImageResizer
+    /// What is done to the image after it was resized, in order. Results are cached with them.
+    public var processors: [ImageProcessor]
+    /// How urgent it is among all that waits. Default: normal.
+    public var priority: Priority
+    /// The share of the processor its work may claim. Default: ``ExecutionPriority/low``.
+    public var executionPriority = ExecutionPriority.low
+    /// The levels of the pipeline's cache that it may use. Default: all.
+    public var cacheLevels = CacheLevels.all
+
+    /// A request for an image of any source.
+    ///
+    /// - Parameters:
+    ///   - source: What the image is made from.
+    ///   - size: The size of the result, in points.
+    ///   - scale: Pixels for each point, as of a display of high density. Default: 1.
+    ///   - processors: What is done to the image after it was resized.
+    ///   - priority: How urgent it is.
+    public init(
+        _ source: some ImageSource, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
+        priority: Priority = .normal
+    ) {
+        self.source = source
+        self.size = size
+        self.size.scale *= scale
+        self.processors = processors
+        self.priority = priority
+    }
+
+    /// A request for the image at a URL. See ``URLImageSource``.
+    public init(
+        _ url: URL, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
+        priority: Priority = .normal
+    ) {
+        self.init(URLImageSource(url), size: size, scale: scale, processors: processors, priority: priority)
+    }
+
+    /// The box in pixels; a side of -1 for what is no size at all.
+    package var pixelSize: PixelSize {
+        func pixels(_ points: Int) -> Int {
+            let product = (Double(points) * size.scale).rounded(.up)
+            return product.isFinite ? Int(max(-1, min(product, 1e9))) : -1
+        }
+        return PixelSize(width: pixels(size.size.width), height: pixels(size.size.height))
+    }
+
+    var spec: ResultSpec {
+        ResultSpec(size: pixelSize, mode: size.mode, allowsUpscaling: size.allowsUpscaling, processors: processors)
+    }
+
+    /// Why the request cannot be met, whatever the source.
+    func invalidity(_ identity: CacheKey) -> ImagePipelineError? {
+        let pixels = pixelSize
+        switch size.mode {
+        case .none: return nil
+        case .limit where pixels.width >= 0 && pixels.height >= 0: return nil
+        case .limit, .fill, .aspectFit, .aspectFill, .crop: break
+        }
+        guard pixels.isEmpty else { return nil }
+        return .underlying(
+            source: identity.sourceName, error: ImageError.invalidRequest(reason: "an image cannot be \(pixels)"))
+    }
+}
+
+// MARK: Sources by leading dot
+
+extension ImageSource where Self == ImageFileSource {
+    /// A file: a picture, a page of a PDF document, the poster of a film, or the cover of a recording, by its content.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - page: The page of a document, or the frame of an animation, from 1.
+    public static func file(_ path: String, page: Int = 1) -> ImageFileSource {
+        var source = ImageFileSource(path: path)
+        source.page = page
+        return source
+    }
+
+    /// The bytes of a file.
+    ///
+    /// - Parameters:
+    ///   - bytes: The file's content.
+    ///   - name: What errors call it.
+    public static func bytes(_ bytes: [UInt8], name: String = "bytes") -> ImageFileSource {
+        ImageFileSource(.bytes(bytes, name: name))
+    }
+}
+
+extension ImageSource where Self == URLImageSource {
+    /// A URL: a picture, a page of a PDF document, or a frame of a film.
+    public static func url(_ url: URL, part: URLImageSource.Part = .whole) -> URLImageSource {
+        URLImageSource(url, part: part)
+    }
+}
+
+extension ImageSource where Self == PDFPageSource {
+    /// A page of a PDF document, from 1. For many pages of one document use ``PDFDocument``, which stays open.
+    public static func pdf(_ path: String, page: Int = 1) -> PDFPageSource { PDFDocument(path: path).page(page) }
+}
+
+extension ImageSource where Self == VideoFrameSource {
+    /// A frame of a film.
+    public static func video(_ path: String, at moment: VideoFrameSource.Moment = .poster) -> VideoFrameSource {
+        VideoFrameSource(.file(path), at: moment)
+    }
+}

@@ -1,0 +1,114 @@
+import VitrineCore
+import VitrineImaging
+
+/// The steps of a request's life, as its service takes them.
+extension ImageTask {
+    /// Takes the request into a service.
+    ///
+    /// - Parameter group: Whether a group does so; requests of groups are enqueued by nobody else (R99).
+    /// - Returns: Whether the request was new.
+    func begin(in pipeline: ImagePipeline, byGroup: Bool) -> Bool {
+        progress.withLock { progress in
+            guard progress.state == .new, progress.isGrouped == byGroup else { return false }
+            progress.state = .queued
+            progress.pipeline = pipeline
+            return true
+        }
+    }
+
+    /// Gives the request to a group. false if it has one, or was enqueued.
+    func joinGroup() -> Bool {
+        progress.withLock { progress in
+            guard !progress.isGrouped, progress.state == .new || progress.state.isFinal else { return false }
+            progress.isGrouped = true
+            return true
+        }
+    }
+
+    /// The source is at work.
+    func markRunning() {
+        progress.withLock { if $0.state == .queued { $0.state = .running } }
+    }
+
+    // MARK: The end
+
+    /// Ends the request with what was made, or with the error.
+    func finish(_ result: Result<Image, ImagePipelineError>, from origin: Origin? = nil) {
+        switch result {
+        case .success: end(result, as: .finished, from: origin)
+        case .failure(let error): end(result, as: error.isCancellation ? .cancelled : .failed)
+        }
+    }
+
+    /// Ends the request, once; what was made waits for a placeholder that is under way.
+    func end(_ result: Result<Image, ImagePipelineError>, as state: State, from origin: Origin? = nil) {
+        let ended: TaskProgress? = progress.withLock { progress in
+            guard !progress.state.isFinal else { return nil }
+            if state != .cancelled, case .coming = progress.placeholder {
+                progress.withheld = (result, origin)
+                return nil
+            }
+            return progress.end(result, as: state)
+        }
+        guard let ended else { return }
+        ended.pipeline?.taskDidEnd(self, result, from: origin)
+        if state != .cancelled { for handler in ended.imageHandlers { call(handler, result) } }
+        for waiter in ended.waiters { waiter(result) }
+        for waiter in ended.placeholderWaiters { waiter(nil) }
+        for observer in ended.endObservers { observer() }
+    }
+
+    /// Calls a closure of the user's on its queue, unless the task is cancelled before.
+    func call<Argument: Sendable>(_ handler: TaskProgress.Handler<Argument>, _ argument: Argument) {
+        handler.queue.perform {
+            guard !self.progress.withLock({ $0.isSilenced }) else { return }
+            handler.body(argument)
+        }
+    }
+
+    // MARK: The placeholder
+
+    /// Asks for a placeholder, now or when the request is enqueued.
+    func wantPlaceholder() {
+        let pipeline: ImagePipeline? = progress.withLock { progress in
+            guard case .unwanted = progress.placeholder, !progress.state.isFinal else { return nil }
+            progress.placeholder = .wanted
+            return progress.pipeline
+        }
+        pipeline?.makeWantedPlaceholder(of: self)
+    }
+
+    /// Whether a placeholder is wanted and nobody makes it yet; the caller then does.
+    func beginPlaceholder() -> Bool {
+        progress.withLock { progress in
+            guard case .wanted = progress.placeholder, !progress.state.isFinal else { return false }
+            progress.placeholder = .coming
+            return true
+        }
+    }
+
+    /// Tells the placeholder, nil for none, and then the result that waited for it.
+    func settlePlaceholder(_ image: Image?) {
+        while true {
+            let before: TaskProgress? = progress.withLock { progress in
+                guard !progress.state.isFinal, !progress.placeholder.isSettled else { return nil }
+                let before = progress
+                // Settled only when everybody has been told: till then the result waits.
+                if before.placeholderHandlers.isEmpty, before.placeholderWaiters.isEmpty {
+                    progress.placeholder = .settled(image)
+                }
+                progress.placeholderHandlers = []
+                progress.placeholderWaiters = []
+                return before
+            }
+            guard let before else { return }
+            let (handlers, waiters) = (before.placeholderHandlers, before.placeholderWaiters)
+            if handlers.isEmpty, waiters.isEmpty {
+                if let (result, origin) = before.withheld { finish(result, from: origin) }
+                return
+            }
+            if let image { for handler in handlers { call(handler, image) } }
+            for waiter in waiters { waiter(image) }
+        }
+    }
+}

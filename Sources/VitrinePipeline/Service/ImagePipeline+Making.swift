@@ -1,0 +1,197 @@
+import VitrineCore
+import VitrineImaging
+
+/// Calls of sources, and what becomes of their results.
+extension ImagePipeline {
+    /// Puts a job that no cache could serve in line for its source.
+    func proceed(_ id: Int) {
+        guard let (batchID, batch) = change({ $0.wait(id, &$1) }) else { return }
+        if let remote = batch.source as? any RemoteImageSource { return load(remote, batchID, batch) }
+        batch.turn.enqueue(on: making) { [self] in start(batchID, batch, batch.source) }
+    }
+
+    /// Loads a remote source's content, and then puts its batch in line. Requests that come meanwhile join the batch.
+    private func load(_ remote: any RemoteImageSource, _ id: Int, _ batch: RequestScheduler.Batch) {
+        let task = Task { [self] in
+            do {
+                let loaded = try await remote.load(beginLoad(priority: batch.turn.priority))
+                guard change({ board, _ in board.setLoaded(loaded, ofBatch: id) }) else { return }
+                batch.turn.enqueue(on: making) { [self] in start(id, batch, loaded.source) }
+            } catch {
+                fail(id) { ImagePipelineError(thrown: error, source: $0) }
+            }
+        }
+        batch.cancellation.onCancel { task.cancel() }
+    }
+
+    /// Counts a load of a remote source's content, which is to use the pipeline's cache of original bytes.
+    func beginLoad(priority: PrioritySource) -> SourceLoadContext {
+        state.withLock { $0.statistics.loads += 1 }
+        return SourceLoadContext(priority: priority, originals: originals)
+    }
+
+    /// Makes a call that has a place.
+    private func start(_ id: Int, _ batch: RequestScheduler.Batch, _ source: any ImageSource) {
+        let onMainActor = source.requiresMainActor
+        let priority = state.withLock { $0.board.executionPriority(ofBatch: id) }
+        let isMade = crew.call(id, priority: priority, onMainActor: onMainActor) { [self] in
+            run(id, batch, onMainActor: onMainActor)
+        } onTimeout: { [self] in
+            fail(id) { .timedOut(source: $0) }
+            batch.turn.finish()
+        }
+        guard !isMade else { return }
+        Self.ending.submit { [self] in
+            fail(id) { .tooManyAbandonedThreads(source: $0, count: crew.stuckCount) }
+            batch.turn.finish()
+        }
+    }
+
+    private func run(_ id: Int, _ batch: RequestScheduler.Batch, onMainActor: Bool) {
+        guard let work = change({ board, _ in board.begin(batch: id) }) else { return batch.turn.finish() }
+        crew.didBegin(id)
+        let results = make(onMainActor ? work : servedBySiblings(work))
+        crew.didReturn(id)
+        guard onMainActor else { return complete(results) }
+        Self.ending.submit { [self] in complete(results) }
+    }
+
+    /// Ends a batch with an error: its call has not come back, or was not made.
+    func fail(_ id: Int, _ error: (_ source: String) -> ImagePipelineError) {
+        // The requests leave before the source hears of it, so that none of them gets what it says to that.
+        guard let (batch, subscribers) = change({ $0.fail(batch: id, &$1) }) else { return }
+        batch.cancellation.cancel()
+        batch.turn.finish()
+        let error = error(batch.identity.sourceName)
+        for subscriber in subscribers { subscriber.jobDidEnd(.failure(error)) }
+    }
+
+    // MARK: The call
+
+    /// What a call has made.
+    struct Results: Sendable {
+        let work: Work
+        let results: [Result<Image, ImagePipelineError>]
+    }
+
+    /// Serves what can be made from thumbnails that came to memory while the work waited.
+    private func servedBySiblings(_ work: Work) -> Work {
+        var work = work
+        work.parts = work.parts.filter { part in
+            let known = siblings.candidates(for: part.spec, of: work.identity).known
+            guard !known.isEmpty, let plan = plan(for: part.job),
+                let (image, lifetime) = derivedInMemory(
+                    part.spec, work.identity, known, plan.source, plan.options)
+            else { return true }
+            conclude(part.job, .success(Made(image: image, origin: .sibling)), lifetime)
+            return false
+        }
+        return work
+    }
+
+    /// Calls the source once for all that is wanted from it.
+    func make(_ work: Work) -> Results {
+        guard !work.parts.isEmpty else { return Results(work: work, results: []) }
+        state.withLock { $0.statistics.calls += 1 }
+        let requests = work.parts.map { $0.spec.render(limits: configuration.limits, cancellation: work.cancellation) }
+        let result = images(requests.count, of: work) { try work.source.images(requests) }
+        switch result {
+        case .success(let images):
+            return Results(work: work, results: zip(work.parts, images).map { processed($1, $0, work) })
+        case .failure(let error) where requests.count > 1 && error.concernsRequest:
+            // One of them cannot be met, which is no reason to fail the others.
+            let each = zip(work.parts, requests).map { part, request in
+                images(1, of: work) { [try work.source.image(request)] }.flatMap { processed($0[0], part, work) }
+            }
+            return Results(work: work, results: each)
+        case .failure(let error): return Results(work: work, results: requests.map { _ in .failure(error) })
+        }
+    }
+
+    /// What the processors of a request make of the source's image.
+    private func processed(_ image: Image, _ part: Work.Part, _ work: Work) -> Result<Image, ImagePipelineError> {
+        guard !part.spec.processors.isEmpty else { return .success(image) }
+        do throws(ImageError) {
+            return .success(try image.processed(by: part.spec.processors))
+        } catch {
+            return .failure(ImagePipelineError(error, source: work.identity.sourceName))
+        }
+    }
+
+    private func images(_ count: Int, of work: Work, _ body: () throws -> [Image]) -> Result<[Image], ImagePipelineError> {
+        let name = work.identity.sourceName
+        do {
+            let images = try body()
+            guard images.count == count else {
+                return .failure(.underlying(source: name, error: WrongResultCount()))
+            }
+            return .success(images)
+        } catch {
+            let error = ImagePipelineError(thrown: error, source: name)
+            // Who was not cancelled did not ask for that.
+            guard error.isCancellation, !work.cancellation.isCancelled else { return .failure(error) }
+            return .failure(.underlying(source: name, error: CancellationError()))
+        }
+    }
+
+    /// Stores and tells what was made, and gives the place back.
+    func complete(_ results: Results) {
+        for (part, result) in zip(results.work.parts, results.results) {
+            conclude(part.job, result.map { Made(image: $0, origin: .source) }, results.work.loaded?.lifetime ?? .unlimited)
+        }
+        discardUndecodable(results)
+        change { $0.end(batch: results.work.batch, &$1) }
+        results.work.turn.finish()
+    }
+
+    /// Stores a result and tells it, on a thread that may block. What nobody wants any more is neither.
+    private func conclude(_ job: Int, _ result: Result<Made, ImagePipelineError>, _ lifetime: ResultLifetime) {
+        guard let plan = plan(for: job) else {
+            return state.withLock { $0.statistics.discarded += 1 }
+        }
+        if case .success(let made) = result, let image = made.image {
+            let stored = Outcome<Void>()
+            Task {
+                await self.store(image, plan, lifetime)
+                stored.set(())
+            }
+            stored.wait()
+            if made.origin == .source, let shared = configuration.shared {
+                let request = plan.spec.render(limits: configuration.limits, cancellation: CancellationToken())
+                shared.store(image, of: plan.source, for: request)
+            }
+        }
+        tell(job, result)
+    }
+
+    /// Removes original bytes that are no image, so that the next request loads them anew.
+    private func discardUndecodable(_ results: Results) {
+        guard let loaded = results.work.loaded, !results.results.isEmpty else { return }
+        let areUndecodable = results.results.allSatisfy { result in
+            if case .failure(.damaged) = result { return true }
+            if case .failure(.unsupported) = result { return true }
+            return false
+        }
+        if areUndecodable { Task { await loaded.discard() } }
+    }
+
+    /// Ends a job.
+    func tell(_ id: Int, _ result: Result<Made, ImagePipelineError>) {
+        for subscriber in change({ $0.end(id, &$1) }) { subscriber.jobDidEnd(result) }
+    }
+}
+
+/// A source gave another number of thumbnails than it was asked for.
+struct WrongResultCount: Error, CustomStringConvertible {
+    var description: String { "the source gave another number of thumbnails than it was asked for" }
+}
+
+extension ImagePipelineError {
+    /// Whether another size of the same source may do better.
+    fileprivate var concernsRequest: Bool {
+        switch self {
+        case .limitExceeded(_, .outputSide, _, _), .underlying(_, ImageError.invalidRequest): true
+        default: false
+        }
+    }
+}

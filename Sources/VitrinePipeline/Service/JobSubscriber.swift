@@ -1,0 +1,38 @@
+import VitrineCache
+import VitrineCore
+import VitrineImaging
+
+/// What a job has made.
+struct Made: Sendable {
+    /// nil for one that nobody wants to see and that is on disk.
+    let image: Image?
+    let origin: Origin
+}
+
+/// Who waits for a job: a request, or a precaching.
+protocol JobSubscriber: AnyObject, Sendable {
+    var priority: Priority { get }
+    var executionPriority: ExecutionPriority { get }
+    var cacheLevels: CacheLevels { get }
+    /// Whether the picture itself is wanted, not only that it is on disk.
+    var wantsImage: Bool { get }
+
+    /// The source is at work. Must not block, nor call the service.
+    func markRunning()
+
+    /// Called once, unless the subscriber left.
+    func jobDidEnd(_ result: Result<Made, ImagePipelineError>)
+}
+
+extension ImageTask: JobSubscriber {
+    var wantsImage: Bool { true }
+
+    func jobDidEnd(_ result: Result<Made, ImagePipelineError>) {
+        switch result {
+        case .success(let made):
+            guard let image = made.image else { return }
+            finish(.success(image), from: made.origin)
+        case .failure(let error): finish(.failure(error))
+        }
+    }
+}

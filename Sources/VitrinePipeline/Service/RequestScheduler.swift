@@ -1,0 +1,293 @@
+import VitrineCache
+import VitrineCore
+import VitrineImaging
+
+/// The bookkeeping of a ``ImagePipeline``: who waits for what, and which sources are to be called.
+///
+/// A *job* makes one thumbnail and has any number of subscribers (R91). Jobs of one source that wait for a slot form a
+/// *batch*, which is one call of the source. Pure data; the service holds it under its lock and carries out the
+/// ``Effects`` outside.
+struct RequestScheduler {
+    enum Stage {
+        /// The caches are being asked.
+        case lookingUp
+        /// In a batch that waits for a slot.
+        case waiting(Int)
+        /// In a batch that is under way.
+        case running(Int)
+    }
+
+    struct Job {
+        let key: CacheKey
+        let identity: CacheKey
+        let spec: ResultSpec
+        let source: any ImageSource
+        var subscribers: [any JobSubscriber]
+        var stage = Stage.lookingUp
+        /// Its turn at the caches.
+        let turn: QueueSlot
+
+        /// The union of what the subscribers say (R98).
+        var options: CacheLevels { subscribers.reduce([]) { $0.union($1.cacheLevels) } }
+        var wantsImage: Bool { subscribers.contains { $0.wantsImage } }
+        /// The highest of the subscribers' (R92).
+        var priority: Priority { subscribers.map(\.priority).max() ?? .veryLow }
+        var executionPriority: ExecutionPriority { subscribers.map(\.executionPriority).max() ?? .background }
+    }
+
+    struct Batch {
+        let identity: CacheKey
+        let source: any ImageSource
+        /// The content of a remote source, once it is loaded.
+        var loaded: LoadedSource?
+        var jobs: [Int]
+        var isRunning = false
+        let turn: QueueSlot
+        let cancellation = CancellationToken()
+    }
+
+    /// What follows from a change, to be carried out outside the lock.
+    struct Effects {
+        /// Their priority has changed.
+        var reprioritized: [QueueSlot] = []
+        /// Not wanted any more.
+        var cancelled: [QueueSlot] = []
+        /// Batches that run for nobody.
+        var abandoned: [(id: Int, batch: Batch)] = []
+        /// Batches whose content is loaded for nobody.
+        var cancelledLoads: [CancellationToken] = []
+        /// To be released outside the lock.
+        var released: [any Sendable] = []
+    }
+
+    private(set) var jobs: [Int: Job] = [:]
+    private(set) var batches: [Int: Batch] = [:]
+    private var lastID = 0
+    /// The job to join for a key.
+    private var joinable: [CacheKey: Int] = [:]
+    /// The batch that waits for a slot, by source.
+    private var waiting: [CacheKey: Int] = [:]
+    private var places: [ObjectIdentifier: Int] = [:]
+
+    /// A number for a job, a batch, or another call of a source.
+    mutating func newID() -> Int {
+        lastID += 1
+        return lastID
+    }
+
+    // MARK: Subscribers
+
+    /// Adds a subscriber to the job for a thumbnail.
+    ///
+    /// - Returns: The job, and its turn if it is new and has to begin.
+    mutating func join(
+        _ subscriber: any JobSubscriber, _ source: any ImageSource, _ identity: CacheKey,
+        _ spec: ResultSpec, _ effects: inout Effects
+    ) -> (id: Int, newTurn: QueueSlot?) {
+        let key = spec.key(for: identity)
+        if let id = joinable[key] {
+            jobs[id]?.subscribers.append(subscriber)
+            places[ObjectIdentifier(subscriber)] = id
+            if case .running? = jobs[id]?.stage { subscriber.markRunning() }
+            reprioritize(id, &effects)
+            return (id, nil)
+        }
+        let id = newID()
+        let turn = QueueSlot(PrioritySource(subscriber.priority))
+        jobs[id] = Job(
+            key: key, identity: identity, spec: spec, source: source, subscribers: [subscriber], turn: turn)
+        joinable[key] = id
+        places[ObjectIdentifier(subscriber)] = id
+        return (id, turn)
+    }
+
+    /// Takes a subscriber out; the last one ends the job (R93).
+    mutating func leave(_ subscriber: any JobSubscriber, _ effects: inout Effects) {
+        guard let id = places.removeValue(forKey: ObjectIdentifier(subscriber)), var job = jobs[id] else { return }
+        job.subscribers.removeAll { $0 === subscriber }
+        jobs[id] = job
+        guard job.subscribers.isEmpty else { return reprioritize(id, &effects) }
+        effects.cancelled.append(job.turn)
+        remove(id, &effects)
+    }
+
+    /// A subscriber's priorities may have changed.
+    mutating func refresh(_ subscriber: any JobSubscriber, _ effects: inout Effects) {
+        guard let id = places[ObjectIdentifier(subscriber)] else { return }
+        reprioritize(id, &effects)
+    }
+
+    private mutating func reprioritize(_ id: Int, _ effects: inout Effects) {
+        guard let job = jobs[id] else { return }
+        if job.turn.priority.store(job.priority) { effects.reprioritized.append(job.turn) }
+        switch job.stage {
+        case .lookingUp: break
+        case .waiting(let batch), .running(let batch): reprioritize(batch: batch, &effects)
+        }
+    }
+
+    private mutating func reprioritize(batch id: Int, _ effects: inout Effects) {
+        guard let batch = batches[id] else { return }
+        let priority = batch.jobs.compactMap { jobs[$0]?.priority }.max() ?? .veryLow
+        if batch.turn.priority.store(priority) { effects.reprioritized.append(batch.turn) }
+    }
+
+    // MARK: Jobs
+
+    /// Ends a job.
+    ///
+    /// - Returns: Who is to be told; nobody if it has ended before.
+    mutating func end(_ id: Int, _ effects: inout Effects) -> [any JobSubscriber] {
+        guard let job = jobs[id] else { return [] }
+        for subscriber in job.subscribers { places[ObjectIdentifier(subscriber)] = nil }
+        remove(id, endsRunning: false, &effects)
+        return job.subscribers
+    }
+
+    /// Ends a job whose picture is not to be had without reading it.
+    ///
+    /// - Returns: Who is to be told; nil, and nothing changes, if somebody wants to see it.
+    mutating func endUnseen(_ id: Int, _ effects: inout Effects) -> [any JobSubscriber]? {
+        jobs[id]?.wantsImage == true ? nil : end(id, &effects)
+    }
+
+    private mutating func remove(_ id: Int, endsRunning: Bool = true, _ effects: inout Effects) {
+        guard let job = jobs.removeValue(forKey: id) else { return }
+        effects.released.append(job)
+        joinable[job.key] = nil
+        switch job.stage {
+        case .lookingUp: break
+        case .waiting(let batch), .running(let batch): leave(batch: batch, id, endsRunning: endsRunning, &effects)
+        }
+    }
+
+    private mutating func leave(batch id: Int, _ job: Int, endsRunning: Bool, _ effects: inout Effects) {
+        batches[id]?.jobs.removeAll { $0 == job }
+        guard let batch = batches[id] else { return }
+        guard batch.jobs.isEmpty else { return reprioritize(batch: id, &effects) }
+        if !batch.isRunning {
+            batches[id] = nil
+            waiting[batch.identity] = nil
+            effects.cancelled.append(batch.turn)
+            effects.cancelledLoads.append(batch.cancellation)
+            effects.released.append(batch)
+        } else if endsRunning {
+            batches[id] = nil
+            effects.abandoned.append((id, batch))
+        }
+    }
+
+    // MARK: Batches
+
+    /// Puts a job that no cache could serve into its source's batch.
+    ///
+    /// - Returns: The batch if it is new and has to be enqueued.
+    mutating func wait(_ id: Int, _ effects: inout Effects) -> (id: Int, batch: Batch)? {
+        guard let job = jobs[id], case .lookingUp = job.stage else { return nil }
+        if let batch = waiting[job.identity] {
+            batches[batch]?.jobs.append(id)
+            jobs[id]?.stage = .waiting(batch)
+            reprioritize(batch: batch, &effects)
+            return nil
+        }
+        let batch = Batch(
+            identity: job.identity, source: job.source, jobs: [id], turn: QueueSlot(PrioritySource(job.priority)))
+        let batchID = newID()
+        batches[batchID] = batch
+        waiting[job.identity] = batchID
+        jobs[id]?.stage = .waiting(batchID)
+        return (batchID, batch)
+    }
+
+    /// How much of the processor a batch may claim: the most that one of its requests says.
+    func executionPriority(ofBatch id: Int) -> ExecutionPriority {
+        batches[id]?.jobs.compactMap { jobs[$0]?.executionPriority }.max() ?? .background
+    }
+
+    /// Notes the content of a batch's remote source.
+    ///
+    /// - Returns: Whether the batch still waits for it.
+    mutating func setLoaded(_ loaded: LoadedSource, ofBatch id: Int) -> Bool {
+        guard let batch = batches[id], !batch.isRunning else { return false }
+        batches[id]?.loaded = loaded
+        return true
+    }
+
+    /// Closes a batch that has a slot: who comes later waits for the next one.
+    ///
+    /// - Returns: What is to be made; nil if nobody wants it any more.
+    mutating func begin(batch id: Int) -> Work? {
+        guard let batch = batches[id], !batch.isRunning else { return nil }
+        batches[id]?.isRunning = true
+        waiting[batch.identity] = nil
+        return start(id, batch)
+    }
+
+    /// Takes a job that has not started out of its place, into a batch of its own that runs at once.
+    mutating func takeOver(_ id: Int, _ effects: inout Effects) -> Work? {
+        guard let job = jobs[id] else { return nil }
+        switch job.stage {
+        case .running: return nil
+        case .lookingUp: effects.cancelled.append(job.turn)
+        case .waiting(let batch): leave(batch: batch, id, endsRunning: false, &effects)
+        }
+        var batch = Batch(
+            identity: job.identity, source: job.source, jobs: [id], turn: QueueSlot(PrioritySource(job.priority)))
+        batch.isRunning = true
+        let batchID = newID()
+        batches[batchID] = batch
+        return start(batchID, batch)
+    }
+
+    private mutating func start(_ id: Int, _ batch: Batch) -> Work {
+        var parts: [Work.Part] = []
+        for jobID in batch.jobs {
+            jobs[jobID]?.stage = .running(id)
+            guard let job = jobs[jobID] else { continue }
+            for subscriber in job.subscribers { subscriber.markRunning() }
+            parts.append(Work.Part(job: jobID, spec: job.spec, key: job.key))
+        }
+        return Work(
+            batch: id, source: batch.loaded?.source ?? batch.source, identity: batch.identity, loaded: batch.loaded,
+            parts: parts, turn: batch.turn, cancellation: batch.cancellation)
+    }
+
+    /// Ends a batch, whose jobs have ended.
+    mutating func end(batch id: Int, _ effects: inout Effects) {
+        guard let batch = batches.removeValue(forKey: id) else { return }
+        if !batch.isRunning { waiting[batch.identity] = nil }
+        effects.released.append(batch)
+    }
+
+    /// Ends a batch and its jobs.
+    ///
+    /// - Returns: The batch, and who is to be told; nil if it has ended before.
+    mutating func fail(
+        batch id: Int, _ effects: inout Effects
+    ) -> (batch: Batch, subscribers: [any JobSubscriber])? {
+        guard let batch = batches[id] else { return nil }
+        end(batch: id, &effects)
+        return (batch, batch.jobs.flatMap { end($0, &effects) })
+    }
+
+    /// Whether nothing is left.
+    var isEmpty: Bool { jobs.isEmpty && batches.isEmpty && joinable.isEmpty && waiting.isEmpty && places.isEmpty }
+}
+
+/// One call of a source: what it is to make.
+struct Work: Sendable {
+    struct Part: Sendable {
+        let job: Int
+        let spec: ResultSpec
+        let key: CacheKey
+    }
+
+    let batch: Int
+    var source: any ImageSource
+    let identity: CacheKey
+    /// The content of a remote source; nil for any other.
+    var loaded: LoadedSource?
+    var parts: [Part]
+    let turn: QueueSlot
+    let cancellation: CancellationToken
+}

@@ -1,0 +1,327 @@
+import TestSupport
+import VitrineCore
+import VitrineImaging
+import VitrinePipeline
+
+extension FuzzTargets {
+    /// Small enough that no picture takes long, and that a bomb which gets past them is seen.
+    private static let limits: ImageLimits = {
+        var limits = ImageLimits()
+        limits.maximumPixels = 1 << 16
+        limits.maximumInterlacedPixels = 1 << 16
+        limits.maximumWholeImagePixels = 1 << 16
+        limits.maximumCoefficientBytes = 1 << 20
+        limits.maximumSide = 4_096
+        limits.maximumFrames = 16
+        limits.deadline = 5
+        return limits
+    }()
+
+    // MARK: Pixels
+
+    static var decoders: [FuzzTarget] {
+        var targets = [
+            decoding("decode-jxl-low-frequency", .jxl, JXLLowFrequencyDecoder(), pixels: 1 << 18),
+            decoding("decode-jpeg-means", .jpeg, BlockMeanDecoder()),
+            decoding("decode-png", .png, PNGDecoder(), repair: Seeds.withChecksums),
+            decoding("decode-gif", .gif, GIFDecoder()), decoding("decode-bmp", .bmp, BMPDecoder()),
+            decoding("decode-ico", .ico, ICODecoder(png: PNGDecoder())), arrivingJPEG, arrivingPicture, pictures,
+            embeddedPreviews, inflater,
+        ]
+        #if LibJPEG
+            targets.insert(decoding("decode-jpeg", .jpeg, LibJPEGDecoder()), at: 0)
+        #endif
+        #if LibWebP
+            targets.insert(decoding("decode-webp", .webp, WebPDecoder()), at: 0)
+        #endif
+        return targets
+    }
+
+    /// One decoder, at full size or reduced, whole or in part, of any page.
+    private static func decoding(
+        _ name: String, _ format: ImageFormat, _ decoder: some ImageDecoding,
+        pixels: Int = limits.maximumPixels, repair: (@Sendable ([UInt8]) -> [UInt8])? = nil
+    ) -> FuzzTarget {
+        var limits = limits
+        limits.maximumWholeImagePixels = pixels
+        return FuzzTarget(name, seeds: { Seeds.pictures(format, 40, upTo: 8 << 10) }, repair: repair) {
+            [limits] bytes in
+            let source = ByteSource(bytes: bytes, name: name)
+            let info = try ImageInfo(reading: source, limits: limits)
+            guard info.format == format else { throw FuzzRefusal() }
+            try limits.check(info, source: source)
+            let choice = bytes.count % 8
+            let stored = info.storedSize
+            // Block means and low frequencies are for large reductions only.
+            let divisor = [1, 2, 16][bytes.count % 3]
+            let target = PixelSize(width: max(1, stored.width / divisor), height: max(1, stored.height / divisor))
+            let request = DecodeRequest(
+                info: info, target: divisor == 1 ? nil : target, page: choice == 5 ? 1 : 0,
+                allowPartial: choice & 2 != 0, limits: limits)
+            _ = try decoder.decode(source, request)
+        }
+    }
+
+    private static let arrivingJPEG = FuzzTarget("arriving-jpeg", seeds: { Seeds.pictures(.jpeg, 24, upTo: 6 << 10) }) {
+        bytes in
+        let target = bytes.count & 1 == 0 ? nil : PixelSize(width: 20, height: 9)
+        var scanner = ProgressiveJPEGScanner(name: "arriving", target: target, limits: limits)
+        var found = false
+        let piece = max(1, bytes.count / 4)
+        for start in stride(from: 0, to: bytes.count, by: piece) {
+            try scanner.append(Array(bytes[start..<min(bytes.count, start + piece)]))
+            found = try scanner.nextImage() != nil || found
+        }
+        if !found { throw FuzzRefusal() }
+    }
+
+    /// Any picture in four pieces, as a network brings it: previews, rows, scans and the whole.
+    private static let arrivingPicture = FuzzTarget("arriving-picture", seeds: { Seeds.pictures(4, upTo: 4 << 10) }) {
+        bytes in
+        try waiting {
+            let decoder = ImageDecoder(limits: limits, isolation: .inProcess)
+            let chunks = AsyncStream<[UInt8]> { continuation in
+                let piece = max(1, bytes.count / 4)
+                for start in stride(from: 0, to: bytes.count, by: piece) {
+                    continuation.yield(Array(bytes[start..<min(bytes.count, start + piece)]))
+                }
+                continuation.finish()
+            }
+            for try await _ in decoder.images(arrivingIn: chunks, at: .limit(width: 30, height: 20)) {}
+        }
+    }
+
+    /// The ordinary way of a program: header, limits, decoder, colours, orientation, resizing.
+    private static let pictures = FuzzTarget("picture", seeds: { Seeds.pictures(5, upTo: 4 << 10) }) { bytes in
+        let decoder = ImageDecoder(limits: limits, isolation: .inProcess)
+        let resizer = bytes.count & 1 == 0 ? ImageResizer.limit(width: 23, height: 31) : .none
+        var options = DecodeOptions()
+        options.allowPartial = bytes.count & 2 != 0
+        _ = try decoder.decode(.bytes(bytes), at: resizer, options: options)
+    }
+
+    private static let embeddedPreviews = FuzzTarget(
+        "embedded-preview", seeds: { Seeds.containing("Exif\0\0", 12) + [jpegWithPreview] }
+    ) { bytes in
+        let decoder = ImageDecoder(limits: limits, isolation: .inProcess)
+        if try decoder.embeddedPreview(of: .bytes(bytes), at: .limit(width: 40, height: 40)) == nil {
+            throw FuzzRefusal()
+        }
+    }
+
+    /// A JPEG file with an Exif block that holds another one.
+    private static let jpegWithPreview: [UInt8] = {
+        guard let picture = Seeds.pictures(.jpeg, 1, upTo: 4 << 10).first else { return [0xFF, 0xD8, 0xFF, 0xD9] }
+        let block = Array("Exif\0\0".utf8) + exif(preview: picture)
+        let length = block.count + 2
+        return [0xFF, 0xD8, 0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 255)] + block + picture[2...]
+    }()
+
+    private static func exif(preview: [UInt8] = []) -> [UInt8] {
+        var sample = ExifSample()
+        sample.orientation = 6
+        sample.dateTimeOriginal = "2024:07:19 18:30:05"
+        sample.offsetTimeOriginal = "+02:00"
+        sample.preview = preview
+        return sample.bytes
+    }
+
+    private static let inflater = FuzzTarget(
+        "inflate", seeds: { Seeds.pictures(.png, 30, upTo: 3 << 10).compactMap(data) }
+    ) {
+        bytes in
+        let wrapper = bytes.count & 1 == 0
+        _ =
+            try wrapper
+            ? Inflater<InflaterBytes>.inflate(bytes, maximum: 1 << 18)
+            : Inflater<InflaterBytes>.inflate(Array(bytes.dropFirst(2)), wrapper: .raw, maximum: 1 << 18)
+    }
+
+    /// What the first IDAT chunk of a PNG file holds.
+    private static func data(_ file: [UInt8]) -> [UInt8]? {
+        let mark = Array("IDAT".utf8)
+        guard let at = file.indices.first(where: { file[$0...].starts(with: mark) }), at >= 4 else { return nil }
+        let count = file[(at - 4)..<at].reduce(0) { $0 << 8 | Int($1) }
+        return Array(file[(at + 4)...].prefix(count))
+    }
+
+    // MARK: Headers and what stands beside pixels
+
+    static var headers: [FuzzTarget] {
+        ImageFormat.allCases.map(header) + [
+            exifBlock, xmpPacket, profile, boxes, items, pngText, movie, kinds, svg, blurHash, thumbHash,
+        ]
+    }
+
+    /// The header, and all that it leads to: metadata, profile, previews.
+    private static func header(_ format: ImageFormat) -> FuzzTarget {
+        let repair: (@Sendable ([UInt8]) -> [UInt8])? = format == .png ? Seeds.withChecksums : nil
+        return FuzzTarget("header-\(format)", seeds: { Seeds.pictures(format, 48) }, repair: repair) { bytes in
+            let source = ByteSource(bytes: bytes, name: "header")
+            let info = try ImageInfo(reading: source)
+            try ImageLimits.standard.check(info, source: source)
+            if let profile = info.colorProfile {
+                _ = ICCDescription.name(of: profile)
+                _ = ColorProfile.name(of: profile)
+            }
+            let metadata = try ImageMetadata(reading: source)
+            _ = metadata.sanitizedForUprightPixels(removingLocation: true)
+            if let exif = metadata.exif { _ = ExifSummary(exif: exif) }
+        }
+    }
+
+    private static let exifBlock = FuzzTarget(
+        "exif",
+        seeds: {
+            let files = Seeds.containing("Exif\0\0", 24) + Seeds.pictures(.webp, 4)
+            return [exif(), exif(preview: [0xFF, 0xD8, 0xFF, 0xD9, 0])]
+                + files.compactMap {
+                    (try? ImageMetadata(reading: ByteSource(bytes: $0, name: "seed")))?.exif
+                }
+        }
+    ) { bytes in
+        _ = ExifSummary(exif: bytes)
+        let metadata = ImageMetadata(exif: bytes)
+        let removesLocation = bytes.count & 1 == 0
+        if metadata.sanitizedForUprightPixels(removingLocation: removesLocation).exif == nil { throw FuzzRefusal() }
+    }
+
+    private static let xmpPacket = FuzzTarget(
+        "xmp", .text,
+        seeds: {
+            [
+                "<x tiff:Orientation=\"6\"/>", "<tiff:Orientation>8</tiff:Orientation> exif:GPSLatitude",
+                "xmp:Thumbnails",
+            ]
+            .map { Array($0.utf8) }
+        }
+    ) { bytes in
+        _ = ImageMetadata(xmp: bytes).sanitizedForUprightPixels(removingLocation: bytes.count & 1 == 0)
+    }
+
+    private static let profile = FuzzTarget(
+        "icc",
+        seeds: {
+            Seeds.files(24) { $0.count > 132 && $0[36..<40].elementsEqual("acsp".utf8) }
+                + Seeds.pictures(.jpeg, 48).compactMap {
+                    (try? ImageInfo(reading: ByteSource(bytes: $0, name: "seed")))?.colorProfile
+                }.prefix(6)
+        }
+    ) { bytes in
+        _ = ICCDescription.isProfile(bytes)
+        _ = ICCDescription.name(of: bytes)
+        _ = ColorProfile.name(of: bytes)
+        guard let profile = ColorProfile(bytes) else { throw FuzzRefusal() }
+        var pixels: [UInt8] = [0, 1, 127, 255, 128, 200, 3, 4, 255, 255, 255, 255, 0, 0, 0, 0]
+        pixels.withUnsafeMutableBufferPointer { pixels in
+            guard let start = pixels.baseAddress else { return }
+            profile.convertRGB(start, count: 4, isPremultiplied: bytes.count & 1 == 0)
+            profile.convertCMYK(start, count: 4)
+        }
+        _ = profile.grayLevels
+    }
+
+    private static let boxes = FuzzTarget(
+        "iso-boxes", seeds: { Seeds.pictures(.heic, 16) + Seeds.pictures(.avif, 8) + Seeds.pictures(.jp2, 8) }
+    ) { bytes in
+        let reader = ByteReader(ByteSource(bytes: bytes, name: "boxes"))
+        var pending = [(0..<bytes.count, 0)]
+        var count = 0
+        while let (range, depth) = pending.popLast(), count < 4_096 {
+            for box in ISOBox.children(reader, in: range) {
+                count += 1
+                if depth < 8 { pending.append((box.payload, depth + 1)) }
+                if let payload = box.fullPayload, depth < 8 { pending.append((payload, depth + 1)) }
+            }
+        }
+    }
+
+    private static let items = FuzzTarget(
+        "heif-items", seeds: { Seeds.pictures(.heic, 24) + Seeds.pictures(.avif, 24) }
+    ) {
+        bytes in
+        let container = try HEIFContainer(ByteReader(ByteSource(bytes: bytes, name: "items")))
+        _ = container.codec
+        _ = container.hasThumbnailTurnedAlike
+    }
+
+    private static let pngText = FuzzTarget(
+        "desktop-thumbnail",
+        seeds: {
+            Seeds.pictures(.png, 6, upTo: 1 << 10).map {
+                PNGText.adding(
+                    [
+                        ("Thumb::URI", "file:///a.png"), ("Thumb::MTime", "1700000000.5"), ("Thumb::Size", "12"),
+                        ("Thumb::Image::Width", "300"), ("Thumb::Image::Height", "200"),
+                    ], to: $0)
+            }
+        }, repair: Seeds.withChecksums
+    ) { bytes in
+        _ = try PNGText.entries(of: ByteSource(bytes: bytes, name: "texts"))
+        guard let entry = DesktopThumbnailEntry(bytes: bytes, name: "entry") else { throw FuzzRefusal() }
+        _ = entry.isLargeEnough(for: PixelSize(128))
+    }
+
+    private static let movie = FuzzTarget(
+        "movie-header", seeds: { movies + Seeds.files(24) { $0.count > 12 && VideoSignature.matches($0) } }
+    ) { bytes in
+        guard MovieHeader(ByteReader(ByteSource(bytes: bytes, name: "movie"))) != nil else { throw FuzzRefusal() }
+    }
+
+    /// Two files that have nothing but a header, of 32 and of 64 bits.
+    private static let movies: [[UInt8]] = [false, true].map { isLong in
+        func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
+            [0, 0, 0, UInt8(payload.count + 8)] + Array(type.utf8) + payload
+        }
+        let number: [UInt8] = (isLong ? [0, 0, 0, 0] : []) + [0xE0, 0, 0, 0]
+        let head =
+            [isLong ? 1 : 0, 0, 0, 0] + number + number + [0, 0, 3, 0xE8] + number + [UInt8](repeating: 0, count: 12)
+        return box("ftyp", Array("isom\0\0\0\0".utf8)) + box("moov", box("mvhd", head))
+    }
+
+    private static let kinds = FuzzTarget("file-kind", seeds: { Seeds.pictures(3) + Seeds.files(40) { _ in true } }) {
+        bytes in
+        let start = Array(bytes.prefix(4_096))
+        _ = VideoSignature.matches(start)
+        if try FileKind(of: .bytes(start)) == nil { throw FuzzRefusal() }
+    }
+
+    private static let svg = FuzzTarget(
+        "svg-policy", .text, seeds: { Seeds.pictures(.svg, 24, upTo: 4 << 10) + documents }
+    ) {
+        bytes in
+        if SVGPolicy.containsExternalReference(bytes) != nil { throw FuzzRefusal() }
+    }
+
+    private static let documents: [[UInt8]] = [
+        "<svg a='b' c=\"d\"/>", "<?xml version='1.0' encoding='utf-8'?><svg:svg width='1in' height='2e3'/>",
+        "<!DOCTYPE svg [<!ENTITY a 'b&#65;'><!ENTITY c '&a;&a;'>]><svg><g style='fill:&c;'/>&c;</svg>",
+        "<svg><style>a{b:u\\72 l(#c)}<![CDATA[d]]></style><image href='data:image/png;base64,AA'/></svg>",
+        "<?xml-stylesheet href='#a'?><svg><a href='b'/><set attributeName='href' to='#d'/><!-- e --></svg>",
+    ].map { Array($0.utf8) }
+
+    private static let blurHash = FuzzTarget(
+        text: "blurhash", ["LEHV6nWB2yk8pyo0adR*.7kCMdnj", "00OZZy", "L00000fQfQfQfQfQfQfQfQfQfQfQ", "~q~q"]
+    ) { text in
+        _ = try BlurHash.components(of: text)
+        _ = try BlurHash.averageColor(of: text)
+        _ = try BlurHash.decode(text, size: PixelSize(width: 9, height: 7), punch: text.utf8.count & 1 == 0 ? 1 : 1e300)
+    }
+
+    private static let thumbHash = FuzzTarget(
+        "thumbhash",
+        seeds: {
+            [(9, 5, 255), (5, 9, 255), (8, 8, 100)].map { width, height, alpha in
+                let color = Color(red: 200, green: 100, blue: 9, alpha: UInt8(alpha))
+                return ThumbHash.encode(Image(size: PixelSize(width: width, height: height), color: color))
+            }
+        }
+    ) { bytes in
+        _ = try ThumbHash.aspectRatio(of: bytes)
+        _ = try ThumbHash.averageColor(of: bytes)
+        _ = try ThumbHash.decode(bytes)
+    }
+}
+
+/// The answer of a parser that says no without an error.
+struct FuzzRefusal: Error {}

@@ -1,0 +1,70 @@
+import Foundation
+import TestSupport
+import VitrineImaging
+
+/// What mutations begin with: the samples and fixtures of the repository, and the shared files where they are.
+enum Seeds {
+    /// Files of the repository and of the shared folders, the smaller ones first; of a long one its first 16 KiB.
+    private static let files: [[UInt8]] = {
+        let tests = Samples.directory.deletingLastPathComponent().appending(path: "Tests")
+        let folders = [
+            Samples.directory, tests.appending(path: "VitrineImagingTests/Fixtures"),
+            tests.appending(path: "VitrinePipelineTests/Fixtures"),
+        ]
+        var paths = folders.flatMap { folder in
+            let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder.path)) ?? []
+            return names.sorted().map { folder.appending(path: $0).path }
+        }
+        paths += Corpus.files(in: "corpus") + Corpus.files(in: "hostile")
+        let contents: [[UInt8]] = paths.compactMap { path in
+            guard let file = FileHandle(forReadingAtPath: path), let data = try? file.read(upToCount: maximumCount)
+            else { return nil }
+            return data.isEmpty ? nil : [UInt8](data)
+        }
+        return contents.sorted { $0.count < $1.count }
+    }()
+
+    private static let maximumCount = 16 << 10
+
+    /// Up to so many files that `isWanted`, spread over all that are at most `size` long.
+    static func files(
+        _ count: Int = 32, upTo size: Int = maximumCount, where isWanted: ([UInt8]) -> Bool
+    ) -> [[UInt8]] {
+        let found = files.filter { $0.count <= size && isWanted($0) }
+        guard found.count > count else { return found }
+        return (0..<count).map { found[$0 * found.count / count] }
+    }
+
+    /// Files of a format.
+    static func pictures(_ format: ImageFormat, _ count: Int = 32, upTo size: Int = maximumCount) -> [[UInt8]] {
+        files(count, upTo: size) {
+            (try? ImageFormat.detect(ByteReader(ByteSource(bytes: $0, name: "seed")))) == format
+        }
+    }
+
+    /// Files of all formats, some of each.
+    static func pictures(_ count: Int = 6, upTo size: Int = maximumCount) -> [[UInt8]] {
+        ImageFormat.allCases.flatMap { pictures($0, count, upTo: size) }
+    }
+
+    static func containing(_ mark: String, _ count: Int = 16) -> [[UInt8]] {
+        let mark = Data(mark.utf8)
+        return files(count) { Data($0).range(of: mark) != nil }
+    }
+
+    /// A PNG file whose chunks all have the checksum of what they hold.
+    static func withChecksums(_ file: [UInt8]) -> [UInt8] {
+        var file = file
+        var at = 8
+        while at <= file.count - 12 {
+            let count = file[at..<(at + 4)].reduce(0) { $0 << 8 | Int($1) }
+            guard count <= file.count - at - 12 else { break }
+            let sum = CRC32.checksum(Array(file[(at + 4)..<(at + 8 + count)]))
+            for index in 0..<4 {
+                file[at + 8 + count + index] = UInt8(truncatingIfNeeded: sum >> UInt32(24 - 8 * index))
+            }
+            at += 12 + count
+        }
+        return file
+    }
+}

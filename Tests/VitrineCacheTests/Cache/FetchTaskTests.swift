@@ -1,0 +1,208 @@
+import TestSupport
+import Testing
+import VitrineCache
+import VitrineCore
+
+struct FetchTests {
+    @Test func memoryHitHasSucceededOnReturn() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        cache["lake"] = "water"
+        let told = Recorder<String>()
+        let fetch = cache.fetch(forKey: "lake")
+            .onSuccess(on: .immediate) { told.add($0) }
+            .onFailure(on: .immediate) { told.add("\($0)") }
+        #expect(told.all == ["water"])
+        #expect(fetch.hasSucceeded && !fetch.hasFailed)
+        #expect(try await fetch.value == "water")
+    }
+
+    @Test func diskHitIsToldLater() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        try await cache.set("water", forKey: "lake")
+        cache.clearMemory()
+        let told = Recorder<String>()
+        let fetch = cache.fetch(forKey: "lake")
+        fetch
+            .onSuccess(on: .immediate) { told.add("first \($0)") }
+            .onSuccess(on: .immediate) { told.add("second \($0)") }
+        #expect(try await fetch.value == "water")
+        await withCheckedContinuation { done in fetch.onSuccess(on: .immediate) { _ in done.resume() } }
+        // In the order of subscription; the late one came last.
+        #expect(told.all == ["first water", "second water"])
+        #expect(cache["lake"] == "water")
+    }
+
+    @Test func missFailsWithNotFound() async throws {
+        let fixture = try CacheFixture<String>()
+        let fetch = fixture.cache.fetch(forKey: "lake")
+        #expect(await code { _ = try await fetch.value } == -100)
+        #expect(fetch.hasFailed)
+        let replayed = Recorder<Int>()
+        fetch
+            .onFailure(on: .immediate) { replayed.add($0.code) }
+            .onFailure(on: .immediate) { replayed.add($0.code) }
+        #expect(replayed.all == [-100, -100])
+    }
+
+    @Test func unregisteredFormatFailsWithinTheCall() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        let told = Recorder<Int>()
+        cache.fetch(forKey: "lake", format: "unknown").onFailure(on: .immediate) { told.add($0.code) }
+        cache.fetch(from: ValueFetcher(key: "lake", value: "x"), format: "unknown")
+            .onFailure(on: .immediate) { told.add($0.code) }
+        cache.set("x", forKey: "lake", format: "unknown", on: .immediate) {
+            if case .failure(let error) = $0 { told.add(error.code) }
+        }
+        #expect(told.all == [-101, -101, -101])
+        #expect(await code { _ = try await cache.value(forKey: "lake", format: "unknown") } == -101)
+        #expect(await code { try await cache.set("x", forKey: "lake", format: "unknown") } == -101)
+    }
+
+    @Test func memoryDepthNeverCallsBackLater() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        try await cache.set("water", forKey: "lake")
+        cache.clearMemory()
+        let fetch = cache.fetch(forKey: "lake", depth: .memory)
+        #expect(fetch.hasFailed)
+        let told = Recorder<String>()
+        #expect(cache.value(forKey: "lake", depth: .memory, orLater: { told.add("\($0)") }) == nil)
+        // Nothing was begun that could call later.
+        #expect(cache.runningLoads == 0)
+        #expect(try await cache.value(forKey: "lake") == "water")
+        #expect(told.all == [])
+    }
+
+    @Test func valueNowOrOutcomeLater() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        try await cache.set("water", forKey: "lake")
+        let told = Recorder<String>()
+        #expect(cache.value(forKey: "lake", orLater: { told.add("\($0)") }) == "water")
+        cache.clearMemory()
+        let later = await withCheckedContinuation { continuation in
+            let now = cache.value(forKey: "lake", orLater: { continuation.resume(returning: try? $0.get()) })
+            #expect(now == nil)
+        }
+        #expect(later == "water")
+        #expect(told.all == [])
+    }
+
+    @Test func cancellingEndsTheFetchOnce() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        let started = Gate(), stopped = Gate()
+        let fetch = cache.fetch(
+            from: ValueFetcher(key: "lake") {
+                started.open()
+                await withTaskCancellationHandler { await stopped.wait() } onCancel: { stopped.open() }
+                return "water"
+            })
+        let told = Recorder<Int>()
+        fetch.onSuccess(on: .immediate) { _ in told.add(0) }.onFailure(on: .immediate) { told.add($0.code) }
+        await started.wait()
+        fetch.cancel()
+        fetch.cancel()
+        await stopped.wait()
+        #expect(told.all == [-540])
+        #expect(await code { _ = try await fetch.value } == -540)
+        fetch.finish(.success("too late"))
+        #expect(told.all == [-540])
+        #expect(fetch.hasFailed)
+    }
+
+    @Test func oneAwaitingTaskLeavesAlone() async throws {
+        let fixture = try CacheFixture<String>()
+        let gate = Gate(), started = Gate()
+        let fetch = fixture.cache.fetch(
+            from: ValueFetcher(key: "lake") {
+                started.open()
+                await gate.wait()
+                return "water"
+            })
+        await started.wait()
+        let waiter = Task { await code { _ = try await fetch.value } }
+        waiter.cancel()
+        #expect(await waiter.value == -540)
+        gate.open()
+        #expect(try await fetch.value == "water")
+    }
+
+    @Test func priorityChangesReachTheLoad() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        let gate = Gate(), started = Gate()
+        let seen = Recorder<Priority>()
+        let fetcher = ValueFetcher<String>(key: "lake") { context in
+            context.priority.observe { seen.add($0) }
+            started.open()
+            await gate.wait()
+            return FetchResult(value: "water")
+        }
+        let fetch = cache.fetch(from: fetcher, priority: .low)
+        await started.wait()
+        #expect(fetch.priority == .low)
+        fetch.priority = .veryHigh
+        while cache.loadPriority(of: "lake") != .veryHigh || seen.all.count < 2 { await Task.yield() }
+        gate.open()
+        #expect(try await fetch.value == "water")
+        #expect(seen.all == [.low, .veryHigh])
+    }
+
+    @MainActor private final class Cell {
+        private(set) var shown: [String] = []
+        func show(_ text: String) { shown.append(text) }
+    }
+
+    @Test func handlersRunOnTheMainActorAndMayUseItsObjects() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        try await cache.set("water", forKey: "lake")
+        cache.clearMemory()
+        let cell = Cell()
+        await withCheckedContinuation { done in
+            cache.fetch(forKey: "lake").onSuccess { cell.show($0) }.onEnd { _ in done.resume() }
+        }
+        await withCheckedContinuation { done in
+            cache.fetch(forKey: "hill").onFailure { cell.show("\($0.code)") }.onEnd { _ in done.resume() }
+        }
+        await withCheckedContinuation { done in
+            cache.set("rock", forKey: "hill") { outcome in
+                cell.show((try? outcome.get()) ?? "failed")
+                done.resume()
+            }
+        }
+        await withCheckedContinuation { done in
+            cache.remove("hill") {
+                cell.show("removed")
+                done.resume()
+            }
+        }
+        #expect(await cell.shown == ["water", "-100", "rock", "removed"])
+    }
+
+    @Test @MainActor func handlersOnTheMainActorRunWithinTheCall() throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        cache["lake"] = "water"
+        let cell = Cell()
+        cache.fetch(forKey: "lake").onSuccess { cell.show($0) }
+        cache.set("rock", forKey: "hill") { outcome in cell.show((try? outcome.get()) ?? "failed") }
+        cache.remove("hill") { cell.show("removed") }
+        #expect(cell.shown == ["water", "rock", "removed"])
+    }
+
+    @Test func executorDeliveryKeepsTheOrder() async throws {
+        let executor = BlockingExecutor(threads: 4, name: "delivery")
+        let fixture = try CacheFixture<String>()
+        fixture.cache["lake"] = "water"
+        let told = Recorder<Int>()
+        let fetch = fixture.cache.fetch(forKey: "lake")
+        for number in 0..<100 { fetch.onSuccess(on: .on(executor)) { _ in told.add(number) } }
+        await withCheckedContinuation { done in fetch.onEnd(on: .on(executor)) { _ in done.resume() } }
+        #expect(told.all == Array(0..<100))
+    }
+}

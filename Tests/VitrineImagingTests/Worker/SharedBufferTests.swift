@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+import VitrineImaging
+
+/// What crosses in the shared memory instead of through the socket: small inputs there, planes back.
+struct SharedRoomTests {
+    @Test func roomIsGivenOutOnceAndNotBeyondItsEnd() throws {
+        let memory = try SharedMemory()
+        let room = SharedBuffer(memory)
+        #expect(room.take(100) == 0)
+        #expect(room.take(1) == 128)
+        #expect(room.take(-1) == nil)
+        #expect(room.take(memory.payload.count) == nil)
+        #expect(room.take(memory.payload.count - 192) == 192)
+        #expect(room.take(1) == nil)
+        #expect(room.take(0) != nil)
+    }
+
+    @Test func onlyStorageFromTheRoomHasAPlaceInIt() throws {
+        let room = SharedBuffer(try SharedMemory())
+        let first = room.storage(byteCount: 100)
+        let second = room.storage(byteCount: 100)
+        #expect(room.offset(of: first) == 0 && room.offset(of: second) == 128)
+        #expect(room.offset(of: PixelStorage(zeroedByteCount: 100)) == nil)
+        #expect(SharedBuffer(try SharedMemory()).offset(of: first) == nil)
+        let tooLarge = room.storage(byteCount: WorkerProtocol.memorySize)
+        #expect(room.offset(of: tooLarge) == nil && tooLarge.count == WorkerProtocol.memorySize)
+    }
+
+    /// 64 KB of a file cross in the shared memory, 1 MB of bytes; what is larger as a descriptor.
+    @Test(arguments: [0, 64 << 10, 1 << 20])
+    func inputsOfEverySizeDecodeAlike(padding: Int) throws {
+        let pool = WorkerFixture.pool(1)
+        let picture = try ByteSource(.file(Fixture.path("worker/quadrants.tif"))).allBytes()
+        let bytes = picture + [UInt8](repeating: 0, count: padding)
+        let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).tif")
+        try Data(bytes).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        for source in [ByteSource(bytes: bytes, name: "bytes"), try ByteSource(.file(file.path))] {
+            let image = try pool.decode(source, WorkerFixture.request(.tiff, 96, 64))
+            #expect(image.shows(DecodedImage.quadrants, tolerance: 0))
+        }
+    }
+
+    #if SystemCodecs
+    @Test(arguments: [1.0, 2.0, 4.0])
+    func planesDecodedInPlaceAreThoseOfThisProcess(reduction: Double) throws {
+        let pixels = (0..<(150 * 90 * 4)).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
+        let image = try Image(width: 150, height: 90, layout: .rgba8, alpha: .opaque, bytes: pixels)
+        let source = ByteSource(bytes: try image.encoded(as: .jpeg(quality: 0.9)), name: "noise")
+        let target = reduction == 1 ? nil : PixelSize(width: Int(150 / reduction), height: Int(90 / reduction))
+        let request = WorkerFixture.request(.jpeg, 150, 90, target: target)
+        let expected = try LibJPEGDecoder().decode(source, request)
+        let decoded = try WorkerFixture.pool(1).decode(source, request, decoder: "LibJPEGDecoder")
+        #expect(decoded.planes.count == expected.planes.count)
+        for (plane, other) in zip(decoded.planes, expected.planes) {
+            #expect(plane.width == other.width && plane.height == other.height)
+            #expect(rows(of: plane) == rows(of: other))
+        }
+    }
+    #endif
+
+    /// The samples without what stands between the rows.
+    private func rows(of plane: PixelPlane) -> [UInt8] {
+        plane.storage.withUnsafeBytes { bytes in
+            (0..<plane.height).flatMap { bytes[($0 * plane.bytesPerRow)...].prefix(plane.width * plane.channels) }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Testing
+import VitrineImaging
+import VitrinePipeline
+
+/// Which part of a page is drawn, and which way round.
+@Suite struct PDFPageGeometryTests {
+    private static let red = Color(red: 255, green: 0, blue: 0)
+    private static let green = Color(red: 0, green: 255, blue: 0)
+    private static let blue = Color(red: 0, green: 0, blue: 255)
+    private static let yellow = Color(red: 255, green: 255, blue: 0)
+
+    @Test(arguments: [
+        (0, PixelSize(width: 200, height: 100), [red, green, blue, yellow]),
+        (90, PixelSize(width: 100, height: 200), [blue, red, yellow, green]),
+        (180, PixelSize(width: 200, height: 100), [yellow, blue, green, red]),
+        (270, PixelSize(width: 100, height: 200), [green, yellow, red, blue]),
+        (-90, PixelSize(width: 100, height: 200), [green, yellow, red, blue]),
+    ])
+    func turnsPagesAsTheySay(rotation: Int, size: PixelSize, corners: [Color]) throws {
+        let input = PDFFixture.input(
+            .init(rotation: rotation, content: TinyPDF.quadrants(x: 0, y: 0, width: 200, height: 100)))
+        let image = try input.page(1).image(RenderRequest(size: PixelSize(200)))
+        #expect(image.size == size)
+        #expect(image.corners == corners)
+        #expect(
+            try input.info(pages: 1...1).pageSizes
+                == [.init(width: Double(size.width), height: Double(size.height))])
+    }
+
+    @Test(arguments: [0, 90, 180, 270])
+    func drawsTheCropBoxWhereverItLies(rotation: Int) throws {
+        let black = "0 g -1000 -1000 3000 3000 re f "
+        let input = PDFFixture.input(
+            .init(
+                mediaBox: "-50 20 350 420", cropBox: "50 120 250 220", rotation: rotation,
+                content: black + TinyPDF.quadrants(x: 50, y: 120, width: 200, height: 100)))
+        let image = try input.page(1).image(RenderRequest(size: PixelSize(200)))
+        let isUpright = rotation % 180 == 0
+        #expect(image.size == (isUpright ? PixelSize(width: 200, height: 100) : PixelSize(width: 100, height: 200)))
+        #expect(!image.edgeColors.contains(.black), "something outside the crop box shows")
+        #expect(Set(image.corners).count == 4)
+    }
+
+    @Test func cutsTheCropBoxToTheMediaBox() throws {
+        let input = PDFFixture.input(
+            .init(
+                mediaBox: "0 0 200 100", cropBox: "100 -50 290 100",
+                content: "0 0 1 rg 100 0 100 100 re f"))
+        #expect(try input.info(pages: 1...1).pageSizes == [.init(width: 100, height: 100)])
+        let image = try input.page(1).image(RenderRequest(size: PixelSize(50)))
+        #expect(image.size == PixelSize(50))
+        #expect(image.edgeColors == [Self.blue])
+    }
+
+    @Test func drawsAPageWithAUserUnitLikeAnyOther() throws {
+        let input = PDFFixture.input(
+            .init(userUnit: 3, content: TinyPDF.quadrants(x: 0, y: 0, width: 200, height: 100)))
+        let image = try input.page(1).image(RenderRequest(size: PixelSize(100)))
+        #expect(image.size == PixelSize(width: 100, height: 50))
+        #expect(image.corners == [Self.red, Self.green, Self.blue, Self.yellow])
+    }
+
+    @Test(arguments: [
+        (ImageResizer.Mode.aspectFit, true, PixelSize(width: 300, height: 150)),
+        (.aspectFit, false, PixelSize(width: 200, height: 100)),
+        (.aspectFill, true, PixelSize(width: 600, height: 300)),
+        (.fill, true, PixelSize(300)),
+        (.crop(.center), true, PixelSize(300)),
+        (.limit, true, PixelSize(width: 200, height: 100)),
+        (.none, true, PixelSize(width: 200, height: 100)),
+    ])
+    func followsTheRule(mode: ImageResizer.Mode, allowsUpscaling: Bool, size: PixelSize) throws {
+        let input = PDFFixture.input(.init(content: TinyPDF.quadrants(x: 0, y: 0, width: 200, height: 100)))
+        let request = RenderRequest(size: PixelSize(300), mode: mode, allowsUpscaling: allowsUpscaling)
+        let image = try input.page(1).image(request)
+        #expect(image.size == size)
+        #expect(image.corners == [Self.red, Self.green, Self.blue, Self.yellow])
+        #expect(image.alpha == .opaque)
+    }
+
+    @Test func paintsTheBackground() throws {
+        var page = PDFFixture.input(.init(content: "1 0 0 rg 0 0 100 100 re f")).page(1)
+        let request = RenderRequest(size: PixelSize(40))
+        #expect(try page.image(request).corners == [Self.red, .white, Self.red, .white])
+        page.backgroundColor = Self.blue
+        #expect(try page.image(request).corners == [Self.red, Self.blue, Self.red, Self.blue])
+        page.backgroundColor = nil
+        let transparent = try page.image(request)
+        #expect(transparent.corners == [Self.red, .clear, Self.red, .clear])
+        #expect(transparent.alpha == .premultiplied)
+        page.backgroundColor = Color(red: 0, green: 0, blue: 255, alpha: 128)
+        #expect(try page.image(request).corners[1].alpha == 128)
+    }
+
+    @Test func makesSeveralSizesOfOneDrawing() throws {
+        let input = PDFFixture.input(.init(content: TinyPDF.quadrants(x: 0, y: 0, width: 200, height: 100)))
+        let images = try input.page(1).images([
+            RenderRequest(size: PixelSize(64)), RenderRequest(size: PixelSize(400)),
+            RenderRequest(size: PixelSize(100), mode: .crop(.center)),
+        ])
+        let sizes = [PixelSize(width: 64, height: 32), PixelSize(width: 400, height: 200), PixelSize(100)]
+        #expect(images.map(\.size) == sizes)
+        for image in images { #expect(image.corners == [Self.red, Self.green, Self.blue, Self.yellow]) }
+    }
+
+    @Test func givesAnEmptyPageOfItsShapeAsPlaceholder() throws {
+        var page = PDFFixture.input(.init(rotation: 90)).page(1)
+        page.backgroundColor = Self.green
+        let placeholder = try #require(try page.placeholder(RenderRequest(size: PixelSize(1_000))))
+        #expect(placeholder.size == PixelSize(width: 70, height: 140))
+        #expect(placeholder.edgeColors == [Self.green])
+    }
+}

@@ -1,0 +1,228 @@
+import Foundation
+import TestSupport
+import Testing
+import VitrineCache
+import VitrineCore
+import VitrineImaging
+import VitrineNetwork
+import VitrinePipeline
+
+/// Images by URL go through the service: one transfer for all sizes, under the rules of HTTP.
+@Suite struct URLImageSourceTests {
+    /// A server, a service and a clock of the test's own.
+    private final class Site: Sendable {
+        let directory: TemporaryDirectory
+        let clock = ManualClock()
+        let server: LoopbackServer
+        let service: ImagePipeline
+        let options: FetchOptions
+        let page: Page
+
+        /// What the server sends; can be changed while it runs.
+        final class Page: Sendable {
+            private let state: Locked<(fields: [String], body: [UInt8])>
+            init(_ fields: [String], _ body: [UInt8]) { state = Locked((fields, body)) }
+            var now: (fields: [String], body: [UInt8]) {
+                get { state.withLock { $0 } }
+                set { state.withLock { $0 = newValue } }
+            }
+        }
+
+        init(_ fields: [String], _ body: [UInt8], gate: LoopbackServer.Barrier? = nil) throws {
+            directory = try TemporaryDirectory()
+            let page = Page(fields, body)
+            self.page = page
+            server = try LoopbackServer { request in
+                let (fields, body) = page.now
+                let tag = fields.first { $0.hasPrefix("ETag: ") }?.dropFirst(6)
+                let isKnown = tag != nil && request.header("If-None-Match") == tag.map(String.init)
+                let reply: LoopbackServer.Step = isKnown ? .reply(304, fields) : .reply(200, fields, body: body)
+                return gate.map { [.wait($0), reply] } ?? [reply]
+            }
+            let wall = WallClock.following(clock, from: .seconds(1_700_000_000))
+            service = .stored(in: directory) { $0.clock = wall }
+            var loading = NetworkLoader.Configuration()
+            loading.retries = .never
+            var options = FetchOptions(loader: NetworkLoader(CurlLoader(), loading, wallClock: wall))
+            options.clock = wall
+            options.partialDirectory = directory.file("partial")
+            self.options = options
+        }
+
+        func source(_ part: URLImageSource.Part = .whole, at target: String = "/a") -> URLImageSource {
+            URLImageSource(server.url(target), part: part, options: options)
+        }
+
+        func image(_ side: Int, _ part: URLImageSource.Part = .whole) async throws -> Image {
+            try await service.image(for: ImageRequest(source(part), size: .fit(side)))
+        }
+    }
+
+    private static let fresh = ["Content-Type: image/png", "Cache-Control: max-age=60", "ETag: \"1\""]
+
+    @Test func servesAllSizesFromOneTransfer() async throws {
+        let site = try Site(Self.fresh, Samples.bytes("leaf.png"))
+        async let small = site.image(16)
+        async let large = site.image(64)
+        #expect(try await small.size.longestSide == 16)
+        #expect(try await large.size.longestSide == 64)
+        _ = try await site.image(40)
+        #expect(site.server.requests.count == 1)
+        // Later services find results, and originals for other sizes, on disk.
+        try await site.service.cache.flush()
+        try await site.service.originals.flush()
+        let later = ImagePipeline.stored(in: site.directory) { $0.clock = site.service.configuration.clock }
+        _ = try await later.image(for: ImageRequest(site.source(), size: .fit(64)))
+        #expect(later.statistics.fromDisk == 1)
+        _ = try await later.image(for: ImageRequest(site.source(), size: ImageResizer(size: PixelSize(50), mode: .crop(.center))))
+        #expect(site.server.requests.count == 1)
+    }
+
+    @Test func givesResultsOfMemoryAtOnce() async throws {
+        let site = try Site(Self.fresh, Samples.bytes("leaf.png"))
+        let image = try await site.image(16)
+        #expect(site.service.cachedImage(for: ImageRequest(site.source(), size: .fit(16))) == image)
+        let request = ImageTask(ImageRequest(site.source(), size: .fit(16)))
+        site.service.start(request)
+        #expect(request.state == .finished)
+    }
+
+    @Test func keepsResultsOnlyWhileTheOriginalIsFresh() async throws {
+        let site = try Site(Self.fresh, Samples.bytes("leaf.png"))
+        let before = try await site.image(32)
+        // A size made from the larger one expires with it.
+        _ = try await site.image(12)
+        site.clock.advance(by: .seconds(61))
+        #expect(site.service.cachedImage(for: ImageRequest(site.source(), size: .fit(32))) == nil)
+        #expect(site.service.cachedImage(for: ImageRequest(site.source(), size: .fit(12))) == nil)
+        #expect(try await site.image(32) == before)
+        // Revalidated, not transferred again.
+        #expect(site.server.requests.count == 2)
+        #expect(site.server.requests.last?.header("If-None-Match") == "\"1\"")
+        let other = try Samples.bytes("moon.gif")
+        site.page.now = (["Content-Type: image/gif", "Cache-Control: max-age=60", "ETag: \"2\""], other)
+        site.clock.advance(by: .seconds(61))
+        #expect(try await site.image(12) != before)
+        #expect(try await site.image(32) != before)
+        #expect(site.server.requests.count == 3)
+    }
+
+    @Test func storesNothingOfWhatMayNotBeStored() async throws {
+        let site = try Site(["Content-Type: image/png", "Cache-Control: no-store"], Samples.bytes("leaf.png"))
+        _ = try await site.image(16)
+        try await site.service.cache.flush()
+        try await site.service.originals.flush()
+        #expect(await site.service.contains(ImageRequest(site.source(), size: .fit(16)), at: .disk) == false)
+        let later = ImagePipeline.stored(in: site.directory) { $0.clock = site.service.configuration.clock }
+        _ = try await later.image(for: ImageRequest(site.source(), size: .fit(16)))
+        #expect(site.server.requests.count == 2)
+    }
+
+    @Test func givesPagesAndFramesOfRemoteFiles() async throws {
+        let document = try Site(["Content-Type: application/pdf", "Cache-Control: max-age=60"], Samples.bytes("lake.pdf"))
+        let first = try await document.image(64)
+        let second = try await document.image(64, .page(2))
+        #expect(first != second)
+        #expect(try await document.image(64, .page(1)) == first)
+        #expect(document.server.requests.count == 1)
+        await #expect(throws: ImagePipelineError.self) { try await document.image(64, .page(9)) }
+        let film = try Site(["Content-Type: video/mp4", "Cache-Control: max-age=60"], Samples.bytes("lake.mp4"))
+        let poster = try await film.image(64)
+        let later = try await film.image(64, .moment(.second(4)))
+        #expect(poster.size.longestSide == 64)
+        #expect(poster != later)
+        #expect(film.server.requests.count == 1)
+    }
+
+    @Test func removesOriginalsThatAreNoImages() async throws {
+        let site = try Site(Self.fresh, Array("<html>not found</html>".utf8))
+        await #expect(throws: ImagePipelineError.self) { try await site.image(16) }
+        let good = try Samples.bytes("leaf.png")
+        site.page.now.body = good
+        #expect(try await site.image(16).size.longestSide == 16)
+        // The same for one that begins well and is damaged.
+        let damaged = try Site(Self.fresh, Array(good.prefix(200)))
+        await #expect(throws: ImagePipelineError.self) { try await damaged.image(16) }
+        damaged.page.now.body = good
+        while try await damaged.service.originals.size != .zero { await Task.yield() }
+        #expect(try await damaged.image(16).size.longestSide == 16)
+    }
+
+    @Test func namesTheURLWithoutCredentialsInErrors() async throws {
+        let site = try Site(["Content-Type: text/html"], Array("x".utf8))
+        let url = try #require(URL(string: "http://user:secret@127.0.0.1:\(site.server.port)/a"))
+        let source = URLImageSource(url, options: site.options)
+        do {
+            _ = try await site.service.image(for: ImageRequest(source, size: .fit(16)))
+            Issue.record("There was an image")
+        } catch {
+            #expect("\(error)".contains("127.0.0.1"))
+            #expect(!"\(error)".contains("secret"))
+        }
+    }
+
+    @Test func endsTheTransferWithItsLastRequest() async throws {
+        let gate = LoopbackServer.Barrier()
+        let site = try Site(Self.fresh, Samples.bytes("leaf.png"), gate: gate)
+        let requests = [16, 64].map { ImageTask(ImageRequest(site.source(), size: .fit($0))) }
+        for request in requests { site.service.start(request) }
+        try await offPool { try waitUntil("the server was asked") { !site.server.requests.isEmpty } }
+        requests[0].cancel()
+        #expect(requests[1].state == .queued)
+        requests[1].cancel()
+        await site.service.waitUntilIdle()
+        gate.open()
+        await site.server.waitUntilUnused()
+        #expect(site.service.statistics.calls == 0)
+        #expect(site.server.requests.count == 1)
+    }
+
+    @Test func executesOnTheCallingThread() async throws {
+        let site = try Site(Self.fresh, Samples.bytes("leaf.png"))
+        let image = try await offPool {
+            try site.service.execute(ImageTask(ImageRequest(site.source(), size: .fit(16))))
+        }
+        #expect(image.size.longestSide == 16)
+        let missing = URLImageSource(try #require(URL(string: "http://127.0.0.1:1/a")), options: site.options)
+        await #expect(throws: ImagePipelineError.self) {
+            try await offPool { try site.service.execute(ImageTask(ImageRequest(missing, size: .fit(16)))) }
+        }
+    }
+
+    @Test func readsFilesInPlace() async throws {
+        let site = try Site([], [])
+        let url = URL(filePath: Samples.path("leaf.png"))
+        let image = try await site.service.image(for: ImageRequest(URLImageSource(url, options: site.options), size: .fit(16)))
+        #expect(image.size.longestSide == 16)
+        #expect(try await site.service.originals.size == .zero)
+        let absent = URLImageSource(URL(filePath: "/nonexistent.png"), options: site.options)
+        await #expect(throws: ImagePipelineError.self) {
+            try await site.service.image(for: ImageRequest(absent, size: .fit(16)))
+        }
+    }
+
+    /// A remote source of the user's own.
+    private struct RowSource: RemoteImageSource {
+        let loads: Counter
+        var knownIdentity: CacheKey? { "row 7" }
+
+        func load(_ context: SourceLoadContext) async throws -> LoadedSource {
+            loads.add(1)
+            return LoadedSource(ImageFileSource(.bytes(try Samples.bytes("leaf.png"), name: "row 7")))
+        }
+    }
+
+    @Test func loadsSourcesOfTheUsersOwn() async throws {
+        // Without a disk to look at, both requests are in line when they have been started.
+        let service = ImagePipeline.withoutDisk()
+        let loads = Counter()
+        service.setSuspended(true)
+        let requests = [16, 64].map { ImageTask(ImageRequest(RowSource(loads: loads), size: .fit($0))) }
+        for request in requests { service.start(request) }
+        service.setSuspended(false)
+        #expect(try await requests[0].value.size.longestSide == 16)
+        #expect(try await requests[1].value.size.longestSide == 64)
+        #expect(loads.value == 1)
+        #expect(service.statistics.calls == 1)
+    }
+}

@@ -1,0 +1,255 @@
+import Foundation
+import TestSupport
+import Testing
+import VitrineCore
+import VitrineImaging
+import VitrinePipeline
+
+@Suite struct ImageTaskTests {
+    private let service = ImagePipeline.withoutDisk(concurrency: 1)
+
+    @Test func countsPixelsByScale() {
+        let source = ClosureSource.picture("a")
+        #expect(
+            ImageTask(ImageRequest(source, size: ImageResizer(size: PixelSize(width: 101, height: 50), mode: .aspectFit), scale: 1.5)).request.pixelSize
+                == PixelSize(width: 152, height: 75))
+        for scale in [0, -1, .infinity, .nan] as [Double] {
+            #expect(ImageTask(ImageRequest(source, size: .fit(10), scale: scale)).request.pixelSize.isEmpty)
+        }
+    }
+
+    @Test func tellsIdentitiesApart() {
+        let source = ClosureSource.picture("a")
+        let requests = [
+            ImageTask(ImageRequest(source, size: .fit(100))), ImageTask(ImageRequest(source, size: .fit(100), scale: 2)),
+            ImageTask(ImageRequest(source, size: ImageResizer(size: PixelSize(100), mode: .aspectFill))),
+            ImageTask(ImageRequest(source, size: ImageResizer(size: PixelSize(100), mode: .crop(.center)))),
+            ImageTask(ImageRequest(source, size: ImageResizer(size: PixelSize(100), mode: .aspectFit, allowsUpscaling: false))),
+        ]
+        #expect(Set(requests.map { service.key(of: $0.request, identity: "a") }).count == requests.count)
+        #expect(
+            service.key(of: ImageRequest(source, size: .fit(50), scale: 2), identity: "a")
+                == service.key(of: requests[0].request, identity: "a"))
+    }
+
+    @Test func refusesWhatHasNoSize() async throws {
+        for size in [PixelSize.zero, PixelSize(width: 10, height: -1)] {
+            let bad = ImageTask(ImageRequest(ClosureSource.picture("a"), size: ImageResizer(size: size, mode: .aspectFit)))
+            service.start(bad)
+            #expect(await bad.ending == .failed)
+        }
+        let own = ImageTask(ImageRequest(ClosureSource.picture("a"), size: ImageResizer(size: .zero, mode: .none)))
+        service.start(own)
+        #expect(try await own.value.size == PixelSize(width: 1_000, height: 500))
+    }
+
+    @Test func letsAnyNumberWaitInAnyWay() async throws {
+        let source = FiringSource()
+        let request = ImageTask.counted(source)
+        let waiting = (0..<4).map { _ in Task { try await request.value.size } }
+        let blocked = (0..<2).map { _ in
+            Task { try await onThread { try request.blocking.value().size } }
+        }
+        service.start(request)
+        source.fire()
+        for task in waiting + blocked { #expect(try await task.value == PixelSize(width: 100, height: 50)) }
+        #expect(try request.blocking.value().width == 100)
+        #expect(request.blocking.placeholder() != nil)
+        #expect(try await request.placeholder != nil)
+    }
+
+    @Test func endingAWaitLeavesTheRequest() async throws {
+        let source = FiringSource()
+        let request = ImageTask.counted(source)
+        service.start(request)
+        let waiting = Task { try await request.value }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        source.fire()
+        #expect(await request.ending == .finished)
+    }
+
+    @Test func tellsClosuresThatComeLate() async throws {
+        let source = FiringSource()
+        let request = ImageTask(ImageRequest(source, size: .fit(100)))
+        service.start(request)
+        await source.begun.reach(1)
+        let seen = Recorder<String>()
+        request.onPreview(on: .immediate) { _ in seen.add("placeholder") }
+        _ = try await request.placeholder
+        source.fire()
+        _ = try await request.value
+        request.onImage(on: .immediate) { _ in seen.add("thumbnail") }
+        request.onPreview(on: .immediate) { _ in seen.add("placeholder again") }
+        #expect(seen.all == ["placeholder", "thumbnail", "placeholder again"])
+    }
+
+    @Test func placeholdersComeBeforeThumbnails() async throws {
+        for index in 0..<50 {
+            let seen = Recorder<String>()
+            let source = ClosureSource(key: CacheKey("\(index)")) { _ in
+                Image(size: PixelSize(2), color: .white)
+            } make: { _ in
+                Image(size: PixelSize(3), color: .black)
+            }
+            let request = ImageTask(ImageRequest(source, size: .fit(3)))
+                request.onPreview(on: .immediate) { _ in seen.add("placeholder") }.onImage(on: .immediate) { _ in seen.add("thumbnail") }
+            service.start(request)
+            _ = try await request.value
+            #expect(seen.all == ["placeholder", "thumbnail"])
+        }
+    }
+
+    @Test func aThumbnailWaitsForItsPlaceholder() async throws {
+        let slow = FiringSource("slow placeholder")
+        let source = ClosureSource(key: "a") { try slow.image($0) } make: { _ in
+            Image(size: PixelSize(3), color: .black)
+        }
+        let seen = Recorder<String>()
+        let request = ImageTask(ImageRequest(source, size: .fit(3)))
+        request.onPreview(on: .immediate) { _ in seen.add("placeholder") }.onImage(on: .immediate) { _ in seen.add("thumbnail") }
+        let other = ImageTask.counted(source, 3)
+        service.start(request)
+        // Without a closure for placeholders nobody waits for one, and slow ones hold nobody else up.
+        let plain = ImageTask(ImageRequest(source, size: .fit(3)))
+        service.start(plain)
+        _ = try await plain.value
+        await slow.begun.reach(1)
+        #expect(seen.all.isEmpty)
+        slow.fire()
+        _ = try await request.value
+        #expect(seen.all == ["placeholder", "thumbnail"])
+        // What is in memory needs no placeholder.
+        service.start(other)
+        #expect(other.state == .finished)
+        #expect(slow.begun.count == 1)
+    }
+
+    @Test func aPlaceholderThatFailsIsNone() async throws {
+        let source = ClosureSource(key: "a") { _ in throw TestFailure() } make: { _ in
+            Image(size: PixelSize(3), color: .black)
+        }
+        let request = ImageTask.counted(source)
+        service.start(request)
+        #expect(try await request.placeholder == nil)
+        #expect(try await request.value.width == 3)
+    }
+
+    @Test @MainActor func nothingIsCalledAfterCancelling() async throws {
+        let source = ClosureSource.picture("a")
+        let calls = Counter()
+        let request = ImageTask(ImageRequest(source, size: .fit(100))).onImage { _ in calls.add(1) }
+        service.start(request)
+        // On this actor nothing of the delivery can come in between: it is made, and not told yet.
+        let made = Outcome<Void>()
+        Task.detached { _ = try? await request.value; made.set(()) }
+        made.wait()
+        request.cancel()
+        for _ in 0..<10 { await Task.yield() }
+        #expect(calls.value == 0)
+        #expect(request.state == .finished)
+    }
+
+    @Test func isUsedOnce() async throws {
+        let request = ImageTask.counted(ClosureSource.picture("a"))
+        service.start(request)
+        _ = try await request.value
+        service.start(request)
+        request.cancel()
+        #expect(request.state == .finished)
+        #expect(service.statistics.calls == 1)
+    }
+
+    @Test func knowsItsState() async throws {
+        let source = FiringSource()
+        let request = ImageTask.counted(source)
+        #expect(request.state == .new)
+        service.setSuspended(true)
+        service.start(request)
+        #expect(request.state == .queued)
+        service.setSuspended(false)
+        await source.begun.reach(1)
+        #expect(request.state == .running)
+        source.fire()
+        #expect(await request.ending == .finished)
+        let cancelled = ImageTask.counted(source)
+        cancelled.cancel()
+        #expect(cancelled.state == .cancelled)
+        service.start(cancelled)
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+    }
+
+    // MARK: Requests
+
+    @Test func processorsArePartOfTheResult() async throws {
+        let calls = Counter()
+        let source = ClosureSource.picture("a", color: Color(red: 200, green: 40, blue: 0), calls: calls)
+        let plain = ImageRequest(source, size: .fit(100))
+        var grey = plain
+        grey.processors = [.grayscale]
+        let colored = try await service.image(for: plain)
+        let processed = try await service.image(for: grey)
+        #expect(try colored.processed(by: [.grayscale]) == processed)
+        #expect(service.cachedImage(for: plain) == colored)
+        #expect(service.cachedImage(for: grey) == processed)
+        // Half the size is made from the larger image without processors, never from the processed one.
+        var small = grey
+        small.size = .fit(40)
+        #expect(try await service.image(for: small).size.longestSide == 40)
+        #expect(service.statistics.fromDerived == 1)
+    }
+
+    @Test func aProcessorThatThrowsFailsItsRequestAlone() async throws {
+        let source = ClosureSource.picture("a")
+        service.setSuspended(true)
+        let good = service.start(ImageRequest(source, size: .fit(100)))
+        let failing = ImageProcessor.custom(identifier: "failing") { _ throws(ImageError) in
+            throw .invalidRequest(reason: "no")
+        }
+        let bad = service.start(ImageRequest(source, size: .fit(100), processors: [failing]))
+        service.setSuspended(false)
+        #expect(try await good.value.size.longestSide == 100)
+        await #expect(throws: ImagePipelineError.self) { try await bad.value }
+        #expect(bad.state == .failed)
+    }
+
+    @Test func previewsComeBeforeTheImageAndEndWithTheTask() async throws {
+        let source = FiringSource()
+        let task = service.start(ImageRequest(source, size: .fit(100)))
+        var seen: [Int] = []
+        for await preview in task.previews {
+            seen.append(preview.width)
+            source.fire()
+        }
+        #expect(seen == [2])
+        #expect(try await task.value.width == 100)
+        for await _ in task.previews.dropFirst() { Issue.record("A preview after the end") }
+    }
+
+    @Test @MainActor func closuresUseTheMainActorWithoutWords() async throws {
+        final class Cell { var image: Image? }
+        let cell = Cell()
+        let task = service.start(ImageRequest(ClosureSource.picture("a"), size: .fit(100)))
+        task.onImage { cell.image = try? $0.get() }
+        _ = try await task.value
+        while cell.image == nil { await Task.yield() }
+        #expect(cell.image?.width == 100)
+    }
+
+    @Test func theSharedPipelineCanBeReplaced() async throws {
+        let before = ImagePipeline.shared
+        defer { ImagePipeline.shared = before }
+        ImagePipeline.shared = service
+        #expect(ImagePipeline.shared === service)
+    }
+
+    @Test func aFileIsReadByItsContent() async throws {
+        #expect(try await service.image(for: ImageRequest(.file(Samples.path("lake.pdf")), size: .fit(50))).size.longestSide == 50)
+        #expect(try await service.image(for: ImageRequest(.file(Samples.path("lake.mp4")), size: .fit(50))).size.longestSide == 50)
+        #expect(try await service.image(for: ImageRequest(.bytes(Samples.bytes("leaf.png")), size: .fit(20))).width == 20)
+        #expect(try await service.image(for: URL(filePath: Samples.path("leaf.png"))).width == ImageInfo(of: .file(Samples.path("leaf.png"))).size.width)
+        let document = try await service.image(for: ImageRequest(.pdf(Samples.path("lake.pdf"), page: 2), size: .fit(50)))
+        #expect(try await service.image(for: ImageRequest(.file(Samples.path("lake.pdf"), page: 2), size: .fit(50))) == document)
+        #expect(try await service.image(for: ImageRequest(.video(Samples.path("lake.mp4")), size: .fit(50))).width == 50)
+    }
+}

@@ -1,0 +1,278 @@
+import Foundation
+import TestSupport
+import Testing
+import VitrineCache
+import VitrineCore
+import VitrineImaging
+import VitrinePipeline
+
+/// What is kept, where, and when it is used.
+@Suite struct CachingTests {
+    private let directory: TemporaryDirectory
+    private let calls = Counter()
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func request(
+        _ key: CacheKey = "a", _ size: Int = 100, mode: ImageResizer.Mode = .aspectFit,
+        _ options: CacheLevels = .all
+    ) -> ImageTask {
+        let size = ImageResizer(size: PixelSize(size), mode: mode)
+        var request = ImageRequest(ClosureSource.picture(key, calls: calls), size: size)
+        request.cacheLevels = options
+        return ImageTask(request)
+    }
+
+    private func run(_ request: ImageTask, in service: ImagePipeline) async throws -> Image {
+        service.start(request)
+        return try await request.value
+    }
+
+    // MARK: Levels
+
+    @Test func memoryAnswersAtOnceAndDiskLater() async throws {
+        let service = ImagePipeline.stored(in: directory)
+        let made = try await run(request(), in: service)
+        let again = request()
+        let seen = Counter()
+        again.onImage(on: .immediate) { _ in seen.add(1) }
+        service.start(again)
+        #expect(seen.value == 1)
+        #expect(again.state == .finished)
+        #expect(
+            service.cachedImage(for: ImageRequest(ClosureSource.picture("a"), size: .fit(100)))?.size == made.size)
+        try await service.cache.flush()
+
+        let next = ImagePipeline.stored(in: directory)
+        #expect(try await run(request(), in: next).size == made.size)
+        #expect(calls.value == 1)
+        #expect(next.statistics.fromDisk == 1)
+        #expect(await next.contains(request().request, at: .memory))
+    }
+
+    @Test func callersThatMayBlockGetMemoryHitsOfFilesAtOnce() async throws {
+        let service = ImagePipeline.stored(in: directory)
+        let source = FiringSource(knowsItself: false)
+        source.fire()
+        _ = try await service.image(for: ImageRequest(source, size: .fit(10)))
+        let state = try await onThread {
+            let request = ImageTask(ImageRequest(source, size: .fit(10)))
+            service.start(request)
+            return request.state
+        }
+        #expect(state == .finished)
+    }
+
+    @Test func flagsOfRequestsAreUnited() async throws {
+        let service = ImagePipeline.stored(in: directory)
+        service.setSuspended(true)
+        let requests = [request("a", 100, []), request("a", 100, .memory), request("a", 100, .disk)]
+        for request in requests { service.start(request) }
+        service.setSuspended(false)
+        for request in requests { _ = try await request.value }
+        #expect(await service.contains(request().request, at: .memory))
+        #expect(await service.contains(request().request, at: .disk))
+        #expect(await !service.contains(request("a", 100, .memory).request, at: .disk))
+        #expect(await !service.contains(request("a", 100, .disk).request, at: .memory))
+    }
+
+    @Test func flagsSayWhatIsKeptAndWhatIsUsed() async throws {
+        let service = ImagePipeline.stored(in: directory)
+        _ = try await run(request("none", 100, []), in: service)
+        #expect(await !service.contains(request("none").request, at: .memory))
+        #expect(await !service.contains(request("none").request, at: .disk))
+        _ = try await run(request("disk", 100, .disk), in: service)
+        #expect(await !service.contains(request("disk").request, at: .memory))
+        #expect(await service.contains(request("disk").request, at: .disk))
+        _ = try await run(request("disk", 100, .disk), in: service)
+        #expect(await !service.contains(request("disk").request, at: .memory))
+        #expect(calls.value == 2)
+        _ = try await run(request("disk", 100, .memory), in: service)
+        #expect(calls.value == 3)
+    }
+
+    @Test func aServiceWithoutALevelDoesNotUseIt() async throws {
+        let withoutMemory = ImagePipeline.stored(in: directory) { $0.usesMemoryCache = false }
+        _ = try await run(request(), in: withoutMemory)
+        #expect(withoutMemory.cachedImage(for: ImageRequest(ClosureSource.picture("a"), size: .fit(100))) == nil)
+        #expect(await !withoutMemory.contains(request().request, at: .memory))
+        _ = try await run(request(), in: withoutMemory)
+        #expect(withoutMemory.statistics.fromDisk == 1)
+        try await withoutMemory.cache.flush()
+
+        let withoutDisk = ImagePipeline.stored(in: directory) { $0.usesDiskCache = false }
+        #expect(await !withoutDisk.contains(request().request, at: .disk))
+        let other = request()
+        #expect(try await onThread { !withoutDisk.executeIfOnDisk(other) })
+        _ = try await other.value
+        #expect(withoutDisk.statistics.made == 1)
+        // It does not use the disk, and clears it all the same.
+        try await withoutDisk.removeAll(levels: .disk)
+        let third = ImagePipeline.stored(in: directory)
+        #expect(await !third.contains(request().request, at: .disk))
+    }
+
+    @Test func contextsDoNotLeakIntoEachOther() async throws {
+        let one = ImagePipeline.stored(in: directory) { $0.name = "one" }
+        let two = ImagePipeline.stored(in: directory) { $0.name = "two" }
+        _ = try await run(request(), in: one)
+        #expect(await !two.contains(request().request, at: .memory))
+        #expect(await !two.contains(request().request, at: .disk))
+        #expect(one.cache.name == "Thumbnails_one")
+        #expect(two.placeholders.name == "Placeholders_two")
+        #expect(ImagePipeline.stored(in: directory).cache.name == "Thumbnails")
+    }
+
+    @Test func keysWithSlashesReachTheDisk() async throws {
+        let service = ImagePipeline.stored(in: directory)
+        let key = CacheKey("../reports/2024: a/b\u{0}c")
+        _ = try await run(request(key), in: service)
+        try await service.removeAll(levels: .memory)
+        _ = try await run(request(key), in: service)
+        #expect(service.statistics.fromDisk == 1)
+        #expect(calls.value == 1)
+    }
+
+    @Test func clearingForgets() async throws {
+        let service = ImagePipeline.stored(in: directory)
+        _ = try await run(request(), in: service)
+        try await service.removeAll()
+        #expect(await !service.contains(request().request, at: .memory))
+        #expect(await !service.contains(request().request, at: .disk))
+        _ = try await run(request("a", 40), in: service)
+        #expect(calls.value == 2)
+    }
+
+    @Test func memoryPressureEmptiesMemory() async throws {
+        let pressure = MemoryPressure(source: nil)
+        let service = ImagePipeline.stored(in: directory) { $0.memoryPressure = pressure }
+        weak let pixels = try await run(request(), in: service).sharedPixels
+        pressure.send(.critical)
+        // Whoever still holds the image lets memory find it again: the thread that made it may do so for a moment.
+        for _ in 0..<1_000_000 where pixels != nil { await Task.yield() }
+        #expect(service.cachedImage(for: ImageRequest(ClosureSource.picture("a"), size: .fit(100))) == nil)
+    }
+
+    @Test func theLeanPresetIsLean() {
+        let lean = ImagePipeline.Configuration.memoryLean
+        #expect(lean.concurrency == 1)
+        #expect(lean.memoryCapacity == .mebibytes(3))
+        #expect(ImagePipeline.Configuration.standard.concurrency == ProcessorCount.active)
+    }
+
+    // MARK: Damage and change
+
+    @Test func damagedEntriesAreMadeAgain() async throws {
+        let service = ImagePipeline.stored(in: directory)
+        let key = service.key(of: request().request, identity: "a")
+        let disk = try #require(service.cache.disk())
+        try await disk.set([1, 2, 3], forKey: key)
+        #expect(try await run(request(), in: service).width == 100)
+        #expect(calls.value == 1)
+        try await service.cache.flush()
+        #expect(try await disk.bytes(forKey: key) != [1, 2, 3])
+    }
+
+    /// The size of a file's text, as a picture.
+    private struct TextSource: ImageSource {
+        let path: String
+        func identity() throws(ImagePipelineError) -> CacheKey { try FileIdentity.key(of: path) }
+        func image(_ request: RenderRequest) throws -> Image {
+            let text = try FileContents.read(path)
+            return Image(size: PixelSize(width: 10, height: text.count), color: .black)
+        }
+    }
+
+    @Test func editedFilesAreNotShownStale() async throws {
+        let service = ImagePipeline.stored(in: directory)
+        let source = TextSource(path: directory.file("text"))
+        try directory.write("four", to: "text")
+        #expect(try await service.image(for: ImageRequest(source, size: .fit(99))).height == 4)
+        try directory.write("seven..", to: "text")
+        #expect(try await service.image(for: ImageRequest(source, size: .fit(99))).height == 7)
+        #expect(service.statistics.made == 2)
+        try FileManager.default.removeItem(atPath: source.path)
+        await #expect(throws: ImagePipelineError.self) { try await service.image(for: ImageRequest(source, size: .fit(99))) }
+    }
+
+    // MARK: Siblings
+
+    @Test func smallerOnesAreMadeFromLargerOnes() async throws {
+        let service = ImagePipeline.stored(in: directory)
+        _ = try await run(request("a", 400), in: service)
+        #expect(try await run(request("a", 200), in: service).size == PixelSize(width: 200, height: 100))
+        #expect(try await run(request("a", 100, mode: .crop(.center)), in: service).size == PixelSize(100))
+        #expect(calls.value == 1)
+        #expect(service.statistics.fromDerived == 2)
+        // Not twice the pixels, and a crop lacks what was cut off.
+        _ = try await run(request("a", 201), in: service)
+        #expect(calls.value == 2)
+        _ = try await run(request("b", 400, mode: .crop(.center)), in: service)
+        _ = try await run(request("b", 100), in: service)
+        #expect(calls.value == 4)
+        // They are kept as well.
+        #expect(await service.contains(request("a", 200).request, at: .disk))
+    }
+
+    @Test func largerOnesOfEarlierRunsServeToo() async throws {
+        let first = ImagePipeline.stored(in: directory)
+        for key in ["a", "b"] as [CacheKey] { _ = try await run(request(key, 400), in: first) }
+        try await first.cache.flush()
+        let second = ImagePipeline.stored(in: directory)
+        _ = try await run(request("a", 400), in: second)
+        try await second.removeAll(levels: .memory)
+        let service = ImagePipeline.stored(in: directory)
+        _ = try await run(request("a", 400), in: service)
+        // Only sizes this service has used are looked for.
+        #expect(try await run(request("b", 100), in: service).width == 100)
+        #expect(calls.value == 2)
+        #expect(service.statistics.fromDerived == 1)
+    }
+
+    @Test func whatMayNotGrowIsNotMadeFromWhatHasGrown() async throws {
+        let service = ImagePipeline.stored(in: directory)
+        let source = ClosureSource.picture("a", calls: calls)
+        _ = try await service.image(for: ImageRequest(source, size: .fit(4_000)))
+        let small = ImageTask(ImageRequest(source, size: ImageResizer(size: PixelSize(2_000), mode: .aspectFit, allowsUpscaling: false)))
+        #expect(try await run(small, in: service).size == PixelSize(width: 1_000, height: 500))
+        #expect(calls.value == 2)
+    }
+
+    @Test func aLargerOneThatComesWhileOneWaitsServesIt() async throws {
+        let service = ImagePipeline.withoutDisk(concurrency: 1)
+        let source = FiringSource()
+        let large = ImageTask.counted(source, 400)
+        service.start(large)
+        await source.begun.reach(1)
+        let small = ImageTask.counted(source, 100)
+        service.start(small)
+        source.fire()
+        #expect(try await small.value.width == 100)
+        #expect(source.begun.count == 1)
+        #expect(service.statistics.fromDerived == 1)
+    }
+
+    // MARK: Placeholders
+
+    @Test(arguments: [true, false])
+    func placeholdersAreKeptIfAskedFor(isKept: Bool) async throws {
+        let made = Counter()
+        let source = ClosureSource(key: "a") { _ in
+            made.add(1)
+            return Image(size: PixelSize(2), color: .white)
+        } make: { _ in
+            Image(size: PixelSize(3), color: .black)
+        }
+        for run in 0..<2 {
+            let service = ImagePipeline.stored(in: directory) { $0.cachesPlaceholders = isKept }
+            for size in [10, 10] {
+                let request = ImageTask.counted(source, size, levels: [])
+                service.start(request)
+                #expect(try await request.placeholder?.width == 2)
+                _ = try await request.value
+            }
+            try await service.placeholders.flush()
+            #expect(made.value == (isKept ? 1 : 2 * (run + 1)))
+        }
+    }
+}
