@@ -4,10 +4,11 @@ import VitrineCore
 /// What is made of a response that brings what was asked for.
 extension CachedLoad {
     func collected(_ response: HTTPResponse) async throws(NetworkError) -> [UInt8] {
-        guard let progress else { return try await response.body.collect() }
+        let body = arriving.map { response.body.copied(to: $0) } ?? response.body
+        guard let progress else { return try await body.collect() }
         let total = response.head.contentLength
         progress.update { $0.total = total }
-        return try await response.body.counted(by: progress).collect()
+        return try await body.counted(by: progress).collect()
     }
 
     /// What may be kept of a whole body.
@@ -48,7 +49,14 @@ extension CachedLoad {
         _ partials: PartialDirectory
     ) async throws(NetworkError) -> Answer? {
         do throws(NetworkError) {
-            let whole = try await options.loader.load(sent, into: file, beginningWith: first, progress: progress)
+            if first == nil, let arriving, file.pieces == nil, file.length <= arriving.limit {
+                // The part that an earlier transfer brought.
+                let bytes = try await BlockingExecutor.shared.onFiles { () throws(FileError) in try file.contents() }
+                arriving.begin()
+                arriving.append(bytes)
+            }
+            let whole = try await options.loader.load(
+                sent, into: file, beginningWith: first, progress: progress, arriving: arriving)
             try check(whole.head)
             let bytes = try await BlockingExecutor.shared.onFiles { () throws(FileError) in try file.contents() }
             await partials.close(file, isDone: true)

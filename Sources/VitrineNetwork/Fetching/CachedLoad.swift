@@ -17,13 +17,19 @@ struct CachedLoad: Sendable {
     let key: CacheKey
     var options: FetchOptions
     let progress: TransferProgress?
+    /// Receives the body while it is transferred; nil for none.
+    let arriving: ArrivingBytes?
     let cache: HTTPCache
 
-    init(_ request: HTTPRequest, _ key: CacheKey, _ options: FetchOptions, _ progress: TransferProgress?) {
+    init(
+        _ request: HTTPRequest, _ key: CacheKey, _ options: FetchOptions, _ progress: TransferProgress?,
+        _ arriving: ArrivingBytes? = nil
+    ) {
         self.request = request
         self.key = key
         self.options = options
         self.progress = progress
+        self.arriving = arriving
         cache = HTTPCache(policy: options.caching)
         self.request.maximumBodySize = min(request.maximumBodySize, options.maximumBodySize)
         // The cache has conditions of its own.
@@ -49,8 +55,8 @@ struct CachedLoad: Sendable {
         let response = try await options.loader.load(request, progress: progress)
         // Files do not say what they are.
         if response.head.contentType != nil { try check(response.head) }
-        let bytes = try await response.body.collect()
-        return .body(bytes, timeToLive: nil, tag: [], .all)
+        let body = arriving.map { response.body.copied(to: $0) } ?? response.body
+        return .body(try await body.collect(), timeToLive: nil, tag: [], .all)
     }
 
     // MARK: HTTP

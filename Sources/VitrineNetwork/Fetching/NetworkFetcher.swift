@@ -36,6 +36,8 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     public let options: FetchOptions
     /// Told how far the body has come, if there is one to load.
     public let progress: TransferProgress?
+    /// Receives the body while it is transferred, if there is one to load; nil, the default, for nothing.
+    package var arriving: ArrivingBytes?
     private let resource: Resource
 
     /// - Parameters:
@@ -76,7 +78,7 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// - Throws: ``NetworkError``; `CancellationError` when the task is cancelled.
     public func fetch(_ context: FetchContext) async throws -> FetchResult<Value> {
         do throws(NetworkError) {
-            let answer = try await CachedLoad(request, key, options, progress).answer(context, resource)
+            let answer = try await CachedLoad(request, key, options, progress, arriving).answer(context, resource)
             progress?.end(isComplete: true)
             switch answer {
             case .body(let bytes, let timeToLive, let tag, let levels):

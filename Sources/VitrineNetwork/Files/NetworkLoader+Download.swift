@@ -79,18 +79,19 @@ extension NetworkLoader {
     ///   - first: A response to the request that is there already, without a coding if the load is to be gone on with:
     ///     then nothing is asked before it breaks off.
     ///   - progress: Told how far the file has come, but not of the end.
+    ///   - arriving: Receives the bytes that are appended, unless they come over several connections.
     ///   - executor: Whose threads write.
     package func load(
         _ request: HTTPRequest, into file: PartialFile, connections: Int = 1,
         beginningWith first: DatedResponse? = nil, progress: TransferProgress? = nil,
-        executor: BlockingExecutor = .shared
+        arriving: ArrivingBytes? = nil, executor: BlockingExecutor = .shared
     ) async throws(NetworkError) -> CompletedTransfer {
         if first == nil, connections > 1 || file.pieces != nil {
             return try await PiecewiseTransfer(
                 self, request, file, connections: max(1, connections), progress, executor
             ).run()
         }
-        var transfer = PartialTransfer(self, request, file, progress, executor)
+        var transfer = PartialTransfer(self, request, file, progress, executor, arriving: arriving)
         return try await transfer.run(beginningWith: first)
     }
 

@@ -20,6 +20,7 @@ struct PartialTransfer {
     private let request: HTTPRequest
     private let file: PartialFile
     private let progress: TransferProgress?
+    private let arriving: ArrivingBytes?
     private let executor: BlockingExecutor
     /// What errors say the address is.
     private let url: String
@@ -34,12 +35,13 @@ struct PartialTransfer {
 
     init(
         _ loader: NetworkLoader, _ request: HTTPRequest, _ file: PartialFile, _ progress: TransferProgress?,
-        _ executor: BlockingExecutor, restarts: Int = 0
+        _ executor: BlockingExecutor, restarts: Int = 0, arriving: ArrivingBytes? = nil
     ) {
         self.loader = loader
         self.request = request
         self.file = file
         self.progress = progress
+        self.arriving = arriving
         self.executor = executor
         self.restarts = restarts
         url = SourceURL.withoutCredentials(request.url.absoluteString)
@@ -164,6 +166,7 @@ struct PartialTransfer {
             step.received = 0
             step.total = total
         }
+        arriving?.begin()
         if case .broken(let error) = try await read(dated.response.body) { return .interrupted(error) }
         return .whole(completed(dated, headers: head.headers))
     }
@@ -207,14 +210,14 @@ struct PartialTransfer {
     ///
     /// - Parameter overlap: How many of its first bytes must be the last ones of the file.
     private func read(_ body: ResponseBody, comparing overlap: Int = 0) async throws(NetworkError) -> Reading {
-        let (file, progress) = (file, progress)
+        let (file, progress, arriving) = (file, progress, arriving)
         typealias End = Result<Result<Void, Obstacle>, NetworkError>
         let result = await withTaskExecutorPreference(executor) { () async -> End in
             var rest = overlap
             do throws(NetworkError) {
                 return .success(
                     try await body.read { bytes throws(Obstacle) in
-                        try Self.take(bytes, into: file, comparing: &rest)
+                        try Self.take(bytes, into: file, comparing: &rest, arriving)
                         let length = file.length
                         progress?.update { $0.received = length }
                     })
@@ -233,7 +236,7 @@ struct PartialTransfer {
 
     /// Appends what comes, behind as much of it as is only to be compared.
     private static func take(
-        _ bytes: UnsafeRawBufferPointer, into file: PartialFile, comparing rest: inout Int
+        _ bytes: UnsafeRawBufferPointer, into file: PartialFile, comparing rest: inout Int, _ arriving: ArrivingBytes?
     ) throws(Obstacle) {
         let count = min(rest, bytes.count)
         let isKnown: Bool
@@ -242,6 +245,7 @@ struct PartialTransfer {
             isKnown = try file.matches(known, at: file.length - rest)
             if isKnown, count < bytes.count {
                 try file.append(UnsafeRawBufferPointer(rebasing: bytes[count...]))
+                arriving?.append(Array(bytes[count...]))
             }
         } catch {
             throw .file(error)

@@ -73,6 +73,12 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// The same body, counted as it is read.
     func counted(by progress: TransferProgress) -> ResponseBody { ResponseBody(CountedBody(source, progress)) }
 
+    /// The same body, copied as it is read.
+    func copied(to arriving: ArrivingBytes) -> ResponseBody {
+        arriving.begin()
+        return ResponseBody(CopiedBody(source, arriving))
+    }
+
     /// Reads a small rest, so that the connection can be used again; ends the transfer if there is more, or if it does
     /// not come soon: a new connection costs less than to wait for what nobody wants.
     func discard() async {
