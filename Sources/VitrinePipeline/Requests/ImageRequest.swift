@@ -95,6 +95,22 @@ public struct ImageRequest: Sendable {
     }
 }
 
+extension ImageRequest {
+    /// Identifies the image for a view that shows it, without a look at a file; nil if the source has no such identity.
+    ///
+    /// A file is identified by its path, although its content may change.
+    package var viewIdentity: CacheKey? {
+        let place: CacheKey? =
+            switch source {
+            case let file as ImageFileSource:
+                file.path.map { CacheKey("path", $0, "\(file.page)", "\(file.sizing)") }
+            case let remote as URLImageSource: CacheKey("url", remote.url.absoluteString, "\(remote.part)")
+            default: nil
+            }
+        return (source.knownIdentity ?? place).map { spec.key(for: $0) }
+    }
+}
+
 // MARK: Sources by leading dot
 
 extension ImageSource where Self == ImageFileSource {

@@ -12,10 +12,8 @@ import VitrineViews
 final class PhotoLibrary {
     /// Paths or addresses, in order.
     let identifiers: [String]
-    /// Makes the thumbnails of files.
+    /// Loads the images of files and addresses.
     let service: ImagePipeline
-    /// Where pictures from addresses are kept.
-    let pictures: Cache<Image>
     /// Removed in the end; nil for a directory of the user's.
     private let temporary: String?
     private var sources: [String: ImageFileSource] = [:]
@@ -34,9 +32,6 @@ final class PhotoLibrary {
         var thumbnails = ImagePipeline.Configuration(name: "grid", root: state)
         thumbnails.memoryCapacity = capacity
         service = ImagePipeline(thumbnails)
-        var cache = CacheConfiguration(root: state)
-        cache.memoryCapacity = capacity
-        pictures = Cache(name: "Pictures", configuration: cache)
         if let list = arguments["--urls"] {
             let text = (try? String(contentsOfFile: list, encoding: .utf8)) ?? ""
             identifiers = text.split(whereSeparator: \.isNewline)
@@ -58,12 +53,10 @@ final class PhotoLibrary {
     /// What a picture may occupy in memory, all together.
     var memoryCapacity: ByteCount { service.configuration.memoryCapacity }
 
-    /// What a cell shows.
-    func content(_ identifier: String) -> ImageContent<Image> {
-        if identifier.hasPrefix("http"), let url = URL(string: identifier) {
-            return .url(url, in: pictures)
-        }
-        return .request(ImageRequest(source(identifier)), in: service)
+    /// The request of a cell.
+    func request(_ identifier: String) -> ImageRequest {
+        if identifier.hasPrefix("http"), let url = URL(string: identifier) { return ImageRequest(url) }
+        return ImageRequest(source(identifier))
     }
 
     /// A file whose identity is known, so that what is in memory can be shown at once.
@@ -78,7 +71,7 @@ final class PhotoLibrary {
     /// Whether it may be had later: after how long to try again.
     static func retryDelay(_ error: any Error, _ attempt: Int) -> Duration? {
         var error = error
-        while let below = (error as? CacheError)?.underlying { error = below }
+        if case ImagePipelineError.underlying(_, let below) = error { error = below }
         guard let network = error as? NetworkError, network.isRetryable else { return nil }
         return .milliseconds(500 * min(16, 1 << min(attempt, 4)))
     }

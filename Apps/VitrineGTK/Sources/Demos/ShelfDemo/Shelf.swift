@@ -67,14 +67,8 @@ final class Shelf {
         await perform("\(name) is not deleted") { store throws(StoreError) in _ = try await store.delete(name) }
     }
 
-    /// What a cell shows.
-    func content(_ name: String) -> ImageContent<Image> {
-        do {
-            return .request(ImageRequest(try store.source(name)), in: service)
-        } catch {
-            return ImageContent(id: nil) { _ in throw error }
-        }
-    }
+    /// The request of a cell; nil for a name that the store refuses.
+    func request(_ name: String) -> ImageRequest? { (try? store.source(name)).map { ImageRequest($0) } }
 
     /// Where a picture's file is, for others to take; nil if there can be none by this name.
     func file(_ name: String) -> String? { try? store.path(of: name) }

@@ -1,23 +1,27 @@
 import CGTK
 public import VitrineImaging
-public import VitrineViews
+public import VitrinePipeline
+import VitrineViews
 
 extension ImageWidget {
-    /// Shows content, when the time has come.
+    /// Shows the image of a request, at the size of the widget unless the request has one.
     ///
     /// - Parameters:
-    ///   - content: nil for none: then the placeholder is shown, or nothing.
-    ///   - moment: When it is asked for. Default: when the widget is drawn.
-    ///   - onSuccess: Called when it is shown, unless other content came before.
-    ///   - onFailure: Called if it is not to be had; after the tooltip was set, and each time it was tried.
+    ///   - request: nil to show the placeholder, or no image.
+    ///   - pipeline: The pipeline that loads the image. Default: the shared one.
+    ///   - moment: When the request starts. Default: when the widget is drawn.
+    ///   - onSuccess: Called when the image is shown, unless another request replaced this one.
+    ///   - onFailure: Called after each attempt that fails, when the tooltip is set.
     public func load(
-        _ content: ImageContent<Image>?, when moment: Moment = .drawn,
+        _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, when moment: Moment = .drawn,
         onSuccess: (@MainActor (Image) -> Void)? = nil, onFailure: (@MainActor (any Error) -> Void)? = nil
     ) {
         forget()
-        guard let content else { return binding.set(nil) }
-        wish = Wish(content: content, onSuccess: onSuccess, onFailure: onFailure)
-        if moment == .now || content.inMemory(for: targetGeometry) != nil { return begin() }
+        guard let request else { return binding.set(nil) }
+        wish = Wish(request: request, pipeline: pipeline, onSuccess: onSuccess, onFailure: onFailure)
+        var sized = request
+        if sized.size.mode == .none, let geometry = targetGeometry { sized.size = geometry.resizer }
+        if moment == .now || pipeline.cachedImage(for: sized) != nil { return begin() }
         // Cells are used again: what they showed belongs to another item.
         binding.cancel()
         show(binding.options.placeholder, transition: .none)
@@ -85,7 +89,9 @@ extension ImageWidget {
     private func begin() {
         guard let wish else { return }
         ScrollWatch.watch(self)
-        binding.set(wish.content) { [weak self] image in self?.didSucceed(image) } onFailure: { [weak self] error in
+        binding.set(wish.request, in: wish.pipeline) { [weak self] image in
+            self?.didSucceed(image)
+        } onFailure: { [weak self] error in
             self?.didFail(error)
         }
     }

@@ -1,13 +1,14 @@
 import CGTK
 public import VitrineImaging
+public import VitrinePipeline
 public import VitrineViews
 
 /// A widget that shows one picture at a time: a ``Picture`` or an ``Icon``.
 ///
 /// ```swift
 /// let picture = Picture(fit: .cover)
-/// picture.load(.url(url, in: Shared.images))
-/// picture.load(.thumbnail(of: page, by: service), when: .drawn)
+/// picture.load(ImageRequest(url))
+/// picture.load(ImageRequest(.pdf("manual.pdf", page: 3)), when: .drawn)
 /// ```
 ///
 /// What it shows at which time is decided by its ``binding``; how placeholders, failures and fades look is said there,
@@ -44,7 +45,8 @@ open class ImageWidget: Widget, ImageTarget {
 
     /// What is to be shown, as long as it is not.
     struct Wish {
-        var content: ImageContent<Image>
+        var request: ImageRequest
+        var pipeline: ImagePipeline
         var onSuccess: (@MainActor (Image) -> Void)?
         var onFailure: (@MainActor (any Error) -> Void)?
         var attempts = 0
