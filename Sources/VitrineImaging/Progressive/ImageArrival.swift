@@ -40,7 +40,7 @@ package struct ImageArrival: Sendable {
     private let cancellation: CancellationToken
     private var bytes: [UInt8] = []
     private var header: Header?
-    /// Bytes at which reading the header is tried next; doubled each time, so that trying stays cheap.
+    /// Bytes at which reading the header is tried next: a thirty-second more each time, so that trying stays cheap.
     private var nextTry = 512
 
     package init(
@@ -72,7 +72,7 @@ package struct ImageArrival: Sendable {
         }
         bytes += chunk
         guard header == nil, bytes.count >= nextTry else { return }
-        nextTry = bytes.count * 2
+        nextTry = bytes.count + max(512, bytes.count / 32)
         let (source, decoder, name, resizer) = (ByteSource(bytes: bytes, name: name), decoder, name, resizer)
         let (options, cancellation) = (options, cancellation)
         header = try await BlockingExecutor.shared.run { () throws(ImageError) in

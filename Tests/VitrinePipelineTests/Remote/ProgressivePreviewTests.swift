@@ -18,7 +18,7 @@ import VitrinePipeline
         init(_ server: PiecewiseServer, _ change: (inout ImagePipeline.Configuration) -> Void = { _ in }) throws {
             directory = try TemporaryDirectory()
             self.server = server
-            pipeline = .stored(in: directory, change: change)
+            pipeline = .stored(in: directory, concurrency: 2, change)
             var loading = NetworkLoader.Configuration()
             loading.retries = .never
             var options = FetchOptions(loader: NetworkLoader(CurlLoader(), loading))
@@ -182,15 +182,22 @@ import VitrinePipeline
 
     @Test func truncatedAndDamagedTransfersEndWithAnError() async throws {
         var bytes = try Self.lake()
-        let site = try Site(PiecewiseServer(Array(bytes[..<(bytes.count / 2)]), endingAt: [0.5]))
-        let task = site.pipeline.start(site.request(100))
+        let barrier = LoopbackServer.Barrier()
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: image/jpeg\r\nContent-Length: \(bytes.count)\r\n\r\n"
+        let half = Array(bytes[..<(bytes.count / 2)])
+        let server = try LoopbackServer { _ in [.text(head), .bytes(half), .wait(barrier), .close] }
+        let site = try Site(PiecewiseServer(bytes, endingAt: []))
+        let broken = ImageRequest(
+            URLImageSource(server.url("/a.jpg"), options: site.options), size: .fit(100), isProgressive: true)
+        let task = site.pipeline.start(broken)
         var count = 0
         for await _ in task.previews {
             count += 1
-            site.server.sendAll()
+            barrier.open()
         }
         #expect(count > 0)
         await #expect(throws: ImagePipelineError.self) { try await task.value }
+        #expect(site.pipeline.cachedImage(for: broken) == nil)
         // Damage of any kind ends previews and never traps.
         var random = SeededGenerator(7)
         for _ in 0..<12 {
