@@ -25,8 +25,8 @@ public struct DesktopOriginal: Sendable, Hashable {
 
     /// A look at a file. Blocks.
     ///
-    /// - Returns: nil for what is no regular file or cannot be read by this user; neither thumbnails nor failures of
-    ///   such files are looked up or kept (standard, "Permissions").
+    /// - Returns: nil unless it is a regular file that this user can read; neither thumbnails nor failures of other
+    ///   files are looked up or kept (standard, "Permissions").
     public init?(path: String) {
         var status = stat()
         guard !path.isEmpty, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, access(path, R_OK) == 0,
@@ -51,7 +51,7 @@ public struct DesktopOriginal: Sendable, Hashable {
         return [name, "./" + FileURI.escaped(name)].map(Self.name)
     }
 
-    /// What `Thumb::URI` may say in a shared thumbnail.
+    /// The values of `Thumb::URI` that are valid in a shared thumbnail.
     var sharedURIs: Set<String> {
         let name = FilePath.name(of: FileURI.absolute(path))
         let escaped = FileURI.escaped(name)

@@ -14,10 +14,10 @@ import VitrineImaging
 /// that stand in it are the file's. Thumbnails that stand beside the files, in `.sh_thumbnails`, are read too, never
 /// written.
 ///
-/// Only you can read what is written: directories have the mode 0700, files 0600. Nothing is looked up or written for
+/// Only you can read the files: directories have the mode 0700, files 0600. Nothing is looked up or written for
 /// files that you cannot read, and for files which are thumbnails themselves. All calls block.
 public struct DesktopThumbnailCache: Sendable, Hashable {
-    /// What is known of the file beside its address, for other programs to show. All optional.
+    /// Facts about the file that other programs can show. All are optional.
     public struct Details: Sendable, Hashable {
         /// Such as `image/jpeg`.
         public var mediaType: String?
@@ -40,7 +40,7 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
 
     /// Where the thumbnails are.
     public let directory: String
-    /// What failures are recorded under, with a version: another version may do better.
+    /// The name and version under which failures are recorded, as another version may succeed.
     public let program: String
 
     /// - Parameters:
@@ -125,7 +125,7 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
     ///     has more.
     ///   - original: The file as it was before it was decoded.
     ///   - size: The size to store.
-    ///   - details: What is known of the file.
+    ///   - details: Facts about the file.
     /// - Returns: Whether it was stored: not if the file has changed since, or may not have thumbnails.
     /// - Throws: ``ImagePipelineError/underlying(source:error:)`` when it cannot be written.
     @discardableResult

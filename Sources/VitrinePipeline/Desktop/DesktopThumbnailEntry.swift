@@ -1,6 +1,6 @@
 import VitrineImaging
 
-/// A thumbnail file: its bytes, and what stands in it about its file.
+/// A thumbnail file: its bytes, and its records about the original.
 package struct DesktopThumbnailEntry {
     /// Larger files are no thumbnails: 1024 by 1024 pixels have 4 MB before they are compressed.
     private static let maximumCount = 16 << 20
@@ -17,7 +17,7 @@ package struct DesktopThumbnailEntry {
         self.init(bytes: bytes, name: path)
     }
 
-    /// nil for what is no PNG file.
+    /// nil unless it is a PNG file.
     package init?(bytes: [UInt8], name: String) {
         let copy = ByteSource(bytes: bytes, name: name)
         guard let texts = try? PNGText.entries(of: copy), let info = try? ImageInfo(reading: copy),

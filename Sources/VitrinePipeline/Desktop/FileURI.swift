@@ -5,7 +5,7 @@ import VitrineCore
 ///
 /// Source: `g_canonicalize_filename` and `g_filename_to_uri` of GLib 2.74, observed byte for byte.
 public enum FileURI {
-    /// What stands for itself in a path; every other byte becomes `%XX` with upper-case digits.
+    /// The bytes that a path contains unescaped; every other byte becomes `%XX` with upper-case digits.
     private static let plain: [Bool] = {
         var plain = [Bool](repeating: false, count: 256)
         let digitsAndLetters = [48...57, 65...90, 97...122].joined()
@@ -18,13 +18,13 @@ public enum FileURI {
     ///
     /// - Parameters:
     ///   - path: The path.
-    ///   - directory: What relative paths are relative to; nil for the current directory.
+    ///   - directory: The base of relative paths; nil for the current directory.
     public static func text(of path: String, in directory: String? = nil) -> String {
         "file://" + escaped(absolute(path, in: directory))
     }
 
-    /// The path of an address such as `file:///a%20b` or `file://localhost/a`; nil for any other scheme or host, and
-    /// for what holds a zero. Bytes that are no UTF-8 are private characters, as in ``DirectoryListing/Item/name``.
+    /// The path of an address such as `file:///a%20b` or `file://localhost/a`; nil for any other scheme or host, and for
+    /// a path with a zero byte. Bytes that are no UTF-8 are private characters, as in ``DirectoryListing/Item/name``.
     public static func path(of uri: String) -> String? {
         guard uri.utf8.count >= 7, uri.prefix(7).lowercased() == "file://" else { return nil }
         var rest = uri.utf8.dropFirst(7)

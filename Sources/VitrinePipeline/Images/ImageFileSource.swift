@@ -15,8 +15,7 @@ import VitrineImaging
 /// never made from the small picture a camera stored in the file unless ``allowsEmbeddedPreview`` is set. Calls block:
 /// make them from a thread that may block.
 public struct ImageFileSource: ImageSource {
-    /// What the box of a request means for the whole picture (`aspectFit`). Other modes mean what
-    /// they say.
+    /// The meaning of a request's size in the mode `aspectFit`. Other modes are not affected.
     public enum Sizing: Sendable, Hashable {
         /// The picture fits into the box. The default.
         case box
@@ -31,7 +30,7 @@ public struct ImageFileSource: ImageSource {
     }
 
     private let content: Content
-    /// What the picture is known by instead of its file, bytes or name (R106).
+    /// Identifies the image instead of its file, bytes or name.
     public var identifier: CacheKey?
     /// Page of a document, or frame of an animation, from 1. Default 1.
     public var page = 1
@@ -40,7 +39,7 @@ public struct ImageFileSource: ImageSource {
     public var allowsEmbeddedPreview = false
     /// Whether a file that ends early gives the part that is there instead of an error. Default false.
     public var allowsPartial = false
-    /// What the box of a request means. Default ``Sizing/box``.
+    /// The meaning of a request's size. Default: ``Sizing/box``.
     public var sizing = Sizing.box
     /// Where decoders run. Default `Isolation.standard`.
     public var isolation = Isolation.standard
@@ -61,7 +60,7 @@ public struct ImageFileSource: ImageSource {
         content = .image(image, identifier)
     }
 
-    /// What errors call the picture: its path, or the name it was given.
+    /// The name of the image in errors: its path, or the name it was given.
     public var name: String {
         switch content {
         case .input(let input, _): input.name
@@ -74,7 +73,7 @@ public struct ImageFileSource: ImageSource {
         if case .input(.file(let path), _) = content { path } else { nil }
     }
 
-    /// The file's, bytes' or picture's own identity, and what else changes the result.
+    /// Returns the identity of the file, the bytes or the image, with all options that change the result.
     public func identity() throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
         var key: CacheKey
@@ -106,7 +105,7 @@ public struct ImageFileSource: ImageSource {
     /// The picture.
     ///
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/unreadable(source:reason:)``,
-    ///   ``ImagePipelineError/unsupported(source:reason:)`` for what is no picture,
+    ///   ``ImagePipelineError/unsupported(source:reason:)`` for other content,
     ///   ``ImagePipelineError/damaged(source:reason:)``, ``ImagePipelineError/noSuchPage(source:page:count:)``,
     ///   ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)``, ``ImagePipelineError/timedOut(source:)``,
     ///   ``ImagePipelineError/cancelled(source:)``.
@@ -122,7 +121,7 @@ public struct ImageFileSource: ImageSource {
         }
     }
 
-    /// The source for a document or a film; nil for a picture, and for what is none of these.
+    /// The source for a document or a video; nil for other content.
     private var otherKind: (any ImageSource)? {
         guard case .input(let input, _) = content, let kind = try? FileKind(of: input) else { return nil }
         if case .image = kind { return nil }
@@ -166,7 +165,7 @@ public struct ImageFileSource: ImageSource {
         return resizer
     }
 
-    /// The error, with the page that was asked for where that is what is wrong.
+    /// The error, with the requested page if there is no such page.
     private func failure(_ error: ImageError) -> ImagePipelineError {
         let concernsPage =
             switch error {

@@ -1,5 +1,5 @@
 extension MediaAsset.Kind {
-    /// What a name tells of a file.
+    /// Facts about a file that follow from its name.
     enum Name: Equatable {
         case kind(MediaAsset.Kind)
         /// It could be either, or something else: only its content tells.
@@ -15,12 +15,12 @@ extension MediaAsset.Kind {
         "mp4", "m4v", "mov", "qt", "mkv", "webm", "avi", "mpg", "mpeg", "mpe", "m2v", "3gp", "3g2", "mts", "m2ts",
         "wmv", "flv", "f4v", "ogv", "mxf",
     ]
-    /// `ts` is TypeScript or a transport stream, the others are what caches, cameras and downloads call anything.
+    /// `ts` is TypeScript or a transport stream. Caches, cameras and downloads use the other ones for any content.
     private static let doubtful: Set<String> = [
         "ts", "dat", "bin", "img", "image", "tmp", "part", "download", "ogg", "asf", "vob", "raw",
     ]
 
-    /// What is said of a file by its name, with letters of either case.
+    /// The kind that an extension stands for, in letters of either case.
     static func named(_ name: String) -> Name {
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")) else { return .doubtful }
         let suffix = name[name.utf8.index(after: dot)...].lowercased()

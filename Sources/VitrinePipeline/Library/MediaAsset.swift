@@ -7,9 +7,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A photo or video in a ``MediaLibrary``, as far as it is known (R104).
+/// A photo or video in a ``MediaLibrary``, as far as it is known.
 public struct MediaAsset: Sendable, Hashable, Identifiable {
-    /// What it is.
+    /// Whether the asset is a photo or a video.
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
         case photo, video
     }
@@ -45,7 +45,7 @@ public struct MediaAsset: Sendable, Hashable, Identifiable {
         captureDate = modified
     }
 
-    /// Takes what a header says.
+    /// Takes over the facts of a header.
     mutating func take(_ header: MediaHeader) {
         isHeaderRead = true
         kind = header.kind ?? kind

@@ -7,9 +7,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What the first bytes of a photo or video tell: read without decoding, some KiB.
+/// Facts from the first KiB of a photo or video, read without decoding.
 struct MediaHeader: Sendable {
-    /// What the content is; nil for what is neither.
+    /// The kind of the content; nil for other content.
     var kind: MediaAsset.Kind?
     var captureDate: Date?
     /// Upright, of photos.

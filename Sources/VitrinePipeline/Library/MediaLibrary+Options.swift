@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 extension MediaLibrary {
-    /// What belongs to a library, and how it is kept up to date.
+    /// Options of a media library: which files belong to it, and how it is kept up to date.
     public struct Options: Sendable {
         /// Default: both.
         public var kinds = Set(MediaAsset.Kind.allCases)
@@ -24,7 +24,7 @@ extension MediaLibrary {
         public var readsHeaders = true
         /// Whether changes are noticed by themselves. Default true.
         public var watches = true
-        /// What a photo's date is taken to mean that names no time zone. Default: the system's.
+        /// The time zone of photos whose date has none. Default: that of the system.
         public var timeZone = TimeZone.current
         /// How long to wait for more after something has changed, before it is reported. Default 0.2 seconds; five
         /// times that when changes do not end.
@@ -35,7 +35,7 @@ extension MediaLibrary {
         public init() {}
     }
 
-    /// What has changed between two states of a library.
+    /// The changes between two states of a library.
     public struct Changes: Sendable, Hashable {
         /// Assets that were not there. A file or directory with a new name is removed under the old one and added under
         /// the new one, in one batch.

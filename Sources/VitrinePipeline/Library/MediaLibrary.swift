@@ -1,6 +1,6 @@
 import VitrineCore
 
-/// The photos and videos of a directory and all below it, by date, kept up to date (R104).
+/// The photos and videos of a directory and all below it, by date, kept up to date.
 ///
 /// ```swift
 /// let library = MediaLibrary(directory: "/home/ada/Pictures")
@@ -13,18 +13,18 @@ import VitrineCore
 /// read afterwards in the background, for the dates they were taken at, and reported as changes. Then the tree is
 /// watched (inotify(7)) until the library goes. Hidden files and the usual cache directories are left out.
 ///
-/// What a file is, is told by its name; where that leaves it open, by its content.
+/// The kind of a file follows from its name, or from its content if the name is ambiguous.
 ///
 /// ## Topics
 ///
-/// ### What is there
+/// ### Assets
 ///
 /// - ``scan()``
 /// - ``settle()``
 /// - ``assets``
 /// - ``MediaAsset``
 ///
-/// ### What changes
+/// ### Changes
 ///
 /// - ``changes``
 /// - ``watching``
@@ -45,8 +45,8 @@ public final class MediaLibrary: Sendable {
 
     deinit { work.stop() }
 
-    /// Lists the directory and all below it; from then on it is watched. Again: finds what has changed meanwhile, where
-    /// ``watching`` says that not all is noticed by itself.
+    /// Lists the directory and all below it, and watches it from then on. A later call finds changes that were missed, if
+    /// ``watching`` is incomplete.
     ///
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` when the directory cannot be listed. Those below it that
     ///   cannot are left out.
@@ -62,13 +62,13 @@ public final class MediaLibrary: Sendable {
         await withCheckedContinuation { work.submit(.settle($0)) }
     }
 
-    /// What is there, oldest first, equal dates by path.
+    /// The assets, oldest first; equal dates are ordered by path.
     public var assets: [MediaAsset] { work.assets }
 
     /// Whether changes are noticed by themselves.
     public var watching: Watching { work.watching }
 
-    /// What changes from now on, in batches: changes close to each other are reported together. Each use gives a
+    /// The changes from now on, in batches: changes close to each other are reported together. Each use returns a
     /// stream of its own, which ends with the library.
     public var changes: AsyncStream<Changes> { work.changes }
 

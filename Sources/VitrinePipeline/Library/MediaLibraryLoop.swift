@@ -23,7 +23,7 @@ final class MediaLibraryLoop {
     private var missed: String?
     #endif
 
-    /// What has to be looked at again.
+    /// The directories and files to check again.
     private struct Dirty {
         var folders: Set<String> = []
         var files: Set<String> = []

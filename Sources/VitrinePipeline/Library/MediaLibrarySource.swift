@@ -7,12 +7,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A photo or video of a ``MediaLibrary`` as a source of thumbnails (R104).
+/// A photo or video of a ``MediaLibrary`` as a source of thumbnails.
 ///
-/// Photos are what ``ImageFileSource`` makes of them, with the small picture the camera stored as placeholder; videos have
+/// Photos are read by ``ImageFileSource``, with the embedded preview of the camera as placeholder. Videos have
 /// their poster, see ``VideoFrameSource``. Calls block: make them from a thread that may block.
 public struct MediaLibrarySource: ImageSource {
-    /// What an asset's own file tells about it, header and all.
+    /// Facts from the header of an asset's file.
     public struct Details: Sendable, Hashable {
         /// As ``MediaAsset/captureDate``.
         public var captureDate: Date
@@ -24,7 +24,7 @@ public struct MediaLibrarySource: ImageSource {
 
     /// The photo or video.
     public let asset: MediaAsset
-    /// What it is known by instead of its file (R106).
+    /// Identifies the asset instead of its file.
     public var identifier: CacheKey?
     /// The second of a video that is shown. Default nil: its poster.
     public var second: Double?

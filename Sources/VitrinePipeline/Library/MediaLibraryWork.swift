@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// What a library and its thread share.
+/// The state that a library and its thread share.
 final class MediaLibraryWork: Sendable {
     enum Command {
         case scan(CheckedContinuation<Result<Void, ImagePipelineError>, Never>)
@@ -97,7 +97,7 @@ final class MediaLibraryWork: Sendable {
 
     // MARK: For the thread
 
-    /// What has been asked for since; nil to end.
+    /// The work that was requested since; nil to end.
     func takeCommands() -> [Command]? {
         state.withLock { state in
             defer { state.commands = [] }

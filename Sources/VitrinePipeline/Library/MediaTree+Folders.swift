@@ -9,7 +9,7 @@ import Darwin
 #endif
 
 extension MediaTree {
-    /// What is in one directory that could belong to the library.
+    /// The entries of one directory that could belong to the library.
     private struct Listing {
         var files: [(name: String, stamp: Stamp)] = []
         var folders: [(name: String, identity: Identity, isLink: Bool)] = []
@@ -24,7 +24,7 @@ extension MediaTree {
         mutating func next() -> (path: String, identity: Identity)? { folders.popLast() ?? links.popLast() }
     }
 
-    /// Looks at everything: lists what is new, and whatever is known once more.
+    /// Checks everything: lists new directories, and all known ones once more.
     ///
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` when the root cannot be listed; the library is empty
     ///   then.
@@ -86,7 +86,7 @@ extension MediaTree {
         places[identity] = path
     }
 
-    /// What is in a directory now; nil if it is gone, or says of itself that it is a cache.
+    /// The present entries of a directory; nil if it is gone or is tagged as a cache.
     private mutating func list(_ path: String) -> Listing? {
         // Watched before it is read, so that nothing falls between.
         if folders[path]?.watch == nil { folders[path]?.watch = watch(path) }

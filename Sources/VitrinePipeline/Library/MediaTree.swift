@@ -14,15 +14,15 @@ import Musl
 import Darwin
 #endif
 
-/// What a library knows of its directories and files. For use from one thread; all calls that look at files block.
+/// The directories and files of a library. For use from one thread; all calls that access files block.
 struct MediaTree {
-    /// What tells one file or directory from another, wherever it lies.
+    /// Identifies a file or directory independently of its path.
     struct Identity: Hashable {
         var device: UInt64
         var number: UInt64
     }
 
-    /// What tells one state of a file from another.
+    /// Identifies one state of a file.
     struct Stamp: Equatable {
         var identity: Identity
         var size: Int
@@ -52,7 +52,7 @@ struct MediaTree {
     var places: [Identity: String] = [:]
     /// Files whose headers have to be read. May hold some that are gone, or twice.
     private(set) var unread: [String] = []
-    /// Assets as they were before what has changed since ``takeChanges()``; nil for none.
+    /// Assets as they were at the last ``takeChanges()``, of those that changed since; nil for new ones.
     private var before: [String: MediaAsset?] = [:]
     /// Watches a directory; nil when that is not done or not possible.
     var watch: (String) -> Int32? = { _ in nil }
@@ -154,7 +154,7 @@ struct MediaTree {
     /// All assets, in the library's order.
     var assets: [MediaAsset] { files.values.compactMap { visible($0.asset) }.sorted(by: MediaAsset.precedes) }
 
-    /// What has changed since the last call.
+    /// Returns the changes since the last call.
     mutating func takeChanges() -> MediaLibrary.Changes {
         var changes = MediaLibrary.Changes()
         for (path, old) in before {

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 /// The length and date of a film, from the header of the ISO base media file format and QuickTime: some reads of a few
-/// bytes, whatever the film's length.
+/// bytes, independently of its length.
 ///
 /// Source: ISO/IEC 14496-12 §8.2.2, Movie Header Box.
 package struct MovieHeader {

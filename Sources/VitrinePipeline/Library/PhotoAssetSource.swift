@@ -3,14 +3,14 @@ public import Photos
 import VitrineCore
 import VitrineImaging
 
-/// A photo or video of the user's photo library on Apple platforms (R104).
+/// A photo or video of the user's photo library on Apple platforms.
 ///
 /// Photos are asked for at the size that is wanted; iCloud's are loaded only where ``allowsNetwork`` says so. The
 /// program needs the user's permission (`NSPhotoLibraryUsageDescription`).
 public struct PhotoAssetSource: ImageSource {
     /// The photo or video.
     public let asset: PHAsset
-    /// Whether what lies in iCloud only may be loaded. Default true.
+    /// Whether assets may be loaded from iCloud. Default: true.
     public var allowsNetwork = true
 
     /// The source of an asset.
@@ -26,7 +26,7 @@ public struct PhotoAssetSource: ImageSource {
             .appending("\(asset.modificationDate?.timeIntervalSinceReferenceDate ?? 0)")
     }
 
-    /// What the library has at once, however small.
+    /// The image that the library has at once, at any size.
     public func placeholder(_ request: RenderRequest) throws -> Image? {
         let options = options(network: false)
         options.deliveryMode = .fastFormat

@@ -11,7 +11,7 @@ import VitrineImaging
 /// ```
 ///
 /// Documents are read by poppler in the helper `vitrine-pdf`, which keeps those used last open: 500 pages of a file
-/// open it once. Bytes, and what a closure gives, are kept here for the four documents used last; make one `PDFDocument`
+/// open it once. Bytes and results of a closure are kept here for the four documents used last. Use one `PDFDocument`
 /// for all pages.
 ///
 /// Calls block: make them from a thread that may block.
@@ -22,7 +22,7 @@ public final class PDFDocument: Sendable {
         case closure(open: @Sendable () throws -> ImageInput, close: @Sendable () -> Void)
     }
 
-    /// What errors call the document: a path, or the name it was given.
+    /// The name of the document in errors: a path, or the name it was given.
     public let name: String
     private let origin: Origin
     private let password: String?
@@ -54,10 +54,10 @@ public final class PDFDocument: Sendable {
         }
     }
 
-    /// A document that is opened when its first page is wanted (R102). Its identity is `name`.
+    /// A document that is opened when its first page is wanted. Its identity is `name`.
     ///
     /// - Parameters:
-    ///   - name: What it is known by.
+    ///   - name: Identifies the document.
     ///   - password: The user's or the owner's.
     ///   - open: Gives the document. Called on a thread that may block, by one caller at a time; again when the
     ///     document is wanted after it was closed.
@@ -102,11 +102,11 @@ public final class PDFDocument: Sendable {
     /// Page `number`, from 1, as a source of thumbnails. Whether there is one shows when it is drawn.
     public func page(_ number: Int) -> PDFPageSource { PDFPageSource(self, page: number) }
 
-    /// What the document holds.
+    /// Returns facts about the document.
     ///
     /// - Parameters:
     ///   - pages: The pages whose sizes are wanted; of more than 500, the first 500. Default none.
-    ///   - limits: What it may cost.
+    ///   - limits: Limits on the input and the work.
     ///   - cancellation: Ends it early.
     /// - Throws: ``ImagePipelineError``; ``ImagePipelineError/encrypted(source:)`` or
     ///   ``ImagePipelineError/wrongPassword(source:)`` when it does not open,
@@ -140,8 +140,8 @@ public final class PDFDocument: Sendable {
 
     /// The document's part of its pages' identities.
     ///
-    /// With a password it differs from one password to the next, and from process to process: what one showed is not
-    /// for those who come without, and nothing on disk tells what it was.
+    /// With a password it differs between passwords and between processes. Other users do not get the pages, and the disk
+    /// does not reveal the password.
     func identity() throws(ImagePipelineError) -> CacheKey {
         let key =
             switch origin {

@@ -1,7 +1,7 @@
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// What a PDF document holds.
+/// Facts about a PDF document.
 public struct PDFDocumentInfo: Sendable, Equatable {
     /// Pages, numbered from 1.
     public var pageCount: Int

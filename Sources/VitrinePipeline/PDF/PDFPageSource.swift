@@ -2,7 +2,7 @@ import VitrineCore
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// One page of a PDF document as a source of thumbnails (R102).
+/// One page of a PDF document as a source of thumbnails.
 ///
 /// A page is drawn at the size that is wanted, upright as it says itself: its crop box as far as it lies within the
 /// media box, with annotations and filled-in forms. Pages have no pixels; where the rule asks for a picture's own size,
@@ -16,9 +16,9 @@ public struct PDFPageSource: ImageSource {
     public let document: PDFDocument
     /// The page's number, from 1.
     public let page: Int
-    /// What is painted under the page; nil leaves it transparent. Default white.
+    /// The color under the page; nil for transparent. Default: white.
     public var backgroundColor: Color? = .white
-    /// What the page is known by instead of its document and number (R106).
+    /// Identifies the page instead of its document and number.
     public var identifier: CacheKey?
     /// Replaces the drawing; give such pages an ``identifier`` that says so. Default nil.
     public var drawing: Drawing?

@@ -57,7 +57,7 @@ extension RemoteImageSource {
     }
 }
 
-/// What a remote source may use to load its content.
+/// The context in which a remote source loads its content.
 public struct SourceLoadContext: Sendable {
     /// The highest priority among the requests that wait. Changes while the load runs.
     public let priority: PrioritySource
@@ -107,7 +107,7 @@ struct ResultLifetime: Sendable {
     /// Results that are not to be kept.
     static let none = ResultLifetime(levels: [])
 
-    /// The time to live of what is stored now; nil for no limit.
+    /// The time to live of a result that is stored now; nil for no limit.
     func timeToLive(at now: Duration) -> Duration? { expires.map { $0 - now } }
 
     /// Whether nothing is left to keep at `now`.

@@ -17,8 +17,8 @@ public import VitrineNetwork
 /// ```
 ///
 /// The original bytes are kept in the service's cache under the rules of HTTP: all sizes are made from one transfer, and
-/// expired bytes are revalidated. Results are kept no longer than the original is fresh. The content decides what the
-/// bytes are, not the URL's extension. `file:` URLs are read in place.
+/// expired bytes are revalidated. Results are kept no longer than the original is fresh. The format follows from the
+/// content, not from the URL's extension. `file:` URLs are read in place.
 public struct URLImageSource: RemoteImageSource {
     /// Which part of the content is wanted.
     public enum Part: Sendable, Hashable {
@@ -83,7 +83,7 @@ public struct URLImageSource: RemoteImageSource {
         }
     }
 
-    /// What errors call the source: the URL without credentials.
+    /// The name of the source in errors: the URL without credentials.
     private var name: String { SourceURL.withoutCredentials(url.absoluteString) }
 
     /// Loads the bytes, from the context's cache if it has fresh ones.

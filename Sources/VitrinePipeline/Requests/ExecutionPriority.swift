@@ -1,9 +1,9 @@
-/// How much of the processor the making of a thumbnail may claim against everything else on the machine (R89).
+/// How much of the processor the making of a thumbnail may claim against everything else on the machine.
 ///
 /// On Linux a thread's nice value, on Apple platforms its quality of service. Of several requests for one thumbnail the
 /// highest counts.
 public enum ExecutionPriority: Int, Sendable, Hashable, CaseIterable, Comparable {
-    /// What nobody else wants: for what nobody looks at yet, as on a busy machine it may wait long. Nice 10.
+    /// Only idle time, for images that are not visible yet. They may wait long on a busy machine. Nice 10.
     case background
     /// Less than others, so that nothing the user touches is slowed down. The default of requests. Nice 5.
     case low

@@ -7,7 +7,7 @@ public import VitrineCache
 public import VitrineCore
 public import VitrineImaging
 
-/// An image that is wanted: its source, its size, and what is done to it.
+/// A request for an image: its source, its size and its processors.
 ///
 /// ```swift
 /// let image = try await ImagePipeline.shared.image(for: ImageRequest(url, size: .fit(200)))
@@ -17,12 +17,12 @@ public import VitrineImaging
 ///
 /// Requests of the same source, size and processors share their work and their result.
 public struct ImageRequest: Sendable {
-    /// What the image is made from.
+    /// The source of the image.
     public var source: any ImageSource
     /// The size of the result. Pixels are ``ImageResizer/size`` times ``ImageResizer/scale``, rounded up. Default:
     /// `none`, the size of the source.
     public var size: ImageResizer
-    /// What is done to the image after it was resized, in order. Results are cached with them.
+    /// The processors, which run in order after the image was resized. Results are cached with them.
     public var processors: [ImageProcessor]
     /// How urgent it is among all that waits. Default: normal.
     public var priority: Priority
@@ -40,10 +40,10 @@ public struct ImageRequest: Sendable {
     /// A request for an image of any source.
     ///
     /// - Parameters:
-    ///   - source: What the image is made from.
+    ///   - source: The source of the image.
     ///   - size: The size of the result, in points.
     ///   - scale: Pixels for each point, as of a display of high density. Default: 1.
-    ///   - processors: What is done to the image after it was resized.
+    ///   - processors: The processors, which run after the image was resized.
     ///   - priority: How urgent it is.
     ///   - isProgressive: See ``isProgressive``.
     public init(
@@ -68,7 +68,7 @@ public struct ImageRequest: Sendable {
             isProgressive: isProgressive)
     }
 
-    /// The box in pixels; a side of -1 for what is no size at all.
+    /// The size in pixels; a side of -1 if it is not valid.
     package var pixelSize: PixelSize {
         func pixels(_ points: Int) -> Int {
             let product = (Double(points) * size.scale).rounded(.up)
@@ -81,7 +81,7 @@ public struct ImageRequest: Sendable {
         ResultSpec(size: pixelSize, mode: size.mode, allowsUpscaling: size.allowsUpscaling, processors: processors)
     }
 
-    /// Why the request cannot be met, whatever the source.
+    /// The error of a request that no source can fulfil.
     func invalidity(_ identity: CacheKey) -> ImagePipelineError? {
         let pixels = pixelSize
         switch size.mode {
@@ -129,7 +129,7 @@ extension ImageSource where Self == ImageFileSource {
     ///
     /// - Parameters:
     ///   - bytes: The file's content.
-    ///   - name: What errors call it.
+    ///   - name: The name of the bytes in errors.
     public static func bytes(_ bytes: [UInt8], name: String = "bytes") -> ImageFileSource {
         ImageFileSource(.bytes(bytes, name: name))
     }

@@ -5,7 +5,7 @@ import VitrineImaging
 extension ImageTask {
     /// Takes the request into a service.
     ///
-    /// - Parameter group: Whether a group does so; requests of groups are enqueued by nobody else (R99).
+    /// - Parameter group: Whether a group starts the task. Only the group starts the tasks of a group.
     /// - Returns: Whether the request was new.
     func begin(in pipeline: ImagePipeline, byGroup: Bool) -> Bool {
         progress.withLock { progress in
@@ -32,7 +32,7 @@ extension ImageTask {
 
     // MARK: The end
 
-    /// Ends the request with what was made, or with the error.
+    /// Ends the task with the image or the error.
     func finish(_ result: Result<Image, ImagePipelineError>, from origin: Origin? = nil) {
         switch result {
         case .success: end(result, as: .finished, from: origin)
@@ -40,7 +40,7 @@ extension ImageTask {
         }
     }
 
-    /// Ends the request, once; what was made waits for a placeholder that is under way.
+    /// Ends the task, once. The result waits for a placeholder that is being made.
     func end(_ result: Result<Image, ImagePipelineError>, as state: State, from origin: Origin? = nil) {
         let ended: TaskProgress? = progress.withLock { progress in
             guard !progress.state.isFinal else { return nil }
@@ -82,7 +82,7 @@ extension ImageTask {
         pipeline?.makeWantedPlaceholder(of: self)
     }
 
-    /// Whether a placeholder is wanted and nobody makes it yet; the caller then does.
+    /// Whether a placeholder is requested and not being made yet. The caller then makes it.
     func beginPlaceholder() -> Bool {
         progress.withLock { progress in
             guard case .wanted = progress.placeholder, !progress.state.isFinal else { return false }

@@ -63,7 +63,7 @@ extension ImageTask {
         return self
     }
 
-    /// The thumbnail, once it is there (R96). Does not enqueue the request; any number of tasks may wait.
+    /// The thumbnail, once it is there. Does not enqueue the request; any number of tasks may wait.
     ///
     /// - Throws: ``ImagePipelineError``; `CancellationError` when the request or the waiting task is cancelled. Cancelling
     ///   the task leaves the request as it is.
@@ -92,7 +92,7 @@ extension ImageTask {
         }
     }
 
-    /// What to show until the image is there; nil if the source has nothing, or the image came first.
+    /// The placeholder of the source; nil if it has none, or if the image came first.
     ///
     /// - Throws: `CancellationError` when the waiting task is cancelled.
     public var placeholder: Image? {
@@ -103,7 +103,7 @@ extension ImageTask {
         }
     }
 
-    /// The same results for threads that may block (R96).
+    /// The same results for threads that may block.
     public var blocking: Blocking { Blocking(task: self) }
 
     /// A request's results for threads that may block: never for tasks.
@@ -122,7 +122,7 @@ extension ImageTask {
             return try outcome.wait().get()
         }
 
-        /// What to show until the thumbnail is there; nil if there is nothing, or the thumbnail came first.
+        /// Returns the placeholder of the source; nil if it has none, or if the image came first.
         public func placeholder() -> Image? {
             checkThread()
             let outcome = Outcome<Image?>()
@@ -158,7 +158,7 @@ extension ImageTask {
         if let known { body(known) } else { wantPlaceholder() }
     }
 
-    /// Calls `body` once when the request has ended in whatever way, at once if it has.
+    /// Calls `body` once when the task has ended, at once if it has ended already.
     func observeEnd(_ body: @escaping @Sendable () -> Void) {
         let hasEnded = progress.withLock { progress in
             if !progress.state.isFinal { progress.endObservers.append(body) }

@@ -48,7 +48,7 @@ public final class ImageTask: Sendable {
         public var isFinal: Bool { self == .finished || self == .failed || self == .cancelled }
     }
 
-    /// What is wanted, as it was when the task was made.
+    /// The request.
     public let request: ImageRequest
     let progress: Locked<TaskProgress>
 

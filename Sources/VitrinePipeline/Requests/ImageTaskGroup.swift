@@ -1,8 +1,8 @@
-/// Requests that are enqueued by rules of their own, a few at a time (R99).
+/// Requests that are enqueued by rules of their own, a few at a time.
 ///
 /// A service asks ``nextTasks()`` when the group is enqueued and after the end of each of its requests, until
-/// ``isFinished`` says that nothing follows. A request's end is told whatever it was: a thumbnail, an error or a
-/// cancellation, so that no group can stall. The calls come one at a time, on any thread, and must not block.
+/// ``isFinished`` is true. The group learns of each end, also of an error or a cancellation, so
+/// that no group can stall. The calls come one at a time, on any thread, and must not block.
 ///
 /// ``ImageTaskSequence`` is the one that most need.
 public protocol ImageTaskGroup: AnyObject, Sendable {
@@ -16,6 +16,6 @@ public protocol ImageTaskGroup: AnyObject, Sendable {
     /// finished is asked again only when ``ImagePipeline/start(_:)-(ImageTaskGroup)`` is called again.
     var isFinished: Bool { get }
 
-    /// Cancels what is under way and what was to follow; finishes the group.
+    /// Cancels all tasks of the group, started or not, and finishes the group.
     func cancel()
 }

@@ -1,7 +1,7 @@
 import VitrineCore
 public import VitrineImaging
 
-/// Requests that are made strictly one after another (R99): a small preview first, then the large picture.
+/// Requests that are made strictly one after another: a small preview first, then the large picture.
 ///
 /// ```swift
 /// let sequence = ImageTaskSequence([
@@ -11,7 +11,7 @@ public import VitrineImaging
 /// for try await stage in sequence.stages { view.image = stage.image }
 /// ```
 ///
-/// The next one is enqueued when the one before has ended, in whatever way. Requests keep their closures and
+/// Each task starts when the previous one has ended, also with an error. Tasks keep their closures and
 /// priorities. An empty sequence is finished as soon as it is enqueued.
 public final class ImageTaskSequence: ImageTaskGroup {
     /// One thumbnail of a sequence.
@@ -103,7 +103,7 @@ public final class ImageTaskSequence: ImageTaskGroup {
         }
     }
 
-    /// What the stages end with.
+    /// The error with which the stages end.
     private var failure: (any Error)? {
         let (last, isCancelled) = progress.withLock { ($0.tasks.last, $0.isCancelled) }
         guard case .failure(let error)? = last?.progress.withLock({ $0.result }) else {

@@ -22,7 +22,7 @@ final class PendingValue<Value: Sendable>: Sendable {
 
     /// The value.
     ///
-    /// - Throws: What it was settled with, or `CancellationError` at once when the calling task is cancelled.
+    /// - Throws: The error it was settled with, or `CancellationError` when the calling task is cancelled.
     func wait() async throws -> Value {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in

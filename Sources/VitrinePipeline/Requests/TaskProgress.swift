@@ -2,7 +2,7 @@ import VitrineCache
 import VitrineCore
 import VitrineImaging
 
-/// What changes in the life of a ``ImageTask``.
+/// The mutable state of an ``ImageTask``.
 struct TaskProgress {
     /// A closure of the user's, and where it is called.
     struct Handler<Argument> {
@@ -10,9 +10,9 @@ struct TaskProgress {
         let body: @Sendable (Argument) -> Void
     }
 
-    /// How far the placeholder is (R90).
+    /// How far the placeholder is.
     enum Placeholder {
-        /// Nobody has asked for it.
+        /// It was not requested.
         case unwanted
         /// Somebody will want it as soon as the request is enqueued, or waits for it now.
         case wanted
@@ -55,7 +55,7 @@ struct TaskProgress {
     var result: Result<Image, ImagePipelineError>?
     /// A result that waits for the placeholder to be told first.
     var withheld: (result: Result<Image, ImagePipelineError>, origin: Origin?)?
-    /// Called when the request has ended, in whatever way.
+    /// Called when the task has ended.
     var endObservers: [@Sendable () -> Void] = []
     /// Called with the result.
     var waiters: [@Sendable (Result<Image, ImagePipelineError>) -> Void] = []
@@ -71,7 +71,7 @@ struct TaskProgress {
 
     /// Ends it.
     ///
-    /// - Returns: What there was before: those who are to be told.
+    /// - Returns: The state before, with the observers to notify.
     mutating func end(_ result: Result<Image, ImagePipelineError>, as state: ImageTask.State) -> TaskProgress {
         let before = self
         self.state = state

@@ -49,9 +49,9 @@ final class Deadlines: Sendable {
         }
     }
 
-    /// Tells of what is due.
+    /// Reports the entries that are due.
     ///
-    /// - Returns: When the next one is; nil, and nobody watches any more, if there is none.
+    /// - Returns: The time of the next one; nil, and the watching ends, if there is none.
     private func next() -> ContinuousClock.Instant? {
         while true {
             let (due, time) = state.withLock { state -> (Int?, ContinuousClock.Instant?) in

@@ -2,8 +2,8 @@ import VitrineCore
 
 /// Which thumbnails of a source there are, so that a smaller one is made from a larger one instead of from the source.
 ///
-/// It remembers what this service has stored or found, of the last few thousand sources, and the rules that were used
-/// last for any source: thumbnails of an earlier run are looked for by these.
+/// It remembers the results that were stored or found, of the last few thousand sources, and the specifications used
+/// last for any source. Results of an earlier run are looked up by these.
 final class DerivedSizeIndex: Sendable {
     private struct State {
         var specs: [CacheKey: [ResultSpec]] = [:]

@@ -64,7 +64,7 @@ final class ForeignCallPool: Sendable {
     /// has begun before, as that may hang itself.
     func didBegin(_ id: Int) { limits.add(id) }
 
-    /// The foreign part of a call has come back: what follows on its thread takes no time of its.
+    /// The foreign part of a call has returned: its time limit no longer applies.
     func didReturn(_ id: Int) { calls.end(id) }
 
     /// Gives a call up: its source has been told to stop.

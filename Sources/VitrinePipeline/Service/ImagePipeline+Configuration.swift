@@ -5,17 +5,17 @@ public import VitrineImaging
 extension ImagePipeline {
     /// A service's places, limits and options.
     public struct Configuration: Sendable {
-        /// What tells services' caches apart that share a ``root`` (R98): nil for `Thumbnails` and `Placeholders`, else
+        /// Distinguishes the caches of pipelines that share a ``root``: nil for `Thumbnails` and `Placeholders`, else
         /// `Thumbnails_` and `Placeholders_` with this name. Services of one name share their entries on disk.
         public var name: String?
         /// The directory below which the caches are. Default: `CacheConfiguration.defaultRoot`.
         public var root: String
-        /// How many thumbnails are made at once (R94); at least 1. Where it is more than 1, one place is kept from
+        /// How many thumbnails are made at once; at least 1. Where it is more than 1, one place is kept from
         /// precaching.
         public var concurrency: Int
-        /// What thumbnails may occupy in memory, decoded. Default 64 MB.
+        /// The memory capacity of the cache, in decoded bytes. Default: 64 MB.
         public var memoryCapacity: ByteCount = .megabytes(64)
-        /// What thumbnails may occupy on disk. Default 500 MB.
+        /// The disk capacity of the cache. Default: 500 MB.
         public var diskCapacity: ByteCount = .megabytes(500)
         /// Whether thumbnails are kept in, and taken from, memory. Default true.
         public var usesMemoryCache = true
@@ -33,7 +33,7 @@ extension ImagePipeline {
         public var maximumAbandonedThreads = 8
         /// Bounds on the sources' inputs and work.
         public var limits = ImageLimits.standard
-        /// Whose reports empty the memory level; nil for nobody's. Default: the system's.
+        /// The source of memory pressure, which empties the memory level; nil for none. Default: the system.
         public var memoryPressure: MemoryPressure? = .shared
         /// Tells the time for expiry. Default: the system's.
         public var clock: WallClock = .system
@@ -50,7 +50,7 @@ extension ImagePipeline {
         /// As many at once as there are processors, 64 MB in memory.
         public static var standard: Configuration { Configuration() }
 
-        /// One at a time, 3 MiB in memory: the defaults of the library this one follows (R94, R98).
+        /// One at a time, 3 MiB in memory: the defaults of the library this one follows.
         public static var memoryLean: Configuration {
             var configuration = Configuration(concurrency: 1)
             configuration.memoryCapacity = .mebibytes(3)

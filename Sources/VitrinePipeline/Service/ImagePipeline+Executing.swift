@@ -3,10 +3,10 @@ import VitrineCore
 public import VitrineImaging
 
 extension ImagePipeline {
-    /// Makes a thumbnail on the calling thread, without waiting for a place (R95). Never in a task, which must not
+    /// Makes a thumbnail on the calling thread, without waiting for a place. Never in a task, which must not
     /// block.
     ///
-    /// What the caches have is given without the source. Work that waits for its place is taken over, and its other
+    /// Cached images are returned without calling the source. Work that waits for a slot is taken over, and its other
     /// requests served as well; work that runs already is waited for. The result is cached as any other. The thread
     /// keeps the priority it has. The source is told to stop after ``Configuration/timeLimit``; one that does not
     /// listen keeps the thread.
@@ -100,7 +100,7 @@ extension ImagePipeline {
         return made
     }
 
-    /// Executes a request whose thumbnail is on disk, if both may use that, and enqueues others (R95). Blocks.
+    /// Executes a request whose thumbnail is on disk, if both may use that, and enqueues others. Blocks.
     ///
     /// - Returns: Whether it was executed.
     @discardableResult
@@ -123,9 +123,9 @@ extension ImagePipeline {
 }
 
 /// A programming error: a source that needs the main actor was called for on another thread, where the caller would
-/// have to wait for the main thread (R97). Enqueue the request, or execute it on the main actor.
+/// have to wait for the main thread. Enqueue the request, or execute it on the main actor.
 public struct RequiresMainActorError: Error, Sendable, CustomStringConvertible {
-    /// What to do instead.
+    /// A description of the error and its remedy.
     public var description: String {
         "the source needs the main actor: enqueue its requests, or execute them on the main actor"
     }

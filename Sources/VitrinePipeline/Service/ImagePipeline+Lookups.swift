@@ -2,7 +2,7 @@ import VitrineCache
 import VitrineCore
 import VitrineImaging
 
-/// What the caches have, before any source is called.
+/// Lookups in the caches, before a source is called.
 extension ImagePipeline {
     /// One job, as its lookup sees it.
     struct Plan {
@@ -29,7 +29,7 @@ extension ImagePipeline {
         }
     }
 
-    /// What is to be looked for; nil if nobody wants it any more.
+    /// The plan of a job; nil if the job has ended.
     func plan(for id: Int) -> Plan? {
         state.withLock { state in
             guard let job = state.board.jobs[id] else { return nil }
@@ -53,7 +53,7 @@ extension ImagePipeline {
         }
     }
 
-    /// The thumbnail as the caches have it, or one made from what they have, and how long it may be kept.
+    /// The cached image, or one derived from a larger cached image, and how long it may be kept.
     func find(_ plan: Plan) async -> (made: Made, lifetime: ResultLifetime)? {
         if plan.options.contains(.memory), let image = cache[plan.key] {
             return (Made(image: image, origin: .memory), lifetimeInMemory(of: plan.key, plan.source))
@@ -79,7 +79,7 @@ extension ImagePipeline {
         return await fromDerived(plan).map { (Made(image: $0.image, origin: .sibling), $0.lifetime) }
     }
 
-    /// How long what is in memory may be kept; the results of local sources for ever.
+    /// How long an image in memory may be kept. Results of local sources have no limit.
     func lifetimeInMemory(of key: CacheKey, _ source: any ImageSource) -> ResultLifetime {
         guard source is any RemoteImageSource else { return .unlimited }
         let area = cache.original
@@ -93,7 +93,7 @@ extension ImagePipeline {
         return await Self.looking.run { (try? disk.blocking.contains(key)) ?? false }
     }
 
-    /// A thumbnail on disk. One that is damaged was removed, and is made again (R50).
+    /// A thumbnail on disk. One that is damaged was removed, and is made again.
     private func fromDisk(_ key: CacheKey, _ options: CacheLevels) async -> Image? {
         var levels: CacheLevels = .readDisk
         if options.contains(.memory) { levels.insert(.writeMemory) }

@@ -1,7 +1,7 @@
 import VitrineCore
 import VitrineImaging
 
-/// Calls of sources, and what becomes of their results.
+/// Calls of sources, and the handling of their results.
 extension ImagePipeline {
     /// Puts a job that no cache could serve in line for its source.
     func proceed(_ id: Int) {
@@ -74,13 +74,13 @@ extension ImagePipeline {
 
     // MARK: The call
 
-    /// What a call has made.
+    /// The results of a call.
     struct Results: Sendable {
         let work: Work
         let results: [Result<Image, ImagePipelineError>]
     }
 
-    /// Serves what can be made from thumbnails that came to memory while the work waited.
+    /// Serves the parts that can be derived from images that came to memory while the work waited.
     private func servedBySiblings(_ work: Work) -> Work {
         var work = work
         work.parts = work.parts.filter { part in
@@ -114,7 +114,7 @@ extension ImagePipeline {
         }
     }
 
-    /// What the processors of a request make of the source's image.
+    /// Applies the processors of a request to the image of the source.
     private func processed(_ image: Image, _ part: Work.Part, _ work: Work) -> Result<Image, ImagePipelineError> {
         guard !part.spec.processors.isEmpty else { return .success(image) }
         do throws(ImageError) {
@@ -140,7 +140,7 @@ extension ImagePipeline {
         }
     }
 
-    /// Stores and tells what was made, and gives the place back.
+    /// Stores and delivers the results, and returns the slot.
     func complete(_ results: Results) {
         for (part, result) in zip(results.work.parts, results.results) {
             conclude(part.job, result.map { Made(image: $0, origin: .source) }, results.work.loaded?.lifetime ?? .unlimited)
@@ -150,7 +150,7 @@ extension ImagePipeline {
         results.work.turn.finish()
     }
 
-    /// Stores a result and tells it, on a thread that may block. What nobody wants any more is neither.
+    /// Stores a result and delivers it, on a thread that may block. The result of a job that has ended is discarded.
     private func conclude(_ job: Int, _ result: Result<Made, ImagePipelineError>, _ lifetime: ResultLifetime) {
         guard let plan = plan(for: job) else {
             return state.withLock { $0.statistics.discarded += 1 }

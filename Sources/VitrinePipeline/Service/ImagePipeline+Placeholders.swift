@@ -2,7 +2,7 @@ import VitrineCache
 import VitrineCore
 import VitrineImaging
 
-/// What is shown until a thumbnail is there (R90).
+/// Placeholders of sources.
 extension ImagePipeline {
     /// A placeholder was asked for after the request had been enqueued.
     func makeWantedPlaceholder(of task: ImageTask) {

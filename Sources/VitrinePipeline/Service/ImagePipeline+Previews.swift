@@ -7,13 +7,13 @@ extension ImagePipeline {
     /// Transfers of more bytes get no previews from there on, as the bytes are kept for them.
     static let previewedBytes = 32 << 20
 
-    /// Makes the previews of a task's job, if they can be made and nobody makes them yet.
+    /// Starts the previews of a task's job, unless they have been started.
     func startPreviews(of task: ImageTask) {
         guard let id = state.withLock({ $0.board.job(of: task) }) else { return }
         startPreviews(ofJob: id)
     }
 
-    /// Makes the previews of a job, if they are wanted and can be made, and nobody makes them yet.
+    /// Starts the previews of a job, if they are requested and possible and have not been started.
     func startPreviews(ofJob id: Int) {
         guard let previews = change({ board, _ in board.beginPreviews(of: id) }) else { return }
         let task = Task {

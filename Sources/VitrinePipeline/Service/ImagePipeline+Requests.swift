@@ -14,7 +14,7 @@ extension ImagePipeline {
         }
     }
 
-    /// Asks the source who it is, on a thread that may block.
+    /// Requests the identity of the source, on a thread that may block.
     private func identify(_ task: ImageTask) {
         let turn = QueueSlot(PrioritySource(task.priority))
         let id = state.withLock { state in
@@ -110,7 +110,7 @@ extension ImagePipeline {
         change { board, effects in board.refresh(task, &effects) }
     }
 
-    /// A task has ended in whatever way.
+    /// A task has ended.
     func taskDidEnd(_ task: ImageTask, _ result: Result<Image, ImagePipelineError>, from origin: Origin?) {
         state.withLock { state in
             switch result {
@@ -121,7 +121,7 @@ extension ImagePipeline {
         leave(task)
     }
 
-    /// Takes a subscriber out of whatever it waits for.
+    /// Removes a subscriber from all that it waits for.
     func leave(_ subscriber: any JobSubscriber) {
         let id = ObjectIdentifier(subscriber)
         let (identification, placeholder) = state.withLock {
@@ -135,7 +135,7 @@ extension ImagePipeline {
         change { board, effects in board.leave(subscriber, &effects) }
     }
 
-    /// Changes the board, and then does what follows from that.
+    /// Changes the scheduler, and then carries out the effects of the change.
     @discardableResult
     func change<T>(_ body: (inout RequestScheduler, inout RequestScheduler.Effects) -> sending T) -> T {
         var effects = RequestScheduler.Effects()

@@ -15,15 +15,15 @@ public import VitrineImaging
 /// let small = try await ImagePipeline.shared.image(for: ImageRequest(.file("lake.jpg"), size: .fit(256)))
 /// ```
 ///
-/// - **Everything is made once.** Requests of one source, size and mode share the work (R91). Requests of one source at
+/// - **Everything is made once.** Requests of one source, size and mode share the work. Requests of one source at
 ///   several sizes that wait together are one call of the source. A thumbnail that has at least twice the pixels of one
 ///   that is wanted stands in for the source.
-/// - **The most urgent first.** Work is as urgent as the most urgent request for it, at any moment (R92). At most
-///   ``Configuration/concurrency`` calls of sources run at once; looking at the caches does not wait for these.
-/// - **What nobody wants stops.** The last request to go stops the work and gives its place to the next (R93).
-/// - **A source cannot take the service along.** One that throws, hangs or does not stop costs its own requests, which
-///   end with an error; its place is taken by the next.
-/// - **No stale pictures.** The identity of a source changes with its content; what was kept under the old one is left
+/// - **The most urgent first.** Work is as urgent as the most urgent request for it, at any moment. At most
+///   ``Configuration/concurrency`` calls of sources run at once. Cache lookups do not wait for these.
+/// - **Cancellation reaches the work.** The last request that is cancelled stops the work and frees its slot.
+/// - **A source cannot block the pipeline.** If it throws, hangs or does not stop, only its own requests
+///   fail, and the next source gets its slot.
+/// - **No stale images.** The identity of a source changes with its content. Results of the old content are left
 ///   to eviction.
 ///
 /// Requests keep their service: one that is let go of while requests wait goes on until the last has ended.
@@ -48,7 +48,7 @@ public import VitrineImaging
 public final class ImagePipeline: Sendable {
     /// How it was configured.
     public let configuration: Configuration
-    /// The thumbnails in memory and on disk, for direct access (R98).
+    /// The thumbnails in memory and on disk, for direct access.
     public let cache: Cache<Image>
     /// The placeholders in memory and on disk, used with ``Configuration/cachesPlaceholders``.
     public let placeholders: Cache<Image>
@@ -57,13 +57,13 @@ public final class ImagePipeline: Sendable {
 
     struct State {
         var board = RequestScheduler()
-        /// Requests whose source is being asked who it is.
+        /// Requests that wait for the identity of their source.
         var identifications: [ObjectIdentifier: (id: Int, turn: QueueSlot)] = [:]
         var placeholders: [ObjectIdentifier: FlightSubscription<CacheKey, Image?>] = [:]
         var statistics = PipelineStatistics()
     }
 
-    /// The threads that look at the caches. Not the shared ones, on which callers may wait for what is done here.
+    /// The threads for cache lookups. Callers may wait for them on the shared threads, so these are separate.
     static let looking = BlockingExecutor(threads: max(2, ProcessorCount.active), name: "vitrine-look")
     /// The threads that end requests where no other may block.
     static let ending = BlockingExecutor(threads: 2, name: "vitrine-end")
@@ -176,13 +176,13 @@ public final class ImagePipeline: Sendable {
     }
 
     /// How many thumbnails are made at once, for the time being; at least 1. Fewer leave room for something that has to
-    /// stay smooth, such as a list that is scrolled. What runs goes on. At first ``Configuration/concurrency``.
+    /// stay smooth, such as a list that is scrolled. Running calls continue. At first ``Configuration/concurrency``.
     public var concurrency: Int {
         get { making.limit }
         set { making.limit = newValue }
     }
 
-    /// What the service has done so far.
+    /// Statistics since the pipeline was created.
     public var statistics: PipelineStatistics { state.withLock { $0.statistics } }
 
     // MARK: For tests
@@ -195,13 +195,13 @@ public final class ImagePipeline: Sendable {
     /// The key of a request's thumbnail, for a source whose identity is known.
     package func key(of request: ImageRequest, identity: CacheKey) -> CacheKey { request.spec.key(for: identity) }
 
-    /// What waits for, and has, a place at the sources.
+    /// The numbers of calls that wait for, and occupy, a slot.
     package var slots: WorkQueue.Counts { making.counts }
 
     /// How many calls of sources were given up and have not come back.
     package var stuckCalls: Int { crew.stuckCount }
 
-    /// Whether nothing waits or runs, and nothing is remembered of what did.
+    /// Whether nothing waits or runs, and no state of earlier work is left.
     package var isIdle: Bool {
         state.withLock { $0.board.isEmpty && $0.identifications.isEmpty && $0.placeholders.isEmpty }
             && [making, lookups, identifying, placing, previewing].allSatisfy { $0.counts == .init(queued: 0, running: 0) }

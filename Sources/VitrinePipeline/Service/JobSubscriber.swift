@@ -2,9 +2,9 @@ import VitrineCache
 import VitrineCore
 import VitrineImaging
 
-/// What a job has made.
+/// The result of a job.
 struct Made: Sendable {
-    /// nil for one that nobody wants to see and that is on disk.
+    /// nil for an image on disk that no subscriber needs in memory.
     let image: Image?
     let origin: Origin
 }
@@ -16,7 +16,7 @@ struct JobPreview: Sendable {
     let number: Int
 }
 
-/// Who waits for a job: a request, or a precaching.
+/// A subscriber of a job: a task, or a prefetch.
 protocol JobSubscriber: AnyObject, Sendable {
     var priority: Priority { get }
     var executionPriority: ExecutionPriority { get }

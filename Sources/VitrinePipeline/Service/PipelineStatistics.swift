@@ -1,4 +1,4 @@
-/// What a ``ImagePipeline`` has done since it was made.
+/// Statistics of an ``ImagePipeline`` since its creation.
 public struct PipelineStatistics: Sendable, Hashable {
     /// Requests served by a source; several may have shared one call.
     public var made = 0

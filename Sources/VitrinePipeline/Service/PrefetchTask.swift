@@ -1,6 +1,6 @@
 import VitrineCore
 
-/// Thumbnails being put on disk before anybody wants to see them (R107): a handle to watch and to stop it.
+/// Thumbnails being put on disk before anybody wants to see them: a handle to watch and to stop it.
 public final class PrefetchTask: Sendable {
     /// How far it is.
     public struct Progress: Sendable, Hashable {
@@ -34,8 +34,8 @@ public final class PrefetchTask: Sendable {
     /// How far it is now.
     public var current: Progress { state.withLock { $0.progress } }
 
-    /// How far it is whenever that changes, beginning with now; ends with the precaching. Whoever asks after the end
-    /// gets the last one. Slow readers get the newest only.
+    /// The progress, beginning with the present one. The sequence ends with the prefetch. An iteration that begins later
+    /// gets the last progress, and a slow one skips some.
     public var progress: AsyncStream<Progress> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let isEnded = state.withLock { state in
@@ -55,7 +55,7 @@ public final class PrefetchTask: Sendable {
         }
     }
 
-    /// Stops it. What is made at the moment is given up, unless somebody else wants it.
+    /// Cancels the prefetch. Running work stops unless a task needs it.
     public func cancel() {
         cancellation.cancel()
         end()

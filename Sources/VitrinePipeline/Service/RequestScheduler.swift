@@ -3,9 +3,9 @@ import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 
-/// The bookkeeping of a ``ImagePipeline``: who waits for what, and which sources are to be called.
+/// The bookkeeping of an ``ImagePipeline``: the jobs, their subscribers, and the sources to call.
 ///
-/// A *job* makes one thumbnail and has any number of subscribers (R91). Jobs of one source that wait for a slot form a
+/// A *job* makes one thumbnail and has any number of subscribers. Jobs of one source that wait for a slot form a
 /// *batch*, which is one call of the source. Pure data; the service holds it under its lock and carries out the
 /// ``Effects`` outside.
 struct RequestScheduler {
@@ -32,12 +32,12 @@ struct RequestScheduler {
         /// Stops the making of previews; nil if none are made.
         var previews: CancellationToken?
 
-        /// The union of what the subscribers say (R98).
+        /// The union of the subscribers' levels.
         var options: CacheLevels { subscribers.reduce([]) { $0.union($1.cacheLevels) } }
         var wantsImage: Bool { subscribers.contains { $0.wantsImage } }
         var isProgressive: Bool { subscribers.contains { $0.isProgressive } }
         var wantsPreviews: Bool { subscribers.contains { $0.wantsPreviews } }
-        /// The highest of the subscribers' (R92).
+        /// The highest of the subscribers'.
         var priority: Priority { subscribers.map(\.priority).max() ?? .veryLow }
         var executionPriority: ExecutionPriority { subscribers.map(\.executionPriority).max() ?? .background }
     }
@@ -55,13 +55,13 @@ struct RequestScheduler {
         let cancellation = CancellationToken()
     }
 
-    /// What follows from a change, to be carried out outside the lock.
+    /// The effects of a change, to be carried out outside the lock.
     struct Effects {
         /// Their priority has changed.
         var reprioritized: [QueueSlot] = []
         /// Not wanted any more.
         var cancelled: [QueueSlot] = []
-        /// Batches that run for nobody.
+        /// Batches that run without a subscriber.
         var abandoned: [(id: Int, batch: Batch)] = []
         /// Loads of content, and previews, that no subscriber waits for.
         var cancelledLoads: [CancellationToken] = []
@@ -110,7 +110,7 @@ struct RequestScheduler {
         return (id, turn)
     }
 
-    /// Takes a subscriber out; the last one ends the job (R93).
+    /// Takes a subscriber out; the last one ends the job.
     mutating func leave(_ subscriber: any JobSubscriber, _ effects: inout Effects) {
         guard let id = places.removeValue(forKey: ObjectIdentifier(subscriber)), var job = jobs[id] else { return }
         job.subscribers.removeAll { $0 === subscriber }
@@ -145,7 +145,7 @@ struct RequestScheduler {
 
     /// Ends a job.
     ///
-    /// - Returns: Who is to be told; nobody if it has ended before.
+    /// - Returns: The subscribers to notify; none if it has ended before.
     mutating func end(_ id: Int, _ effects: inout Effects) -> [any JobSubscriber] {
         guard let job = jobs[id] else { return [] }
         for subscriber in job.subscribers { places[ObjectIdentifier(subscriber)] = nil }
@@ -155,7 +155,7 @@ struct RequestScheduler {
 
     /// Ends a job whose picture is not to be had without reading it.
     ///
-    /// - Returns: Who is to be told; nil, and nothing changes, if somebody wants to see it.
+    /// - Returns: The subscribers to notify; nil, and nothing changes, if one of them needs the image.
     mutating func endUnseen(_ id: Int, _ effects: inout Effects) -> [any JobSubscriber]? {
         jobs[id]?.wantsImage == true ? nil : end(id, &effects)
     }
@@ -274,9 +274,9 @@ struct RequestScheduler {
         return true
     }
 
-    /// Closes a batch that has a slot: who comes later waits for the next one.
+    /// Closes a batch that has a slot. Later jobs wait for the next batch.
     ///
-    /// - Returns: What is to be made; nil if nobody wants it any more.
+    /// - Returns: The work; nil if the batch has ended.
     mutating func begin(batch id: Int) -> Work? {
         guard let batch = batches[id], !batch.isRunning else { return nil }
         batches[id]?.isRunning = true
@@ -322,7 +322,7 @@ struct RequestScheduler {
 
     /// Ends a batch and its jobs.
     ///
-    /// - Returns: The batch, and who is to be told; nil if it has ended before.
+    /// - Returns: The batch, and the subscribers to notify; nil if it has ended before.
     mutating func fail(
         batch id: Int, _ effects: inout Effects
     ) -> (batch: Batch, subscribers: [any JobSubscriber])? {
@@ -335,7 +335,7 @@ struct RequestScheduler {
     var isEmpty: Bool { jobs.isEmpty && batches.isEmpty && joinable.isEmpty && waiting.isEmpty && places.isEmpty }
 }
 
-/// One call of a source: what it is to make.
+/// One call of a source, and the results it has to make.
 struct Work: Sendable {
     struct Part: Sendable {
         let job: Int

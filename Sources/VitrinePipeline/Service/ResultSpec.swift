@@ -1,14 +1,14 @@
 import VitrineCore
 import VitrineImaging
 
-/// What a thumbnail is, apart from its source: pixels, mode, and whether the picture may grow.
+/// The specification of a result, without its source: pixels, mode, upscaling and processors.
 struct ResultSpec: Hashable, Sendable {
     var size: PixelSize
     var mode: ImageResizer.Mode
     var allowsUpscaling: Bool
     var processors: [ImageProcessor] = []
 
-    /// The key of a source's thumbnail (R91).
+    /// The key of a source's thumbnail.
     func key(for identity: CacheKey) -> CacheKey {
         var key = identity.appending("\(size.width)x\(size.height)").appending(modeName)
         if !allowsUpscaling { key = key.appending("no-upscaling") }

@@ -8,7 +8,7 @@ import Darwin
 
 /// Gives the calling thread its share of the processor.
 enum ThreadPriority {
-    /// Sets the share for the rest of the thread's life: without privileges a thread cannot take back what it gave up.
+    /// Sets the share for the rest of the thread's life. Without privileges a thread cannot raise it again.
     static func set(_ priority: ExecutionPriority) {
         #if canImport(Darwin)
         let quality: qos_class_t =

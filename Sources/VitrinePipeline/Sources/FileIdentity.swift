@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// What a file's results are stored under: where it is and which version of it (R106).
+/// The identity of a file: its path and its version.
 package enum FileIdentity {
     /// The key of the file at `path`: its path, with the home directory as `~`, size, time of change and inode.
     ///

@@ -1,6 +1,6 @@
 import VitrineImaging
 
-/// What a file is by its first bytes, as far as thumbnails can be made of it. Names are not looked at.
+/// The kind of a file by its first bytes, of those that sources can read. Names are ignored.
 public enum FileKind: Sendable, Hashable {
     /// A picture.
     case image(ImageFormat)
@@ -42,7 +42,7 @@ public enum FileKind: Sendable, Hashable {
     /// within the first 1024 (ISO 32000-1, annex H.3, note 13).
     private static let lookedAt = 1_024
 
-    /// What an input is; nil for none of these.
+    /// Returns the kind of an input; nil for other content.
     ///
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``.
     public init?(of input: ImageInput) throws(ImagePipelineError) {

@@ -13,7 +13,7 @@ extension ImagePipelineError: CustomStringConvertible {
         }
     }
 
-    /// What is wrong, in words, without the source's name.
+    /// A description without the name of the source.
     public var reason: String {
         switch self {
         case .unreadable(_, let reason), .unsupported(_, let reason): reason

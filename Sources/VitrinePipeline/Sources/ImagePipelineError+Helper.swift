@@ -7,7 +7,7 @@ extension ImagePipelineError {
         .toolMissing(source: source, name: program, remedy: HelperProgram.advice(for: program))
     }
 
-    /// What a helper told about a document cannot be read.
+    /// The answer of a helper about a document cannot be read.
     static func malformedDescription(source: String) -> ImagePipelineError {
         .underlying(
             source: source, error: ImageError.workerFailed(input: source, reason: "its description is malformed"))

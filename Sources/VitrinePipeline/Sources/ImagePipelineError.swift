@@ -4,7 +4,7 @@ import VitrineImaging
 public enum ImagePipelineError: Error, Sendable {
     /// The source cannot be had: absent, not permitted, a read error, a closure that threw. `reason` says which.
     case unreadable(source: String, reason: String)
-    /// It is nothing that this kind of source reads: not a PDF, an unknown codec. `reason` says what it lacks.
+    /// The content cannot be read by this kind of source, for example an unknown codec. `reason` says why.
     case unsupported(source: String, reason: String)
     /// Its bytes break the rules of their format, or end early.
     case damaged(source: String, reason: String)

@@ -1,12 +1,12 @@
 import VitrineCore
 import VitrineImaging
 
-/// What a thumbnail can be made from: a picture, a page, a frame, or anything of your own (R100).
+/// A source of images: a picture, a page, a video frame, or a type of your own.
 ///
 /// Only ``identity()`` and ``image(_:)`` have to be written. Both may block, and neither is ever called on a thread
 /// of Swift's cooperative pool.
 public protocol ImageSource: Sendable {
-    /// What the source is known by, and its results are stored under (R106).
+    /// Returns the identity of the source, under which its results are cached.
     ///
     /// It stays the same when the home directory moves, and changes when the content does. Cheap: a look at the file's
     /// status, not at its content.
@@ -20,7 +20,7 @@ public protocol ImageSource: Sendable {
     /// thread.
     var knownIdentity: CacheKey? { get }
 
-    /// Something to show until the thumbnail is there, without much work; nil for nothing, which is the default (R90).
+    /// Something to show until the thumbnail is there, without much work; nil for nothing, which is the default.
     func placeholder(_ request: RenderRequest) throws -> Image?
 
     /// The thumbnail.
@@ -38,7 +38,7 @@ public protocol ImageSource: Sendable {
     /// - Throws: As ``image(_:)``: one error for all.
     func images(_ requests: [RenderRequest]) throws -> [Image]
 
-    /// Whether ``placeholder(_:)`` and ``image(_:)`` must be called on the main actor (R97). Default false.
+    /// Whether ``placeholder(_:)`` and ``image(_:)`` must be called on the main actor. Default false.
     var requiresMainActor: Bool { get }
 }
 

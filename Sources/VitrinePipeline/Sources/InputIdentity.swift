@@ -1,7 +1,7 @@
 import VitrineCore
 import VitrineImaging
 
-/// The identity of a file or of bytes, for sources that read either (R106).
+/// The identity of a file or of bytes, for sources that read either.
 struct InputIdentity: Sendable {
     private let input: ImageInput
     private let digest: ContentDigest?

@@ -11,7 +11,7 @@ public struct RenderRequest: Sendable {
     public var allowsUpscaling: Bool
     /// Bounds on the input and on the work.
     public var limits: ImageLimits
-    /// Cancelled when nobody wants the result any more.
+    /// Cancelled when no request needs the result any more.
     public var cancellation: CancellationToken
 
     public init(

@@ -1,6 +1,6 @@
 import VitrineImaging
 
-/// Chooses the source for whatever one has: by the content of files, never by their names.
+/// Chooses the source for an input by its content, never by its name.
 ///
 /// ```swift
 /// let source = try SourceDetector.source(forFile: path)
@@ -30,8 +30,8 @@ public enum SourceDetector {
 
     /// The source for a file: a picture, a page, a frame, or the cover of a recording. Reads its first bytes.
     ///
-    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``, ``ImagePipelineError/unsupported(source:reason:)`` for what
-    ///   is none of these.
+    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``, ``ImagePipelineError/unsupported(source:reason:)`` for
+    ///   other content.
     public static func source(
         forFile path: String, _ options: Options = Options()
     ) throws(ImagePipelineError) -> any ImageSource {
@@ -90,7 +90,7 @@ public enum SourceDetector {
         }
     }
 
-    /// What is wrong with something of no known kind: that it is empty, for one.
+    /// The error for content of no known kind, for example an empty file.
     private static func unknown(_ input: ImageInput) -> ImagePipelineError {
         do throws(ImageError) {
             _ = try ImageInfo(of: input)

@@ -2,7 +2,7 @@ import VitrineCore
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// One frame of a video as a source of thumbnails (R103).
+/// One frame of a video as a source of thumbnails.
 ///
 /// ```swift
 /// let poster = VideoFrameSource(posterOf: "/films/beach.mov")
@@ -41,7 +41,7 @@ public struct VideoFrameSource: ImageSource {
     /// Whether a picture attached to the file, such as a film's box or a record's cover, goes before the film, and
     /// makes up for none. Default false.
     public var prefersCoverArt = false
-    /// What the frame is known by instead of its file and second (R106).
+    /// Identifies the frame instead of its file and second.
     public var identifier: CacheKey?
     private var workers = VideoWorkers.shared
     private let content: InputIdentity
@@ -69,7 +69,7 @@ public struct VideoFrameSource: ImageSource {
         self.workers = workers
     }
 
-    /// The file's identity, the second, and what else changes the picture.
+    /// Returns the identity of the file, with the second and all options that change the result.
     public func identity() throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
         var key = try content.key()
@@ -87,7 +87,7 @@ public struct VideoFrameSource: ImageSource {
     /// ``identifier``.
     public var knownIdentity: CacheKey? { identifier }
 
-    /// What the file tells about itself.
+    /// Returns facts about the video.
     ///
     /// - Throws: ``ImagePipelineError``; a file with sound only is no error.
     public func info(
@@ -102,14 +102,14 @@ public struct VideoFrameSource: ImageSource {
         return VideoInfo(description)
     }
 
-    /// Ends the helpers that wait for work, and gives back what they hold. Later calls start new ones.
+    /// Ends the helpers that wait for work, and frees their memory. Later calls start new ones.
     public static func endIdleHelpers() { VideoWorkers.shared.endIdleWorkers() }
 
     /// The frame.
     ///
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/noVideo(source:)`` for sound only,
     ///   ``ImagePipelineError/beyondEnd(source:second:duration:)``, ``ImagePipelineError/damaged(source:reason:)`` for a file
-    ///   that ends early, ``ImagePipelineError/unsupported(source:reason:)`` for what is no video or has a codec that is
+    ///   that ends early, ``ImagePipelineError/unsupported(source:reason:)`` for other content or a codec that is
     ///   not read, ``ImagePipelineError/underlying(source:error:)`` with `ImageError.invalidRequest` for a
     ///   second that is negative or no number.
     public func image(_ request: RenderRequest) throws -> Image {

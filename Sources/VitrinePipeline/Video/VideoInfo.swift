@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a video file tells about itself (R103).
+/// Facts about a video file.
 public struct VideoInfo: Sendable, Hashable {
     /// Length of the film, or of the sound where there is no film, in seconds; nil when the file does not tell.
     public var duration: Double?

@@ -18,7 +18,7 @@ import Darwin
 struct Browser {
     /// The environment variable that names one.
     static let variable = "VITRINE_BROWSER"
-    /// What browsers that understand the DevTools protocol are called.
+    /// The names of browsers that support the DevTools protocol.
     static let names = [
         "chromium", "google-chrome", "google-chrome-stable", "chromium-browser", "chrome-headless-shell",
         "chromium-headless-shell",
@@ -50,7 +50,7 @@ struct Browser {
             remedy: "install Chromium or Google Chrome, or set \(variable) to the path of one")
     }
 
-    /// What the program is told. Pages' addresses are not among it.
+    /// The arguments of the program. Addresses of pages are not among them.
     ///
     /// - Parameter proxy: The port of the page's proxy; nil for a page that loads nothing from other hosts.
     func arguments(profile: String, proxy: Int?) -> [String] {

@@ -1,4 +1,4 @@
-/// A command of the DevTools protocol; what is nil is not sent.
+/// A command of the DevTools protocol. Members that are nil are not sent.
 struct BrowserCommand: Encodable {
     struct Clip: Encodable {
         var x = 0.0

@@ -199,7 +199,7 @@ final class BrowserSession {
 
     /// Takes the next message.
     ///
-    /// - Returns: What it answers to the command `id`; nil for other messages.
+    /// - Returns: The answer to the command `id`; nil for other messages.
     private func result(of id: Int, _ method: String) throws(ImagePipelineError) -> BrowserReply.Result? {
         let reply = try next()
         guard reply.id == id else {
@@ -276,7 +276,7 @@ final class BrowserSession {
 }
 
 extension Int {
-    /// The nearest integer to a number from outside, whatever it is.
+    /// The nearest integer to a number from outside. Never traps.
     fileprivate init(clampingRounded value: Double) {
         self = Int(exactly: value.rounded()) ?? (value > 0 ? .max : 0)
     }

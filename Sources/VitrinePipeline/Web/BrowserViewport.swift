@@ -1,4 +1,4 @@
-/// What a page is laid out for, in CSS pixels.
+/// The viewport of a page's layout, in CSS pixels.
 package struct BrowserViewport: Sendable, Hashable {
     /// The longest side of a picture that Chromium draws in one piece.
     package static let longest = 16_384

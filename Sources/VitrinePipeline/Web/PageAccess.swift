@@ -1,7 +1,7 @@
 import VitrineCore
 import VitrineNetwork
 
-/// Decides what a page may load: the proxy asks for each address before it connects, the session for each document.
+/// The access policy of a page: the proxy checks each address before it connects, and the session each document.
 final class PageAccess: Sendable {
     /// A site that was not connected to.
     private struct Failure: Sendable {
@@ -27,7 +27,7 @@ final class PageAccess: Sendable {
 
     /// - Parameters:
     ///   - url: The page's address as the user gave it.
-    ///   - schemes: What the page and all that it loads may begin with.
+    ///   - schemes: The schemes of the page and of all that it loads.
     init(url: String, schemes: Set<String>, policy: URLAccessPolicy) {
         self.policy = policy
         self.schemes = schemes

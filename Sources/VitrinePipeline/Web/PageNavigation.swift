@@ -13,7 +13,7 @@ struct PageNavigation {
     var frame: String?
     /// The document that the frame shows.
     private(set) var loader: String?
-    /// The address of a page that could not be loaded, when that is what the frame shows.
+    /// The address of a page that could not be loaded, if the frame shows the browser's error page.
     private(set) var unreachable: String?
     /// How many documents have followed the first one.
     private(set) var count = 0
@@ -65,7 +65,7 @@ struct PageNavigation {
 
 /// The documents and files a browser asks for, each before it is loaded.
 struct DocumentRequests {
-    /// Requests that are kept in mind, to tell what a redirect comes from.
+    /// Requests that are remembered, to find the origin of a redirect.
     private static let maximumRequests = 1_024
 
     /// The address of the last document for the tab itself.

@@ -15,10 +15,10 @@ import Darwin
 
 /// A new directory that only this user can read, removed with the object.
 ///
-/// The directory is locked (flock(2)) as long as the process lives, so that what a killed process leaves behind can be
-/// told from what is in use: ``sweep(_:)`` removes it.
+/// The directory is locked (flock(2)) as long as the process lives. ``sweep(_:)`` removes directories without a lock,
+/// which killed processes have left.
 package final class TemporaryProfile {
-    /// What the names begin with. Versions that did not lock theirs used another prefix.
+    /// The prefix of the names. Versions that did not lock theirs used another prefix.
     private static let prefix = "vitrine-web-"
     private static let isSwept = Locked(false)
 

@@ -11,7 +11,7 @@ import Darwin
 
 /// Takes addresses of pages apart, as far as it is decided here whether they are drawn.
 package enum WebAddress {
-    /// What stands before the first colon, in small letters (RFC 3986 §3.1); nil for none.
+    /// The text before the first colon, in lower case (RFC 3986 §3.1); nil for none.
     package static func scheme(of url: String) -> String? {
         guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
         let scheme = url.utf8[..<colon]
@@ -22,7 +22,7 @@ package enum WebAddress {
         return isScheme && !scheme.isEmpty ? String(Substring(scheme)).lowercased() : nil
     }
 
-    /// Scheme, host and port of an address of HTTP, whatever its path holds; nil for other addresses, and for hosts in
+    /// Scheme, host and port of an HTTP address with any path; nil for other addresses, and for hosts in
     /// notations that ``SourceURL`` does not read.
     package static func site(of url: String) -> SourceURL? {
         guard let scheme = scheme(of: url), scheme == "http" || scheme == "https" else { return nil }
@@ -45,7 +45,7 @@ package enum WebAddress {
         return PathText.text(of: unescaped(rest))
     }
 
-    /// An address for messages: without a name and password, cut to what can be read.
+    /// An address for messages: without a name and password, and shortened.
     package static func short(_ url: String) -> String {
         let url = SourceURL.withoutCredentials(url)
         return url.utf8.count <= 200 ? url : String(url.prefix(200)) + "…"

@@ -2,7 +2,7 @@ import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 
-/// A web page as a source of thumbnails, drawn by an installed browser (R105).
+/// A web page as a source of thumbnails, drawn by an installed browser.
 ///
 /// ```swift
 /// var page = WebPageSource(url: "https://example.org")
@@ -15,9 +15,9 @@ import VitrineNetwork
 /// `VITRINE_BROWSER`, else the first of its usual names in `PATH`. A page takes a second or more; give services a time
 /// limit to match.
 ///
-/// Pages run their programs. What they load goes through a proxy of this process, on the loopback interface, which
-/// resolves names itself, asks ``policy`` for every address, and connects to the address it has checked: documents,
-/// redirects, frames, images, scripts and what those request. The browser itself resolves no names and sends no
+/// Pages run their scripts. All they load goes through a proxy of this process, on the loopback interface. The proxy
+/// resolves names itself, checks every address by ``policy``, and connects to the address it has checked. This includes
+/// redirects, frames, images, scripts and their own requests. The browser itself resolves no names and sends no
 /// datagrams. Proxies of the environment are used as by `NetworkLoader`: when the policy allows private addresses or
 /// trusts proxies.
 ///
@@ -31,25 +31,25 @@ import VitrineNetwork
 ///
 /// Profiles of processes that were killed are removed when a later process draws its first page.
 public struct WebPageSource: ImageSource {
-    /// What a page's address may begin with, and what the page may load.
+    /// The schemes of addresses that a page may have and load.
     public enum Scheme: String, Sendable, Hashable, Codable, CaseIterable {
         case http, https
-        /// Files of this machine, and what lies below their directories.
+        /// Files of this machine, and all below their directories.
         case file
         /// The page is in the address itself.
         case data
     }
 
-    /// The narrowest viewport, in CSS pixels (as the ancestor had it).
+    /// The narrowest viewport, in CSS pixels.
     public static let minimumViewportWidth = 300
-    /// The longest address, in bytes: what browsers take.
+    /// The longest address that browsers accept, in bytes.
     static let maximumURLBytes = 2 << 20
 
     /// The page's address.
     public let url: String
-    /// What addresses may begin with. Default `http` and `https`. Without those two, pages reach no network at all.
+    /// The allowed schemes. Default: `http` and `https`. Without those two, pages reach no network at all.
     public var allowedSchemes: Set<Scheme> = [.http, .https]
-    /// What the page may load from where, with everything that belongs to it. Types of content are not checked.
+    /// The policy for the addresses of the page and of all that it loads. Content types are not checked.
     /// Default: `URLAccessPolicy.userInitiated`. Use `URLAccessPolicy.publicOnly` for addresses that strangers name.
     public var policy = URLAccessPolicy.userInitiated
     /// The width that the page is laid out for, in CSS pixels, at least ``minimumViewportWidth``. The height is in
@@ -63,14 +63,14 @@ public struct WebPageSource: ImageSource {
     /// Bytes of memory that all processes of the browser may use together. Default 2 GiB.
     ///
     /// The sum of anonymous and shared memory is looked at twenty times a second; beyond the limit the browser is
-    /// ended, with ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)``. A page that allocates as fast as it
-    /// can exceeds the limit by what it gets in that time. The browser starts when the budget of all helpers,
+    /// ended, with ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)``. The limit is checked periodically,
+    /// so a page can exceed it for a moment. The browser starts when the budget of all helpers,
     /// `WorkerPool.maximumTotalMemory`, has as much left.
     public var maximumMemory = 2 << 30
     /// Whether the browser keeps its pages in a sandbox. Default true. It cannot do so for the user root, nor in many
     /// containers; without it, a page that breaks the browser has all rights of this process.
     public var usesSandbox = true
-    /// What the page is known by instead of its address (R106).
+    /// Identifies the page instead of its address.
     public var identifier: CacheKey?
     private var browser: String?
     package var memory = HelperMemory.shared
@@ -93,7 +93,7 @@ public struct WebPageSource: ImageSource {
     /// Whether there is a browser.
     public static var isAvailable: Bool { Browser.installed != nil }
 
-    /// The address, for files the file as well, and what changes the picture.
+    /// Returns the identity of the address or file, with all options that change the result.
     ///
     /// A page's content can change without its address; give those that do an ``identifier`` with a date.
     public func identity() throws(ImagePipelineError) -> CacheKey {
@@ -137,7 +137,7 @@ public struct WebPageSource: ImageSource {
 
     private var scheme: Scheme? { WebAddress.scheme(of: url).flatMap(Scheme.init) }
 
-    /// What the page is laid out for.
+    /// The viewport of the layout.
     package func viewport(_ request: RenderRequest) -> BrowserViewport {
         let size = request.size
         var width = viewportWidth ?? (size.width > 0 ? size.width : 1_280)
@@ -211,6 +211,6 @@ public struct WebPageSource: ImageSource {
         }
     }
 
-    /// What errors call the page: its address without a name and password, cut to what can be read.
+    /// The name of the page in errors: its address without a name and password, shortened.
     var name: String { WebAddress.short(url) }
 }

@@ -19,7 +19,7 @@ final class PageProxy: Sendable {
     /// Bytes that servers may send to one page.
     static let maximumBytes = 512 << 20
 
-    /// What the threads share, so that they do not keep the proxy.
+    /// The state that the threads share, so that they do not retain the proxy.
     final class Shared: Sendable {
         struct State {
             var isStopped = false

@@ -194,7 +194,7 @@ struct PageProxyConnection {
         }
     }
 
-    /// Whether the policy allows what a tunnel turns out to be: encrypted or not.
+    /// Whether the policy allows the content of a tunnel, encrypted or not.
     private func mayBegin(_ site: SourceURL, _ bytes: [UInt8]) -> Bool {
         let scheme = bytes.first == Self.handshake ? "https" : "http"
         guard let actual = try? SourceURL("\(scheme)://\(site.host.text):\(site.port)/") else { return false }
