@@ -1,3 +1,10 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 import VitrineCore
 import VitrineImaging
 
@@ -195,5 +202,101 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
 
     private func location(_ digest: [UInt8], in name: String) -> String {
         FilePath.join(FilePath.join(directory, name), Hexadecimal.text(digest) + ".png")
+    }
+}
+
+extension DesktopThumbnailCache {
+    /// The directory of thumbnails that lie beside their files ("Shared Thumbnail Repositories").
+    static let sharedDirectoryName = ".sh_thumbnails"
+
+    /// Whether a file lies among thumbnails, also through symbolic links: such files never have thumbnails.
+    func isThumbnail(_ path: String) -> Bool {
+        let roots = [FileURI.absolute(directory), FilePath.resolved(directory)].compactMap(\.self)
+        return [FileURI.absolute(path), FilePath.resolved(path)].compactMap(\.self).contains { path in
+            path.split(separator: "/").contains { $0 == Self.sharedDirectoryName }
+                || roots.contains { path.hasPrefix($0 + "/") }
+        }
+    }
+}
+
+/// The sizes of thumbnails that desktops share (Thumbnail Managing Standard 0.9, "Thumbnail Directory").
+public enum DesktopThumbnailSize: Int, Sendable, Hashable, CaseIterable, Comparable {
+    case normal = 128
+    case large = 256
+    case extraLarge = 512
+    case doubleExtraLarge = 1024
+
+    /// The longest side that such a thumbnail has at most, in pixels.
+    public var side: Int { rawValue }
+
+    /// The directory of such thumbnails.
+    public var directoryName: String {
+        switch self {
+        case .normal: "normal"
+        case .large: "large"
+        case .extraLarge: "x-large"
+        case .doubleExtraLarge: "xx-large"
+        }
+    }
+
+    /// The smallest that has `side` pixels or more; nil above 1024.
+    public init?(covering side: Int) {
+        guard let size = Self.allCases.first(where: { $0.side >= side }) else { return nil }
+        self = size
+    }
+
+    public static func < (a: DesktopThumbnailSize, b: DesktopThumbnailSize) -> Bool { a.side < b.side }
+}
+
+/// A thumbnail file: its bytes, and its records about the original.
+package struct DesktopThumbnailEntry {
+    /// Larger files are no thumbnails: 1024 by 1024 pixels have 4 MB before they are compressed.
+    private static let maximumCount = 16 << 20
+
+    let bytes: [UInt8]
+    private let texts: [String: String]
+    private let size: PixelSize
+
+    /// nil when there is none or it is no PNG.
+    init?(path: String) {
+        guard let source = try? ByteSource(.file(path)), source.count <= Self.maximumCount,
+            let bytes = try? source.allBytes()
+        else { return nil }
+        self.init(bytes: bytes, name: path)
+    }
+
+    /// nil unless it is a PNG file.
+    package init?(bytes: [UInt8], name: String) {
+        let copy = ByteSource(bytes: bytes, name: name)
+        guard let texts = try? PNGText.entries(of: copy), let info = try? ImageInfo(reading: copy),
+            info.format == .png
+        else { return nil }
+        self.bytes = bytes
+        self.texts = texts
+        size = info.size
+    }
+
+    /// Whether it is of this version of the file. Shared ones need not say so, as they may be kept up to date in
+    /// another way, but must not say otherwise.
+    func isValid(for original: DesktopOriginal, isShared: Bool) -> Bool {
+        if let size = texts["Thumb::Size"], Int(size) != original.count { return false }
+        let (uri, modified) = (texts["Thumb::URI"], texts["Thumb::MTime"])
+        guard isShared else { return uri == original.uri && modified.flatMap(Self.seconds) == original.modified }
+        return uri.map(original.sharedURIs.contains) ?? true
+            && modified.map { Self.seconds($0) == original.modified } ?? true
+    }
+
+    /// Whether it fills `box`, or has all pixels the file has as far as it says.
+    package func isLargeEnough(for box: PixelSize) -> Bool {
+        if size.width >= box.width || size.height >= box.height { return true }
+        guard let width = texts["Thumb::Image::Width"].flatMap({ Int($0) }),
+            let height = texts["Thumb::Image::Height"].flatMap({ Int($0) })
+        else { return true }
+        return max(width, height) <= size.longestSide
+    }
+
+    /// Seconds as programs write them: whole ones, a few with a fraction.
+    private static func seconds(_ text: String) -> Int? {
+        Int(text.prefix { $0 != "." })
     }
 }
