@@ -10,15 +10,15 @@ import VitrineCore
 /// A file as the desktop's thumbnail cache knows it: its address and the version of it that was found.
 ///
 /// Take it **before** the file is decoded: a thumbnail is stored only while the file is still that version.
-public struct DesktopOriginal: Sendable, Hashable {
+package struct DesktopOriginal: Sendable, Hashable {
     /// The path as it was given.
-    public let path: String
+    package let path: String
     /// The address, which thumbnails are named after.
-    public let uri: String
+    package let uri: String
     /// When the content last changed, in seconds since 1970.
-    public let modified: Int
+    package let modified: Int
     /// Bytes.
-    public let count: Int
+    package let count: Int
     private let nanoseconds: Int
     private let inode: UInt64
 
@@ -26,7 +26,7 @@ public struct DesktopOriginal: Sendable, Hashable {
     ///
     /// - Returns: nil unless it is a regular file that this user can read; neither thumbnails nor failures of other
     ///   files are looked up or kept (standard, "Permissions").
-    public init?(path: String) {
+    package init?(path: String) {
         var status = stat()
         guard !path.isEmpty, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, access(path, R_OK) == 0,
             status.modified.tv_sec >= 0
@@ -66,7 +66,7 @@ public struct DesktopOriginal: Sendable, Hashable {
 /// digests of these texts, so a single byte written otherwise is another name.
 ///
 /// Source: `g_canonicalize_filename` and `g_filename_to_uri` of GLib 2.74, observed byte for byte.
-public enum FileURI {
+package enum FileURI {
     /// The bytes that a path contains unescaped; every other byte becomes `%XX` with upper-case digits.
     private static let plain: [Bool] = {
         var plain = [Bool](repeating: false, count: 256)
@@ -81,13 +81,14 @@ public enum FileURI {
     /// - Parameters:
     ///   - path: The path.
     ///   - directory: The base of relative paths; nil for the current directory.
-    public static func text(of path: String, in directory: String? = nil) -> String {
+    package static func text(of path: String, in directory: String? = nil) -> String {
         "file://" + escaped(absolute(path, in: directory))
     }
 
-    /// The path of an address such as `file:///a%20b` or `file://localhost/a`; nil for any other scheme or host, and for
-    /// a path with a zero byte. Bytes that are no UTF-8 are private characters, as in ``DirectoryListing/Item/name``.
-    public static func path(of uri: String) -> String? {
+    /// The path of an address such as `file:///a%20b` or `file://localhost/a`; nil for any other scheme or host, and
+    /// for a path with a zero byte. Bytes that are no UTF-8 are private characters, as in
+    /// ``DirectoryListing/Item/name``.
+    package static func path(of uri: String) -> String? {
         guard uri.utf8.count >= 7, uri.prefix(7).lowercased() == "file://" else { return nil }
         var rest = uri.utf8.dropFirst(7)
         if rest.first != UInt8(ascii: "/") {

@@ -23,19 +23,19 @@ import VitrineImaging
 ///
 /// Only you can read the files: directories have the mode 0700, files 0600. Nothing is looked up or written for
 /// files that you cannot read, and for files which are thumbnails themselves. All calls block.
-public struct DesktopThumbnailCache: Sendable, Hashable {
+package struct DesktopThumbnailCache: Sendable, Hashable {
     /// Facts about the file that other programs can show. All are optional.
-    public struct Details: Sendable, Hashable {
+    package struct Details: Sendable, Hashable {
         /// Such as `image/jpeg`.
-        public var mediaType: String?
+        package var mediaType: String?
         /// Width and height of a picture, in pixels.
-        public var size: PixelSize?
+        package var size: PixelSize?
         /// Pages of a document.
-        public var pageCount: Int?
+        package var pageCount: Int?
         /// Length of a film, in seconds.
-        public var duration: Double?
+        package var duration: Double?
 
-        public init(
+        package init(
             mediaType: String? = nil, size: PixelSize? = nil, pageCount: Int? = nil, duration: Double? = nil
         ) {
             self.mediaType = mediaType
@@ -46,20 +46,20 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
     }
 
     /// Where the thumbnails are.
-    public let directory: String
+    package let directory: String
     /// The name and version under which failures are recorded, as another version may succeed.
-    public let program: String
+    package let program: String
 
     /// - Parameters:
     ///   - directory: Where the thumbnails are; nil for `$XDG_CACHE_HOME/thumbnails`, else `~/.cache/thumbnails`.
     ///   - program: The program's name and version. Default `vitrine-0.1`.
-    public init(directory: String? = nil, program: String = "vitrine-0.1") {
+    package init(directory: String? = nil, program: String = "vitrine-0.1") {
         self.directory = directory ?? FilePath.join(Directories.current.caches, "thumbnails")
         self.program = FileName.escaped(program)
     }
 
     /// Where the thumbnail of a file has its place, whether there is one or not.
-    public func location(of path: String, size: DesktopThumbnailSize) -> String {
+    package func location(of path: String, size: DesktopThumbnailSize) -> String {
         location(MD5Digest.digest(of: FileURI.text(of: path)), in: size.directoryName)
     }
 
@@ -72,7 +72,7 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
     ///   - size: The box it is fitted into. A thumbnail of a file that is smaller than the box has the file's own size.
     /// - Returns: nil when there is none, when it is of another version of the file, when it cannot be read, and for
     ///   boxes above 1024 pixels.
-    public func thumbnail(of path: String, size: PixelSize) -> Image? {
+    package func thumbnail(of path: String, size: PixelSize) -> Image? {
         guard !size.isEmpty, let least = DesktopThumbnailSize(covering: size.longestSide),
             let original = original(path)
         else { return nil }
@@ -83,13 +83,13 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
     }
 
     /// Whether the thumbnail is there and valid, without decoding it.
-    public func hasThumbnail(of path: String, size: DesktopThumbnailSize) -> Bool {
+    package func hasThumbnail(of path: String, size: DesktopThumbnailSize) -> Bool {
         guard let original = original(path) else { return false }
         return candidates(original, size).contains { entry(at: $0.path, of: original, isShared: $0.isShared) != nil }
     }
 
     /// The file, if it may have thumbnails: readable, and none itself. Take it before decoding the file.
-    public func original(_ path: String) -> DesktopOriginal? {
+    package func original(_ path: String) -> DesktopOriginal? {
         guard let original = DesktopOriginal(path: path), !isThumbnail(path) else { return nil }
         return original
     }
@@ -136,7 +136,7 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
     /// - Returns: Whether it was stored: not if the file has changed since, or may not have thumbnails.
     /// - Throws: ``ImagePipelineError/underlying(source:error:)`` when it cannot be written.
     @discardableResult
-    public func store(
+    package func store(
         _ image: Image, of original: DesktopOriginal, size: DesktopThumbnailSize, details: Details = Details()
     ) throws(ImagePipelineError) -> Bool {
         let fitted: Image
@@ -153,12 +153,12 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
     ///
     /// - Returns: Whether it was recorded; see ``store(_:of:size:details:)``.
     @discardableResult
-    public func storeFailure(of original: DesktopOriginal) throws(ImagePipelineError) -> Bool {
+    package func storeFailure(of original: DesktopOriginal) throws(ImagePipelineError) -> Bool {
         try write(Image(size: PixelSize(1), color: .clear), of: original, to: FilePath.join("fail", program), Details())
     }
 
     /// Whether this program has failed on this version of the file before.
-    public func hasFailed(_ path: String) -> Bool {
+    package func hasFailed(_ path: String) -> Bool {
         guard let original = original(path) else { return false }
         let location = location(MD5Digest.digest(of: original.uri), in: FilePath.join("fail", program))
         return entry(at: location, of: original, isShared: false) != nil
@@ -220,17 +220,17 @@ extension DesktopThumbnailCache {
 }
 
 /// The sizes of thumbnails that desktops share (Thumbnail Managing Standard 0.9, "Thumbnail Directory").
-public enum DesktopThumbnailSize: Int, Sendable, Hashable, CaseIterable, Comparable {
+package enum DesktopThumbnailSize: Int, Sendable, Hashable, CaseIterable, Comparable {
     case normal = 128
     case large = 256
     case extraLarge = 512
     case doubleExtraLarge = 1024
 
     /// The longest side that such a thumbnail has at most, in pixels.
-    public var side: Int { rawValue }
+    package var side: Int { rawValue }
 
     /// The directory of such thumbnails.
-    public var directoryName: String {
+    package var directoryName: String {
         switch self {
         case .normal: "normal"
         case .large: "large"
@@ -240,12 +240,12 @@ public enum DesktopThumbnailSize: Int, Sendable, Hashable, CaseIterable, Compara
     }
 
     /// The smallest that has `side` pixels or more; nil above 1024.
-    public init?(covering side: Int) {
+    package init?(covering side: Int) {
         guard let size = Self.allCases.first(where: { $0.side >= side }) else { return nil }
         self = size
     }
 
-    public static func < (a: DesktopThumbnailSize, b: DesktopThumbnailSize) -> Bool { a.side < b.side }
+    package static func < (a: DesktopThumbnailSize, b: DesktopThumbnailSize) -> Bool { a.side < b.side }
 }
 
 /// A thumbnail file: its bytes, and its records about the original.

@@ -14,17 +14,17 @@ public final class DesktopThumbnails: ExternalThumbnailCache {
     /// Files that are looked after at once, more than a service works on.
     private static let maximumPending = 1_000
 
-    /// The cache that is used.
-    public let cache: DesktopThumbnailCache
-    /// Whether thumbnails that were made are given to the desktop.
-    public let writes: Bool
+    package let cache: DesktopThumbnailCache
+    private let writes: Bool
     /// The files as they were when their thumbnails were asked for; nil for one that changed since.
     private let pending = Locked<[String: DesktopOriginal?]>([:])
 
-    /// - Parameters:
-    ///   - cache: The cache. Default: the user's.
-    ///   - writes: Whether thumbnails that were made are given to the desktop. Default true.
-    public init(_ cache: DesktopThumbnailCache = DesktopThumbnailCache(), writes: Bool = true) {
+    /// Creates a connection to the thumbnails of the user's desktop.
+    ///
+    /// - Parameter writes: Whether images of the pipeline become thumbnails of the desktop. Default: true.
+    public convenience init(writes: Bool = true) { self.init(DesktopThumbnailCache(), writes: writes) }
+
+    package init(_ cache: DesktopThumbnailCache, writes: Bool = true) {
         self.cache = cache
         self.writes = writes
     }

@@ -14,7 +14,8 @@ extension ImagePipeline {
     /// A request that was enqueued before is waited for.
     ///
     /// - Returns: The thumbnail, which the request's closures get as well.
-    /// - Throws: ``ImagePipelineError``; with ``RequiresMainActorError`` for a source that needs the main actor, anywhere else.
+    /// - Throws: ``ImagePipelineError``; with ``RequiresMainActorError`` for a source that needs the main actor,
+    ///   anywhere else.
     @discardableResult
     public func execute(_ task: ImageTask) throws(ImagePipelineError) -> Image {
         guard task.begin(in: self, byGroup: false) else { return try task.blocking.value() }
@@ -124,9 +125,9 @@ extension ImagePipeline {
 
 /// A programming error: a source that needs the main actor was called for on another thread, where the caller would
 /// have to wait for the main thread. Enqueue the request, or execute it on the main actor.
-public struct RequiresMainActorError: Error, Sendable, CustomStringConvertible {
+package struct RequiresMainActorError: Error, Sendable, CustomStringConvertible {
     /// A description of the error and its remedy.
-    public var description: String {
+    package var description: String {
         "the source needs the main actor: enqueue its requests, or execute them on the main actor"
     }
 }

@@ -168,7 +168,8 @@ extension ImagePipeline {
         return known.flatMap { memoryHit(request, $0) }
     }
 
-    /// Returns whether the image of a request is in memory or on disk, on a level that the request and the pipeline use.
+    /// Returns whether the image of a request is in memory or on disk, on a level that the request and the pipeline
+    /// use.
     ///
     /// - Parameter level: `.memory` or `.disk` for that level alone; `.source` for either.
     public func contains(_ request: ImageRequest, at level: CacheLevel = .source) async -> Bool {
@@ -183,8 +184,8 @@ extension ImagePipeline {
         return await isOnDisk(key)
     }
 
-    /// Removes all thumbnails, placeholders and original bytes of URLs from the levels whose write bits are given, whether or not the service
-    /// uses them. Thumbnails that are being made are stored when they are there.
+    /// Removes all thumbnails, placeholders and original bytes of URLs from the levels whose write bits are given,
+    /// whether or not the service uses them. Thumbnails that are being made are stored when they are there.
     ///
     /// - Throws: Why the disk could not be cleared; the rest is.
     public func removeAll(levels: CacheLevels = .all) async throws(CacheError) {

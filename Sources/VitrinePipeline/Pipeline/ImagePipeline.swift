@@ -8,17 +8,17 @@ public import VitrineCache
 import VitrineCore
 public import VitrineImaging
 
-/// Thumbnails of anything: made once, the most urgent first, and kept in memory and on disk.
+/// Loads images of any source, and caches them in memory and on disk.
 ///
 /// ```swift
 /// let image = try await ImagePipeline.shared.image(for: url)
 /// let small = try await ImagePipeline.shared.image(for: ImageRequest(.file("lake.jpg"), size: .fit(256)))
 /// ```
 ///
-/// - **Everything is made once.** Requests of one source, size and mode share the work. Requests of one source at
-///   several sizes that wait together are one call of the source. A thumbnail that has at least twice the pixels of one
-///   that is wanted stands in for the source.
-/// - **The most urgent first.** Work is as urgent as the most urgent request for it, at any moment. At most
+/// - **Identical requests are coalesced.** Requests of one source, size and mode share the work. Requests of one source
+///   at several sizes that wait together are one call of the source. An image may be derived from a cached one with at
+///   least twice the pixels.
+/// - **Urgent requests come first.** Work has the highest priority of its requests, at any moment. At most
 ///   ``Configuration/concurrency`` calls of sources run at once. Cache lookups do not wait for these.
 /// - **Cancellation reaches the work.** The last request that is cancelled stops the work and frees its slot.
 /// - **A source cannot block the pipeline.** If it throws, hangs or does not stop, only its own requests
@@ -26,7 +26,7 @@ public import VitrineImaging
 /// - **No stale images.** The identity of a source changes with its content. Results of the old content are left
 ///   to eviction.
 ///
-/// Requests keep their service: one that is let go of while requests wait goes on until the last has ended.
+/// Requests retain their pipeline. A pipeline without other references works until the last request has ended.
 ///
 /// ## Topics
 /// ### Images
@@ -46,12 +46,12 @@ public import VitrineImaging
 /// - ``placeholders``
 /// - ``originals``
 public final class ImagePipeline: Sendable {
-    /// How it was configured.
+    /// The configuration.
     public let configuration: Configuration
-    /// The thumbnails in memory and on disk, for direct access.
+    /// The cache of images, for direct access.
     public let cache: Cache<Image>
-    /// The placeholders in memory and on disk, used with ``Configuration/cachesPlaceholders``.
-    public let placeholders: Cache<Image>
+    /// The cache of placeholders, used with ``Configuration/cachesPlaceholders``.
+    package let placeholders: Cache<Image>
     /// The original bytes of URLs, kept on disk under the rules of HTTP.
     public let originals: Cache<Data>
 
@@ -73,8 +73,8 @@ public final class ImagePipeline: Sendable {
     let callPool: ForeignCallPool
     private static let current = Locked<ImagePipeline?>(nil)
 
-    /// The pipeline for everybody in the program. May be replaced at any time: work that has begun stays with the one
-    /// before. Default: one with ``Configuration/standard``.
+    /// The pipeline that the program shares. It may be replaced at any time: running work stays with the previous one.
+    /// Default: one with ``Configuration/standard``.
     public static var shared: ImagePipeline {
         get {
             current.withLock { current in
@@ -93,20 +93,20 @@ public final class ImagePipeline: Sendable {
         }
     }
 
-    /// Calls for images.
+    /// Calls of sources for images.
     let making: WorkQueue
-    /// Looks at the caches.
+    /// Cache lookups.
     let lookups: WorkQueue
-    /// Calls for identities.
+    /// Calls of sources for identities.
     let identifying: WorkQueue
-    /// Calls for placeholders.
+    /// Calls of sources for placeholders.
     let placing: WorkQueue
     /// Decodes of previews while a URL is transferred. Few at a time: images go first.
     let previewing = WorkQueue(limit: 2)
     let placeholderFlights = SingleFlight<CacheKey, Image?>()
-    let log = Log.logger("thumbnails")
+    let log = Log.logger("pipeline")
 
-    /// A service. Opens nothing: that happens when the caches are first used.
+    /// Creates a pipeline. Its caches are opened when they are first used.
     public init(_ configuration: Configuration = .standard) {
         var configuration = configuration
         configuration.concurrency = max(1, configuration.concurrency)
@@ -124,12 +124,12 @@ public final class ImagePipeline: Sendable {
         placing = WorkQueue(limit: 2)
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     /// Starts a request.
     ///
-    /// An image that is in memory is there when this returns, unless the identity of its source has to be looked up
-    /// first and the caller is on the main actor or in a task, where nothing may block.
+    /// The task has ended when this returns if the image is in memory and the identity of the source is known. Finding
+    /// the identity of a file may block, so the main actor and tasks do not wait for it.
     ///
     /// - Returns: The task, which need not be kept: the work continues without it.
     @discardableResult
@@ -175,8 +175,8 @@ public final class ImagePipeline: Sendable {
         try await image(for: ImageRequest(url, size: size))
     }
 
-    /// How many thumbnails are made at once, for the time being; at least 1. Fewer leave room for something that has to
-    /// stay smooth, such as a list that is scrolled. Running calls continue. At first ``Configuration/concurrency``.
+    /// The number of calls of sources at once; at least 1. A lower number leaves processor time for other work, such as
+    /// scrolling. Running calls continue. Initially ``Configuration/concurrency``.
     public var concurrency: Int {
         get { making.limit }
         set { making.limit = newValue }
@@ -187,18 +187,18 @@ public final class ImagePipeline: Sendable {
 
     // MARK: For tests
 
-    /// The effective priority of the work for a thumbnail; nil when there is none.
+    /// The effective priority of the work for an image; nil without work.
     package func workPriority(ofKey key: CacheKey) -> Priority? {
         state.withLock { state in state.scheduler.jobs.values.first { $0.key == key }?.slot.priority.value }
     }
 
-    /// The key of a request's thumbnail, for a source whose identity is known.
+    /// The key of a request's image, for a source whose identity is known.
     package func key(of request: ImageRequest, identity: CacheKey) -> CacheKey { request.spec.key(for: identity) }
 
     /// The numbers of calls that wait for, and occupy, a slot.
     package var slots: WorkQueue.Counts { making.counts }
 
-    /// How many calls of sources were given up and have not come back.
+    /// The number of abandoned calls of sources that have not returned.
     package var stuckCalls: Int { callPool.stuckCount }
 
     /// Whether nothing waits or runs, and no state of earlier work is left.
@@ -207,7 +207,7 @@ public final class ImagePipeline: Sendable {
             && [making, lookups, identifying, placing, previewing].allSatisfy { $0.counts == .init(queued: 0, running: 0) }
     }
 
-    /// Returns when nothing waits or runs any more.
+    /// Returns when the pipeline is idle.
     package func waitUntilIdle() async {
         while !isIdle {
             for queue in [identifying, placing, lookups, previewing, making] { await queue.waitUntilIdle() }
@@ -215,14 +215,14 @@ public final class ImagePipeline: Sendable {
         }
     }
 
-    /// Starts no further call for thumbnails until told to.
+    /// Suspends or resumes calls of sources for images.
     package func setSuspended(_ isSuspended: Bool) {
         if isSuspended { making.suspend() } else { making.resume() }
     }
 }
 
 extension ImagePipeline.Configuration {
-    /// A cache of the service's.
+    /// Creates a cache of the pipeline.
     fileprivate func cache<Value: CacheableValue>(_ kind: String, of type: Value.Type) -> Cache<Value> {
         var cache = CacheConfiguration(root: root)
         cache.memoryCapacity = memoryCapacity
@@ -236,7 +236,7 @@ extension ImagePipeline.Configuration {
         return Cache(name: name.map { "\(kind)_\($0)" } ?? kind, configuration: cache)
     }
 
-    /// The levels the service has.
+    /// The levels that the pipeline uses.
     var options: CacheLevels {
         var options: CacheLevels = []
         if usesMemoryCache { options.insert(.memory) }
@@ -253,25 +253,26 @@ public struct PipelineStatistics: Sendable, Hashable {
     public var fromMemory = 0
     /// Requests served from disk.
     public var fromDisk = 0
-    /// Requests served by reducing a larger thumbnail of the same source.
+    /// Requests served by reducing a larger image of the same source.
     public var fromDerived = 0
-    /// Requests served by thumbnails that programs share.
+    /// Requests served by thumbnails that programs share, as those of the desktop.
     public var fromShared = 0
     /// Requests that were cancelled.
     public var cancelled = 0
     /// Requests that ended with an error.
     public var failed = 0
-    /// Loads of remote sources' content that were begun.
+    /// Loads of remote sources that were started.
     public var loads = 0
-    /// Calls of sources that were begun.
+    /// Calls of sources that were started.
     public var calls = 0
-    /// Results that came after their last request had gone, and were thrown away.
+    /// Results that were discarded, as their last request had been cancelled.
     public var discarded = 0
 
+    /// Creates statistics without any work.
     public init() {}
 }
 
-/// Where a thumbnail came from.
+/// The origin of an image.
 enum Origin: Sendable {
     case source
     case memory

@@ -72,7 +72,7 @@ extension ImagePipelineError: CustomStringConvertible {
     public var description: String { "\(source): \(reason)" }
 
     /// An error of the image engine about `source`.
-    public init(_ error: ImageError, source: String) {
+    package init(_ error: ImageError, source: String) {
         switch error {
         case .unreadable(_, let reason): self = .unreadable(source: source, reason: reason)
         case .empty: self = .damaged(source: source, reason: "the file is empty")

@@ -158,7 +158,7 @@ extension ImageSource where Self == VideoFrameSource {
 ///
 /// On Linux a thread's nice value, on Apple platforms its quality of service. Of several requests for one thumbnail the
 /// highest counts.
-public enum ExecutionPriority: Int, Sendable, Hashable, CaseIterable, Comparable {
+public enum ExecutionPriority: Sendable, Hashable, CaseIterable, Comparable {
     /// Only idle time, for images that are not visible yet. They may wait long on a busy machine. Nice 10.
     case background
     /// Less than others, so that nothing the user touches is slowed down. The default of requests. Nice 5.
@@ -167,6 +167,4 @@ public enum ExecutionPriority: Int, Sendable, Hashable, CaseIterable, Comparable
     case normal
     /// More than others, where the system lets the program: nice -5, else as ``normal``.
     case high
-
-    public static func < (one: ExecutionPriority, other: ExecutionPriority) -> Bool { one.rawValue < other.rawValue }
 }

@@ -52,8 +52,8 @@ public final class ImageTask: Sendable {
     public let request: ImageRequest
     let progress: Locked<TaskProgress>
 
-    /// A task that ``ImagePipeline/start(_:)-(ImageTask)`` or a group starts later. For a task that starts at once, call
-    /// ``ImagePipeline/start(_:)-(ImageRequest)``.
+    /// A task that ``ImagePipeline/start(_:)-(ImageTask)`` or a group starts later. For a task that starts at once,
+    /// call ``ImagePipeline/start(_:)-(ImageRequest)``.
     public init(_ request: ImageRequest) {
         self.request = request
         var progress = TaskProgress()
@@ -165,8 +165,8 @@ extension ImageTask {
 
     /// The thumbnail, once it is there. Does not enqueue the request; any number of tasks may wait.
     ///
-    /// - Throws: ``ImagePipelineError``; `CancellationError` when the request or the waiting task is cancelled. Cancelling
-    ///   the task leaves the request as it is.
+    /// - Throws: ``ImagePipelineError``; `CancellationError` when the request or the waiting task is cancelled.
+    ///   Cancelling the task leaves the request as it is.
     public var value: Image {
         get async throws {
             let pending = PendingValue<Image>()
@@ -177,8 +177,8 @@ extension ImageTask {
         }
     }
 
-    /// The previews of the image: the one that its source has, and with ``ImageRequest/isProgressive`` one after another
-    /// while a URL is transferred.
+    /// The previews of the image: the one that its source has, and with ``ImageRequest/isProgressive`` one after
+    /// another while a URL is transferred.
     ///
     /// The sequence ends before the task does. It is empty if the source has no preview or the image was in memory. An
     /// iteration that begins late starts with the latest preview, and a slow one skips previews. Previews are made only
@@ -195,7 +195,7 @@ extension ImageTask {
     /// The placeholder of the source; nil if it has none, or if the image came first.
     ///
     /// - Throws: `CancellationError` when the waiting task is cancelled.
-    public var placeholder: Image? {
+    package var placeholder: Image? {
         get async throws {
             let pending = PendingValue<Image?>()
             observePlaceholder { pending.settle(.success($0)) }

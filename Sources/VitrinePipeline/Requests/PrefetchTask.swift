@@ -36,8 +36,8 @@ public final class PrefetchTask: Sendable {
     /// How far it is now.
     public var current: Progress { state.withLock { $0.progress } }
 
-    /// The progress, beginning with the present one. The sequence ends with the prefetch. An iteration that begins later
-    /// gets the last progress, and a slow one skips some.
+    /// The progress, beginning with the present one. The sequence ends with the prefetch. An iteration that begins
+    /// later gets the last progress, and a slow one skips some.
     public var progress: AsyncStream<Progress> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let isEnded = state.withLock { state in

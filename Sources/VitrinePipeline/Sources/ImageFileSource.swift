@@ -61,7 +61,7 @@ public struct ImageFileSource: ImageSource {
     }
 
     /// The name of the image in errors: its path, or the name it was given.
-    public var name: String {
+    package var name: String {
         switch content {
         case .input(let input, _): input.name
         case .image(_, let identifier): identifier.description

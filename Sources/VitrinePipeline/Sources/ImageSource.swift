@@ -74,6 +74,7 @@ public struct RenderRequest: Sendable {
     /// Cancelled when no request needs the result any more.
     public var cancellation: CancellationToken
 
+    /// Creates a request for one image in pixels.
     public init(
         size: PixelSize, mode: ImageResizer.Mode = .aspectFit, allowsUpscaling: Bool = true,
         limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
@@ -123,8 +124,8 @@ public struct RenderRequest: Sendable {
 }
 
 extension RenderRequest {
-    /// The thumbnail of a page or frame that a helper has drawn at the size of ``mode``, upright: in sRGB, and cut if the
-    /// request asks for a crop.
+    /// The thumbnail of a page or frame that a helper has drawn at the size of ``mode``, upright: in sRGB, and cut if
+    /// the request asks for a crop.
     func image(from drawn: DecodedImage, source: String) throws(ImagePipelineError) -> Image {
         do throws(ImageError) {
             let plane = drawn.planes[0]

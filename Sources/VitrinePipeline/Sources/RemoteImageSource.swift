@@ -10,9 +10,9 @@ import VitrineNetwork
 
 /// A source whose content is loaded before an image can be made from it: a URL, an object in a database or a store.
 ///
-/// The service calls ``load(_:)`` when no cache has the result. It is asynchronous, so that any number of loads may wait
-/// without a thread, and it runs once for all requests that wait for the same identity. The source it returns then makes
-/// the images, in its turn, as a local one.
+/// The service calls ``load(_:)`` when no cache has the result. It is asynchronous, so that any number of loads may
+/// wait without a thread, and it runs once for all requests that wait for the same identity. The source it returns then
+/// makes the images, in its turn, as a local one.
 ///
 /// ```swift
 /// struct AvatarSource: RemoteImageSource {
@@ -66,6 +66,7 @@ public struct SourceLoadContext: Sendable {
     /// Receives the bytes while they are transferred; nil if no request is progressive.
     var arriving: ArrivingBytes?
 
+    /// Creates a context, for sources that call others.
     public init(priority: PrioritySource = PrioritySource(), originals: Cache<Data>? = nil) {
         self.priority = priority
         self.originals = originals
@@ -83,6 +84,7 @@ public struct LoadedSource: Sendable {
     /// Removes the content from the cache it came from. Called when no image can be made from it.
     public var discard: @Sendable () async -> Void
 
+    /// Creates the content of a remote source.
     public init(
         _ source: any ImageSource, expires: Duration? = nil, levels: CacheLevels = .all,
         discard: @escaping @Sendable () async -> Void = {}

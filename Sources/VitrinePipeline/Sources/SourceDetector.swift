@@ -22,6 +22,7 @@ public enum SourceDetector {
         /// See ``ImageFileSource/allowsPartial``.
         public var allowsPartial = false
 
+        /// Creates options for a page or a moment.
         public init(page: Int = 1, moment: VideoFrameSource.Moment = .poster) {
             self.page = page
             self.moment = moment
@@ -30,8 +31,8 @@ public enum SourceDetector {
 
     /// The source for a file: a picture, a page, a frame, or the cover of a recording. Reads its first bytes.
     ///
-    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``, ``ImagePipelineError/unsupported(source:reason:)`` for
-    ///   other content.
+    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``, ``ImagePipelineError/unsupported(source:reason:)``
+    ///   for other content.
     public static func source(
         forFile path: String, _ options: Options = Options()
     ) throws(ImagePipelineError) -> any ImageSource {
@@ -49,7 +50,7 @@ public enum SourceDetector {
     }
 
     /// The source for a file or bytes of a kind that is known.
-    public static func source(
+    package static func source(
         for input: ImageInput, of kind: FileKind, _ options: Options = Options()
     ) -> any ImageSource {
         switch kind {
@@ -72,7 +73,7 @@ public enum SourceDetector {
     /// How many pages, or frames, a file has. Films have 1.
     ///
     /// - Throws: ``ImagePipelineError``.
-    public static func pageCount(
+    package static func pageCount(
         of input: ImageInput, _ options: Options = Options()
     ) throws(ImagePipelineError) -> Int {
         switch try FileKind(of: input) {
@@ -102,7 +103,7 @@ public enum SourceDetector {
 }
 
 /// The kind of a file by its first bytes, of those that sources can read. Names are ignored.
-public enum FileKind: Sendable, Hashable {
+package enum FileKind: Sendable, Hashable {
     /// A picture.
     case image(ImageFormat)
     /// A PDF document.
@@ -111,7 +112,7 @@ public enum FileKind: Sendable, Hashable {
     case media(Media)
 
     /// Containers of films and recordings, by the media type they are known as.
-    public enum Media: String, Sendable, Hashable, CaseIterable {
+    package enum Media: String, Sendable, Hashable, CaseIterable {
         case mp4 = "video/mp4"
         case quickTime = "video/quicktime"
         case matroska = "video/x-matroska"
@@ -127,11 +128,11 @@ public enum FileKind: Sendable, Hashable {
         case flac = "audio/flac"
 
         /// Whether it holds sound, so that a picture of it is the cover attached to it.
-        public var isAudio: Bool { rawValue.hasPrefix("audio/") }
+        package var isAudio: Bool { rawValue.hasPrefix("audio/") }
     }
 
     /// The registered media type.
-    public var mediaType: String {
+    package var mediaType: String {
         switch self {
         case .image(let format): format.mediaType
         case .pdf: "application/pdf"
@@ -146,7 +147,7 @@ public enum FileKind: Sendable, Hashable {
     /// Returns the kind of an input; nil for other content.
     ///
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``.
-    public init?(of input: ImageInput) throws(ImagePipelineError) {
+    package init?(of input: ImageInput) throws(ImagePipelineError) {
         do throws(ImageError) {
             let source = try ByteSource(input)
             // Pictures first: the rules for films are broader.

@@ -16,9 +16,9 @@ public import VitrineNetwork
 /// let film = URLImageSource(url, part: .moment(.second(12)))
 /// ```
 ///
-/// The original bytes are kept in the service's cache under the rules of HTTP: all sizes are made from one transfer, and
-/// expired bytes are revalidated. Results are kept no longer than the original is fresh. The format follows from the
-/// content, not from the URL's extension. `file:` URLs are read in place.
+/// The original bytes are kept in the service's cache under the rules of HTTP: all sizes are made from one transfer,
+/// and expired bytes are revalidated. Results are kept no longer than the original is fresh. The format follows from
+/// the content, not from the URL's extension. `file:` URLs are read in place.
 public struct URLImageSource: RemoteImageSource {
     /// Which part of the content is wanted.
     public enum Part: Sendable, Hashable {
@@ -33,12 +33,12 @@ public struct URLImageSource: RemoteImageSource {
     /// The URL.
     public let url: URL
     /// Which part of the content is wanted.
-    public let part: Part
+    package let part: Part
     /// How the bytes are loaded. Only `image/*`, `video/*`, `audio/*` and `application/pdf` are accepted, unless the
     /// options name content types themselves.
-    public let options: FetchOptions
+    package let options: FetchOptions
     /// Told how far the transfer is, if there is one.
-    public let progress: TransferProgress?
+    package let progress: TransferProgress?
     private let fetcher: NetworkFetcher<Data>
     /// The URL's, or the id's, and the part's; nil for a file, whose identity takes a look at it.
     public let knownIdentity: CacheKey?

@@ -13,8 +13,8 @@ public import VitrinePipeline
 /// ```
 ///
 /// An image in memory is there at the first pass. An image that is loaded fades in, and the previous image stays until
-/// then. A source of your own without `knownIdentity` is loaded once in the life of the view: give the view another `id`
-/// to change it.
+/// then. A source of your own without `knownIdentity` is loaded once in the life of the view: give the view another
+/// `id` to change it.
 ///
 /// Type-checked, and run against stand-ins for SwiftUI; not run on a device.
 public struct LazyImage<Placeholder: View>: View {

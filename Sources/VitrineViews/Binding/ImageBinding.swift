@@ -10,12 +10,12 @@ public import VitrinePipeline
 /// binding.set(ImageRequest(url)) { error in caption.text = "\(error)" }
 /// ```
 ///
-/// - **The latest request wins.** A new request cancels the previous one and drops its results. Setting the request that
-///   is shown or being loaded changes nothing.
+/// - **The latest request wins.** A new request cancels the previous one and drops its results. Setting the request
+///   that is shown or being loaded changes nothing.
 /// - **Memory hits appear at once.** An image in memory is shown before ``set(_:in:onSuccess:onFailure:)`` returns,
 ///   without a transition. Images that are loaded fade in.
-/// - **The target is held weakly.** Nothing is loaded for a target that was deallocated. The target keeps its binding, as
-///   a property or as an associated object.
+/// - **The target is held weakly.** Nothing is loaded for a target that was deallocated. The target keeps its binding,
+///   as a property or as an associated object.
 @MainActor
 public final class ImageBinding<Target: ImageTarget> {
     /// The state of the current request.

@@ -10,11 +10,15 @@ import VitrineImaging
 public struct MediaAsset: Sendable, Hashable, Identifiable {
     /// Whether the asset is a photo or a video.
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-        case photo, video
+        /// A photo or another picture.
+        case photo
+        /// A video.
+        case video
     }
 
     /// The file.
     public let path: String
+    /// Whether the asset is a photo or a video.
     public internal(set) var kind: Kind
     /// The length of the file.
     public internal(set) var size: ByteCount
@@ -29,12 +33,12 @@ public struct MediaAsset: Sendable, Hashable, Identifiable {
     /// Seconds a video takes; nil for photos, and as ``pixelSize``.
     public internal(set) var duration: Double?
     /// Whether the header has been read, and ``captureDate`` will not change unless the file does.
-    public internal(set) var isHeaderRead = false
+    package internal(set) var isHeaderRead = false
 
     /// ``path``: there is one asset a file.
     public var id: String { path }
-    public var isPhoto: Bool { kind == .photo }
-    public var isVideo: Bool { kind == .video }
+    package var isPhoto: Bool { kind == .photo }
+    package var isVideo: Bool { kind == .video }
 
     init(path: String, kind: Kind, size: ByteCount, modified: Date) {
         self.path = path

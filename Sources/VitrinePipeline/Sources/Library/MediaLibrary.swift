@@ -14,9 +14,9 @@ import VitrineCore
 /// for await changes in library.changes { update(changes) }
 /// ```
 ///
-/// ``scan()`` lists files and decodes nothing, so that 10,000 are there in a fraction of a second; their headers are
-/// read afterwards in the background, for the dates they were taken at, and reported as changes. Then the tree is
-/// watched (inotify(7)) until the library goes. Hidden files and the usual cache directories are left out.
+/// ``scan()`` lists files and decodes nothing: 10,000 files take a fraction of a second. Headers with capture dates are
+/// read afterwards in the background, and reported as changes. Then the tree is watched (inotify(7)) until the library
+/// is deallocated. Hidden files and the usual cache directories are skipped.
 ///
 /// The kind of a file follows from its name, or from its content if the name is ambiguous.
 ///
@@ -36,7 +36,7 @@ import VitrineCore
 public final class MediaLibrary: Sendable {
     /// The directory.
     public let directory: String
-    public let options: Options
+    package let options: Options
     private let work: MediaLibraryWork
 
     /// The library of a directory. Nothing is listed before ``scan()``.
@@ -50,11 +50,11 @@ public final class MediaLibrary: Sendable {
 
     deinit { work.stop() }
 
-    /// Lists the directory and all below it, and watches it from then on. A later call finds changes that were missed, if
-    /// ``watching`` is incomplete.
+    /// Lists the directory and all below it, and watches it from then on. A later call finds changes that were missed,
+    /// if ``watching`` is incomplete.
     ///
-    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` when the directory cannot be listed. Those below it that
-    ///   cannot are left out.
+    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` when the directory cannot be listed. Those below it
+    ///   that cannot are left out.
     public func scan() async throws(ImagePipelineError) {
         let work = work
         let result = await withCheckedContinuation { work.submit(.scan($0)) }
@@ -62,7 +62,7 @@ public final class MediaLibrary: Sendable {
     }
 
     /// Returns when all that had happened before the call has been noticed, its headers read, and reported.
-    public func settle() async {
+    package func settle() async {
         let work = work
         await withCheckedContinuation { work.submit(.settle($0)) }
     }
@@ -103,10 +103,11 @@ extension MediaLibrary {
         public var timeZone = TimeZone.current
         /// How long to wait for more after something has changed, before it is reported. Default 0.2 seconds; five
         /// times that when changes do not end.
-        public var coalescing = Duration.milliseconds(200)
+        package var coalescing = Duration.milliseconds(200)
         /// The most directories to watch. Default: as many as the system allows.
-        public var maximumWatches = Int.max
+        package var maximumWatches = Int.max
 
+        /// Creates the default options.
         public init() {}
     }
 
@@ -120,7 +121,7 @@ extension MediaLibrary {
         /// Assets whose file has changed, or whose header has been read, as they are now.
         public var changed: [MediaAsset] = []
 
-        public var isEmpty: Bool { added.isEmpty && removed.isEmpty && changed.isEmpty }
+        package var isEmpty: Bool { added.isEmpty && removed.isEmpty && changed.isEmpty }
     }
 
     /// Whether changes are noticed by themselves.

@@ -13,13 +13,13 @@ import Foundation
 /// their poster, see ``VideoFrameSource``. Calls block: make them from a thread that may block.
 public struct MediaLibrarySource: ImageSource {
     /// Facts from the header of an asset's file.
-    public struct Details: Sendable, Hashable {
+    package struct Details: Sendable, Hashable {
         /// As ``MediaAsset/captureDate``.
-        public var captureDate: Date
+        package var captureDate: Date
         /// Width and height upright; nil for sound alone.
-        public var pixelSize: PixelSize?
+        package var pixelSize: PixelSize?
         /// Seconds a video takes; nil when the file does not say.
-        public var duration: Double?
+        package var duration: Double?
     }
 
     /// The photo or video.
@@ -65,7 +65,7 @@ public struct MediaLibrarySource: ImageSource {
     /// Size, length and date, from the file. Photos take some microseconds; videos ask the helper `vitrine-video`.
     ///
     /// - Throws: ``ImagePipelineError``, as ``image(_:)``.
-    public func details(
+    package func details(
         limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) throws(ImagePipelineError) -> Details {
         switch asset.kind {

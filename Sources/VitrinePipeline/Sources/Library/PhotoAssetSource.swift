@@ -35,7 +35,8 @@ public struct PhotoAssetSource: ImageSource {
 
     /// The picture, or the video's poster.
     ///
-    /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/unreadable(source:reason:)`` where the library gives none.
+    /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/unreadable(source:reason:)`` where the library gives
+    ///   none.
     public func image(_ request: RenderRequest) throws -> Image {
         let options = options(network: allowsNetwork)
         options.deliveryMode = .highQualityFormat

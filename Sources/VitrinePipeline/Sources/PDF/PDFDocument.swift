@@ -140,8 +140,8 @@ public final class PDFDocument: Sendable {
 
     /// The document's part of its pages' identities.
     ///
-    /// With a password it differs between passwords and between processes. Other users do not get the pages, and the disk
-    /// does not reveal the password.
+    /// With a password it differs between passwords and between processes. Other users do not get the pages, and the
+    /// disk does not reveal the password.
     func identity() throws(ImagePipelineError) -> CacheKey {
         let key =
             switch origin {

@@ -108,10 +108,10 @@ public struct VideoFrameSource: ImageSource {
     /// The frame.
     ///
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/noVideo(source:)`` for sound only,
-    ///   ``ImagePipelineError/beyondEnd(source:second:duration:)``, ``ImagePipelineError/damaged(source:reason:)`` for a file
-    ///   that ends early, ``ImagePipelineError/unsupported(source:reason:)`` for other content or a codec that is
-    ///   not read, ``ImagePipelineError/underlying(source:error:)`` with `ImageError.invalidRequest` for a
-    ///   second that is negative or no number.
+    ///   ``ImagePipelineError/beyondEnd(source:second:duration:)``, ``ImagePipelineError/damaged(source:reason:)`` for
+    ///   a file that ends early, ``ImagePipelineError/unsupported(source:reason:)`` for other content or a codec that
+    ///   is not read, ``ImagePipelineError/underlying(source:error:)`` with `ImageError.invalidRequest` for a second
+    ///   that is negative or no number.
     public func image(_ request: RenderRequest) throws -> Image {
         let parameters = try parameters(request).encoded()
         let drawn = try ask { source throws(ImageError) in

@@ -13,26 +13,26 @@ public struct VideoInfo: Sendable, Hashable {
     public var duration: Double?
     /// Whether there are moving pictures. Attached pictures are none.
     public var hasVideo: Bool
-    public var hasAudio: Bool
+    package var hasAudio: Bool
     /// Whether a picture is attached, as to music.
-    public var hasCoverArt: Bool
+    package var hasCoverArt: Bool
     /// Pixels as the film is shown: square ones, upright. 0 by 0 without video.
     public var size: PixelSize
     /// Pixels as the codec has them, before their shape and ``orientation`` are applied. 0 by 0 without video.
-    public var storedSize: PixelSize
+    package var storedSize: PixelSize
     /// How stored frames are turned to be upright. Frames of ``VideoFrameSource`` are so already.
-    public var orientation: Orientation
+    package var orientation: Orientation
     /// Frames a second; nil when unknown.
-    public var frameRate: Double?
+    package var frameRate: Double?
     /// FFmpeg's short names of the containers it could be, such as `matroska,webm`.
-    public var container: String
+    package var container: String
     /// FFmpeg's short name, such as `h264`; nil for none.
-    public var videoCodec: String?
+    package var videoCodec: String?
     /// FFmpeg's short name, such as `aac`; nil for none.
-    public var audioCodec: String?
+    package var audioCodec: String?
     /// When the film was made, as the file says; nil when it does not. Cameras that do not know their time zone write
     /// local time as if it were UTC.
-    public var creationDate: Date?
+    package var creationDate: Date?
 
     package init(_ description: VideoDescription) {
         func known(_ text: String) -> String? { text.isEmpty ? nil : text }

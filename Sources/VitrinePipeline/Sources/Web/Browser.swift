@@ -185,8 +185,8 @@ struct BrowserMemory {
         return bytes > limit ? bytes : nil
     }
 
-    /// Anonymous and shared memory in use by all processes of a group, in bytes (proc(5)). Memory that several processes share
-    /// counts for each; files that are mapped do not count. 0 on systems without `/proc`.
+    /// Anonymous and shared memory in use by all processes of a group, in bytes (proc(5)). Memory that several
+    /// processes share counts for each; files that are mapped do not count. 0 on systems without `/proc`.
     static func resident(group: Int32) -> Int {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return names.reduce(0) { sum, name in

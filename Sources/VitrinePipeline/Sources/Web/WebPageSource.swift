@@ -33,7 +33,10 @@ import VitrineNetwork
 public struct WebPageSource: ImageSource {
     /// The schemes of addresses that a page may have and load.
     public enum Scheme: String, Sendable, Hashable, Codable, CaseIterable {
-        case http, https
+        /// HTTP without encryption.
+        case http
+        /// HTTP over TLS.
+        case https
         /// Files of this machine, and all below their directories.
         case file
         /// The page is in the address itself.
@@ -41,7 +44,7 @@ public struct WebPageSource: ImageSource {
     }
 
     /// The narrowest viewport, in CSS pixels.
-    public static let minimumViewportWidth = 300
+    package static let minimumViewportWidth = 300
     /// The longest address that browsers accept, in bytes.
     static let maximumURLBytes = 2 << 20
 
@@ -63,8 +66,8 @@ public struct WebPageSource: ImageSource {
     /// Bytes of memory that all processes of the browser may use together. Default 2 GiB.
     ///
     /// The sum of anonymous and shared memory is looked at twenty times a second; beyond the limit the browser is
-    /// ended, with ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)``. The limit is checked periodically,
-    /// so a page can exceed it for a moment. The browser starts when the budget of all helpers,
+    /// ended, with ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)``. The limit is checked
+    /// periodically, so a page can exceed it for a moment. The browser starts when the budget of all helpers,
     /// `WorkerPool.maximumTotalMemory`, has as much left.
     public var maximumMemory = 2 << 30
     /// Whether the browser keeps its pages in a sandbox. Default true. It cannot do so for the user root, nor in many
@@ -111,11 +114,11 @@ public struct WebPageSource: ImageSource {
     /// The page.
     ///
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/toolMissing(source:name:remedy:)`` without a browser,
-    ///   ``ImagePipelineError/unsupported(source:reason:)`` for an address that is not allowed or no address, also when the
-    ///   page leads to one that ``policy`` refuses,
+    ///   ``ImagePipelineError/unsupported(source:reason:)`` for an address that is not allowed or no address, also when
+    ///   the page leads to one that ``policy`` refuses,
     ///   ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)`` beyond ``maximumMemory``,
-    ///   ``ImagePipelineError/unreadable(source:reason:)`` when the page cannot be loaded or the browser does not start,
-    ///   ``ImagePipelineError/timedOut(source:)``, ``ImagePipelineError/cancelled(source:)``.
+    ///   ``ImagePipelineError/unreadable(source:reason:)`` when the page cannot be loaded or the browser does not
+    ///   start, ``ImagePipelineError/timedOut(source:)``, ``ImagePipelineError/cancelled(source:)``.
     public func image(_ request: RenderRequest) throws -> Image {
         try finish(draw(request), request)
     }
