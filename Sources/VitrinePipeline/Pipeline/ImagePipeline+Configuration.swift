@@ -28,8 +28,8 @@ extension ImagePipeline {
         /// How long a cancelled source may continue before its thread counts as abandoned. Default: 1 second.
         public var grace: Duration = .seconds(1)
         /// The number of threads that sources may block for ever. Beyond it, requests end with
-        /// ``ImagePipelineError/tooManyAbandonedThreads(source:count:)``, unless a cache has their thumbnail. Default
-        /// 8.
+        /// ``ImagePipelineError/tooManyAbandonedThreads(source:count:)``, unless the image is cached.
+        /// Default: 8.
         public var maximumAbandonedThreads = 8
         /// Limits on the input and work of sources.
         public var limits = ImageLimits.standard
@@ -61,9 +61,9 @@ extension ImagePipeline {
 
 /// Thumbnails that programs share, as those of the desktop. Both methods may block.
 public protocol ExternalThumbnailCache: Sendable {
-    /// The thumbnail of a source, if there is one that is valid and good enough for `request`.
+    /// Returns the thumbnail of a source, if there is one that is valid and large enough for `request`.
     func thumbnail(of source: any ImageSource, for request: RenderRequest) -> Image?
 
-    /// Offers a thumbnail that was made.
+    /// Stores an image that the pipeline has made.
     func store(_ image: Image, of source: any ImageSource, for request: RenderRequest)
 }

@@ -3,7 +3,7 @@ import VitrineCore
 public import VitrineImaging
 
 extension ImagePipeline {
-    /// Makes a thumbnail on the calling thread, without waiting for a place. Never in a task, which must not
+    /// Makes an image on the calling thread, without waiting for a slot. Must not be called in a task, which must not
     /// block.
     ///
     /// Cached images are returned without calling the source. Work that waits for a slot is taken over, and its other
@@ -13,7 +13,7 @@ extension ImagePipeline {
     ///
     /// A request that was enqueued before is waited for.
     ///
-    /// - Returns: The thumbnail, which the request's closures get as well.
+    /// - Returns: The image. The handlers of the task get it, too.
     /// - Throws: ``ImagePipelineError``; with ``RequiresMainActorError`` for a source that needs the main actor,
     ///   anywhere else.
     @discardableResult
@@ -85,7 +85,7 @@ extension ImagePipeline {
         }
     }
 
-    /// Makes a thumbnail that is being made elsewhere once more, for its request alone.
+    /// Makes an image that is being made elsewhere once more, for its request alone.
     private func executeBeside(_ task: ImageTask, _ identity: CacheKey) {
         leave(task)
         let work = Work(
@@ -101,7 +101,7 @@ extension ImagePipeline {
         return made
     }
 
-    /// Executes a request whose thumbnail is on disk, if both may use that, and enqueues others. Blocks.
+    /// Executes a task whose image is on disk, and starts other tasks. Blocks.
     ///
     /// - Returns: Whether it was executed.
     @discardableResult

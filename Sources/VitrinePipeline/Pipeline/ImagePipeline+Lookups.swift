@@ -86,14 +86,14 @@ extension ImagePipeline {
         return ResultLifetime(expires: area.memory.expiry(forKey: area.slot(key)))
     }
 
-    /// Whether a thumbnail is on disk, without reading it.
+    /// Whether an image is on disk, without reading it.
     func isOnDisk(_ key: CacheKey) async -> Bool {
         await cache.original.outbox.settle()
         let disk = cache.original.disk
         return await Self.lookupExecutor.run { (try? disk.blocking.contains(key)) ?? false }
     }
 
-    /// A thumbnail on disk. One that is damaged was removed, and is made again.
+    /// An image on disk. One that is damaged was removed, and is made again.
     private func fromDisk(_ key: CacheKey, _ options: CacheLevels) async -> Image? {
         var levels: CacheLevels = .readDisk
         if options.contains(.memory) { levels.insert(.writeMemory) }
@@ -102,7 +102,7 @@ extension ImagePipeline {
 
     // MARK: Siblings
 
-    /// A thumbnail made from a larger one of the same source.
+    /// An image made from a larger one of the same source.
     private func fromDerived(_ plan: Plan) async -> (image: Image, lifetime: ResultLifetime)? {
         let (known, possible) = derivedSizes.candidates(for: plan.spec, of: plan.identity)
         if let found = derivedInMemory(plan.spec, plan.identity, known, plan.source, plan.options) { return found }
@@ -135,7 +135,7 @@ extension ImagePipeline {
 
     // MARK: Storing
 
-    /// Keeps a thumbnail where its requests, the service and the source say, for as long as its original is fresh.
+    /// Keeps an image where its requests, the pipeline and the source say, for as long as its original is fresh.
     func store(_ image: Image, _ plan: Plan, _ lifetime: ResultLifetime) async {
         let now = cache.configuration.clock.now
         guard !lifetime.isOver(at: now) else { return }
@@ -143,7 +143,7 @@ extension ImagePipeline {
         var levels: CacheLevels = []
         if plan.options.contains(.disk) {
             levels = .writeDisk
-            // What may not be written is removed by the cache; for a precached one that is in memory there is no need.
+            // What may not be written is removed by the cache; for a prefetched one that is in memory there is no need.
             if plan.options.contains(.memory) || cache[plan.key] != nil { levels.insert(.writeMemory) }
         } else if plan.options.contains(.memory) {
             levels = .writeMemory
@@ -184,10 +184,10 @@ extension ImagePipeline {
         return await isOnDisk(key)
     }
 
-    /// Removes all thumbnails, placeholders and original bytes of URLs from the levels whose write bits are given,
-    /// whether or not the service uses them. Thumbnails that are being made are stored when they are there.
+    /// Removes all images, placeholders and original bytes of URLs from the given levels. Running work still stores its
+    /// results.
     ///
-    /// - Throws: Why the disk could not be cleared; the rest is.
+    /// - Throws: The first error of the disk; the other caches are cleared.
     public func removeAll(levels: CacheLevels = .all) async throws(CacheError) {
         derivedSizes.removeAll()
         var failure: CacheError?
@@ -229,7 +229,7 @@ extension ImagePipeline {
     }
 }
 
-/// Which thumbnails of a source there are, so that a smaller one is made from a larger one instead of from the source.
+/// The known results of each source, so that a smaller image is derived from a larger one instead of the source.
 ///
 /// It remembers the results that were stored or found, of the last few thousand sources, and the specifications used
 /// last for any source. Results of an earlier run are looked up by these.
@@ -247,7 +247,7 @@ final class DerivedSizeIndex: Sendable {
 
     private let state = Locked(State())
 
-    /// A thumbnail was stored or found.
+    /// An image was stored or found.
     func add(_ spec: ResultSpec, of identity: CacheKey) {
         state.withLock { state in
             if state.recent.first != spec {
@@ -265,7 +265,7 @@ final class DerivedSizeIndex: Sendable {
         }
     }
 
-    /// The rules whose thumbnails of a source may serve one of `spec`, the smallest first: those known to exist, and
+    /// The rules whose images of a source may serve one of `spec`, the smallest first: those known to exist, and
     /// those worth a look on disk.
     func candidates(
         for spec: ResultSpec, of identity: CacheKey

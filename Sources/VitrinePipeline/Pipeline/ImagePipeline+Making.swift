@@ -187,7 +187,7 @@ extension ImagePipeline {
     }
 }
 
-/// A source gave another number of thumbnails than it was asked for.
+/// A source gave another number of images than it was asked for.
 struct WrongResultCount: Error, CustomStringConvertible {
     var description: String { "the source gave another number of thumbnails than it was asked for" }
 }

@@ -76,13 +76,13 @@ extension ImagePipeline {
         if task.state.isFinal { leave(task) }
     }
 
-    /// The thumbnail in memory, if the task and the service may use that.
+    /// The image in memory, if the task and the pipeline may use that.
     func memoryHit(_ request: ImageRequest, _ identity: CacheKey) -> Image? {
         guard configuration.usesMemoryCache, request.cacheLevels.contains(.memory) else { return nil }
         return cache[request.spec.key(for: identity)]
     }
 
-    /// Adds a subscriber to the job for a thumbnail, and starts that if it is new.
+    /// Adds a subscriber to the job for an image, and starts that if it is new.
     func join(
         _ subscriber: any JobSubscriber, _ source: any ImageSource, _ identity: CacheKey,
         _ spec: ResultSpec

@@ -168,7 +168,7 @@ public final class ImagePipeline: Sendable {
     /// Returns the image at a URL.
     ///
     /// - Parameters:
-    ///   - url: A picture, or a document or film for its first page or poster.
+    ///   - url: A picture, or a document or video for its first page or poster.
     ///   - size: The size of the result. Default: that of the image.
     /// - Throws: As ``image(for:)``.
     public func image(for url: URL, size: ImageResizer = .none) async throws -> Image {

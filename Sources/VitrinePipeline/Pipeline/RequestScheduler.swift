@@ -5,8 +5,8 @@ import VitrineNetwork
 
 /// The bookkeeping of an ``ImagePipeline``: the jobs, their subscribers, and the sources to call.
 ///
-/// A *job* makes one thumbnail and has any number of subscribers. Jobs of one source that wait for a slot form a
-/// *batch*, which is one call of the source. Pure data; the service holds it under its lock and carries out the
+/// A *job* makes one image and has any number of subscribers. Jobs of one source that wait for a slot form a
+/// *batch*, which is one call of the source. Pure data; the pipeline holds it under its lock and carries out the
 /// ``Effects`` outside.
 struct RequestScheduler {
     enum Stage {
@@ -86,7 +86,7 @@ struct RequestScheduler {
 
     // MARK: Subscribers
 
-    /// Adds a subscriber to the job for a thumbnail.
+    /// Adds a subscriber to the job for an image.
     ///
     /// - Returns: The job, and its turn if it is new and has to begin.
     mutating func join(
@@ -379,7 +379,7 @@ protocol JobSubscriber: AnyObject, Sendable {
     /// Whether previews are wanted now.
     var wantsPreviews: Bool { get }
 
-    /// The source is at work. Must not block, nor call the service.
+    /// The source is at work. Must not block, nor call the pipeline.
     func markRunning()
 
     /// The bytes received so far gave an image.

@@ -8,7 +8,7 @@ struct ResultSpec: Hashable, Sendable {
     var allowsUpscaling: Bool
     var processors: [ImageProcessor] = []
 
-    /// The key of a source's thumbnail.
+    /// The key of a source's image.
     func key(for identity: CacheKey) -> CacheKey {
         var key = identity.appending("\(size.width)x\(size.height)").appending(modeName)
         if !allowsUpscaling { key = key.appending("no-upscaling") }
@@ -32,7 +32,7 @@ struct ResultSpec: Hashable, Sendable {
             size: size, mode: mode, allowsUpscaling: allowsUpscaling, limits: limits, cancellation: cancellation)
     }
 
-    /// Whether a thumbnail made by this rule can be reduced to one of `other`: it shows the whole picture, and does not
+    /// Whether an image made by this rule can be reduced to one of `other`: it shows the whole picture, and does not
     /// hide that the picture is small from one that may not grow.
     func mayServe(_ other: ResultSpec) -> Bool {
         guard processors.isEmpty else { return false }
@@ -50,7 +50,7 @@ struct ResultSpec: Hashable, Sendable {
         mode == .none || mode == .limit || size.longestSide >= 2 * other.size.longestSide
     }
 
-    /// The thumbnail of this rule, made from a larger one that ``mayServe(_:)``; nil unless that has twice the pixels
+    /// The image of this rule, made from a larger one that ``mayServe(_:)``; nil unless that has twice the pixels
     /// in both directions, below which reducing it once more would be seen.
     func reduced(_ larger: Image) throws(ImageError) -> Image? {
         let resizer = ImageResizer(size: size, mode: mode, allowsUpscaling: allowsUpscaling)

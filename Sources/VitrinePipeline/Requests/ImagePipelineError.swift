@@ -1,7 +1,7 @@
 import VitrineCore
 import VitrineImaging
 
-/// Why there is no thumbnail. Each case names its source: a path, an address, or the name it was given.
+/// An error of an ``ImagePipeline`` or a source. Each case names its source: a path, a URL, or a given name.
 public enum ImagePipelineError: Error, Sendable {
     /// The source cannot be had: absent, not permitted, a read error, a closure that threw. `reason` says which.
     case unreadable(source: String, reason: String)

@@ -114,7 +114,7 @@ extension ImageRequest {
 // MARK: Sources by leading dot
 
 extension ImageSource where Self == ImageFileSource {
-    /// A file: a picture, a page of a PDF document, the poster of a film, or the cover of a recording, by its content.
+    /// A file: a picture, a page of a PDF document, the poster of a video, or the cover of a recording, by its content.
     ///
     /// - Parameters:
     ///   - path: The file.
@@ -136,7 +136,7 @@ extension ImageSource where Self == ImageFileSource {
 }
 
 extension ImageSource where Self == URLImageSource {
-    /// A URL: a picture, a page of a PDF document, or a frame of a film.
+    /// A URL: a picture, a page of a PDF document, or a frame of a video.
     public static func url(_ url: URL, part: URLImageSource.Part = .whole) -> URLImageSource {
         URLImageSource(url, part: part)
     }
@@ -148,15 +148,15 @@ extension ImageSource where Self == PDFPageSource {
 }
 
 extension ImageSource where Self == VideoFrameSource {
-    /// A frame of a film.
+    /// A frame of a video.
     public static func video(_ path: String, at moment: VideoFrameSource.Moment = .poster) -> VideoFrameSource {
         VideoFrameSource(.file(path), at: moment)
     }
 }
 
-/// How much of the processor the making of a thumbnail may claim against everything else on the machine.
+/// How much of the processor the making of an image may claim against everything else on the machine.
 ///
-/// On Linux a thread's nice value, on Apple platforms its quality of service. Of several requests for one thumbnail the
+/// On Linux a thread's nice value, on Apple platforms its quality of service. Of several requests for one image the
 /// highest counts.
 public enum ExecutionPriority: Sendable, Hashable, CaseIterable, Comparable {
     /// Only idle time, for images that are not visible yet. They may wait long on a busy machine. Nice 10.

@@ -89,9 +89,9 @@ struct TaskProgress {
     }
 }
 
-/// The steps of a request's life, as its service takes them.
+/// The steps of a request's life, as its pipeline takes them.
 extension ImageTask {
-    /// Takes the request into a service.
+    /// Takes the request into a pipeline.
     ///
     /// - Parameter group: Whether a group starts the task. Only the group starts the tasks of a group.
     /// - Returns: Whether the request was new.

@@ -5,7 +5,7 @@ public import VitrineImaging
 /// A running ``ImageRequest``: its result, its previews, its priority and its end.
 ///
 /// ```swift
-/// let task = ImagePipeline.shared.start(ImageRequest(.video("film.mp4", at: .poster), size: .fit(320)))
+/// let task = ImagePipeline.shared.start(ImageRequest(.video("video.mp4", at: .poster), size: .fit(320)))
 /// for await preview in task.previews { view.image = preview }
 /// view.image = try await task.value
 /// task.priority = .high
@@ -163,7 +163,7 @@ extension ImageTask {
         return self
     }
 
-    /// The thumbnail, once it is there. Does not enqueue the request; any number of tasks may wait.
+    /// The image, once it is made. Does not start the task. Any number of tasks may wait.
     ///
     /// - Throws: ``ImagePipelineError``; `CancellationError` when the request or the waiting task is cancelled.
     ///   Cancelling the task leaves the request as it is.
@@ -210,7 +210,7 @@ extension ImageTask {
     public struct Blocking: Sendable {
         let task: ImageTask
 
-        /// The thumbnail, once it is there.
+        /// Waits for the image and returns it.
         ///
         /// A programming error on the main thread for a source that needs the main actor: both would wait for ever.
         ///

@@ -1,21 +1,21 @@
 import VitrineCore
 public import VitrineImaging
 
-/// Requests that are enqueued by rules of their own, a few at a time.
+/// A group of tasks that decides itself when each of them starts.
 ///
-/// A service asks ``nextTasks()`` when the group is enqueued and after the end of each of its requests, until
+/// A pipeline asks ``nextTasks()`` when the group is enqueued and after the end of each of its requests, until
 /// ``isFinished`` is true. The group learns of each end, also of an error or a cancellation, so
 /// that no group can stall. The calls come one at a time, on any thread, and must not block.
 ///
 /// ``ImageTaskSequence`` is the one that most need.
 public protocol ImageTaskGroup: AnyObject, Sendable {
-    /// The requests to enqueue now; none to wait for one that is under way. Each request is given once.
+    /// Returns the tasks to start now; none to wait for one that is running. Each task is returned once.
     func nextTasks() -> [ImageTask]
 
-    /// A request that was given has ended; its ``ImageTask/state`` says how.
+    /// A task of the group has ended, as its ``ImageTask/state`` says.
     func taskDidEnd(_ task: ImageTask)
 
-    /// Whether nothing follows and nothing is under way. A group that has nothing under way, gives nothing and is not
+    /// Whether no task follows and none is running. A group that has no running task, returns none and is not
     /// finished is asked again only when ``ImagePipeline/start(_:)-(ImageTaskGroup)`` is called again.
     var isFinished: Bool { get }
 
@@ -36,17 +36,17 @@ public protocol ImageTaskGroup: AnyObject, Sendable {
 /// Each task starts when the previous one has ended, also with an error. Tasks keep their closures and
 /// priorities. An empty sequence is finished as soon as it is enqueued.
 public final class ImageTaskSequence: ImageTaskGroup {
-    /// One thumbnail of a sequence.
+    /// One image of a sequence.
     public struct Stage: Sendable {
         /// The request's place in the sequence, from 0.
         public let index: Int
-        /// The thumbnail.
+        /// The image.
         public let image: Image
     }
 
     private struct Progress {
         var tasks: [ImageTask] = []
-        /// How many were given to the service, and how many of these have ended.
+        /// How many were given to the pipeline, and how many of these have ended.
         var given = 0
         var ended = 0
         var isStarted = false
@@ -111,7 +111,7 @@ public final class ImageTaskSequence: ImageTaskGroup {
         if isFinished { body() }
     }
 
-    /// The thumbnails in order, from the first one on whenever this is called. Requests without one are passed over.
+    /// The images in order, from the first one on whenever this is called. Requests without one are passed over.
     ///
     /// Ends with the sequence: by an error if its last request has one, by a `CancellationError` if it was cancelled.
     public var stages: AsyncThrowingStream<Stage, any Error> {
@@ -134,7 +134,7 @@ public final class ImageTaskSequence: ImageTaskGroup {
         return error.isCancellation ? CancellationError() : error
     }
 
-    // MARK: What the service calls
+    // MARK: Calls of the pipeline
 
     public func nextTasks() -> [ImageTask] {
         let next: ImageTask? = progress.withLock { progress in

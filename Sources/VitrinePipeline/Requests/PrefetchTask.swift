@@ -2,20 +2,20 @@ import VitrineCache
 import VitrineCore
 import VitrineImaging
 
-/// Thumbnails being put on disk before anybody wants to see them: a handle to watch and to stop it.
+/// A running prefetch, which stores images on disk before they are needed: reports progress, and cancels.
 public final class PrefetchTask: Sendable {
-    /// How far it is.
+    /// The progress of a prefetch.
     public struct Progress: Sendable, Hashable {
-        /// How many thumbnails were asked for.
+        /// The number of requests.
         public let total: Int
-        /// Made and stored.
+        /// The number of images that were made and stored.
         public var made = 0
-        /// On disk already.
+        /// The number of images that were on disk already.
         public var skipped = 0
-        /// Not to be had.
+        /// The number of requests that failed.
         public var failed = 0
 
-        /// How many are dealt with.
+        /// The number of requests that have ended.
         public var completed: Int { made + skipped + failed }
     }
 
@@ -33,7 +33,7 @@ public final class PrefetchTask: Sendable {
         if total == 0 { end() }
     }
 
-    /// How far it is now.
+    /// The present progress.
     public var current: Progress { state.withLock { $0.progress } }
 
     /// The progress, beginning with the present one. The sequence ends with the prefetch. An iteration that begins
@@ -49,7 +49,7 @@ public final class PrefetchTask: Sendable {
         }
     }
 
-    /// The last progress, once it is all done or cancelled.
+    /// The last progress, once the prefetch has ended or was cancelled.
     public var finished: Progress {
         get async {
             for await _ in progress {}
@@ -63,7 +63,7 @@ public final class PrefetchTask: Sendable {
         end()
     }
 
-    // MARK: What the service calls
+    // MARK: Calls of the pipeline
 
     func update(_ change: (inout Progress) -> Void) {
         let isLast = state.withLock { state in

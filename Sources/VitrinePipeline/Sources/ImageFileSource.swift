@@ -3,12 +3,12 @@ import VitrineImaging
 
 /// A file, bytes, or pixels as a source of images.
 ///
-/// The content decides how a file is read: as a picture, as a PDF document or as a film. Name a page with ``page``; for
-/// a moment of a film use ``VideoFrameSource``.
+/// The content decides how a file is read: as a picture, as a PDF document or as a video. Name a page with ``page``; for
+/// a moment of a video use ``VideoFrameSource``.
 ///
 /// ```swift
 /// let photo = ImageFileSource(path: "/photos/lake.jpg")
-/// let thumbnail = try photo.image(RenderRequest(size: PixelSize(256)))
+/// let image = try photo.image(RenderRequest(size: PixelSize(256)))
 /// ```
 ///
 /// A file is decoded at the size that is wanted, and once for several sizes. The result is upright and in sRGB; it is
@@ -20,7 +20,7 @@ public struct ImageFileSource: ImageSource {
         /// The picture fits into the box. The default.
         case box
         /// The picture's longer side is the box's longer side; the picture may exceed the box in the other direction,
-        /// and is never enlarged (the rule of older thumbnail services).
+        /// and is never enlarged.
         case longestSide
     }
 
@@ -91,7 +91,7 @@ public struct ImageFileSource: ImageSource {
     /// ``identifier``.
     public var knownIdentity: CacheKey? { identifier }
 
-    /// The small picture a camera stored in the file, at most as large as the thumbnail will be; nil for none.
+    /// Returns the preview that a camera embedded in the file, at most as large as the image; nil for none.
     public func placeholder(_ request: RenderRequest) throws -> Image? {
         guard case .input(let input, _) = content, page == 1 else { return nil }
         do throws(ImageError) {

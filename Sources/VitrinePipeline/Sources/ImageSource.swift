@@ -3,37 +3,37 @@ import VitrineImaging
 
 /// A source of images: a picture, a page, a video frame, or a type of your own.
 ///
-/// Only ``identity()`` and ``image(_:)`` have to be written. Both may block, and neither is ever called on a thread
-/// of Swift's cooperative pool.
+/// Implement ``identity()`` and ``image(_:)``. Both may block, and are never called on a thread of Swift's cooperative
+/// pool.
 public protocol ImageSource: Sendable {
     /// Returns the identity of the source, under which its results are cached.
     ///
-    /// It stays the same when the home directory moves, and changes when the content does. Cheap: a look at the file's
-    /// status, not at its content.
+    /// It stays the same when the home directory moves, and changes with the content. It must be cheap: read the status
+    /// of a file, not its content.
     ///
-    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` when the source is gone.
+    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` if the source does not exist.
     func identity() throws(ImagePipelineError) -> CacheKey
 
-    /// The ``identity()`` where it is known without asking anybody; nil, the default, where it takes a look at a file.
+    /// The ``identity()`` if it is known without blocking; nil, the default, if it takes a look at a file.
     ///
-    /// Thumbnails of such sources that are in memory are given at once even to callers that must not block, as the main
+    /// Images of such sources are found in memory at once, also by callers that must not block, such as the main
     /// thread.
     var knownIdentity: CacheKey? { get }
 
-    /// Something to show until the thumbnail is there, without much work; nil for nothing, which is the default.
+    /// Returns a cheap image to show until the image is made; nil, the default, for none.
     func placeholder(_ request: RenderRequest) throws -> Image?
 
-    /// The thumbnail.
+    /// Returns the image of a request.
     ///
     /// Long work looks at ``RenderRequest/cancellation`` every few milliseconds, or registers a handler with it.
     ///
     /// - Throws: ``ImagePipelineError``, or any error of your own.
     func image(_ request: RenderRequest) throws -> Image
 
-    /// The thumbnails for several requests, in their order, at less cost than one by one.
+    /// Returns the images of several requests, in their order, at less cost than one by one.
     ///
-    /// By default the source is asked once, for a picture that is large enough for all, which is then reduced. A side
-    /// may differ by one pixel from that of the same request alone, as both follow from rounded sizes.
+    /// By default the source makes one image that is large enough for all, which is then reduced. A side may differ by
+    /// one pixel from that of the same request alone, as both follow from rounded sizes.
     ///
     /// - Throws: As ``image(_:)``: one error for all.
     func images(_ requests: [RenderRequest]) throws -> [Image]
@@ -61,7 +61,7 @@ extension ImageSource {
     }
 }
 
-/// One thumbnail as a ``ImageSource`` is asked for it: in pixels, with scales of displays applied already.
+/// A request to an ``ImageSource`` for one image, in pixels of the display.
 public struct RenderRequest: Sendable {
     /// The box, in pixels.
     public var size: PixelSize
@@ -124,7 +124,7 @@ public struct RenderRequest: Sendable {
 }
 
 extension RenderRequest {
-    /// The thumbnail of a page or frame that a helper has drawn at the size of ``mode``, upright: in sRGB, and cut if
+    /// The image of a page or frame that a helper has drawn at the size of ``mode``, upright: in sRGB, and cut if
     /// the request asks for a crop.
     func image(from drawn: DecodedImage, source: String) throws(ImagePipelineError) -> Image {
         do throws(ImageError) {

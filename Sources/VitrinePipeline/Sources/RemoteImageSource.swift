@@ -10,7 +10,7 @@ import VitrineNetwork
 
 /// A source whose content is loaded before an image can be made from it: a URL, an object in a database or a store.
 ///
-/// The service calls ``load(_:)`` when no cache has the result. It is asynchronous, so that any number of loads may
+/// The pipeline calls ``load(_:)`` when no cache has the result. It is asynchronous, so that any number of loads may
 /// wait without a thread, and it runs once for all requests that wait for the same identity. The source it returns then
 /// makes the images, in its turn, as a local one.
 ///
@@ -41,7 +41,7 @@ extension RemoteImageSource {
         return known
     }
 
-    /// Loads the content without any cache, and makes one image of it. Blocks; a service does not call this.
+    /// Loads the content without any cache, and makes one image of it. Blocks; a pipeline does not call this.
     public func image(_ request: RenderRequest) throws -> Image {
         try loadBlocking(SourceLoadContext(), cancellation: request.cancellation).source.image(request)
     }
@@ -59,9 +59,9 @@ extension RemoteImageSource {
 
 /// The context in which a remote source loads its content.
 public struct SourceLoadContext: Sendable {
-    /// The highest priority among the requests that wait. Changes while the load runs.
+    /// The highest priority of the requests. Changes while the load runs.
     public let priority: PrioritySource
-    /// The service's cache of original bytes; nil for a load that is to use none.
+    /// The pipeline's cache of original bytes; nil for a load that is to use none.
     public let originals: Cache<Data>?
     /// Receives the bytes while they are transferred; nil if no request is progressive.
     var arriving: ArrivingBytes?

@@ -11,7 +11,7 @@ public enum SourceDetector {
     public struct Options: Sendable {
         /// The page of a document, or the frame of an animation, from 1. Default 1.
         public var page = 1
-        /// The moment of a film. Default its poster.
+        /// The moment of a video. Default its poster.
         public var moment = VideoFrameSource.Moment.poster
         /// How near the frame has to come to the moment. Default the nearest key frame.
         public var precision = VideoFrameSource.Precision.nearestKeyFrame
@@ -108,10 +108,10 @@ package enum FileKind: Sendable, Hashable {
     case image(ImageFormat)
     /// A PDF document.
     case pdf
-    /// A film or a recording, in a container that FFmpeg reads.
+    /// A video or a recording, in a container that FFmpeg reads.
     case media(Media)
 
-    /// Containers of films and recordings, by the media type they are known as.
+    /// Containers of videos and recordings, by the media type they are known as.
     package enum Media: String, Sendable, Hashable, CaseIterable {
         case mp4 = "video/mp4"
         case quickTime = "video/quicktime"
@@ -150,7 +150,7 @@ package enum FileKind: Sendable, Hashable {
     package init?(of input: ImageInput) throws(ImagePipelineError) {
         do throws(ImageError) {
             let source = try ByteSource(input)
-            // Pictures first: the rules for films are broader.
+            // Pictures first: the rules for videos are broader.
             if let format = try ImageFormat.detect(ByteReader(source)) {
                 self = .image(format)
                 return

@@ -8,15 +8,15 @@ public import VitrineCore
 import VitrineImaging
 public import VitrineNetwork
 
-/// An image by its URL: a picture, a page of a PDF document, or a frame of a film.
+/// An image by its URL: a picture, a page of a PDF document, or a frame of a video.
 ///
 /// ```swift
 /// let avatar = try await ImagePipeline.shared.image(for: ImageRequest(url, size: .fit(96)))
 /// let manual = URLImageSource(url, part: .page(3))
-/// let film = URLImageSource(url, part: .moment(.second(12)))
+/// let video = URLImageSource(url, part: .moment(.second(12)))
 /// ```
 ///
-/// The original bytes are kept in the service's cache under the rules of HTTP: all sizes are made from one transfer,
+/// The original bytes are kept in the pipeline's cache under the rules of HTTP: all sizes are made from one transfer,
 /// and expired bytes are revalidated. Results are kept no longer than the original is fresh. The format follows from
 /// the content, not from the URL's extension. `file:` URLs are read in place.
 public struct URLImageSource: RemoteImageSource {
@@ -26,7 +26,7 @@ public struct URLImageSource: RemoteImageSource {
         case whole
         /// A page of a document, or a frame of an animation, from 1.
         case page(Int)
-        /// A frame of a film.
+        /// A frame of a video.
         case moment(VideoFrameSource.Moment)
     }
 
@@ -89,7 +89,7 @@ public struct URLImageSource: RemoteImageSource {
     /// Loads the bytes, from the context's cache if it has fresh ones.
     ///
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` if they cannot be loaded,
-    ///   ``ImagePipelineError/unsupported(source:reason:)`` if they are neither a picture nor a document nor a film.
+    ///   ``ImagePipelineError/unsupported(source:reason:)`` if they are neither a picture nor a document nor a video.
     public func load(_ context: SourceLoadContext) async throws -> LoadedSource {
         if url.isFileURL { return LoadedSource(try await source(for: .file(url.path(percentEncoded: false)))) }
         var fetcher = fetcher

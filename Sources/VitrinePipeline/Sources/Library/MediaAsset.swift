@@ -25,9 +25,9 @@ public struct MediaAsset: Sendable, Hashable, Identifiable {
     /// When the file last changed.
     public internal(set) var modified: Date
     /// When it was taken: from the photo's Exif block (`DateTimeOriginal`, with its offset where there is one), or the
-    /// film's header. ``modified`` where the file does not say, or its header has not been read.
+    /// video's header. ``modified`` where the file does not say, or its header has not been read.
     public internal(set) var captureDate: Date
-    /// Width and height upright, in pixels; nil while the header has not been read, and for films without a simple
+    /// Width and height upright, in pixels; nil while the header has not been read, and for videos without a simple
     /// header. ``MediaLibrarySource/details(limits:cancellation:)`` always tells.
     public internal(set) var pixelSize: PixelSize?
     /// Seconds a video takes; nil for photos, and as ``pixelSize``.

@@ -59,7 +59,7 @@ extension ExifSummary.CaptureDate {
     }
 }
 
-/// The length and date of a film, from the header of the ISO base media file format and QuickTime: some reads of a few
+/// The length and date of a video, from the header of the ISO base media file format and QuickTime: some reads of a few
 /// bytes, independently of its length.
 ///
 /// Source: ISO/IEC 14496-12 §8.2.2, Movie Header Box.
@@ -92,12 +92,12 @@ package struct MovieHeader {
     }
 }
 
-/// Tells films from other files by how they begin.
+/// Tells videos from other files by how they begin.
 package enum VideoSignature {
     /// Bytes that are enough: three packets of a transport stream.
     package static let length = 3 * 192
 
-    /// Whether a file that begins so is a container of films. One with sound alone can be taken for one.
+    /// Whether a file that begins so is a container of videos. One with sound alone can be taken for one.
     package static func matches(_ prefix: [UInt8]) -> Bool {
         func has(_ text: String, at offset: Int) -> Bool {
             prefix.count >= offset + text.utf8.count && prefix[offset...].starts(with: text.utf8)

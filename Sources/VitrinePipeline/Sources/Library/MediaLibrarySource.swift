@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A photo or video of a ``MediaLibrary`` as a source of thumbnails.
+/// A photo or video of a ``MediaLibrary`` as a source of images.
 ///
 /// Photos are read by ``ImageFileSource``, with the embedded preview of the camera as placeholder. Videos have
 /// their poster, see ``VideoFrameSource``. Calls block: make them from a thread that may block.

@@ -35,7 +35,7 @@ public final class PDFDocument: Sendable {
     ///
     /// - Parameters:
     ///   - path: The file.
-    ///   - password: The user's or the owner's. Thumbnails of a document with a password are found again by this
+    ///   - password: The user's or the owner's. Images of a document with a password are found again by this
     ///     process only.
     public convenience init(path: String, password: String? = nil) {
         self.init(.file(path), name: path, password: password)
@@ -99,7 +99,7 @@ public final class PDFDocument: Sendable {
         if case .file(let path) = origin, password == nil { path } else { nil }
     }
 
-    /// Page `number`, from 1, as a source of thumbnails. Whether there is one shows when it is drawn.
+    /// Page `number`, from 1, as a source of images. Whether there is one shows when it is drawn.
     public func page(_ number: Int) -> PDFPageSource { PDFPageSource(self, page: number) }
 
     /// Returns facts about the document.

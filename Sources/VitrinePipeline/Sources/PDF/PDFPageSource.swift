@@ -2,7 +2,7 @@ import VitrineCore
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// One page of a PDF document as a source of thumbnails.
+/// One page of a PDF document as a source of images.
 ///
 /// A page is drawn at the size that is wanted, upright as it says itself: its crop box as far as it lies within the
 /// media box, with annotations and filled-in forms. Pages have no pixels; where the rule asks for a picture's own size,

@@ -2,11 +2,11 @@ import VitrineCore
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// One frame of a video as a source of thumbnails.
+/// One frame of a video as a source of images.
 ///
 /// ```swift
-/// let poster = VideoFrameSource(posterOf: "/films/beach.mov")
-/// let frame = VideoFrameSource(path: "/films/beach.mov", second: 12.5)
+/// let poster = VideoFrameSource(posterOf: "/videos/beach.mov")
+/// let frame = VideoFrameSource(path: "/videos/beach.mov", second: 12.5)
 /// let length = try poster.info().duration
 /// ```
 ///
@@ -36,9 +36,9 @@ public struct VideoFrameSource: ImageSource {
     public let moment: Moment
     /// Default ``Precision/nearestKeyFrame``. Posters know no other.
     public var precision = Precision.nearestKeyFrame
-    /// Whether a second beyond the end gives the film's last frame instead of an error. Default false.
+    /// Whether a second beyond the end gives the video's last frame instead of an error. Default false.
     public var clampsToEnd = false
-    /// Whether a picture attached to the file, such as a film's box or a record's cover, goes before the film, and
+    /// Whether a picture attached to the file, such as a video's box or a record's cover, goes before the video, and
     /// makes up for none. Default false.
     public var prefersCoverArt = false
     /// Identifies the frame instead of its file and second.

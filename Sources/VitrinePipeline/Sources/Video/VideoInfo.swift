@@ -9,14 +9,14 @@ import Foundation
 
 /// Facts about a video file.
 public struct VideoInfo: Sendable, Hashable {
-    /// Length of the film, or of the sound where there is no film, in seconds; nil when the file does not tell.
+    /// Length of the video, or of the sound where there is no video, in seconds; nil when the file does not tell.
     public var duration: Double?
     /// Whether there are moving pictures. Attached pictures are none.
     public var hasVideo: Bool
     package var hasAudio: Bool
     /// Whether a picture is attached, as to music.
     package var hasCoverArt: Bool
-    /// Pixels as the film is shown: square ones, upright. 0 by 0 without video.
+    /// Pixels as the video is shown: square ones, upright. 0 by 0 without video.
     public var size: PixelSize
     /// Pixels as the codec has them, before their shape and ``orientation`` are applied. 0 by 0 without video.
     package var storedSize: PixelSize
@@ -30,7 +30,7 @@ public struct VideoInfo: Sendable, Hashable {
     package var videoCodec: String?
     /// FFmpeg's short name, such as `aac`; nil for none.
     package var audioCodec: String?
-    /// When the film was made, as the file says; nil when it does not. Cameras that do not know their time zone write
+    /// When the video was made, as the file says; nil when it does not. Cameras that do not know their time zone write
     /// local time as if it were UTC.
     package var creationDate: Date?
 

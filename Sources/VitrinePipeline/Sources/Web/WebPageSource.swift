@@ -2,17 +2,17 @@ import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 
-/// A web page as a source of thumbnails, drawn by an installed browser.
+/// A web page as a source of images, drawn by an installed browser.
 ///
 /// ```swift
 /// var page = WebPageSource(url: "https://example.org")
 /// page.viewportWidth = 1_280
-/// let thumbnail = try page.image(RenderRequest(size: PixelSize(width: 320, height: 240)))
+/// let image = try page.image(RenderRequest(size: PixelSize(width: 320, height: 240)))
 /// ```
 ///
 /// Chromium, Google Chrome or their headless shell is started for each page, without a window, with a profile of its
 /// own that is removed afterwards, and is ended with all its processes. It is the program in the environment variable
-/// `VITRINE_BROWSER`, else the first of its usual names in `PATH`. A page takes a second or more; give services a time
+/// `VITRINE_BROWSER`, else the first of its usual names in `PATH`. A page takes a second or more; give pipelines a time
 /// limit to match.
 ///
 /// Pages run their scripts. All they load goes through a proxy of this process, on the loopback interface. The proxy
