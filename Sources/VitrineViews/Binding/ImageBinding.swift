@@ -1,4 +1,4 @@
-public import VitrineCore
+import VitrineCore
 public import VitrineImaging
 public import VitrinePipeline
 
