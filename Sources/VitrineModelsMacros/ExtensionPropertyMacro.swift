@@ -3,7 +3,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@ExtensionProperty`: accessors that look a property up in the storage of an extensible type, and its key.
+/// `@ExtensionProperty`: the key of a property and accessors that use the storage of the extensible type.
 public struct ExtensionPropertyMacro: AccessorMacro, PeerMacro {
     private struct Parts {
         let name: String

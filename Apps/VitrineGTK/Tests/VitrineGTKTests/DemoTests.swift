@@ -4,7 +4,7 @@ import Testing
 import VitrineImaging
 
 extension GTKTests {
-    /// The demos as programs: the only place where GLib's loop serves the main actor on the first thread.
+    /// Runs the demos as programs, because only there GLib's loop runs the main actor on the first thread.
     @Suite("Demos") @MainActor struct Demos {
         private let directory: String
 

@@ -45,14 +45,14 @@ import Testing
                     static var persistentName: String { "Place" }
 
                     static func describe(in record: inout VitrineModels.RecordBuilder) {
-                        record.header(version: "2", kind: .structure)
+                        record.header(version: "2")
                         record.property("n", String.self, renamedFrom: ["title"])
-                        record.property("latitude", default: 0.0)
+                        record._property("latitude", default: 0.0)
                     }
 
                     func persistProperties(to writer: inout VitrineModels.BinaryWriter) {
-                        self.name.persist(to: &writer)
-                        self.latitude.persist(to: &writer)
+                        writer.write(self.name)
+                        writer.write(self.latitude)
                     }
                 }
 
