@@ -12,9 +12,9 @@ import Glibc
 /// }
 /// ```
 ///
-/// Without it, every `await` of the main actor, `Task { @MainActor in … }` and `DispatchQueue.main.async` waits forever
-/// while GLib's loop runs. libdispatch signals work of its main queue through a file descriptor, which GLib polls as a
-/// source of its default context. `RunLoop.main` and `Timer` do not work.
+/// Without it, jobs of the main actor and of `DispatchQueue.main` never run while GLib's loop runs. libdispatch signals
+/// work of its main queue through a file descriptor. GLib polls that descriptor as a source of its default context.
+/// `RunLoop.main` and `Timer` do not work.
 ///
 /// Keep jobs on the main actor short: all waiting jobs run before the next frame is painted.
 public enum MainLoop {

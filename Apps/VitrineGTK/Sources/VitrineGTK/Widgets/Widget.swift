@@ -22,7 +22,7 @@ open class Widget: GTKObject {
         gtk_widget_set_size_request(widget, Int32(width), Int32(height))
     }
 
-    /// Whether any part of the widget is on screen, inside its nearest scrolling ancestor.
+    /// Whether any part of the widget is on screen, inside its nearest scrolling parent.
     public var isInView: Bool {
         guard gtk_widget_get_mapped(widget) != 0 else { return false }
         guard let scroller = gtk_widget_get_ancestor(widget, gtk_scrolled_window_get_type()) else { return true }
