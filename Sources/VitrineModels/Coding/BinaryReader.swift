@@ -1,13 +1,7 @@
 /// Reads the properties of a value that a ``BinaryWriter`` wrote.
 ///
-/// Conformances to ``PersistentRecord`` read their properties in the order in which they write them:
-///
-/// ```swift
-/// init(restoring reader: inout BinaryReader) throws(PersistenceError) {
-///     name = try reader.read()
-///     latitude = try reader.read()
-/// }
-/// ```
+/// Conformances to ``PersistentRecord`` read their properties in the order in which they write them. See there for an
+/// example.
 ///
 /// The bytes are not trusted. Reading arbitrary bytes ends in a value or in an error, and allocates at most a small
 /// multiple of their number.

@@ -1,13 +1,6 @@
 /// Writes the properties of a value, without names or types. The schema beside the bytes has those.
 ///
-/// Conformances to ``PersistentRecord`` write their properties one after the other:
-///
-/// ```swift
-/// func persistProperties(to writer: inout BinaryWriter) {
-///     writer.write(name)
-///     writer.write(latitude)
-/// }
-/// ```
+/// Conformances to ``PersistentRecord`` write their properties one after the other. See there for an example.
 public struct BinaryWriter: ~Copyable {
     // Integers are varints (LEB128), zigzag if signed. Other numbers are little endian, text and data counted. Structs
     // and enums are inline. An object is a tag and, the first time, its properties. Tag 0 and a number is an object

@@ -31,11 +31,8 @@ extension PersistentValue {
 
     /// The name of the type as it stands in schemas, for example `[String: Place?]`.
     ///
-    /// Generic types use it for their ``PersistentRecord/persistentName``:
-    ///
-    /// ```swift
-    /// static var persistentName: String { "Box<\(Value.persistentTypeName)>" }
-    /// ```
+    /// Generic types use it in their ``PersistentRecord/persistentName``, for example
+    /// `"Box<\(Value.persistentTypeName)>"`.
     public static var persistentTypeName: String {
         var schema = _SchemaBuilder()
         return _persistentType(in: &schema).type.description
