@@ -78,7 +78,7 @@ struct ModelReader<Context: MacroExpansionContext> {
         let complaints = Complaints(context: context, isReporting: isReporting)
         guard var reader = ModelReader(declaration, attribute, inherits: inherits, complaints) else {
             complaints.report(
-                Complaint("@Persistable goes on structs, classes and enums", "kind"), at: attribute)
+                Complaint("@Persistable can only be attached to a struct, class or enum", "kind"), at: attribute)
             return nil
         }
         for member in declaration.memberBlock.members { reader.read(member.decl) }
@@ -114,7 +114,7 @@ struct ModelReader<Context: MacroExpansionContext> {
         model.isActor = declaration.attributes.named("MainActor") != nil
         if model.isExtensible, inherits || kind == .enumeration {
             complaints.report(
-                Complaint("only structs and root classes are made extensible; subclasses inherit it", "extensible"),
+                Complaint("only a struct or a root class can be extensible; subclasses inherit it", "extensible"),
                 at: attribute)
             model.isExtensible = false
         }
@@ -148,14 +148,14 @@ struct ModelReader<Context: MacroExpansionContext> {
             fixed.modifiers.append(DeclModifierSyntax(name: .keyword(.static, trailingTrivia: .space)))
             complaints.report(
                 Complaint(
-                    "@Migration goes on a static function: it has stored data and no instance", "migration-static"),
+                    "@Migration can only be attached to a static function", "migration-static"),
                 at: function.name,
                 fixIts: [FixIt(Remedy("make it 'static'", "make-static"), replacing: function, with: fixed)])
             return
         }
         if let step = version.text, let type = model.version.text, VersionText.isLater(step, than: type) {
             complaints.report(
-                Complaint("this step leads to \(step), but the type has version \(type)", "migration-order"),
+                Complaint("this step migrates to \(step), but the type has version \(type)", "migration-order"),
                 at: version)
             return
         }
@@ -182,7 +182,7 @@ struct ModelReader<Context: MacroExpansionContext> {
     private mutating func read(_ binding: PatternBindingSyntax, _ type: TypeSyntax?, _ variable: VariableDeclSyntax) {
         guard let identifier = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier else {
             complaints.report(
-                Complaint("@Persistable cannot see into a tuple pattern: declare the properties one by one", "tuple"),
+                Complaint("@Persistable does not support tuple patterns: declare the properties separately", "tuple"),
                 at: binding.pattern)
             return
         }
@@ -241,7 +241,7 @@ struct ModelReader<Context: MacroExpansionContext> {
         fixed.initializer = InitializerClauseSyntax(
             equal: .equalToken(leadingTrivia: .space, trailingTrivia: .space), value: ExprSyntax("<#default#>"))
         complaints.report(
-            Complaint("@Transient '\(name)' needs a default value, as it is not read back", "transient-default"),
+            Complaint("@Transient '\(name)' needs a default value because it is not stored", "transient-default"),
             at: binding,
             fixIts: [FixIt(Remedy("add a default value", "add-default"), replacing: binding, with: fixed)])
     }
