@@ -46,13 +46,15 @@ public struct ExtensionPropertyMacro: AccessorMacro, PeerMacro {
             let binding = variable.bindings.first,
             let identifier = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier
         else {
-            complaints.report(Complaint("@ExtensionProperty can only be attached to a single property", "one"), at: declaration)
+            complaints.report(
+                Complaint("@ExtensionProperty can only be attached to a single property", "one"), at: declaration)
             return nil
         }
         if let scope = complaints.context.lexicalContext.first, !scope.is(ExtensionDeclSyntax.self) {
             complaints.report(
                 Complaint(
-                    "@ExtensionProperty can only be used in an extension; declare a stored property here", "not-extension"),
+                    "@ExtensionProperty can only be used in an extension; declare a stored property here",
+                    "not-extension"),
                 at: declaration)
             return nil
         }

@@ -68,7 +68,10 @@ import Testing
     @Test func otherDeclarationsAreRefused() {
         expect(
             "@Persistable actor A {}",
-            [DiagnosticSpec(message: "@Persistable can only be attached to a struct, class or enum", line: 1, column: 1)])
+            [
+                DiagnosticSpec(
+                    message: "@Persistable can only be attached to a struct, class or enum", line: 1, column: 1)
+            ])
     }
 
     @Test func stepsAreStatic() {
@@ -221,7 +224,10 @@ import Testing
     @Test func extensionPropertiesGoOnOnePropertyEach() {
         expect(
             "extension A { @ExtensionProperty var (x, y): (Int, Int) }",
-            [DiagnosticSpec(message: "@ExtensionProperty can only be attached to a single property", line: 1, column: 15)])
+            [
+                DiagnosticSpec(
+                    message: "@ExtensionProperty can only be attached to a single property", line: 1, column: 15)
+            ])
     }
 
     @Test func extensionPropertiesStandInExtensionsWithTypeAndDefault() {
@@ -229,7 +235,8 @@ import Testing
             "struct A { @ExtensionProperty var x: Int? }",
             [
                 DiagnosticSpec(
-                    message: "@ExtensionProperty can only be used in an extension; declare a stored property here", line: 1,
+                    message: "@ExtensionProperty can only be used in an extension; declare a stored property here",
+                    line: 1,
                     column: 12)
             ])
         expect(
