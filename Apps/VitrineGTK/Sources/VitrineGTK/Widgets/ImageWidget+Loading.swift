@@ -22,19 +22,19 @@ extension ImageWidget {
         var sized = request
         if sized.size.mode == .none, let geometry = targetGeometry { sized.size = geometry.resizer }
         if moment == .now || pipeline.cachedImage(for: sized) != nil { return begin() }
-        // Cells are used again: what they showed belongs to another item.
+        // The cell is reused, so its image belongs to another item.
         binding.cancel()
         show(binding.options.placeholder, transition: .none)
         paintable.requestDraw()
     }
 
-    /// Loads nothing more. What is shown stays.
+    /// Cancels the load. The current image stays.
     public func cancel() {
         forget()
         binding.cancel()
     }
 
-    /// Cancels, and shows nothing: for cells that are put aside.
+    /// Cancels the load and removes the image, before a cell is reused.
     public func prepareForReuse() {
         forget()
         binding.prepareForReuse()
@@ -56,7 +56,7 @@ extension ImageWidget {
         sizeDidChange()
     }
 
-    /// Begins to load what is in view, and gives up what is not.
+    /// Starts the load of a visible widget, and cancels that of a hidden one.
     func viewDidChange() {
         guard wish != nil, retry == nil else { return }
         switch (binding.state, isInView) {
@@ -67,7 +67,7 @@ extension ImageWidget {
         }
     }
 
-    /// Gives up what is on its way until the widget is seen again.
+    /// Cancels the load until the widget is visible again.
     func suspend() {
         guard wish != nil else { return }
         retry?.cancel()
@@ -76,7 +76,7 @@ extension ImageWidget {
         paintable.requestDraw()
     }
 
-    /// Loads at the new size once it has not changed for a moment: windows are resized in many steps.
+    /// Loads at the new size after a short delay without changes, because windows are resized in many steps.
     func sizeDidChange() {
         paintable.scale = Double(scaleFactor)
         sizeChange?.cancel()
