@@ -7,7 +7,7 @@ public import VitrinePipeline
 /// ```swift
 /// let binding = ImageBinding(picture)
 /// binding.options.placeholder = tile
-/// binding.set(ImageRequest(url)) { error in caption.text = "\(error)" }
+/// binding.set(ImageRequest(url), onFailure: { caption.text = "\($0)" })
 /// ```
 ///
 /// - **The latest request wins.** A new request cancels the previous one and drops its results. Setting the request
