@@ -209,7 +209,8 @@ let package = Package(
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"]), .brew(["ffmpeg"])]),
 
         // For tests only: what several of them need, and a program that is its own worker.
-        .target(name: "TestSupport", dependencies: ["VitrineCore"], path: "Tests/Support", swiftSettings: swift),
+        .target(
+            name: "TestSupport", dependencies: ["VitrineCore", "VitrineDatabase"], path: "Tests/Support", swiftSettings: swift),
         .executableTarget(
             name: "WorkerTestHost", dependencies: ["VitrineImaging"], path: "Tests/WorkerTestHost",
             swiftSettings: swift),
