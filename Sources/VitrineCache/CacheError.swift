@@ -1,5 +1,4 @@
 public import VitrineCore
-public import VitrineDatabase
 
 /// Why a cache did not do what it was asked. Every case carries what it concerns, and has a stable ``code`` (R15).
 ///

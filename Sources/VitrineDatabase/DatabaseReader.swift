@@ -1,5 +1,5 @@
 import CVitrineSQLite
-internal import VitrineCore
+package import VitrineCore
 
 #if canImport(Glibc)
 import Glibc

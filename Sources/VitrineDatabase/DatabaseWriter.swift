@@ -1,5 +1,5 @@
 import CVitrineSQLite
-internal import VitrineCore
+package import VitrineCore
 
 /// Writes for everyone: one connection, one thread, and one commit for all who wait (group commit).
 ///
@@ -20,13 +20,13 @@ internal import VitrineCore
 /// - **A job may be run again** after all it did to the database was undone: when a neighbour took the transaction
 ///   down (a full disk does), every other job gets a transaction of its own. So a job should change the database only.
 /// - A commit that fails is reported to every job in it.
-public final class DatabaseWriter: Sendable {
+package final class DatabaseWriter: Sendable {
     /// What a writer has done so far.
-    public struct Statistics: Sendable, Equatable {
+    package struct Statistics: Sendable, Equatable {
         /// Jobs that were run to their end, whether they succeeded or not.
-        public var jobs = 0
+        package var jobs = 0
         /// Transactions that were committed.
-        public var commits = 0
+        package var commits = 0
     }
 
     private struct Queue {
@@ -45,7 +45,7 @@ public final class DatabaseWriter: Sendable {
     private static let maximumJobs = 1024
 
     /// A writer over a connection that nobody else uses from now on.
-    public convenience init(_ database: sending Database) {
+    package convenience init(_ database: sending Database) {
         self.init(database, lock: nil)
     }
 
@@ -72,7 +72,7 @@ public final class DatabaseWriter: Sendable {
     }
 
     /// What the writer has done so far.
-    public var statistics: Statistics { queue.withLock { $0.statistics } }
+    package var statistics: Statistics { queue.withLock { $0.statistics } }
 
     // MARK: Writing
 
@@ -82,7 +82,7 @@ public final class DatabaseWriter: Sendable {
     ///   - job: Runs on the writer's thread inside a transaction. It must not keep the connection.
     ///   - completion: Gets what the job returned or threw, or why the transaction failed (``DatabaseError``, or
     ///     `FileError` from the lock). It must be short and must not wait for this writer.
-    public func submit<Value: Sendable>(
+    package func submit<Value: Sendable>(
         _ job: @escaping @Sendable (Database) throws -> Value,
         completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
@@ -98,14 +98,14 @@ public final class DatabaseWriter: Sendable {
     /// Runs a job and returns when it is committed. It is run also if the calling task is cancelled meanwhile.
     ///
     /// - Throws: What the job throws, or why the transaction failed.
-    public func write<Value: Sendable>(_ job: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+    package func write<Value: Sendable>(_ job: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             submit(job) { continuation.resume(with: $0) }
         }
     }
 
     /// ``write(_:)`` for threads that may block. Never from a job: it would wait for itself.
-    public func writeBlocking<Value: Sendable>(_ job: @escaping @Sendable (Database) throws -> Value) throws -> Value {
+    package func writeBlocking<Value: Sendable>(_ job: @escaping @Sendable (Database) throws -> Value) throws -> Value {
         let outcome = Outcome<Result<Value, any Error>>()
         submit(job) { outcome.set($0) }
         return try outcome.wait().get()
@@ -114,7 +114,7 @@ public final class DatabaseWriter: Sendable {
     /// Uses the connection on the calling thread between two transactions, or not at all while one runs. Blocks.
     ///
     /// - Returns: nil if a transaction was running, or if the file could not be opened for writing yet.
-    public func betweenTransactions<Value>(
+    package func betweenTransactions<Value>(
         _ body: (Database) throws(DatabaseError) -> sending Value
     ) throws(DatabaseError) -> sending Value? {
         let result = try database.withLockIfAvailable { database throws(DatabaseError) -> sending Value? in
@@ -228,5 +228,49 @@ public final class DatabaseWriter: Sendable {
             for job in jobs { job.fail(error) }
             return .failed
         }
+    }
+}
+
+/// A job of a ``DatabaseWriter`` whatever it returns.
+protocol WriterJobRunning: Sendable {
+    /// Runs the job and keeps what it returned or threw, in place of an earlier outcome.
+    ///
+    /// - Throws: What the job threw.
+    func run(_ database: Database) throws
+    /// Makes an error the outcome, unless the job has failed by itself.
+    func fail(_ error: any Error)
+    /// Tells the outcome.
+    func finish()
+}
+
+/// One job of a ``DatabaseWriter`` with its outcome so far.
+final class WriterJob<Value: Sendable>: WriterJobRunning {
+    private let body: @Sendable (Database) throws -> Value
+    private let completion: @Sendable (Result<Value, any Error>) -> Void
+    private let outcome = Locked<Result<Value, any Error>?>(nil)
+
+    init(
+        body: @escaping @Sendable (Database) throws -> Value,
+        completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+        self.body = body
+        self.completion = completion
+    }
+
+    func run(_ database: Database) throws {
+        let result = Result { try body(database) }
+        outcome.withLock { $0 = result }
+        _ = try result.get()
+    }
+
+    func fail(_ error: any Error) {
+        outcome.withLock { outcome in
+            if case .failure = outcome { return }
+            outcome = .failure(error)
+        }
+    }
+
+    func finish() {
+        if let result = outcome.withLock({ $0 }) { completion(result) }
     }
 }

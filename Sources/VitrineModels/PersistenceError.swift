@@ -1,5 +1,4 @@
 public import VitrineCore
-public import VitrineDatabase
 
 /// Why a value could not be stored, restored or brought up to date. Stored bytes are as they were.
 ///

@@ -1,3 +1,4 @@
+import VitrineCore
 import VitrineDatabase
 
 /// What goes when room is needed.

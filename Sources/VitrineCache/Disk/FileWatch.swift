@@ -31,10 +31,10 @@ final class FileWatch: Sendable {
         var indexes: [Int32] = []
     }
 
-    private static let registry = Locked<[FileIdentity: Shared]>([:])
+    private static let registry = Locked<[InodeIdentity: Shared]>([:])
 
     let path: String
-    private let identity: FileIdentity
+    private let identity: InodeIdentity
     private let descriptor: Int32
     private let index = Atomic<Int32>(-1)
     private let size = Atomic<Int>(0)
@@ -46,11 +46,11 @@ final class FileWatch: Sendable {
     /// Takes a watch of a database file, creating the file if it is missing.
     init(path: String, isReadOnly: Bool) throws(FileError) {
         self.path = path
-        let taken = Self.registry.withLock { registry -> Result<(FileIdentity, Int32), FileError> in
+        let taken = Self.registry.withLock { registry -> Result<(InodeIdentity, Int32), FileError> in
             var status = stat()
-            if stat(path, &status) == 0, registry[FileIdentity(status)] != nil {
-                registry[FileIdentity(status)]?.users += 1
-                return .success((FileIdentity(status), registry[FileIdentity(status)]?.descriptor ?? -1))
+            if stat(path, &status) == 0, registry[InodeIdentity(status)] != nil {
+                registry[InodeIdentity(status)]?.users += 1
+                return .success((InodeIdentity(status), registry[InodeIdentity(status)]?.descriptor ?? -1))
             }
             let flags = isReadOnly ? O_RDONLY : O_RDWR | O_CREAT
             let descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -58,8 +58,8 @@ final class FileWatch: Sendable {
                 return .failure(FileError(operation: "open", path: path, code: errno))
             }
             // Another thread of this process cannot have opened it since: watches are taken under this lock.
-            registry[FileIdentity(status), default: Shared(descriptor: descriptor, users: 0)].users += 1
-            return .success((FileIdentity(status), descriptor))
+            registry[InodeIdentity(status), default: Shared(descriptor: descriptor, users: 0)].users += 1
+            return .success((InodeIdentity(status), descriptor))
         }
         (identity, descriptor) = try taken.get()
     }
@@ -87,7 +87,7 @@ final class FileWatch: Sendable {
         let found = Self.registry.withLock { registry -> Int32 in
             var status = stat(), known = stat()
             guard stat(path, &status) == 0, var shared = registry[identity] else { return -1 }
-            for index in shared.indexes where fstat(index, &known) == 0 && FileIdentity(known) == FileIdentity(status) {
+            for index in shared.indexes where fstat(index, &known) == 0 && InodeIdentity(known) == InodeIdentity(status) {
                 return index
             }
             let index = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)

@@ -38,7 +38,7 @@ extension CacheableList: Equatable where Element: Equatable {}
 extension CacheableList: Hashable where Element: Hashable {}
 
 /// The bytes of a list, without knowing what its elements are.
-enum ListBytes {
+package enum ListBytes {
     /// Where the elements are; nil if the bytes are no list.
     static func split(_ bytes: [UInt8]) -> [Range<Int>]? {
         var parts: [Range<Int>] = []
@@ -61,7 +61,7 @@ enum ListBytes {
     }
 
     /// One more element at the end, and those dropped at the beginning that are then too many.
-    static func appending(
+    package static func appending(
         _ element: [UInt8], to bytes: [UInt8], maximumCount: Int?
     ) throws(CacheableValueError) -> [UInt8] {
         guard let parts = split(bytes) else { throw .notRepresentable(type: "list") }

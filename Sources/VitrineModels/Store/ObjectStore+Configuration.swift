@@ -1,11 +1,11 @@
 public import VitrineCore
-public import VitrineDatabase
+import VitrineDatabase
 
 extension ObjectStore {
     /// How a store is opened.
     public struct Configuration: Sendable {
         /// Whether a power cut may take the last changes. Default `full`: it may not.
-        public var durability: Database.Options.Durability
+        public var durability: Durability
         /// How objects become bytes, and which types there are. Default: the shared registry.
         public var coder: PersistentCoder
         /// What seals the values; nil, the default, stores them as they are. A store is made with a cipher or without,
@@ -26,7 +26,7 @@ extension ObjectStore {
         public var isReadOnly: Bool
 
         public init(
-            durability: Database.Options.Durability = .full, coder: PersistentCoder = PersistentCoder(),
+            durability: Durability = .full, coder: PersistentCoder = PersistentCoder(),
             cipher: (any ObjectEncryption)? = nil, memoryCapacity: ByteCount = .zero, version: String? = nil,
             compatibleVersions: [String] = [], reservedGroups: [ObjectGroup] = [], isReadOnly: Bool = false
         ) {

@@ -1,3 +1,4 @@
+import VitrineCore
 import VitrineDatabase
 
 extension ObjectTables {

@@ -19,14 +19,6 @@ public import VitrineCore
 /// whose task is cancelled throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was all but done. No
 /// directory is made before something is saved.
 public struct FileStore: Sendable {
-    /// When a save returns.
-    public enum Durability: Sendable, Hashable {
-        /// When the file is on the medium, so that a power cut does not take it back.
-        case full
-        /// When the file is in its place. After a power cut it may be as before.
-        case relaxed
-    }
-
     /// Where the files are.
     public let directory: String
     /// When a save returns.

@@ -17,8 +17,8 @@ extension ImageStore {
         public var thumbnailQuality: Double?
         /// Whether to go without thumbnails: whoever asks for one gets the picture (R113). Default false.
         public var ignoresThumbnails = false
-        /// When a save returns. Default ``FileStore/Durability/full``.
-        public var durability = FileStore.Durability.full
+        /// When a save returns. Default `Durability.full`.
+        public var durability = Durability.full
         /// Bounds on what is decoded.
         public var limits = ImageLimits.standard
 

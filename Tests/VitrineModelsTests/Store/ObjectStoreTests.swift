@@ -17,7 +17,7 @@ import VitrineModels
     /// A store as another process would have it, with types of its own.
     private static func store(
         _ directory: TemporaryDirectory, _ registry: TypeRegistry = TypeRegistry(),
-        _ durability: Database.Options.Durability = .normal
+        _ durability: Durability = .relaxed
     ) throws -> ObjectStore {
         try ObjectStore(
             at: directory.file("a.sqlite"),

@@ -7,7 +7,8 @@ struct GroupRemovalTests {
         try await offPool {
             let directory = try TemporaryDirectory()
             let keys = 60_000
-            let child = try ChildProcess(["remove-group", directory.file("values"), String(keys)])
+            let child = try ChildProcess(
+                executable: "StoreChild", ["remove-values", directory.file("values"), String(keys)])
             let findings = child.findings()
             #expect(child.wait() == .exit(0), "\(findings)")
             #expect(findings["error"] == nil, "\(findings)")

@@ -1,8 +1,8 @@
 import Foundation
 import TestSupport
 import Testing
-import VitrineCache
 import VitrineCore
+import VitrineStores
 
 @Suite struct ValueStoreGroupTests {
     let directory: TemporaryDirectory
@@ -36,8 +36,8 @@ import VitrineCore
             let other = try KeyValueStore(directory: directory.path)
             for (number, group) in groups.enumerated() {
                 for (index, key) in keys.enumerated() {
-                    #expect(store.int(forKey: key, in: group) == number * 100 + index)
-                    if round == 1 { #expect(other.int(forKey: key, in: group) == number * 100 + index) }
+                    #expect(store.value(forKey: key, in: group, default: 0) == number * 100 + index)
+                    if round == 1 { #expect(other.value(forKey: key, in: group, default: 0) == number * 100 + index) }
                 }
             }
         }
@@ -47,7 +47,7 @@ import VitrineCore
         for group: GroupPath in ["a", "a.b", "a.b.c", "ab", "b.a", .standard] { store.set(1, forKey: "k", in: group) }
         store.removeGroup("a")
         for (group, left) in [("a", 0), ("a.b", 0), ("a.b.c", 0), ("ab", 1), ("b.a", 1), ("", 1)] {
-            #expect(store.int(forKey: "k", in: GroupPath(group)) == left)
+            #expect(store.value(forKey: "k", in: GroupPath(group), default: 0) == left)
         }
         store.removeGroup(.standard)
         store.removeGroup("unknown")
@@ -65,10 +65,10 @@ import VitrineCore
         let other = try KeyValueStore(directory: directory.path)
         #expect(try await other.count() == others + 1)
         for number in 0..<others {
-            #expect(other.string(forKey: "ü\0\(number)", in: "other") == "é\0\(number)")
+            #expect(try other.value(String.self, forKey: "ü\0\(number)", in: "other") == "é\0\(number)")
         }
         #expect(try other.codable([String: Double].self, forKey: "codable", in: "large2") == ["a": 1.5])
-        #expect(store.int(forKey: "k7", in: "large.inner") == 0)
+        #expect(store.value(forKey: "k7", in: "large.inner", default: 0) == 0)
     }
 
     @Test func removingAllSparesTheReserve() async throws {
@@ -77,11 +77,11 @@ import VitrineCore
         store.set(3, forKey: "k")
         store.set(4, forKey: "k", in: "g")
         store.removeAll()
-        #expect(store.int(forKey: "k") == 0 && store.int(forKey: "k", in: "g") == 0)
-        #expect(store.int(forKey: "k", in: .reserve) == 1)
+        #expect(store.value(forKey: "k", default: 0) == 0 && store.value(forKey: "k", in: "g", default: 0) == 0)
+        #expect(store.value(forKey: "k", in: .reserve, default: 0) == 1)
         #expect(try await store.count() == 2)
         store.removeAll(keepingReserve: false)
-        #expect(store.int(forKey: "k", in: .reserve) == 0)
+        #expect(store.value(forKey: "k", in: .reserve, default: 0) == 0)
         #expect(try await store.count() == 0)
     }
 
@@ -135,25 +135,25 @@ import VitrineCore
         first.set(1, forKey: "k")
         first.set(2, forKey: "k", in: .reserve)
         try await first.flush()
-        #expect(try open("1.0").int(forKey: "k") == 1)
-        #expect(try open(nil).int(forKey: "k") == 1)
-        #expect(try open("1.1", ["1.0"]).int(forKey: "k") == 1)
+        #expect(try open("1.0").value(forKey: "k", default: 0) == 1)
+        #expect(try open(nil).value(forKey: "k", default: 0) == 1)
+        #expect(try open("1.1", ["1.0"]).value(forKey: "k", default: 0) == 1)
         let later = try open("2.0", ["1.0"])
-        #expect(later.int(forKey: "k") == 0)
-        #expect(later.int(forKey: "k", in: .reserve) == 2)
+        #expect(later.value(forKey: "k", default: 0) == 0)
+        #expect(later.value(forKey: "k", in: .reserve, default: 0) == 2)
     }
 
     @Test func theDirectoryCanBeChanged() async throws {
         store.set(1, forKey: "k")
         try store.changeDirectory(to: directory.file("elsewhere"))
-        #expect(store.int(forKey: "k") == 0)
+        #expect(store.value(forKey: "k", default: 0) == 0)
         #expect(store.directory == directory.file("elsewhere"))
         store.set(2, forKey: "k")
         try await store.flush()
         try store.changeDirectory(to: directory.path)
-        #expect(store.int(forKey: "k") == 1)
-        #expect(throws: CacheError.self) { try store.changeDirectory(to: "/dev/null/x") }
-        #expect(store.int(forKey: "k") == 1)
+        #expect(store.value(forKey: "k", default: 0) == 1)
+        #expect(throws: StoreError.self) { try store.changeDirectory(to: "/dev/null/x") }
+        #expect(store.value(forKey: "k", default: 0) == 1)
     }
 
     @Test func namedStoresLieAmongTheUsersData() async throws {
@@ -161,8 +161,8 @@ import VitrineCore
         let store = try KeyValueStore(named: "a/b", in: directories)
         try await store.set(1, forKey: "k").committed()
         #expect(store.directory.hasPrefix(directories.data + "/"))
-        #expect(try KeyValueStore(named: "a.b", in: directories).int(forKey: "k") == 0)
-        #expect(try KeyValueStore(named: "a/b", in: directories).int(forKey: "k") == 1)
+        #expect(try KeyValueStore(named: "a.b", in: directories).value(forKey: "k", default: 0) == 0)
+        #expect(try KeyValueStore(named: "a/b", in: directories).value(forKey: "k", default: 0) == 1)
     }
 
     @Test func aFileThatIsNoDatabaseIsMovedAside() async throws {
@@ -173,7 +173,7 @@ import VitrineCore
         let moved = try #require(store.damagedFiles.first)
         #expect(FileManager.default.contents(atPath: moved)?.count == 10_000)
         try await store.set(1, forKey: "k").committed()
-        #expect(store.int(forKey: "k") == 1)
+        #expect(store.value(forKey: "k", default: 0) == 1)
     }
 
     @Test func aFileDamagedLaterIsReplaced() async throws {
@@ -193,10 +193,10 @@ import VitrineCore
         try handle.write(contentsOf: Data(repeating: 0xA5, count: 400_000))
         try handle.close()
         let store = try KeyValueStore(directory: path)
-        for number in 0..<200 { _ = store.data(forKey: "\(number)") }
+        for number in 0..<200 { _ = try? store.value(Data.self, forKey: "\(number)") }
         #expect(store.damagedFiles.count == 1)
         try await store.set(1, forKey: "k").committed()
-        #expect(try KeyValueStore(directory: path).int(forKey: "k") == 1)
+        #expect(try KeyValueStore(directory: path).value(forKey: "k", default: 0) == 1)
     }
 
     /// A store whose reads look each time.
@@ -212,13 +212,13 @@ import VitrineCore
             try await store.set(round, forKey: "old").committed()
             try await store.set(Data(count: 50_000), forKey: "large").committed()
             try FileManager.default.removeItem(atPath: path)
-            if round % 2 == 0 { #expect(store.int(forKey: "old") == 0) }
+            if round % 2 == 0 { #expect(store.value(forKey: "old", default: 0) == 0) }
             try await store.set(round, forKey: "new", in: "group").committed()
-            #expect(store.int(forKey: "old") == 0)
-            #expect(store.int(forKey: "new", in: "group") == round)
+            #expect(store.value(forKey: "old", default: 0) == 0)
+            #expect(store.value(forKey: "new", in: "group", default: 0) == round)
             // What is written after the loss is there for the next as well.
             let other = try KeyValueStore(directory: path)
-            #expect(other.int(forKey: "new", in: "group") == round)
+            #expect(other.value(forKey: "new", in: "group", default: 0) == round)
             #expect(try await other.count() == 1)
             #expect(try await store.count() == 1)
         }
@@ -231,13 +231,13 @@ import VitrineCore
         try await other.set(2, forKey: "a").committed()
         // The file alone: what was in its log must not come back, nor meet the new one.
         try FileManager.default.removeItem(atPath: store.directory + "/values-1.sqlite")
-        #expect(store.int(forKey: "a") == 0)
+        #expect(store.value(forKey: "a", default: 0) == 0)
         try await store.set(3, forKey: "b").committed()
-        #expect(try KeyValueStore(directory: store.directory).int(forKey: "b") == 3)
+        #expect(try KeyValueStore(directory: store.directory).value(forKey: "b", default: 0) == 3)
         // The directory of another one in its place.
         try FileManager.default.removeItem(atPath: store.directory)
         try FileManager.default.moveItem(atPath: other.directory, toPath: store.directory)
-        #expect(store.int(forKey: "a") == 2)
+        #expect(store.value(forKey: "a", default: 0) == 2)
     }
 
     @Test func aDirectoryThatCannotBeMadeAgainFailsTheWriteUntilItCan() async throws {
@@ -245,10 +245,10 @@ import VitrineCore
         try await store.set(1, forKey: "a").committed()
         try FileManager.default.removeItem(atPath: path)
         try Data([1]).write(to: URL(filePath: path))
-        await #expect(throws: CacheError.self) { try await store.set(2, forKey: "a").committed() }
-        #expect(throws: CacheError.self) { try store.value(Int.self, forKey: "a") }
+        await #expect(throws: StoreError.self) { try await store.set(2, forKey: "a").committed() }
+        #expect(throws: StoreError.self) { try store.value(Int.self, forKey: "a") }
         try FileManager.default.removeItem(atPath: path)
         try await store.set(3, forKey: "a").committed()
-        #expect(store.int(forKey: "a") == 3)
+        #expect(store.value(forKey: "a", default: 0) == 3)
     }
 }

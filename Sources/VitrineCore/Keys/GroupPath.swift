@@ -1,18 +1,18 @@
-/// Where in a ``KeyValueStore`` a value is: a group, possibly inside other groups (R4).
+/// The path of a group in a store: the names of nested groups.
 ///
 /// ```swift
-/// let inbox: GroupPath = "mail.inbox"       // "mail/inbox" is the same
-/// inbox.appending("v1.2")                   // one component, whatever it contains
+/// let inbox: GroupPath = "mail.inbox"       // the same group as "mail/inbox"
+/// inbox.appending("v1.2")                   // one component, although it contains a dot
 /// ```
 ///
-/// Names are compared by their bytes. No name is special: `..`, `/` in a component and NUL are names like others.
+/// Names are compared by their bytes. No name is special: `..`, `/` in a component and NUL are ordinary names.
 public struct GroupPath: Sendable {
     private enum Root: String {
         case standard = "d", reserve = "r", named = "n"
     }
 
     private let root: Root
-    /// The names from the outermost group to this one; below the default or the reserve group, those inside it.
+    /// The names from the outermost group to this one. For groups inside ``standard`` or ``reserve``, the names below it.
     public let components: [String]
 
     private init(_ root: Root, _ components: [String]) {
@@ -20,39 +20,42 @@ public struct GroupPath: Sendable {
         self.components = components
     }
 
-    /// A group written with dots or slashes between its names. Empty names do not count; without any name it is
-    /// the ``standard`` group.
+    /// Creates a path from names separated by dots or slashes. Empty names are skipped; a text without any name is the
+    /// ``standard`` group.
     public init(_ text: String) {
         self.init(components: text.split { $0 == "." || $0 == "/" }.map(String.init))
     }
 
-    /// A group by the names as they are. Without any name it is the ``standard`` group.
+    /// Creates a path from unescaped names. An empty list is the ``standard`` group.
     public init(components: [String]) {
         self.init(components.isEmpty ? .standard : .named, components)
     }
 
-    /// The group of values stored without one.
+    /// The group of values that are stored without a group.
     public static let standard = GroupPath(.standard, [])
 
-    /// The group that stays when everything else is removed or a new version of the program starts afresh (R49).
+    /// The group that survives when all other groups are removed, or when another version of the program opens the
+    /// store.
     public static let reserve = GroupPath(.reserve, [])
 
-    /// A group inside this one.
+    /// Returns the path of a group inside this group.
     public func appending(_ name: String) -> GroupPath { GroupPath(root, components + [name]) }
 
-    /// The path as it is stored: every name ends in `/`, so that what is below a group is one range of texts.
-    var text: String {
+    // MARK: Stored form
+
+    /// The path as stored. Every name ends in `/`, so that the descendants of a group are one range of texts.
+    package var storedText: String {
         components.reduce(root.rawValue + "/") { $0 + Self.escaped($1) + "/" }
     }
 
-    /// Below which all named groups are.
-    static let namedRoot = Root.named.rawValue + "/"
+    /// The prefix of all stored paths of named groups.
+    package static let storedRoot = Root.named.rawValue + "/"
 
-    /// The first text behind all that begin with a stored path: `/` is followed by `0`.
-    static func end(of text: String) -> String { text.dropLast() + "0" }
+    /// Returns the smallest text above all texts that begin with a stored path. In ASCII, `0` follows `/`.
+    package static func upperBound(ofStored text: String) -> String { text.dropLast() + "0" }
 
-    /// The name that begins a rest of a stored path.
-    static func firstName(_ rest: Substring) -> (name: String, stored: Substring) {
+    /// Returns the first name of the rest of a stored path, unescaped and as stored.
+    package static func firstName(ofStored rest: Substring) -> (name: String, stored: Substring) {
         let stored = rest.prefix { $0 != "/" }
         return (unescaped(stored), stored)
     }
@@ -85,19 +88,22 @@ public struct GroupPath: Sendable {
 }
 
 extension GroupPath: Hashable {
+    /// Compares the names by their bytes.
     public static func == (one: GroupPath, other: GroupPath) -> Bool {
-        one.text.utf8.elementsEqual(other.text.utf8)
+        one.storedText.utf8.elementsEqual(other.storedText.utf8)
     }
 
-    public func hash(into hasher: inout Hasher) { hasher.combine(Array(text.utf8)) }
+    /// Hashes the bytes of the names.
+    public func hash(into hasher: inout Hasher) { hasher.combine(Array(storedText.utf8)) }
 }
 
 extension GroupPath: ExpressibleByStringLiteral {
+    /// Creates a path from names separated by dots or slashes.
     public init(stringLiteral value: String) { self.init(value) }
 }
 
 extension GroupPath: CustomStringConvertible {
-    /// The names with slashes between them, behind what kind of group it is.
+    /// The names separated by slashes, after `(default)` or `(reserve)` for groups inside those.
     public var description: String {
         let names = components.joined(separator: "/")
         switch root {

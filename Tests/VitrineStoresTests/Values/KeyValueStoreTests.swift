@@ -1,8 +1,8 @@
 import Foundation
 import TestSupport
 import Testing
-import VitrineCache
 import VitrineCore
+import VitrineStores
 
 @Suite struct ValueStoreTests {
     struct Theme: Codable, Sendable, Equatable { var name: String, size: Double }
@@ -41,14 +41,14 @@ import VitrineCore
         store.set(date, forKey: "date")
         store.set(codable: Theme(name: "a", size: .pi), forKey: "codable")
         func check(_ store: KeyValueStore) throws {
-            #expect(store.data(forKey: "data") == Data([1, 2]))
-            #expect(store.string(forKey: "string") == "é\0")
-            #expect(store.bool(forKey: "bool"))
-            #expect(store.int(forKey: "int") == .min)
-            #expect(store.uint(forKey: "uint") == .max)
-            #expect(store.float(forKey: "float") == 0.1)
-            #expect(store.double(forKey: "double") == 0.1)
-            #expect(store.date(forKey: "date") == date)
+            #expect(try store.value(Data.self, forKey: "data") == Data([1, 2]))
+            #expect(try store.value(String.self, forKey: "string") == "é\0")
+            #expect(store.value(forKey: "bool", default: false))
+            #expect(store.value(forKey: "int", default: 0) == .min)
+            #expect(store.value(forKey: "uint", default: UInt(0)) == .max)
+            #expect(store.value(forKey: "float", default: Float(0)) == 0.1)
+            #expect(store.value(forKey: "double", default: 0.0) == 0.1)
+            #expect(try store.value(Date.self, forKey: "date") == date)
             #expect(try store.codable(Theme.self, forKey: "codable") == Theme(name: "a", size: .pi))
         }
         try check(store)
@@ -57,9 +57,12 @@ import VitrineCore
     }
 
     @Test func missingValuesHaveTheirDefaults() throws {
-        #expect(!store.bool(forKey: "x") && store.int(forKey: "x") == 0 && store.uint(forKey: "x") == 0)
-        #expect(store.float(forKey: "x") == 0 && store.double(forKey: "x") == 0)
-        #expect(store.string(forKey: "x") == nil && store.data(forKey: "x") == nil && store.date(forKey: "x") == nil)
+        #expect(!store.value(forKey: "x", default: false) && store.value(forKey: "x", default: 0) == 0)
+        #expect(store.value(forKey: "x", default: UInt(0)) == 0)
+        #expect(store.value(forKey: "x", default: Float(0)) == 0 && store.value(forKey: "x", default: 0.0) == 0)
+        #expect(try store.value(String.self, forKey: "x") == nil)
+        #expect(try store.value(Data.self, forKey: "x") == nil)
+        #expect(try store.value(Date.self, forKey: "x") == nil)
         #expect(try store.list(of: Int.self, forKey: "x") == nil)
         #expect(store[Keys.volume] == 0.5 && store[Keys.user] == nil && store[Keys.recent] == [])
         #expect(store[Keys.theme].name == "dark")
@@ -70,7 +73,7 @@ import VitrineCore
         store[Keys.user] = "ada"
         store[Keys.theme] = Theme(name: "light", size: 2)
         #expect(store[Keys.volume] == 0.1 && store[Keys.user] == "ada" && store[Keys.theme].size == 2)
-        #expect(store.string(forKey: "user", in: "login") == "ada")
+        #expect(try store.value(String.self, forKey: "user", in: "login") == "ada")
         store[Keys.user] = nil
         #expect(store[Keys.user] == nil)
         store.remove(Keys.volume)
@@ -79,12 +82,12 @@ import VitrineCore
 
     @Test func aValueOfAnotherSortIsAnErrorAndStays() throws {
         store.set("text", forKey: "k")
-        #expect(throws: CacheError.self) { try store.value(Int.self, forKey: "k") }
-        #expect(store.int(forKey: "k") == 0)
-        #expect(store.string(forKey: "k") == "text")
+        #expect(throws: StoreError.self) { try store.value(Int.self, forKey: "k") }
+        #expect(store.value(forKey: "k", default: 0) == 0)
+        #expect(try store.value(String.self, forKey: "k") == "text")
         store.set(300, forKey: "n")
         #expect(try store.value(Double.self, forKey: "n") == 300)
-        #expect(throws: CacheError.self) { try store.value(UInt8.self, forKey: "n") }
+        #expect(throws: StoreError.self) { try store.value(UInt8.self, forKey: "n") }
     }
 
     @Test func listsHaveAMaximumCount() async throws {
@@ -92,7 +95,7 @@ import VitrineCore
         #expect(store[Keys.recent] == ["b", "c", "d"])
         store[Keys.recent] = ["1", "2", "3", "4", "5"]
         #expect(store[Keys.recent] == ["3", "4", "5"])
-        store.set(list: [1, 2, 3], forKey: "n", maximumCount: 2, keeping: .first)
+        store.set(list: [1, 2, 3], forKey: "n", maximumCount: 2, keepsFirst: true)
         var list = try #require(try store.list(of: Int.self, forKey: "n"))
         #expect(list == [1, 2])
         list.append(9)
@@ -101,8 +104,8 @@ import VitrineCore
         store.append(1, toListForKey: "n", maximumCount: 0)
         #expect(try store.list(of: Int.self, forKey: "n") == [])
         store.set("no list", forKey: "t")
-        await #expect(throws: CacheError.self) { try await store.append(1, toListForKey: "t").committed() }
-        #expect(store.string(forKey: "t") == "no list")
+        await #expect(throws: StoreError.self) { try await store.append(1, toListForKey: "t").committed() }
+        #expect(try store.value(String.self, forKey: "t") == "no list")
     }
 
     @Test func elementsOfSeveralProcessesAreAllKept() async throws {
@@ -120,13 +123,13 @@ import VitrineCore
 
     @Test func writesOfOthersAreSeen() async throws {
         let other = try other()
-        #expect(other.int(forKey: "k") == 0)
+        #expect(other.value(forKey: "k", default: 0) == 0)
         try await store.set(1, forKey: "k").committed()
-        #expect(other.int(forKey: "k") == 1)
+        #expect(other.value(forKey: "k", default: 0) == 1)
         try await store.set(2, forKey: "k").committed()
-        #expect(other.int(forKey: "k") == 2)
+        #expect(other.value(forKey: "k", default: 0) == 2)
         try await store.remove("k").committed()
-        #expect(other.int(forKey: "k") == 0)
+        #expect(other.value(forKey: "k", default: 0) == 0)
     }
 
     @Test func readsSeeTheWritesBefore() async throws {
@@ -136,32 +139,32 @@ import VitrineCore
                 group.addTask {
                     for round in 1...300 {
                         store.set(round, forKey: "k\(task)", in: "g", keepInMemory: task % 2 == 0)
-                        #expect(store.int(forKey: "k\(task)", in: "g") == round)
+                        #expect(store.value(forKey: "k\(task)", in: "g", default: 0) == round)
                         if round % 50 == 0 { store.remove("k\(task)", in: "g") }
-                        if round % 50 == 0 { #expect(store.int(forKey: "k\(task)", in: "g") == 0) }
+                        if round % 50 == 0 { #expect(store.value(forKey: "k\(task)", in: "g", default: 0) == 0) }
                     }
                 }
             }
         }
         store.removeGroup("g")
-        #expect(store.int(forKey: "k1", in: "g") == 0)
+        #expect(store.value(forKey: "k1", in: "g", default: 0) == 0)
         store.set(5, forKey: "k1", in: "g", keepInMemory: false)
-        #expect(store.int(forKey: "k1", in: "g") == 5)
+        #expect(store.value(forKey: "k1", in: "g", default: 0) == 5)
         try await store.flush()
-        #expect(store.int(forKey: "k1", in: "g") == 5)
+        #expect(store.value(forKey: "k1", in: "g", default: 0) == 5)
         #expect(try await store.count(in: "g") == 1)
     }
 
     @Test func completionsTellWhatWasStored() async throws {
         let store = store, path = directory.file("values")
         try await store.set(7, forKey: "k").committed()
-        #expect(try KeyValueStore(directory: path).int(forKey: "k") == 7)
+        #expect(try KeyValueStore(directory: path).value(forKey: "k", default: 0) == 7)
         try await BlockingExecutor.shared.run { try store.set(8, forKey: "k").waitUntilCommitted() }
-        #expect(try KeyValueStore(directory: path).int(forKey: "k") == 8)
+        #expect(try KeyValueStore(directory: path).value(forKey: "k", default: 0) == 8)
         await withCheckedContinuation { continuation in
             store.removeAll().onCompletion { _ in continuation.resume() }
         }
-        #expect(try KeyValueStore(directory: path).int(forKey: "k") == 0)
+        #expect(try KeyValueStore(directory: path).value(forKey: "k", default: 0) == 0)
     }
 
     @Test func whatCannotBeEncodedIsReported() async throws {
@@ -169,12 +172,12 @@ import VitrineCore
             func encode(to encoder: any Encoder) throws { throw CacheableValueError.notUTF8 }
         }
         store.set(1, forKey: "k")
-        await #expect(throws: CacheError.self) {
+        await #expect(throws: StoreError.self) {
             try await store.set(codable: Refusing(), forKey: "k").committed()
         }
-        await #expect(throws: CacheError.self) { try await store.flush() }
+        await #expect(throws: StoreError.self) { try await store.flush() }
         try await store.flush()
-        #expect(store.int(forKey: "k") == 1)
+        #expect(store.value(forKey: "k", default: 0) == 1)
     }
 
     @Test func largeValuesAreKeptInMemoryOnlyWhenAsked() async throws {
@@ -185,7 +188,7 @@ import VitrineCore
         store.set(Data([3]), forKey: "d", keepInMemory: false)
         try await store.flush()
         #expect(store.memoryKeys == ["b", "c"])
-        _ = store.data(forKey: "a")
+        _ = try? store.value(Data.self, forKey: "a")
         #expect(store.memoryKeys == ["b", "c"])
         #expect(try store.value(Data.self, forKey: "a", keepInMemory: true) == large)
         #expect(store.memoryKeys == ["a", "b", "c"])

@@ -1,11 +1,12 @@
 import Logging
+import VitrineCache
 import VitrineCore
 import VitrineDatabase
 
-/// A ``KeyValueStore`` in one directory: what is on disk, what is on its way there, and what memory holds of both.
+/// The state of a ``KeyValueStore`` in one directory: its file, the queued writes and the values in memory.
 ///
-/// The order of changes is that in which `state` is locked: each enters the state and the writer's queue in one step.
-/// A value in memory is always the current one. On a miss there, a read asks the pending changes, then the disk.
+/// Writes are ordered by locking `state`: each enters the state and the queue of the writer in one step. A value in
+/// memory is always current. A read looks in memory, then in the queued writes, then in the file.
 final class ValueSession: Sendable {
     private struct Pending {
         var value: StoredValue?
@@ -18,11 +19,11 @@ final class ValueSession: Sendable {
         var removals: [Int: ValueExtent] = [:]
         var queuedBytes = 0
         /// The first failure since the last ``takeFailure()``.
-        var failure: CacheError?
+        var failure: StoreError?
         var isDamaged = false
         var others: Int64 = 0
-        var lastLook: ContinuousClock.Instant?
-        /// When it was last looked whether the file is in its place.
+        var lastPoll: ContinuousClock.Instant?
+        /// The time of the last check for a deleted file.
         var lastCheck: ContinuousClock.Instant?
 
         mutating func next() -> Int {
@@ -33,11 +34,11 @@ final class ValueSession: Sendable {
 
     private enum Finding {
         case known(StoredValue?)
-        /// Not in memory; the state's sequence at that moment.
+        /// Not in memory, with the sequence number of the state at the time of the lookup.
         case unknown(Int)
     }
 
-    /// Bytes of memory a value takes beside its own.
+    /// The memory overhead of a value in bytes.
     private static let overhead = 64
 
     let directory: String
@@ -46,48 +47,48 @@ final class ValueSession: Sendable {
     private let reader: DatabaseReader
     private let writer: DatabaseWriter
     private let state = Locked(State())
-    /// The file that is open, and where it was.
-    private let identity: FileIdentity?
+    /// The identity and path of the open file.
+    private let identity: InodeIdentity?
     private let path: String
     private let log = Log.logger("values")
 
-    init(directory: String, configuration: KeyValueStore.Configuration, files: ValueFiles) throws(CacheError) {
+    init(directory: String, configuration: KeyValueStore.Configuration, database: ValueDatabase) throws(StoreError) {
         self.directory = directory
         self.configuration = configuration
-        path = files.path
-        // Before it is opened: another one in its place is found out, this one mistaken for it would not be.
-        identity = FileIdentity(path: files.path)
-        let (reader, writer) = try files.open(configuration)
+        path = database.path
+        // Taken before opening: a file replaced in between is then detected.
+        identity = InodeIdentity(path: database.path)
+        let (reader, writer) = try database.open(configuration)
         self.reader = reader
         self.writer = writer
         var memory = MemoryCache<CacheKey, StoredValue>.Configuration(capacity: configuration.memoryCapacity)
         memory.maximumEntryCost = configuration.memoryThreshold - 1
         self.memory = MemoryCache(memory) { $0.bytes.count + Self.overhead }
-        // What was changed before is nothing to forget memory for.
-        lookForOthers()
+        // Memory is empty, so earlier changes by others do not count.
+        dropValuesChangedByOthers()
     }
 
-    /// Whether the file was found damaged. The session is of no more use.
+    /// Whether the file was found damaged. The session must then be replaced.
     var isDamaged: Bool { state.withLock { $0.isDamaged } }
 
-    /// Whether its file was deleted or replaced, or its directory. The session is of no more use then.
+    /// Returns whether the file or its directory was deleted or replaced. The session must then be replaced.
     ///
-    /// - Parameter lookingNow: Look in any case; else at most once per interval.
-    func isLost(lookingNow: Bool) -> Bool {
+    /// - Parameter checkingNow: Whether to check now, instead of at most once per interval.
+    func isLost(checkingNow: Bool) -> Bool {
         let now = ContinuousClock.now
         let isDue = state.withLock { state in
-            if !lookingNow, let last = state.lastCheck, now - last < configuration.sharingInterval { return false }
+            if !checkingNow, let last = state.lastCheck, now - last < configuration.sharingInterval { return false }
             state.lastCheck = now
             return true
         }
-        return isDue && (identity == nil || FileIdentity(path: path) != identity)
+        return isDue && (identity == nil || InodeIdentity(path: path) != identity)
     }
 
-    /// The names of the values that memory holds.
+    /// The keys of the values in memory.
     var memoryKeys: [String] { memory.keys.compactMap { $0.parts.last } }
 
-    /// The first failed change since the last call.
-    func takeFailure() -> CacheError? {
+    /// Returns the first failure since the previous call.
+    func takeFailure() -> StoreError? {
         state.withLock { state in
             defer { state.failure = nil }
             return state.failure
@@ -96,9 +97,9 @@ final class ValueSession: Sendable {
 
     // MARK: Reading
 
-    func value(_ group: GroupPath, _ key: String, keepInMemory: Bool?) throws(CacheError) -> StoredValue? {
-        lookForOthers()
-        let path = group.text
+    func value(_ group: GroupPath, _ key: String, keepInMemory: Bool?) throws(StoreError) -> StoredValue? {
+        dropValuesChangedByOthers()
+        let path = group.storedText
         let id = CacheKey(path, key)
         let sequence: Int
         switch state.withLock({ find(id, path, $0) }) {
@@ -107,7 +108,7 @@ final class ValueSession: Sendable {
         }
         let value = try read { database throws(DatabaseError) in try ValueTable.value(path, key, database) }
         if let value, keepInMemory != false {
-            // A change since then has put its own value into memory, or taken it out.
+            // Later writes have already updated memory.
             state.withLock { state in
                 guard state.sequence == sequence else { return }
                 keep(value, id, keepInMemory)
@@ -131,8 +132,8 @@ final class ValueSession: Sendable {
         }
     }
 
-    /// Reads from the file. Does not wait for pending changes.
-    func read<Value>(_ body: (Database) throws(DatabaseError) -> sending Value) throws(CacheError) -> Value {
+    /// Reads from the file, without waiting for queued writes.
+    func read<Value>(_ body: (Database) throws(DatabaseError) -> sending Value) throws(StoreError) -> Value {
         do throws(DatabaseError) {
             return try reader.read(body)
         } catch {
@@ -146,22 +147,21 @@ final class ValueSession: Sendable {
         state.withLock { $0.isDamaged = true }
     }
 
-    /// Forgets what memory holds if another process has changed the file. Looks at most once per interval.
-    private func lookForOthers() {
+    /// Empties the memory if another process has changed the file. Checks at most once per interval.
+    private func dropValuesChangedByOthers() {
         let now = ContinuousClock.now
         let isDue = state.withLock { state in
-            if let last = state.lastLook, now - last < configuration.sharingInterval { return false }
-            state.lastLook = now
+            if let last = state.lastPoll, now - last < configuration.sharingInterval { return false }
+            state.lastPoll = now
             return true
         }
         guard isDue else { return }
-        // While the writer works, the next read looks again. Its connection is asked because its own changes do not
-        // count there.
+        // The writer's connection does not count its own changes. While it is busy, the next read checks again.
         let others = try? writer.betweenTransactions { database throws(DatabaseError) in
             try database.changesOfOthers()
         }
         state.withLock { state in
-            guard let others else { return state.lastLook = nil }
+            guard let others else { return state.lastPoll = nil }
             guard others != state.others else { return }
             state.others = others
             _ = state.next()
@@ -172,7 +172,7 @@ final class ValueSession: Sendable {
     // MARK: Writing
 
     func set(_ value: StoredValue?, _ group: GroupPath, _ key: String, keepInMemory: Bool?) -> WriteTask {
-        let path = group.text
+        let path = group.storedText
         let id = CacheKey(path, key)
         return enqueue(id, keepInMemory, size: value?.bytes.count ?? 0) { _ in value } job: { database in
             try ValueTable.set(value, path, key, database)
@@ -180,13 +180,13 @@ final class ValueSession: Sendable {
         }
     }
 
-    /// Changes a value by what it is: at once as far as this process knows it, and again in the transaction, where
-    /// other processes' changes are seen.
+    /// Changes a value based on its current value: at once with the value known to this process, and again in the
+    /// transaction, which sees changes by other processes.
     func update(
         _ group: GroupPath, _ key: String, keepInMemory: Bool?,
         _ change: @escaping @Sendable (StoredValue?) throws -> StoredValue?
     ) -> WriteTask {
-        let path = group.text
+        let path = group.storedText
         let id = CacheKey(path, key)
         return enqueue(id, keepInMemory, size: 0) { state in
             switch self.find(id, path, state) {
@@ -220,7 +220,7 @@ final class ValueSession: Sendable {
                 }
                 return state.queuedBytes > configuration.queueCapacity.bytes
             }
-            // Failures reach the caller through the handle, like all others.
+            // Failures reach the caller through the task.
             if isCrowded { try? write.waitUntilCommitted() }
         } catch {
             let error = Self.error(error, id)
@@ -242,7 +242,7 @@ final class ValueSession: Sendable {
             case .success(let value) where value == pending.value: break
             case .success(let value?): keep(value, id, keepInMemory)
             case .success, .failure:
-                // Reads that began before must not bring back what they found.
+                // Reads that began before must not put their values back into memory.
                 _ = state.next()
                 memory.remove(id)
             }
@@ -269,7 +269,7 @@ final class ValueSession: Sendable {
         return write
     }
 
-    /// Returns when all changes so far are stored or have failed. Blocks.
+    /// Blocks until all earlier writes are stored or have failed.
     func waitForWrites() {
         let isIdle = state.withLock { $0.values.isEmpty && $0.removals.isEmpty }
         if !isIdle { try? writer.writeBlocking { _ in } }
@@ -277,24 +277,24 @@ final class ValueSession: Sendable {
 
     // MARK: Errors
 
-    func report(_ error: CacheError) {
-        log.error("A value was not stored: \(error)", metadata: ["directory": "\(directory)"])
-        if let error = error.underlying { noteDamage(error) }
+    func report(_ error: StoreError) {
+        log.error("Cannot store a value: \(error)", metadata: ["directory": "\(directory)"])
+        if case .database(let error) = error { noteDamage(error) }
         state.withLock { state in
             if state.failure == nil { state.failure = error }
         }
     }
 
-    private static func outcome(_ result: Result<Void, any Error>, _ id: CacheKey?) -> Result<Void, CacheError> {
+    private static func outcome(_ result: Result<Void, any Error>, _ id: CacheKey?) -> Result<Void, StoreError> {
         result.mapError { error($0, id) }
     }
 
-    private static func error(_ error: any Error, _ id: CacheKey?) -> CacheError {
+    private static func error(_ error: any Error, _ id: CacheKey?) -> StoreError {
         switch error {
-        case let error as CacheError: error
+        case let error as StoreError: error
         case let error as DatabaseError: .database(error)
         case let error as FileError: .file(error)
-        default: .invalidData(key: id ?? CacheKey(""), underlying: error)
+        default: .invalidData(name: id?.parts.last ?? "", underlying: error)
         }
     }
 }

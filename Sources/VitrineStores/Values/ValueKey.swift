@@ -1,6 +1,7 @@
+import VitrineCache
 public import VitrineCore
 
-/// A name for a value in a ``KeyValueStore`` with its type, its group and what counts while nothing is stored (R28).
+/// A typed key of a ``KeyValueStore``: a name, a group, and the value to use while nothing is stored.
 ///
 /// ```swift
 /// enum Settings {
@@ -12,18 +13,17 @@ public import VitrineCore
 /// store[Settings.volume] = 0.7
 /// ```
 public struct ValueKey<Value: Sendable>: Sendable {
-    /// The name inside the group.
+    /// The key inside the group.
     public let name: String
     /// The group.
     public let group: GroupPath
-    /// What is read while nothing is stored.
+    /// The value to use while nothing is stored.
     public let defaultValue: Value
-    /// Whether the value is also kept in memory; nil: if it is smaller than the store's threshold (R24).
-    public let keepInMemory: Bool?
-    /// For lists: how many elements are kept at most.
+    let keepInMemory: Bool?
+    /// For lists: the number of elements to keep.
     let maximumCount: Int?
     let decode: @Sendable (StoredValue) throws -> Value
-    /// nil for a value that is stored by removing what is there.
+    /// Returns nil to remove the stored value.
     let encode: @Sendable (Value) throws -> StoredValue?
 
     private init(
@@ -40,7 +40,14 @@ public struct ValueKey<Value: Sendable>: Sendable {
         self.encode = encode
     }
 
-    /// A value that is `defaultValue` until it is set.
+    /// Creates a key with a default value.
+    ///
+    /// - Parameters:
+    ///   - name: The key inside the group.
+    ///   - group: The group.
+    ///   - defaultValue: The value to use while nothing is stored.
+    ///   - keepInMemory: Whether the value is also kept in memory. Default nil: if it is smaller than
+    ///     ``KeyValueStore/Configuration/memoryThreshold``.
     public init(
         _ name: String, in group: GroupPath = .standard, default defaultValue: Value, keepInMemory: Bool? = nil
     ) where Value: CacheableValue {
@@ -51,7 +58,7 @@ public struct ValueKey<Value: Sendable>: Sendable {
         }
     }
 
-    /// A value that is nil until it is set, and removed by setting nil.
+    /// Creates a key for an optional value. Setting nil removes the stored value.
     public init<Wrapped: CacheableValue>(
         _ name: String, in group: GroupPath = .standard, keepInMemory: Bool? = nil
     ) where Value == Wrapped? {
@@ -62,7 +69,7 @@ public struct ValueKey<Value: Sendable>: Sendable {
         }
     }
 
-    /// A `Codable` value that is `defaultValue` until it is set.
+    /// Creates a key for a `Codable` value with a default value.
     public init(
         codable name: String, in group: GroupPath = .standard, default defaultValue: Value, keepInMemory: Bool? = nil
     ) where Value: Codable {
@@ -73,7 +80,7 @@ public struct ValueKey<Value: Sendable>: Sendable {
         }
     }
 
-    /// A `Codable` value that is nil until it is set, and removed by setting nil.
+    /// Creates a key for an optional `Codable` value. Setting nil removes the stored value.
     public init<Wrapped: Codable & Sendable>(
         codable name: String, in group: GroupPath = .standard, keepInMemory: Bool? = nil
     ) where Value == Wrapped? {
@@ -84,25 +91,16 @@ public struct ValueKey<Value: Sendable>: Sendable {
         }
     }
 
-    /// A list that is empty until it is set. With a maximum count the oldest elements, those in front, go first (R23).
+    /// Creates a key for a list, which is empty while nothing is stored. Above `maximumCount`, the first elements are
+    /// removed.
     public init<Element: CacheableValue>(
         list name: String, in group: GroupPath = .standard, maximumCount: Int? = nil, keepInMemory: Bool? = nil
     ) where Value == [Element] {
+        let count = maximumCount.map { max(0, $0) } ?? .max
         self.init(name, group, [], keepInMemory, maximumCount: maximumCount) {
             try $0.value(as: CacheableList<Element>.self).elements
         } encode: {
-            try StoredValue(CacheableList(KeptEnd.last.limit($0, to: maximumCount)))
+            try StoredValue(CacheableList(Array($0.suffix(count))))
         }
-    }
-}
-
-/// An end of a list.
-public enum KeptEnd: Sendable, Hashable {
-    case first, last
-
-    /// At most so many elements, from this end.
-    func limit<Element>(_ elements: [Element], to maximumCount: Int?) -> [Element] {
-        guard let count = maximumCount.map({ max(0, $0) }), elements.count > count else { return elements }
-        return Array(self == .first ? elements.prefix(count) : elements.suffix(count))
     }
 }

@@ -1,24 +1,23 @@
 import Foundation
-import VitrineCache
 import VitrineCore
+import VitrineStores
 
-/// `remove-group DIRECTORY KEYS`: stores values in a group, in no order, and some outside, and opens the store anew.
+/// `remove-values DIRECTORY KEYS`: stores values in a group, in no order, and some outside, and opens the store anew.
 /// Then it removes the group, and reports how many calls for reading and writing that took.
 enum GroupRemover {
-    static func run(_ arguments: inout ChildArguments) {
-        let directory = arguments.text(), count = arguments.number()
+    static func run(_ directory: String, _ count: Int) {
         do {
             try fill(directory, count)
             let store = try KeyValueStore(directory: directory)
-            report("before", try store.blocking.count(in: "large"))
+            StoreChild.report("before \(try store.blocking.sum(of: "large").count)")
             let reads = calls("syscr"), writes = calls("syscw")
             try store.removeGroup("large").waitUntilCommitted()
-            report("reads", calls("syscr") - reads)
-            report("writes", calls("syscw") - writes)
-            report("after", try store.blocking.count(in: "large"))
-            report("others", try store.blocking.count(in: "small"))
+            StoreChild.report("reads \(calls("syscr") - reads)")
+            StoreChild.report("writes \(calls("syscw") - writes)")
+            StoreChild.report("after \(try store.blocking.sum(of: "large").count)")
+            StoreChild.report("others \(try store.blocking.sum(of: "small").count)")
         } catch {
-            report("error", "\(error)")
+            StoreChild.report("error \(error)")
         }
     }
 
