@@ -2,6 +2,7 @@ import Foundation
 import ModelsSamples
 import TestSupport
 import Testing
+import VitrineCore
 import VitrineDatabase
 import VitrineModels
 
