@@ -71,12 +71,12 @@ package final class Database {
             try enterWriteAheadMode(milliseconds: options.busyMilliseconds)
         }
         // Some builds of SQLite overwrite what is deleted, and so write pages that are free.
-        try execute(
-            "PRAGMA synchronous=\(options.durability == .full ? "FULL" : "NORMAL");PRAGMA foreign_keys=ON;PRAGMA secure_delete=OFF")
+        let synchronous = options.durability == .full ? "FULL" : "NORMAL"
+        try execute("PRAGMA synchronous=\(synchronous);PRAGMA foreign_keys=ON;PRAGMA secure_delete=OFF")
     }
 
-    /// Two connections that switch a new file at once would wait for each other, so SQLite fails one of them without
-    /// waiting, whatever its busy timeout.
+    /// Switches the file to write-ahead mode. If two connections switch a new file at once, SQLite fails one of them
+    /// immediately, regardless of its busy timeout.
     private func enterWriteAheadMode(milliseconds: Int32) throws(DatabaseError) {
         var left = milliseconds
         while true {
@@ -90,7 +90,7 @@ package final class Database {
 
     // MARK: Statements
 
-    /// Runs statements without values, separated by semicolons. What they return is dropped.
+    /// Runs statements without parameters, separated by semicolons. Their results are ignored.
     package func execute(_ sql: String) throws(DatabaseError) {
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
         guard code == SQLITE_OK else { throw connection.error(code: code, sql: sql) }
@@ -132,10 +132,10 @@ package final class Database {
         case deferred = "DEFERRED"
     }
 
-    /// Runs a body in a transaction: all of it is stored or, if it throws, nothing. Inside another transaction it is a
-    /// ``savepoint(_:)``.
+    /// Runs a body in a transaction. If the body throws, all its changes are undone. Inside another transaction this is
+    /// a ``savepoint(_:)``.
     ///
-    /// - Throws: What the body throws, or why beginning or committing failed, as ``DatabaseError``.
+    /// - Throws: The error of the body, or a ``DatabaseError`` of beginning or committing.
     package func transaction<Result>(
         _ kind: TransactionKind = .immediate, _ body: () throws -> Result
     ) throws -> Result {
@@ -151,10 +151,10 @@ package final class Database {
         }
     }
 
-    /// Runs a body inside a transaction so that, if it throws, only what it did is undone.
+    /// Runs a body inside a transaction. If the body throws, only its changes are undone.
     ///
-    /// A full disk or a failing one can make SQLite give up the whole transaction: ask ``isInTransaction`` before going
-    /// on after an error.
+    /// A full or failing disk can make SQLite roll back the whole transaction. Check ``isInTransaction`` after an
+    /// error.
     package func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
         precondition(isInTransaction, "a savepoint stands in a transaction")
         try cachedStatement("SAVEPOINT s").run()
@@ -204,7 +204,7 @@ package final class Database {
 
     /// How far a checkpoint goes (https://www.sqlite.org/c3ref/wal_checkpoint_v2.html).
     package enum Checkpoint: Sendable {
-        /// What can be moved without waiting for anybody.
+        /// Moves the part that needs no waiting.
         case passive
         /// All of it, waiting for readers, so that the log begins anew.
         case restarting
@@ -212,7 +212,7 @@ package final class Database {
         case truncating
     }
 
-    /// Moves what the write-ahead log holds into the file.
+    /// Moves the write-ahead log into the file.
     package func checkpoint(_ kind: Checkpoint = .passive) throws(DatabaseError) {
         let mode =
             switch kind {
@@ -250,7 +250,7 @@ package final class Database {
         sqlite3_wal_autocheckpoint(handle, pages)
     }
 
-    /// What SQLite finds wrong with the file; empty if nothing. Reads all of it.
+    /// Returns the damage that SQLite finds; empty if there is none. Reads the whole file.
     package func findDamage() throws(DatabaseError) -> [String] {
         let statement = try prepare("PRAGMA quick_check")
         var found: [String] = []
@@ -283,29 +283,29 @@ extension Database {
         /// Opens an existing file for reading only. Its directory must allow writing or already hold the log's files,
         /// or the file must be ``isImmutable``.
         package var isReadOnly = false
-        /// With ``isReadOnly``: nobody changes the file while it is open, so no lock and no log is looked at. The only
-        /// way to read from a read-only directory; what a log beside the file holds is not seen.
+        /// With ``isReadOnly``: the file does not change while it is open, so locks and the log are ignored. This is
+        /// the only way to read from a read-only directory.
         package var isImmutable = false
         /// With whom the file is shared while it is open. See ``DatabaseReader``.
         package var sharing = Sharing.shared
         /// Whether commits survive a power failure. Default relaxed. It never damages the file
         /// (https://www.sqlite.org/pragma.html#pragma_synchronous).
         package var durability = Durability.relaxed
-        /// How much of the file is read through the address space instead of by calls, in bytes; 0 for none. A mapped
-        /// file that another program cuts ends this program: only for files nobody else has a reason to touch.
+        /// The bytes of the file to map into the address space; 0 for none. If another program cuts a mapped file, this
+        /// program ends, so map only private files.
         package var mappedBytes = 0
         /// Pages kept in memory, in bytes. Default 2 MiB.
         package var cacheBytes = 2 << 20
         /// How long to wait for another connection's lock, in milliseconds. Default 5000.
         package var busyMilliseconds: Int32 = 5000
 
-        /// Who else may use the file.
+        /// The other users of the file.
         package enum Sharing: Sendable {
             /// Everybody, by an index of the log in a file that all of them map.
             case shared
-            /// Nobody, who is kept out by a lock: the index is in memory. For existing files that may be written.
+            /// None: a lock excludes them, and the index is in memory. For existing files that can be written.
             case exclusive
-            /// Nobody, as the caller finds out by other means: no locks, and the index is in memory. For reading.
+            /// None, ensured by the caller: no locks, and the index is in memory. For reading.
             case unlocked
         }
 
@@ -325,7 +325,7 @@ final class Connection {
     init(path: String, options: Database.Options) throws(DatabaseError) {
         // SQLite would read the path up to the NUL, and take an empty one for a temporary file.
         guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw DatabaseError(code: SQLITE_CANTOPEN, message: "no file can have this name", path: path)
+            throw DatabaseError(code: SQLITE_CANTOPEN, message: "the path is not valid", path: path)
         }
         var handle: OpaquePointer?
         var flags =

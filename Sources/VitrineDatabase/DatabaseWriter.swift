@@ -1,10 +1,10 @@
 import CVitrineSQLite
 package import VitrineCore
 
-/// Writes for everyone: one connection, one thread, and one commit for all who wait (group commit).
+/// A writer with one connection and one thread, which commits the jobs of many callers together (group commit).
 ///
-/// Jobs may be submitted from any thread or task. They run in the order of submission; what was submitted while a
-/// transaction ran goes into the next one together, so that with many callers the price of a commit is shared.
+/// Jobs may be submitted from any thread or task and run in the order of submission. Jobs submitted during a
+/// transaction run together in the next one, so that callers share the cost of a commit.
 ///
 /// ```swift
 /// let writer = DatabaseWriter(try Database(path: path))
@@ -15,13 +15,13 @@ package import VitrineCore
 /// }
 /// ```
 ///
-/// - A job that throws is undone, and the others of its transaction are not.
-/// - Nobody hears of success before the commit.
-/// - **A job may be run again** after all it did to the database was undone: when a neighbour took the transaction
-///   down (a full disk does), every other job gets a transaction of its own. So a job should change the database only.
-/// - A commit that fails is reported to every job in it.
+/// - A job that throws is undone; the other jobs of its transaction are not.
+/// - Success is reported after the commit.
+/// - **A job may run again** after all its changes were undone: if another job rolled the transaction back, for example
+///   on a full disk, every other job gets its own transaction. So a job should change only the database.
+/// - A failed commit is reported to all jobs in it.
 package final class DatabaseWriter: Sendable {
-    /// What a writer has done so far.
+    /// The counters of a writer.
     package struct Statistics: Sendable, Equatable {
         /// Jobs that were run to their end, whether they succeeded or not.
         package var jobs = 0
@@ -44,14 +44,14 @@ package final class DatabaseWriter: Sendable {
     /// Jobs in one transaction at most: others, in this process and beyond, wait meanwhile.
     private static let maximumJobs = 1024
 
-    /// A writer over a connection that nobody else uses from now on.
+    /// Creates a writer that owns a connection.
     package convenience init(_ database: sending Database) {
         self.init(database, lock: nil)
     }
 
-    /// A writer over a connection that nobody else uses from now on.
+    /// Creates a writer that owns a connection.
     ///
-    /// - Parameter lock: Taken around each transaction, so that processes take turns; nil leaves waiting to SQLite.
+    /// - Parameter lock: Held during each transaction, so that processes take turns. Default nil: SQLite's lock only.
     package init(_ database: sending Database, lock: ProcessLock?) {
         self.database = Locked(database)
         self.lock = lock
@@ -59,11 +59,11 @@ package final class DatabaseWriter: Sendable {
         thread = BlockingExecutor(threads: 1, name: "vitrine-writer")
     }
 
-    /// A writer over a file that cannot be opened for writing now, for lack of room or permission.
+    /// Creates a writer for a file that cannot be opened for writing now, because of missing space or permission.
     ///
     /// - Parameters:
-    ///   - lock: As above.
-    ///   - open: Called before each transaction until it succeeds; what it throws becomes of the jobs.
+    ///   - lock: Held during each transaction.
+    ///   - open: Called before each transaction until it succeeds. The jobs fail with its error.
     package init(lock: ProcessLock? = nil, opening open: @escaping @Sendable () throws -> sending Database) {
         database = Locked(nil)
         self.lock = lock
@@ -71,16 +71,16 @@ package final class DatabaseWriter: Sendable {
         thread = BlockingExecutor(threads: 1, name: "vitrine-writer")
     }
 
-    /// What the writer has done so far.
+    /// The counters since the creation of the writer.
     package var statistics: Statistics { queue.withLock { $0.statistics } }
 
     // MARK: Writing
 
-    /// Queues a job and goes on; the completion is called on the writer's thread, after the commit.
+    /// Queues a job. The completion is called on the writer's thread after the commit.
     ///
     /// - Parameters:
     ///   - job: Runs on the writer's thread inside a transaction. It must not keep the connection.
-    ///   - completion: Gets what the job returned or threw, or why the transaction failed (``DatabaseError``, or
+    ///   - completion: Receives the result of the job, or the error of the transaction (``DatabaseError``, or
     ///     `FileError` from the lock). It must be short and must not wait for this writer.
     package func submit<Value: Sendable>(
         _ job: @escaping @Sendable (Database) throws -> Value,
@@ -95,9 +95,9 @@ package final class DatabaseWriter: Sendable {
         if mustStart { thread.submit { self.drain() } }
     }
 
-    /// Runs a job and returns when it is committed. It is run also if the calling task is cancelled meanwhile.
+    /// Runs a job and returns when it is committed. The job runs even if the calling task is cancelled.
     ///
-    /// - Throws: What the job throws, or why the transaction failed.
+    /// - Throws: The error of the job or of the transaction.
     package func write<Value: Sendable>(_ job: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             submit(job) { continuation.resume(with: $0) }
@@ -191,7 +191,7 @@ package final class DatabaseWriter: Sendable {
         case committed
         /// All jobs have their error.
         case failed
-        /// The transaction is gone; the job with this index has its error, or, for nil, it is not known who did it.
+        /// The transaction was rolled back by the job with this index, or by an unknown job for nil.
         case brokenBy(Int?)
     }
 
@@ -231,11 +231,11 @@ package final class DatabaseWriter: Sendable {
     }
 }
 
-/// A job of a ``DatabaseWriter`` whatever it returns.
+/// A job of a ``DatabaseWriter`` with any result type.
 protocol WriterJobRunning: Sendable {
-    /// Runs the job and keeps what it returned or threw, in place of an earlier outcome.
+    /// Runs the job and stores its result, replacing an earlier one.
     ///
-    /// - Throws: What the job threw.
+    /// - Throws: The error of the job.
     func run(_ database: Database) throws
     /// Makes an error the outcome, unless the job has failed by itself.
     func fail(_ error: any Error)

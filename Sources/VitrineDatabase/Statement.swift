@@ -63,7 +63,7 @@ package final class Statement {
         }
     }
 
-    /// Runs a statement to its end, whatever rows it gives.
+    /// Runs a statement to its end, ignoring its rows.
     package func run() throws(DatabaseError) {
         while try step() {}
     }
@@ -102,7 +102,7 @@ package final class Statement {
         if let value { bind(value, at: index) } else { bindNull(at: index) }
     }
 
-    /// Binds a copy of the text, also what is behind a NUL.
+    /// Binds a copy of the text, including text behind a NUL.
     package func bind(_ text: String, at index: Int32) {
         endRun()
         var text = text

@@ -1,10 +1,11 @@
+public import VitrineCore
+public import VitrineImaging
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
 public import Foundation
 #endif
-public import VitrineCore
-public import VitrineImaging
 
 /// An error of a store. The store is unchanged, except after ``notDurable(name:error:)``.
 public enum StoreError: Error, Sendable {
@@ -68,4 +69,26 @@ extension StoreError: LocalizedError, CustomStringConvertible {
 
     /// The ``description``.
     public var errorDescription: String? { description }
+}
+
+extension BlockingExecutor {
+    /// Runs blocking work on a thread of the executor, with a token that is cancelled with the task.
+    ///
+    /// - Parameter name: The name to report if the task is cancelled before the start.
+    func run<R: Sendable>(
+        _ name: String, _ body: @escaping @Sendable (CancellationToken) throws(StoreError) -> R
+    ) async throws(StoreError) -> R {
+        let token = CancellationToken()
+        let result = await withTaskCancellationHandler {
+            await run { () -> Result<R, StoreError> in
+                Result { () throws(StoreError) in
+                    if token.isCancelled { throw .cancelled(name: name) }
+                    return try body(token)
+                }
+            }
+        } onCancel: {
+            token.cancel()
+        }
+        return try result.get()
+    }
 }

@@ -20,8 +20,8 @@ public import VitrineCore
 /// - Several processes may share a directory. The values in memory are at most ``Configuration/sharingInterval`` older
 ///   than the file.
 /// - A damaged file is renamed, logged and listed in ``damagedFiles``. The store continues with an empty file.
-/// - A directory that is deleted or replaced while the store is open is created again. Writes notice this at once, reads
-///   within ``Configuration/sharingInterval``.
+/// - A directory that is deleted or replaced while the store is open is created again. Writes notice this at once,
+///   reads within ``Configuration/sharingInterval``.
 ///
 /// The store never evicts values.
 public final class KeyValueStore: Sendable {
@@ -169,8 +169,8 @@ public final class KeyValueStore: Sendable {
     ///   - keepInMemory: Whether to keep the value in memory after reading it from disk. Default nil: if it is smaller
     ///     than ``Configuration/memoryThreshold``.
     /// - Returns: nil if there is no value.
-    /// - Throws: ``StoreError/invalidData(name:underlying:)`` if the stored value has another type. It stays in the store.
-    ///   Numbers convert to another numeric type that can represent the same value.
+    /// - Throws: ``StoreError/invalidData(name:underlying:)`` if the stored value has another type. It stays in the
+    ///   store. Numbers convert to another numeric type that can represent the same value.
     public func value<Value: CacheableValue>(
         _ type: Value.Type = Value.self, forKey key: String, in group: GroupPath = .standard,
         keepInMemory: Bool? = nil
@@ -279,8 +279,8 @@ public final class KeyValueStore: Sendable {
 
     /// Appends an element to the list for a key, which is created if there is none.
     ///
-    /// If the list then has more than `maximumCount` elements, the first ones are removed. Elements that other processes
-    /// append at the same time are kept.
+    /// If the list then has more than `maximumCount` elements, the first ones are removed. Elements that other
+    /// processes append at the same time are kept.
     @discardableResult
     public func append(
         _ element: some CacheableValue, toListForKey key: String, in group: GroupPath = .standard,

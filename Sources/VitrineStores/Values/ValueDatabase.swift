@@ -348,7 +348,10 @@ enum ValueExtent: Sendable {
         switch self {
         case .group(let group): ("path>=? AND path<?", (group, GroupPath.upperBound(ofStored: group)))
         case .allButReserve:
-            ("NOT (path>=? AND path<?)", (GroupPath.reserve.storedText, GroupPath.upperBound(ofStored: GroupPath.reserve.storedText)))
+            (
+                "NOT (path>=? AND path<?)",
+                (GroupPath.reserve.storedText, GroupPath.upperBound(ofStored: GroupPath.reserve.storedText))
+            )
         // Stored paths begin with a letter.
         case .everything: ("path>=? AND path<?", ("a", "{"))
         }

@@ -2,8 +2,8 @@ import VitrineCore
 
 /// A pending write of a ``KeyValueStore``.
 ///
-/// Reads see the value at once. To learn when it is stored, await the task, block for it, or add a completion. A task may
-/// also be ignored: failures are logged, and ``KeyValueStore/flush()`` throws the first one.
+/// Reads see the value at once. To learn when it is stored, await the task, block for it, or add a completion. A task
+/// may also be ignored: failures are logged, and ``KeyValueStore/flush()`` throws the first one.
 public final class WriteTask: Sendable {
     private struct State {
         var result: Result<Void, StoreError>?

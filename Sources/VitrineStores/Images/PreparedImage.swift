@@ -1,8 +1,16 @@
 import VitrineCore
 import VitrineImaging
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// A picture as it will be saved: its bytes and those of its thumbnail, made before anything is written.
-struct PreparedPicture {
+struct PreparedImage {
     /// Where the picture's bytes are.
     enum Contents {
         case bytes([UInt8])
@@ -12,7 +20,7 @@ struct PreparedPicture {
     var contents: Contents
     /// nil for none.
     var thumbnail: [UInt8]?
-    /// What the picture is, for a name that is to be made.
+    /// The format of the image, for a generated name.
     var format: ImageFormat
 
     typealias Configuration = ImageStore.Configuration
@@ -111,5 +119,40 @@ struct PreparedPicture {
         case .gif: .gif
         default: .automatic(quality: quality)
         }
+    }
+}
+
+/// The connection of an image and its thumbnail.
+///
+/// No file system renames two files in one step. So both have the same modification time, which no other version of the
+/// image has. A thumbnail with another time belongs to another version and is not used. This needs no journal, and also
+/// detects images edited by other programs.
+enum ThumbnailPair {
+    /// When a file was changed; nil if there is none.
+    static func modified(_ path: String) -> Duration? {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        return .seconds(Int64(status.modified.tv_sec)) + .nanoseconds(Int64(status.modified.tv_nsec))
+    }
+
+    /// Whether both are there and belong together.
+    static func isPair(_ original: String, _ thumbnail: String) -> Bool {
+        guard let time = modified(original) else { return false }
+        return modified(thumbnail) == time
+    }
+
+    /// Calls a body while no other process or thread changes pairs of the store. Without a directory for thumbnails
+    /// there are none.
+    static func whileLocked<R>(
+        _ store: ImageStore, _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        guard let directory = try? FileDescriptor(opening: store.thumbnails.directory, flags: O_RDONLY | O_DIRECTORY)
+        else { return try body() }
+        while flock(directory.number, LOCK_EX) != 0 {
+            // Some network file systems have no locks: two writers of one name may then cost a thumbnail.
+            guard errno == EINTR else { break }
+        }
+        // Released when the descriptor goes.
+        return try body()
     }
 }
