@@ -182,6 +182,7 @@ public final class KeyValueStore: Sendable {
     ///
     /// A stored value that cannot be read is logged and counts as missing.
     ///
+    /// <!-- prelude: let store = try KeyValueStore(directory: path) -->
     /// ```swift
     /// let volume = store.value(forKey: "volume", default: 0.5)
     /// ```

@@ -3,6 +3,7 @@ public import VitrineCore
 
 /// A typed key of a ``KeyValueStore``: a name, a group, and the value to use while nothing is stored.
 ///
+/// <!-- prelude: let store = try KeyValueStore(directory: path) -->
 /// ```swift
 /// enum Settings {
 ///     static let volume = ValueKey<Double>("volume", default: 0.5)
