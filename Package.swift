@@ -102,7 +102,10 @@ let package = Package(
             dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineHelperProtocol", "CVitrineSandbox"],
             swiftSettings: swift),
         .target(
-            name: "VitrineStores", dependencies: ["VitrineCore", "VitrineImaging", "VitrinePipeline", "CVitrineFileSystem"],
+            name: "VitrineStores",
+            dependencies: [
+                "VitrineCore", "VitrineDatabase", "VitrineCache", "VitrineImaging", "VitrinePipeline", "CVitrineFileSystem",
+            ],
             swiftSettings: swift),
         // What the clients in VitrinePipeline and the helpers for documents say to each other.
         .target(name: "VitrineHelperProtocol", dependencies: ["VitrineImaging"], swiftSettings: swift),
@@ -226,11 +229,13 @@ let package = Package(
         .testTarget(name: "VitrineDatabaseTests", dependencies: ["VitrineDatabase", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineCacheTests", dependencies: ["VitrineCache", "TestSupport"], swiftSettings: swift),
         .executableTarget(
-            name: "CacheChild", dependencies: ["VitrineCache", "TestSupport"], path: "Tests/CacheChild",
+            name: "CacheChild", dependencies: ["VitrineCache", "VitrineDatabase", "VitrineStores", "TestSupport"],
+            path: "Tests/CacheChild",
             swiftSettings: swift),
         .testTarget(
             name: "VitrineCacheReliabilityTests",
-            dependencies: ["VitrineCache", "VitrineDatabase", "TestSupport", "CacheChild"], swiftSettings: swift),
+            dependencies: ["VitrineCache", "VitrineDatabase", "VitrineStores", "TestSupport", "CacheChild"],
+            swiftSettings: swift),
         .testTarget(
             name: "VitrineImagingTests",
             dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],

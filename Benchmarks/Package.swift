@@ -32,6 +32,7 @@ let package = Package(
                 "CAllocations",
                 .product(name: "VitrineCore", package: "Vitrine"),
                 .product(name: "VitrineCache", package: "Vitrine"),
+                .product(name: "VitrineStores", package: "Vitrine"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .target(name: "CAllocations"),

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import VitrineCache
 import VitrineCore
+import VitrineStores
 
 /// Writing more than fits: into the capacity, and into the file system.
 struct StorageLimitTests {

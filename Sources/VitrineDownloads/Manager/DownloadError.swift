@@ -1,5 +1,4 @@
 public import VitrineCore
-public import VitrineDatabase
 public import VitrineNetwork
 
 /// Why a download did not begin, or did not end well. Files that were there are then as they were.

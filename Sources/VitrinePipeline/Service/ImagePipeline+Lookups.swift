@@ -88,7 +88,7 @@ extension ImagePipeline {
 
     /// Whether a thumbnail is on disk, without reading it.
     func isOnDisk(_ key: CacheKey) async -> Bool {
-        await cache.original.outbox.settle()
+        await cache.original.pendingWrites.waitUntilIdle()
         let disk = cache.original.disk
         return await Self.looking.run { (try? disk.blocking.contains(key)) ?? false }
     }

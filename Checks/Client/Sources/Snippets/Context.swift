@@ -104,9 +104,6 @@ enum VitrineCacheContext {
     }
     struct Note { var key: CacheKey }
     static var notes: [Note] { [] }
-    enum Theme: String, Codable { case dark, light }
-    enum Settings { static let volume = ValueKey<Double>("volume", default: 0.5) }
-    static var store: KeyValueStore { preconditionFailure("never run") }
     struct User: Decodable {}
     struct WeatherFetcher: Fetcher {
         let city: String
@@ -137,6 +134,8 @@ enum VitrineDownloadsContext {
 enum VitrineStoresContext {
     static var store: FileStore { FileStore() }
     static var shelf: ImageStore { ImageStore() }
+    enum Theme: String, Codable { case dark, light }
+    enum Settings { static let volume = ValueKey<Double>("volume", default: 0.5) }
     static var pages: [(name: String, bytes: [UInt8])] { [] }
     static func rename(_ name: String, _ newName: String) {}
     static func remove(_ name: String) {}
