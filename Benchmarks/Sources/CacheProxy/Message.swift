@@ -57,7 +57,7 @@ struct Message {
                 guard endsWithConnection else { throw MessageError.malformed }
                 body = try connection.rest(limit: Message.longestBody)
             }
-        } else if let length = headers.first("Content-Length") {
+        } else if let length = headers["Content-Length"] {
             guard headers.all("Content-Length").allSatisfy({ $0 == length }), length.utf8.allSatisfy({ $0.isDigit }),
                 let count = Int(length)
             else { throw MessageError.malformed }

@@ -26,7 +26,7 @@ struct Origin: Sendable {
         message.headers.append("Host", port == 80 ? host : "\(host):\(port)")
         message.headers.append(contentsOf: HTTPHeaders(headers.filter { !$0.isNamed("Host") }))
         if !body.isEmpty || !["GET", "HEAD", "DELETE"].contains(method) {
-            message.headers.set("Content-Length", String(body.count))
+            message.headers["Content-Length"] = String(body.count)
         }
         message.headers.append("Via", "1.1 vitrine-cache-proxy")
         message.headers.append("Connection", "close")

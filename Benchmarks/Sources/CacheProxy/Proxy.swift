@@ -13,7 +13,7 @@ struct Proxy: Sendable {
     func serve(_ connection: Connection) {
         do {
             while var message = try Message.head(from: connection) {
-                if message.headers.first("Expect")?.lowercased() == "100-continue" {
+                if message.headers["Expect"]?.lowercased() == "100-continue" {
                     try connection.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
                 }
                 try message.readBody(from: connection, endsWithConnection: false)
@@ -55,7 +55,7 @@ struct Proxy: Sendable {
                 .map { $0.trimmingCharacters(in: .whitespaces).lowercased() })
         var headers = HTTPHeaders(response.headers.filter { !left.contains($0.name.lowercased()) })
         let hasBody = !isHead && response.status != 204 && response.status != 304
-        if hasBody { headers.set("Content-Length", String(response.body.count)) }
+        if hasBody { headers["Content-Length"] = String(response.body.count) }
         if response.status == 204 { headers.remove("Content-Length") }
         headers.append("Connection", staysOpen ? "keep-alive" : "close")
         let head = Message(start: "HTTP/1.1 \(response.status) \(response.reason)", headers: headers).head

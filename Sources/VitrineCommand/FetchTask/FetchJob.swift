@@ -54,7 +54,7 @@ struct FetchJob: Sendable {
     ) async throws(CacheError) {
         report.source = answer.origin
         report.status = answer.head?.status
-        report.type = answer.head?.headers.first("Content-Type")
+        report.type = answer.head?.headers["Content-Type"]
         report.bytes = answer.bytes.count
         guard let output = item.output else { return }
         var bytes = answer.bytes

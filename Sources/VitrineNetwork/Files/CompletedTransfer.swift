@@ -20,7 +20,7 @@ package struct CompletedTransfer: Sendable {
         head.status = [206, 416].contains(head.status) ? 200 : head.status
         head.headers = headers
         head.headers.remove("Content-Range")
-        if head.decodedFrom == nil { head.headers.set("Content-Length", String(length)) }
+        if head.decodedFrom == nil { head.headers["Content-Length"] = String(length) }
         self.head = head
         (requestTime, responseTime) = (last.requestTime, last.responseTime)
         (self.resumedLength, self.restarts) = (resumedLength, restarts)

@@ -146,7 +146,7 @@ extension NetworkLoader {
         // The flow control of HTTP/2 costs a large body more than it saves; and it has one connection for all parts.
         request.prefersHTTP1 = true
         request.acceptsCompression = isCoded
-        if !isCoded { request.headers.set("Accept-Encoding", "identity") }
+        if !isCoded { request.headers["Accept-Encoding"] = "identity" }
         request.range = range
         request.ifRange = validator
         let requestTime = wallClock.now

@@ -105,7 +105,7 @@ struct PiecewiseTransfer {
         var stored = dated.stored
         stored.status = 200
         stored.headers.remove("Content-Range")
-        stored.headers.set("Content-Length", String(total))
+        stored.headers["Content-Length"] = String(total)
         guard ResumableDownload(length: 1, of: stored)?.validator != nil else { return false }
         guard total <= request.maximumBodySize.bytes else {
             dated.response.body.cancel()
@@ -226,7 +226,7 @@ struct PiecewiseTransfer {
     private static func brings(_ head: HTTPResponseHead, _ range: Range<Int>, of total: Int) -> Bool {
         guard head.status == 206, let brought = head.headers.contentRange else { return false }
         return brought.range.lowerBound == range.lowerBound && brought.range.upperBound <= range.upperBound
-            && brought.total == total && head.headers.first("Content-Encoding") == nil
+            && brought.total == total && head.headers["Content-Encoding"] == nil
     }
 
     /// Whether a part is of the body that is known, and says so: servers that do not know `If-Range` give parts of

@@ -16,7 +16,7 @@ enum DeltaSeconds {
 
     /// The first member of the first line of an `Age` field; nil when it is not a number (RFC 9111 section 5.1).
     static func age(_ headers: HTTPHeaders) -> Int64? {
-        guard let line = headers.first("Age"), let first = HTTPList.elements(line).first else { return nil }
+        guard let line = headers["Age"], let first = HTTPList.elements(line).first else { return nil }
         return parse(first)
     }
 }

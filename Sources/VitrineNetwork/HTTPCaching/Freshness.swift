@@ -92,7 +92,7 @@ extension HTTPCachePolicy {
         let (directives, isTargeted) = directives(of: response.headers)
         if isShared, let seconds = directives.sharedMaxAge { return .seconds(seconds) }
         if let seconds = directives.maxAge { return .seconds(seconds) }
-        if !isTargeted, let expires = response.headers.first("Expires") {
+        if !isTargeted, let expires = response.headers["Expires"] {
             guard let end = HTTPDate.seconds(expires, now: response.responseTime) else { return .zero }
             return max(.zero, .seconds(end - response.date))
         }
@@ -103,7 +103,7 @@ extension HTTPCachePolicy {
         guard HTTPCachePolicy.heuristicStatuses.contains(response.status) || directives.isPublic else { return .zero }
         if directives.isEmpty, HTTPList.names(response.headers.all("Pragma")).contains("no-cache") { return .zero }
         var lifetime = Duration.zero
-        if let text = response.headers.first("Last-Modified"),
+        if let text = response.headers["Last-Modified"],
             let changed = HTTPDate.seconds(text, now: response.responseTime), changed < response.date
         {
             let fraction = min(max(heuristicFraction.isNaN ? 0 : heuristicFraction, 0), 1)
@@ -117,7 +117,7 @@ extension HTTPCachePolicy {
 extension StoredResponse {
     /// Whether the response says that it is an image.
     fileprivate var isImage: Bool {
-        guard let type = headers.first("Content-Type") else { return false }
+        guard let type = headers["Content-Type"] else { return false }
         return type.utf8.prefix(6).map(\.asciiLowercased) == Array("image/".utf8)
     }
 }

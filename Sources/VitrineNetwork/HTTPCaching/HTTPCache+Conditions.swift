@@ -19,7 +19,7 @@ extension HTTPCache {
             guard let tag = response.entityTag.map(EntityTag.init) else { return false }
             return wanted.contains { $0.opaque == tag.opaque }
         }
-        guard let text = request.headers.first("If-Modified-Since"),
+        guard let text = request.headers["If-Modified-Since"],
             let since = HTTPDate.seconds(text, now: response.responseTime)
         else { return false }
         // Without a time of change it cannot have changed after it was made (RFC 9111 section 4.3.2).

@@ -22,7 +22,7 @@ extension HTTPCache {
     public func head(of response: StoredResponse, for request: CacheRequest, now: Duration) -> ServedHead {
         let age = min(policy.freshness(of: response, now: now).age, .seconds(DeltaSeconds.most)).components.seconds
         var headers = response.headers
-        headers.set("Age", String(age))
+        headers["Age"] = String(age)
         guard response.status == 200, request.isLookup else {
             return ServedHead(
                 status: response.status, headers: headers, body: request.method == "HEAD" ? .none : .whole)
@@ -37,12 +37,12 @@ extension HTTPCache {
         }
         guard !range.isEmpty else {
             headers.removeAll { $0.name.lowercased().hasPrefix("content-") }
-            headers.set("Content-Range", "bytes */\(length)")
-            headers.set("Content-Length", "0")
+            headers["Content-Range"] = "bytes */\(length)"
+            headers["Content-Length"] = "0"
             return ServedHead(status: 416, headers: headers, body: .none)
         }
-        headers.set("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)")
-        headers.set("Content-Length", String(range.count))
+        headers["Content-Range"] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
+        headers["Content-Length"] = String(range.count)
         return ServedHead(status: 206, headers: headers, body: .part(range))
     }
 
@@ -53,10 +53,10 @@ extension HTTPCache {
 
     /// The range a request wants, empty if it lies behind the end; nil if it wants everything, or several.
     private func wantedRange(_ request: CacheRequest, _ response: StoredResponse, _ length: Int) -> Range<Int>? {
-        guard request.method == "GET", let text = request.headers.first("Range"),
+        guard request.method == "GET", let text = request.headers["Range"],
             let range = RequestedRange(text)?.resolved(length)
         else { return nil }
-        guard let condition = request.headers.first("If-Range") else { return range }
+        guard let condition = request.headers["If-Range"] else { return range }
         // RFC 9110 section 13.1.5: a strong tag, or exactly the date.
         if let tag = response.entityTag.map(EntityTag.init), !tag.isWeak, tag.isWellFormed,
             EntityTag(condition) == tag

@@ -44,7 +44,7 @@ extension HTTPCache {
 
     /// Whether a partial response is part of something else than what is stored.
     private func isOther(_ exchange: CacheExchange, _ response: StoredResponse) -> Bool {
-        guard let tag = exchange.headers.first("ETag"), let stored = response.entityTag else { return true }
+        guard let tag = exchange.headers["ETag"], let stored = response.entityTag else { return true }
         return EntityTag(tag) != EntityTag(stored)
     }
 
@@ -71,7 +71,7 @@ extension HTTPCache {
     /// The places of those that a 304 speaks of.
     private func confirmed(_ exchange: CacheExchange, _ index: Int) -> [Int] {
         let stored = exchange.stored[index]
-        if let text = exchange.headers.first("ETag") {
+        if let text = exchange.headers["ETag"] {
             let tag = EntityTag(text)
             guard let own = stored.entityTag.map(EntityTag.init), own.opaque == tag.opaque else { return [] }
             // A strong tag names one body, whoever else asked for it.
@@ -79,7 +79,7 @@ extension HTTPCache {
             return exchange.stored.indices.filter { exchange.stored[$0].entityTag.map(EntityTag.init) == tag }
         }
         // The server was asked about one response only, so without a tag that is what it means.
-        guard stored.entityTag == nil, let date = exchange.headers.first("Last-Modified") else { return [index] }
+        guard stored.entityTag == nil, let date = exchange.headers["Last-Modified"] else { return [index] }
         return date == stored.lastModified ? [index] : []
     }
 
@@ -124,10 +124,10 @@ extension HTTPCache {
 
     private func describes(_ headers: HTTPHeaders, _ stored: StoredResponse) -> Bool {
         guard stored.status == 200 else { return false }
-        if let tag = headers.first("ETag"), tag != stored.entityTag { return false }
-        if let date = headers.first("Last-Modified"), date != stored.headers.first("Last-Modified") { return false }
-        guard let length = headers.first("Content-Length") else { return true }
-        return length == stored.bodyLength.map(String.init) ?? stored.headers.first("Content-Length") ?? length
+        if let tag = headers["ETag"], tag != stored.entityTag { return false }
+        if let date = headers["Last-Modified"], date != stored.headers["Last-Modified"] { return false }
+        guard let length = headers["Content-Length"] else { return true }
+        return length == stored.bodyLength.map(String.init) ?? stored.headers["Content-Length"] ?? length
     }
 
     /// After a method that may have changed something: RFC 9111 section 4.4. A POST whose response says that it is
@@ -143,7 +143,7 @@ extension HTTPCache {
             update.invalidated.append(other)
         }
         if exchange.request.method == "POST", exchange.status == 200,
-            let location = exchange.headers.first("Content-Location"),
+            let location = exchange.headers["Content-Location"],
             let target = HTTPCache.sameOrigin(location, as: url),
             HTTPCache.identity(of: target) == HTTPCache.identity(of: url),
             let response = storable(exchange), policy.hasExplicitLifetime(response.headers)

@@ -33,16 +33,16 @@ public struct ResumableDownload: Sendable, Hashable {
     /// The same for after ``Continuation/unconfirmed``: compares `always` of the last bytes, or as many as there are,
     /// also under a strong validator.
     init?(length: Int, of head: StoredResponse, comparing overlap: Int, always: Int) {
-        guard length > 0, head.status == 200 || head.status == 206, head.headers.first("Content-Encoding") == nil,
+        guard length > 0, head.status == 200 || head.status == 206, head.headers["Content-Encoding"] == nil,
             !HTTPList.names(head.headers.all("Accept-Ranges")).contains("none")
         else { return nil }
-        let declared = head.headers.first("Content-Range").flatMap(ContentRange.init)?.total
-        total = declared ?? head.headers.first("Content-Length").flatMap { HTTPList.number(Array($0.utf8)[...]) }
+        let declared = head.headers["Content-Range"].flatMap(ContentRange.init)?.total
+        total = declared ?? head.headers["Content-Length"].flatMap { HTTPList.number(Array($0.utf8)[...]) }
         if let total, length > total { return nil }
         validator = Self.strongValidator(of: head)
         self.length = length
-        tag = head.headers.first("ETag")
-        date = head.headers.first("Last-Modified")
+        tag = head.headers["ETag"]
+        date = head.headers["Last-Modified"]
         self.overlap = validator == nil ? overlap : min(max(0, always), length)
         guard validator != nil || overlap > 0 && length > overlap && total != nil else { return nil }
     }
@@ -77,9 +77,9 @@ public struct ResumableDownload: Sendable, Hashable {
     /// The fields to send: `Range`, `If-Range`, and no coding, as offsets count bytes.
     public func requestHeaders(_ headers: HTTPHeaders) -> HTTPHeaders {
         var headers = headers
-        headers.set("Range", "bytes=\(start)-")
-        if let validator { headers.set("If-Range", validator) }
-        headers.set("Accept-Encoding", "identity")
+        headers["Range"] = "bytes=\(start)-"
+        if let validator { headers["If-Range"] = validator }
+        headers["Accept-Encoding"] = "identity"
         return headers
     }
 
@@ -89,14 +89,14 @@ public struct ResumableDownload: Sendable, Hashable {
         case 200: return .restart
         case 206:
             guard let range = headers.contentRange, range.range.lowerBound == start,
-                headers.first("Content-Encoding") == nil,
+                headers["Content-Encoding"] == nil,
                 range.total == nil || total == nil || range.total == total, hasSameValidator(headers)
             else { return .failed(discarding: true) }
             if validator != nil, overlap == 0, !isConfirmed(by: headers) { return .unconfirmed }
             return .append(total: range.total ?? total)
         case 416:
             // RFC 9110 section 15.5.17: it names the length of the whole.
-            let isWhole = overlap == 0 && total == length && headers.first("Content-Range") == "bytes */\(length)"
+            let isWhole = overlap == 0 && total == length && headers["Content-Range"] == "bytes */\(length)"
             return isWhole ? .complete : .failed(discarding: true)
         default: return .failed(discarding: [404, 410].contains(status))
         }
@@ -105,17 +105,17 @@ public struct ResumableDownload: Sendable, Hashable {
     private func hasSameValidator(_ headers: HTTPHeaders) -> Bool {
         guard let validator else {
             // The overlap is to find what these do not tell; what they tell counts.
-            return headers.first("ETag") == tag && headers.first("Last-Modified") == date
+            return headers["ETag"] == tag && headers["Last-Modified"] == date
                 && headers.contentRange?.total == total
         }
-        if let tag = headers.first("ETag"), self.tag != nil { return tag == validator }
-        if let date = headers.first("Last-Modified"), let known = self.date, self.tag == nil { return date == known }
+        if let tag = headers["ETag"], self.tag != nil { return tag == validator }
+        if let date = headers["Last-Modified"], let known = self.date, self.tag == nil { return date == known }
         return true
     }
 
     /// Whether a part says that it is of the body whose beginning is there.
     func isConfirmed(by headers: HTTPHeaders) -> Bool {
         guard let validator else { return false }
-        return headers.first(tag == nil ? "Last-Modified" : "ETag") == validator
+        return headers[tag == nil ? "Last-Modified" : "ETag"] == validator
     }
 }

@@ -36,15 +36,15 @@ public struct StoredResponse: Sendable, Hashable {
     }
 
     /// The response's entity tag as it was sent; nil if it cannot be sent back so.
-    public var entityTag: String? { headers.first("ETag").flatMap { EntityTag.isSendable($0) ? $0 : nil } }
+    public var entityTag: String? { headers["ETag"].flatMap { EntityTag.isSendable($0) ? $0 : nil } }
 
     /// The response's time of change as it was sent, if it is a date.
     public var lastModified: String? {
-        headers.first("Last-Modified").flatMap { HTTPDate.seconds($0, now: responseTime) == nil ? nil : $0 }
+        headers["Last-Modified"].flatMap { HTTPDate.seconds($0, now: responseTime) == nil ? nil : $0 }
     }
 
     /// When the response was made, in seconds since 1970: what `Date` says, or when it arrived.
-    var date: Int64 { headers.first("Date").flatMap { HTTPDate.seconds($0, now: responseTime) } ?? responseSeconds }
+    var date: Int64 { headers["Date"].flatMap { HTTPDate.seconds($0, now: responseTime) } ?? responseSeconds }
 
     private var responseSeconds: Int64 { responseTime.components.seconds }
 }

@@ -153,7 +153,7 @@ public final class NetworkLoader: Sendable {
     private func delay(after head: HTTPResponseHead, at site: SourceURL, _ repetition: Int) -> Duration? {
         let retries = configuration.retries
         guard retries.statuses.contains(head.status) else { return nil }
-        guard let value = head.headers.first("Retry-After"),
+        guard let value = head.headers["Retry-After"],
             let delay = RetryAfter.delay(value, now: wallClock.now, upTo: .seconds(Int64.max))
         else { return retries.delay(before: repetition) }
         // The whole site waits, this request with it.

@@ -51,7 +51,7 @@ struct RedirectWalk {
     /// - Returns: false if it says nothing: the response is the last one.
     /// - Throws: ``NetworkError/refused(url:_:)``, ``NetworkError/redirectLoop(url:)`` and others.
     mutating func follow(_ head: HTTPResponseHead) throws(NetworkError) -> Bool {
-        guard [301, 302, 303, 307, 308].contains(head.status), let location = head.headers.first("Location") else {
+        guard [301, 302, 303, 307, 308].contains(head.status), let location = head.headers["Location"] else {
             return false
         }
         let policy = configuration.policy

@@ -27,7 +27,7 @@ enum ResponseCheck {
         guard head.decodedFrom == nil, !head.headers.contains("Content-Encoding") else {
             return .invalidResponse(url: url, reason: "a part is encoded")
         }
-        guard let sent = head.headers.first("Content-Range").flatMap(ContentRange.init) else {
+        guard let sent = head.headers["Content-Range"].flatMap(ContentRange.init) else {
             return .invalidResponse(url: url, reason: "it is a part and does not say which")
         }
         let end = range.upperBound ?? sent.total

@@ -4,8 +4,8 @@
 ///
 /// ```swift
 /// var headers: HTTPHeaders = ["Accept": "image/*"]
-/// headers.set("Referer", "https://example.org/")
-/// headers.first("accept")     // image/*
+/// headers["Referer"] = "https://example.org/"
+/// headers["accept"]     // image/*
 /// ```
 public struct HTTPHeaders: Sendable, Hashable {
     /// One line of a header.

@@ -9,7 +9,7 @@ public import VitrineCore
 ///
 /// ```swift
 /// var request = HTTPRequest(url: url)
-/// request.headers.set("Accept", "image/avif, image/webp, image/*")
+/// request.headers["Accept"] = "image/avif, image/webp, image/*"
 /// request.maximumBodySize = .megabytes(20)
 /// ```
 public struct HTTPRequest: Sendable {

@@ -49,7 +49,7 @@ public struct HTTPResponseHead: Sendable, Hashable {
     public var contentLength: Int? { Self.contentLength(in: headers) }
 
     static func contentLength(in headers: HTTPHeaders) -> Int? {
-        guard let text = headers.first("Content-Length"), !text.isEmpty,
+        guard let text = headers["Content-Length"], !text.isEmpty,
             text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
         else { return nil }
         return Int(text)
@@ -63,7 +63,7 @@ public struct HTTPResponseHead: Sendable, Hashable {
 
     /// The media type without parameters, in small letters: `image/jpeg`; nil without one.
     public var contentType: String? {
-        guard let value = headers.first("Content-Type") else { return nil }
+        guard let value = headers["Content-Type"] else { return nil }
         let type = value.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
         return type.isEmpty ? nil : type
     }

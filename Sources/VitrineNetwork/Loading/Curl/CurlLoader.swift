@@ -114,7 +114,7 @@ extension HTTPResponseHead {
             throw .invalidResponse(url: request.displayURL, reason: error.reason)
         }
         // A response that claims two lengths may be two responses to others (RFC 9112, section 6.3).
-        let length = headers.first("Content-Length")
+        let length = headers["Content-Length"]
         if headers.contains(where: { $0.isNamed("Content-Length") && $0.value != length }) {
             throw .invalidResponse(url: request.displayURL, reason: "it claims more than one length")
         }

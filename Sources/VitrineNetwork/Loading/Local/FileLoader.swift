@@ -42,7 +42,7 @@ public struct FileLoader: HTTPTransport {
         var status = 200
         if let range = request.range {
             status = range.lowerBound < size ? 206 : 416
-            headers.set("Content-Range", status == 206 ? "bytes \(start)-\(end - 1)/\(size)" : "bytes */\(size)")
+            headers["Content-Range"] = status == 206 ? "bytes \(start)-\(end - 1)/\(size)" : "bytes */\(size)"
         }
         guard end - start <= limit.bytes else { throw .tooLarge(path: file.path, limit: limit.bytes) }
         let head = HTTPResponseHead(status: status, headers: headers, url: request.url, version: .none)
