@@ -1,7 +1,7 @@
 import Foundation
 import VitrineCore
 import VitrineDownloads
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 extension FuzzTargets {
     static var network: [FuzzTarget] {

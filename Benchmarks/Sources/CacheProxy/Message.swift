@@ -49,7 +49,8 @@ struct Message {
     ///
     /// - Parameter endsWithConnection: Whether a body without any length goes on to the end, as those of responses do.
     mutating func readBody(from connection: Connection, endsWithConnection: Bool) throws {
-        if let codings = headers.combined("Transfer-Encoding") {
+        let codings = headers.all("Transfer-Encoding").joined(separator: ",")
+        if !codings.isEmpty {
             if codings.split(separator: ",").last?.lowercased().contains("chunked") == true {
                 body = try Message.chunks(connection)
             } else {

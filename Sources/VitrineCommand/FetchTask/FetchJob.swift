@@ -2,7 +2,7 @@ import Foundation
 import VitrineCache
 import VitrineCore
 import VitrineImaging
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// What `vitrine fetch` does for each address.
 struct FetchJob: Sendable {

@@ -1,8 +1,8 @@
-/// `%41` for `A` (RFC 3986, section 2.1).
+/// Percent-encoding, such as `%41` for `A` (RFC 3986, section 2.1).
 package enum PercentEncoding {
-    /// The bytes that a text stands for.
+    /// Decodes a text.
     ///
-    /// - Returns: nil where a `%` is not followed by two hexadecimal digits.
+    /// - Returns: nil if a `%` is not followed by two hexadecimal digits.
     package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(text.underestimatedCount)
@@ -27,7 +27,7 @@ package enum PercentEncoding {
         }
     }
 
-    /// Writes bytes that an address cannot hold as `%` and two digits, and leaves all others alone.
+    /// Encodes the bytes that a URL cannot contain and leaves all others unchanged.
     package static func encodeForbidden(_ text: String) -> String {
         let isForbidden: (UInt8) -> Bool = { byte in
             byte <= 0x20 || byte >= 0x7F || "\"<>\\^`{|}".utf8.contains(byte)

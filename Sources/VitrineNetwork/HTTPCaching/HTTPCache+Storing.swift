@@ -1,7 +1,7 @@
-extension HTTPCache {
-    /// The response as it is to be stored; nil if it may not be, or never could be used (RFC 9111 section 3).
+@_spi(HTTPCacheEngine) extension HTTPCache {
+    /// Returns the response to store; nil if it must not be stored or could never be used (RFC 9111, section 3).
     func storable(_ exchange: CacheExchange) -> StoredResponse? {
-        // Parts are not the whole, and a 304 is nothing by itself.
+        // 206 and 416 are incomplete, and a 304 has no content.
         guard (200...599).contains(exchange.status), ![206, 304, 416].contains(exchange.status),
             !exchange.request.directives.noStore
         else { return nil }
@@ -15,7 +15,7 @@ extension HTTPCache {
         return isUseful(response, directives) ? response : nil
     }
 
-    /// Whether directives forbid to keep a response of a status.
+    /// Returns whether directives forbid storing a response with a status.
     func forbidsStoring(_ status: Int, _ directives: CacheDirectives) -> Bool {
         if directives.mustUnderstand {
             guard HTTPCachePolicy.understands(status) else { return true }
@@ -25,14 +25,14 @@ extension HTTPCache {
         return policy.isShared && directives.isPrivate.isEverything
     }
 
-    /// RFC 9111 section 3.5: what one person's credentials brought is not for others unless it says so.
+    /// Returns whether a response to a request with credentials may be stored (RFC 9111, section 3.5).
     private func allowsCredentials(_ request: CacheRequest, _ directives: CacheDirectives) -> Bool {
         guard policy.isShared, request.headers.contains("Authorization") else { return true }
         return directives.isPublic || directives.mustRevalidate || directives.sharedMaxAge != nil
     }
 
-    /// Whether something speaks for storing: that the response says how long it is fresh, or that it usually can be.
-    /// Failures without a lifetime are left out: nobody wants to see them again.
+    /// Returns whether a stored response could be used: it has a lifetime, or its status permits a heuristic one.
+    /// Failures without a lifetime are not stored.
     private func isUseful(_ response: StoredResponse, _ directives: CacheDirectives) -> Bool {
         let isHeuristic = HTTPCachePolicy.heuristicStatuses.contains(response.status)
         guard
@@ -45,8 +45,8 @@ extension HTTPCache {
             || (hasValidator && response.status < 400)
     }
 
-    /// The fields that may be stored (RFC 9111 section 3.1): not those of a single connection, not those that the
-    /// response keeps back by name, and no validator that cannot be sent back.
+    /// Returns the fields to store (RFC 9111, section 3.1), without connection fields, fields that the directives exclude,
+    /// and validators that cannot be sent.
     func storableFields(_ headers: HTTPHeaders) -> HTTPHeaders {
         let (directives, _) = policy.directives(of: headers)
         var left = HTTPCache.connectionFields
@@ -60,14 +60,13 @@ extension HTTPCache {
             })
     }
 
-    /// The fields that concern a single connection (RFC 9110 section 7.6.1 and section 11.7), in small letters.
+    /// The fields that concern a single connection, in lowercase (RFC 9110, sections 7.6.1 and 11.7).
     public static let connectionFields: Set<String> = [
         "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authentication-info",
         "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
-    /// A server that lists these in `Connection` is not listened to: without them a response would be stored without
-    /// its limits.
+    /// Fields that are stored even if `Connection` lists them. Without them, a response would be stored without limits.
     private static let kept: Set<String> = [
         "age", "cache-control", "cdn-cache-control", "content-encoding", "content-length", "content-range",
         "content-type", "date", "etag", "expires", "last-modified", "vary",
@@ -75,7 +74,7 @@ extension HTTPCache {
 }
 
 extension HTTPCachePolicy {
-    /// Whether a response says itself how long it is fresh.
+    /// Returns whether a response declares its lifetime.
     func hasExplicitLifetime(_ headers: HTTPHeaders) -> Bool {
         let (directives, isTargeted) = directives(of: headers)
         return directives.maxAge != nil || (isShared && directives.sharedMaxAge != nil)

@@ -1,18 +1,18 @@
 import VitrineCore
 
-/// One field of a request that a stored response depends on, as its `Vary` says (RFC 9111 section 4.1).
+/// A request field that a stored response depends on according to `Vary` (RFC 9111, section 4.1).
 struct SelectingField: Sendable, Hashable {
-    /// The name, in small letters.
+    /// The name, in lowercase.
     let name: String
-    /// The normalized value; nil if the request had none. Credentials and long values are kept as a digest.
+    /// The normalized value; nil if the request had none. Credentials and long values are replaced by a digest.
     let value: String?
 
-    /// More names than this count as `*`.
+    /// More names than this are treated as `*`.
     static let limit = 64
     private static let longest = 96
     private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
 
-    /// The fields of a request that a response depends on; nil if it depends on everything (`*`).
+    /// Returns the request fields that a response depends on; nil for `*`.
     static func all(of response: HTTPHeaders, in request: HTTPHeaders) -> [SelectingField]? {
         let names = Set(HTTPList.names(response.all("Vary")))
         guard !names.contains("*"), names.count <= limit else { return nil }
@@ -28,10 +28,10 @@ struct SelectingField: Sendable, Hashable {
         self.value = value
     }
 
-    /// Whether a request has the same value.
+    /// Returns whether a request has the same value.
     func matches(_ request: HTTPHeaders) -> Bool { SelectingField.normalized(name, request) == value }
 
-    /// The value of a request's field in a form that is the same for all that mean the same.
+    /// Returns the value of a request's field in a normalized form.
     private static func normalized(_ name: String, _ request: HTTPHeaders) -> String? {
         let lines = request.all(name)
         guard !lines.isEmpty else { return nil }
@@ -48,11 +48,11 @@ struct SelectingField: Sendable, Hashable {
     }
 }
 
-/// One thing a request accepts, and how much (RFC 9110 section 12.4.2).
+/// An element of an `Accept` field with its weight (RFC 9110, section 12.4.2).
 struct Preference {
-    /// In small letters, without the weight and white space.
+    /// The element in lowercase without weight and white space.
     let name: String
-    /// In thousandths.
+    /// The weight in thousandths.
     let weight: Int
 
     init(_ element: ArraySlice<UInt8>) {
@@ -68,7 +68,7 @@ struct Preference {
 
     var text: String { weight == 1000 ? name : "\(name);q=\(weight)" }
 
-    /// `0.5` as 500; everything that is no weight as 1000.
+    /// Parses `0.5` as 500. Invalid weights are 1000.
     private static func thousandths(_ text: Substring.UTF8View) -> Int {
         let bytes = Array(text)
         guard let first = bytes.first?.decimalDigit, bytes.count <= 5 else { return 1000 }

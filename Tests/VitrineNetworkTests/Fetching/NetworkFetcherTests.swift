@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import VitrineCache
 import VitrineCore
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// What is stored of responses, and for how long.
 struct NetworkFetcherTests {

@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9111 section 4.2: lifetimes and ages.
 struct FreshnessTests {

@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9111 sections 4.3.5 and 4.4: what other methods do to what is stored.
 struct InvalidationTests {

@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9111 section 4.3: asking, and what a 304 does.
 struct RevalidationTests {

@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9111 section 4, RFC 9110 sections 13 and 14: answers made from what is stored.
 struct ServingTests {

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// The bytes of stored responses.
 struct StoredResponseTests {
@@ -10,7 +10,7 @@ struct StoredResponseTests {
     {
         var site = Site()
         var all: HTTPHeaders = ["Cache-Control": "max-age=60"]
-        all.append(contentsOf: headers)
+        for field in headers { all.append(field.name, field.value) }
         site.receive(all, to: site.request("GET", ["Foo": "1"]), delay: .milliseconds(123), bodyLength: .max)
         return try #require(site.stored.first)
     }

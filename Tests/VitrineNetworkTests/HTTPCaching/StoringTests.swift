@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9111 section 3: what may be stored, and which of its fields.
 struct StoringTests {

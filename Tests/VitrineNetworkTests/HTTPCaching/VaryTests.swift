@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9111 section 4.1: which requests a stored response answers.
 struct VaryTests {
