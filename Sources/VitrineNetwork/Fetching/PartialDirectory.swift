@@ -1,14 +1,14 @@
 import VitrineCore
 
-/// A directory in which bodies that broke off wait for their rest, each under the digest of its key.
+/// A directory with the files of interrupted transfers, each named by the digest of its key.
 final class PartialDirectory: Sendable {
-    /// Bodies of fewer bytes are not worth a file.
+    /// Smaller bodies are not received into a file.
     static let smallestBody = 1_000_000
-    /// What nobody has asked for the rest of for so long is removed.
+    /// Older files are removed.
     private static let longestWait = Duration.seconds(7 * 86_400)
     private static let known = Locked<[String: PartialDirectory]>([:])
 
-    /// The one at a path, which all in the process share.
+    /// Returns the directory at a path, which the whole process shares.
     static func at(_ path: String) -> PartialDirectory {
         known.withLock { known in
             if let directory = known[path] { return directory }
@@ -19,7 +19,7 @@ final class PartialDirectory: Sendable {
     }
 
     private let path: String
-    /// The files that are there, as far as this process knows; nil until it has looked.
+    /// The known files; nil until the directory has been read.
     private let files = Locked<Set<String>?>(nil)
 
     private init(_ path: String) { self.path = path }
@@ -28,7 +28,7 @@ final class PartialDirectory: Sendable {
         PartialFile.path(for: FilePath.join(path, Hexadecimal.text(SHA256Digest.digest(of: key.identity))))
     }
 
-    /// Whether the beginning of a key's body may be there. Looks at the disk once.
+    /// Returns whether there may be a file for a key. Reads the directory once.
     func mayHave(_ key: CacheKey) async -> Bool {
         let known = files.withLock { $0 }
         if let known { return !known.isEmpty && known.contains(file(key)) }
@@ -41,9 +41,9 @@ final class PartialDirectory: Sendable {
         return found.contains(file(key))
     }
 
-    /// Opens a key's file, with what is there.
+    /// Opens the file of a key.
     ///
-    /// - Returns: nil if somebody else loads it, or no file can be had: loads go without.
+    /// - Returns: nil if another load has it open or it cannot be opened. The load then continues without a file.
     func open(_ key: CacheKey) async -> PartialFile? {
         let file = file(key)
         let opened = await BlockingExecutor.shared.run { [path] () -> PartialFile? in
@@ -54,9 +54,11 @@ final class PartialDirectory: Sendable {
         return opened
     }
 
-    /// Gives a file up.
+    /// Releases a file.
     ///
-    /// - Parameter isDone: Whether nobody will want the rest; otherwise it stays if that can be asked for.
+    /// - Parameters:
+    ///   - file: The file.
+    ///   - isDone: Whether to remove the file. Otherwise it is kept if it can be resumed.
     func close(_ file: PartialFile, isDone: Bool) async {
         if isDone { files.withLock { _ = $0?.remove(file.path) } }
         await BlockingExecutor.shared.run { isDone ? file.discard() : file.release() }

@@ -134,7 +134,7 @@ extension HTTPCachePolicy {
     }
 
     /// Returns age and lifetime at a time. A response from the future is not fresh.
-    func freshness(of response: StoredResponse, now: Duration) -> Freshness {
+    package func freshness(of response: StoredResponse, now: Duration) -> Freshness {
         let freshness = freshness(ofPresent: response, now: now)
         return isFromFuture(response, now: now) ? Freshness(age: freshness.age, lifetime: .zero) : freshness
     }

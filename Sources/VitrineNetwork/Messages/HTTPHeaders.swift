@@ -73,6 +73,9 @@ public struct HTTPHeaders: Sendable, Hashable {
     ///   - value: The value.
     public mutating func append(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
 
+    /// Adds fields after the others.
+    package mutating func append(contentsOf other: HTTPHeaders) { fields.append(contentsOf: other.fields) }
+
     /// Removes all fields with a name.
     package mutating func remove(_ name: String) { fields.removeAll { $0.isNamed(name) } }
 

@@ -125,22 +125,22 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         if let value = cache[key, format] { return value }
         guard depth > .memory else { throw .notFound(key: key) }
         let outcome = FetchTask<Value>(key: key)
-        let party = ResourceSubscriber<Value> { outcome.finish($0) }
+        let subscriber = ResourceSubscriber<Value> { outcome.finish($0) }
         return try await withTaskCancellationHandler { () async -> Result<Value, CacheError> in
-            join(party, url, format, depth, priority)
+            join(subscriber, url, format, depth, priority)
             do throws(CacheError) { return .success(try await outcome.value) } catch { return .failure(error) }
         } onCancel: {
-            loads.leave(key, party)
+            loads.leave(key, subscriber)
         }.get()
     }
 
     private func join(
-        _ party: ResourceSubscriber<Value>, _ url: URL, _ format: FormatName, _ depth: CacheLevel, _ priority: Priority
+        _ subscriber: ResourceSubscriber<Value>, _ url: URL, _ format: FormatName, _ depth: CacheLevel, _ priority: Priority
     ) {
         let progress = TransferProgress()
         // A local resource is read in place and has no copy on disk.
         let depth = Resource(url).isLocal ? .source : depth
-        loads.join(party, url, format, depth, priority, makeFetcher(url, progress), progress)
+        loads.join(subscriber, url, format, depth, priority, makeFetcher(url, progress), progress)
     }
 
     /// Cancels the requests of an observer for a URL. The observer is not called.

@@ -6,7 +6,7 @@ import Foundation
 import VitrineCache
 import VitrineCore
 
-/// Does what a ``ProgressiveState`` wants, one thread at a time, and tells of what is shown.
+/// Performs the actions of a ``ProgressiveState``, one thread at a time, and reports changes.
 final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
     private struct Storage {
         var list: ProgressiveState<Value>
@@ -21,7 +21,14 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
     private let onChange: @Sendable () -> Void
     private let storage: Locked<Storage>
 
-    /// - Parameter onChange: Called after something else is shown, and after nothing better will come.
+    /// Creates an empty list.
+    ///
+    /// - Parameters:
+    ///   - resources: The cache that loads the URLs.
+    ///   - format: The format of the values.
+    ///   - secondaryDepth: The furthest cache level for URLs after the first.
+    ///   - priority: The priority of the loads.
+    ///   - onChange: Called after the shown value has changed, and after the last load.
     init(
         _ resources: ObservedCache<Value>, _ format: FormatName, _ secondaryDepth: CacheLevel, _ priority: Priority,
         onChange: @escaping @Sendable () -> Void
@@ -41,7 +48,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
         resources.cancel(url, format, ObjectIdentifier(self), policy)
     }
 
-    /// What the list is like now.
+    /// The current state of the list.
     var list: ProgressiveState<Value> { storage.withLock { $0.list } }
 
     func replace(with urls: [URL]) {
@@ -65,7 +72,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
         work()
     }
 
-    // MARK: Working
+    // MARK: Actions
 
     private enum QueueSlot {
         case act(ProgressiveState<Value>.Action)
@@ -73,7 +80,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
         case rest
     }
 
-    /// Does what there is to do, then tells. A thread that comes while another is at it leaves it to that one.
+    /// Performs all actions, then reports changes. If another thread is busy with that, it does the work.
     private func work() {
         let isFirst = storage.withLock { storage in
             defer { storage.isBusy = true }
@@ -110,7 +117,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
         switch action {
         case .cancel(let url): leave(url, .processing)
         case .load(let url, let depth, let again):
-            // What is said of the earlier request would be taken for the later one's.
+            // The outcome of the earlier request would be taken for that of the later one.
             if again { leave(url, .processing) }
             let value = resources.value(at: url, format, depth, priority, listener: self)
             if let value {
@@ -122,45 +129,46 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
     }
 }
 
-/// What a progressive list shows, loads and still wants. Pure: says what is to be done, does nothing.
+/// The state of a progressive list. It returns the actions to perform, but performs none itself.
 struct ProgressiveState<Value: CacheableValue> {
-    /// Something to do.
+    /// An action to perform.
     enum Action {
-        /// To be looked for so deep; again if it is looked for less deep already.
+        /// Load a URL to a depth; again if a load to a lesser depth is running.
         case load(URL, CacheLevel, again: Bool)
+        /// Cancel the load of a URL.
         case cancel(URL)
     }
 
     let secondaryDepth: CacheLevel
     private(set) var urls: [URL] = []
-    /// The places of the URLs, which may be many and be asked for at every arrival.
+    /// The positions of the URLs.
     private var places: [URL: Int] = [:]
     private(set) var shown: ProgressiveValue<Value>?
-    /// Counts what was shown.
+    /// The number of changes of the shown value.
     private(set) var version = 0
-    /// What is being loaded, and how deep.
+    /// The running loads with their depths.
     private(set) var running: [URL: CacheLevel] = [:]
-    /// How deep was looked in vain, and why.
+    /// The failed loads with their depths and errors.
     private var failed: [URL: (depth: CacheLevel, error: CacheError)] = [:]
     private var isPaused = false
 
     init(secondaryDepth: CacheLevel) { self.secondaryDepth = secondaryDepth }
 
-    /// Why the best could not be had; nil as long as that is not known.
+    /// The error of the first URL, if it has failed.
     var failure: CacheError? {
         guard let best = urls.first, let failed = failed[best], failed.depth >= depth(at: 0) else { return nil }
         return failed.error
     }
 
-    /// Whether nothing better will come.
+    /// Whether no better value will arrive.
     var isSettled: Bool { shown?.isBest == true || urls.isEmpty || next() == nil && running.isEmpty }
 
-    /// How far may be looked for what stands at a place: for the best as far as it takes.
+    /// Returns the depth of a position.
     private func depth(at index: Int) -> CacheLevel { index == 0 ? .source : secondaryDepth }
 
-    // MARK: Changing
+    // MARK: Changes
 
-    /// Another list, best first. What is shown stays if it is in that as well.
+    /// Replaces the URLs. The shown value stays if its URL is in the new list.
     mutating func replace(with urls: [URL]) {
         var places: [URL: Int] = [:]
         var list: [URL] = []
@@ -179,9 +187,9 @@ struct ProgressiveState<Value: CacheableValue> {
         version += 1
     }
 
-    /// Loads nothing more until there is another list.
+    /// Pauses until the next list.
     ///
-    /// - Returns: What was being loaded.
+    /// - Returns: The URLs of the running loads.
     mutating func pause() -> [URL] {
         isPaused = true
         defer { running = [:] }
@@ -200,9 +208,9 @@ struct ProgressiveState<Value: CacheableValue> {
         failed[url] = (depth, error)
     }
 
-    // MARK: What is to be done
+    // MARK: Actions
 
-    /// What is to be done next; nil for nothing. Nothing worse than what is shown is loaded.
+    /// Returns the next action; nil for none. URLs after the shown one are not loaded.
     func next() -> Action? {
         let end = isPaused ? 0 : shown?.index ?? urls.count
         if let url = running.keys.first(where: { (places[$0] ?? .max) >= end }) { return .cancel(url) }
@@ -215,7 +223,7 @@ struct ProgressiveState<Value: CacheableValue> {
         return nil
     }
 
-    /// Notes that an action is under way.
+    /// Records the start of an action.
     mutating func begin(_ action: Action) {
         switch action {
         case .load(let url, let depth, _): running[url] = depth

@@ -6,94 +6,94 @@ import Foundation
 import VitrineCache
 import VitrineCore
 
-/// One resource that is being loaded, in any number of formats, and who waits for it. Touched under the lock of
-/// ``ResourceLoads`` only.
+/// The load of one resource in any number of formats, with its subscribers. Accessed under the lock of ``ResourceLoads``
+/// only.
 struct ResourceLoad<Value: CacheableValue> {
-    /// A party and what it wants.
+    /// A subscriber and its request.
     struct Member {
-        let party: ResourceSubscriber<Value>
+        let subscriber: ResourceSubscriber<Value>
         let format: FormatName
         var depth: CacheLevel
         var priority: Priority
     }
 
-    /// How a format's value is looked for.
+    /// The stage of a format's value.
     enum Stage: Sendable {
-        /// The levels are looked at, and nothing else.
+        /// The cache levels are read.
         case reading
-        /// The levels are looked at, then the source is asked and its answer decoded.
+        /// The cache levels are read, then the source is fetched and decoded.
         case fetching
     }
 
-    /// One format's value on its way.
+    /// The load of one format.
     struct Run {
         let stage: Stage
-        /// Tells it from others of the same load: what an earlier one says does not count.
+        /// The identity of the run. Outcomes of earlier runs are ignored.
         let number: Int
-        /// Its handle; nil until it is known.
+        /// The handle, once it is known.
         var fetch: FetchTask<Value>?
     }
 
     let url: URL
-    /// Tells the load from others of the same resource.
+    /// The identity of the load.
     let id: Int
-    /// Asks the source, for all formats.
+    /// The fetcher for all formats.
     var fetcher: WatchedFetcher<Value>
     var progress: TransferProgress
     var members: [Member] = []
     var runs: [FormatName: Run] = [:]
-    /// The number of the run that stores what came when nobody waited; nil if there is none.
+    /// The number of the run that stores bytes without subscribers; nil if there is none.
     var storing: Int?
-    /// Whether the source was asked, and whether it has answered.
+    /// Whether the source was fetched, and whether it has answered.
     var hasAsked = false, hasAnswered = false
 
-    /// Whether somebody looks as far as the source, or what came from it is being stored.
+    /// Whether a run fetches from the source, or its bytes are being stored.
     var isTransferring: Bool { storing != nil || runs.values.contains { $0.stage == .fetching } }
 
-    /// Whether nothing is going on.
+    /// Whether there are no runs.
     var isOver: Bool { storing == nil && runs.isEmpty }
 
-    /// The highest priority among those who wait for a format.
+    /// Returns the highest priority of a format's subscribers.
     func priority(of format: FormatName) -> Priority {
         members.lazy.filter { $0.format == format }.map(\.priority).max() ?? .low
     }
 
-    /// Whether somebody waits for a format.
+    /// Returns whether a format has subscribers.
     func isWanted(_ format: FormatName) -> Bool { members.contains { $0.format == format } }
 
-    // MARK: Coming and going
+    // MARK: Subscribers
 
-    /// Takes a party in. One who waits for the same already is the same party: it goes deeper if it wants to.
+    /// Adds a subscriber. A second request of an observer for the same format is merged with the first and extends its depth.
     mutating func add(_ member: Member, keeping kept: inout [ResourceSubscriber<Value>.Kept]) {
-        let party = member.party
+        let subscriber = member.subscriber
         let index = members.firstIndex { other in
             guard other.format == member.format else { return false }
-            if party.isPrefetch { return other.party.isPrefetch }
-            guard let observer = party.observer, other.party.observer == observer else { return false }
-            return other.party.isWaiting(keeping: &kept)
+            if subscriber.isPrefetch { return other.subscriber.isPrefetch }
+            guard let observer = subscriber.observer, other.subscriber.observer == observer else { return false }
+            return other.subscriber.isWaiting(keeping: &kept)
         }
         guard let index else { return members.append(member) }
         members[index].depth = max(members[index].depth, member.depth)
-        members[index].priority = party.isPrefetch ? max(members[index].priority, member.priority) : member.priority
+        members[index].priority = subscriber.isPrefetch ? max(members[index].priority, member.priority) : member.priority
     }
 
-    /// Forgets who has gone or left.
+    /// Removes cancelled and deinitialized subscribers.
     mutating func prune(keeping kept: inout [ResourceSubscriber<Value>.Kept]) {
-        members.removeAll { !$0.party.isWaiting(keeping: &kept) }
+        members.removeAll { !$0.subscriber.isWaiting(keeping: &kept) }
     }
 
-    /// Ends runs that nobody waits for any more, as far as that ends no transfer that is to go on.
+    /// Ends runs without subscribers, unless their transfer has to continue.
     ///
     /// - Parameters:
-    ///   - policy: What becomes of a transfer that nobody waits for.
-    ///   - keepsOriginals: Whether originals are stored for other formats' sake.
-    /// - Returns: The handles to cancel, and whether what has come is to be stored.
+    ///   - policy: Decides about a transfer without subscribers.
+    ///   - keepsOriginals: Whether originals are stored for other formats.
+    /// - Returns: The handles to cancel, and whether received bytes are to be stored.
     mutating func abandon(
         _ policy: CancellationPolicy, keepsOriginals: Bool
     ) -> (cancelled: [FetchTask<Value>], stores: Bool) {
         let idle = runs.filter { !isWanted($0.key) }
         let isTransferWanted = runs.contains { $0.value.stage == .fetching && isWanted($0.key) }
-        // A transfer that is under way ends with the last run: those that are idle hold it.
+        // Idle runs keep a running transfer alive.
         let keepsTransfer = hasAsked && !hasAnswered && (isTransferWanted || goesOn(policy))
         let ended = idle.filter { $0.value.stage == .reading || !keepsTransfer }
         for format in ended.keys { runs[format] = nil }
@@ -103,7 +103,7 @@ struct ResourceLoad<Value: CacheableValue> {
         return (ended.values.compactMap(\.fetch), hasAnswered && !isTransferWanted && stores)
     }
 
-    /// Whether a transfer that has begun goes on without anyone.
+    /// Returns whether a transfer continues without subscribers.
     private func goesOn(_ policy: CancellationPolicy) -> Bool {
         let transfer = progress.current
         return switch policy {
@@ -115,8 +115,9 @@ struct ResourceLoad<Value: CacheableValue> {
     }
 }
 
-/// A fetcher that tells when it is asked and when it has answered, and that can give its answer again: a load nobody
-/// waits for any more is given up without decoding, and its bytes are stored by another one (R85).
+/// A fetcher that reports its start and its result, and can return the result again.
+///
+/// A load without subscribers is cancelled before it decodes. Another load then stores the bytes of the same result.
 final class WatchedFetcher<Value: CacheableValue>: Fetcher {
     private struct State {
         var answer: FetchResult<Value>?
@@ -146,16 +147,16 @@ final class WatchedFetcher<Value: CacheableValue>: Fetcher {
         revalidates = base.revalidates
     }
 
-    /// From now on the answer that was given is given again.
+    /// Makes further fetches return the stored result.
     func replay() { state.withLock { $0.isReplaying = true } }
 
-    /// Nothing is kept or given again any more.
+    /// Releases the result and stores no further one.
     func forget() {
         let answer = state.withLock { state in
             defer { state = State(isForgotten: true) }
             return state.answer
         }
-        // Let go of outside the lock.
+        // Released outside the lock.
         _ = answer
     }
 
@@ -172,7 +173,7 @@ final class WatchedFetcher<Value: CacheableValue>: Fetcher {
 }
 
 extension FetchResult {
-    /// Whether it answers the question: what refers to the stored entry needs one.
+    /// Returns whether the result fits a context: results that refer to the stored entry need one.
     fileprivate func fits(_ context: FetchContext) -> Bool {
         switch content {
         case .value, .bytes, .both: true

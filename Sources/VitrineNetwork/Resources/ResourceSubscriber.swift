@@ -6,10 +6,9 @@ import Foundation
 import VitrineCache
 import VitrineCore
 
-/// One who waits for a resource: an observer or a listener, held weakly; a caller; or nobody in particular, which is a
-/// prefetch.
+/// A subscriber of a load: an observer or listener, held weakly; a caller; or a prefetch without any receiver.
 final class ResourceSubscriber<Value: CacheableValue>: Sendable {
-    /// An observer or listener that is kept until all locks are left.
+    /// An observer or listener that is retained until all locks are released.
     typealias Kept = any AnyObject & Sendable
 
     private struct State {
@@ -23,14 +22,14 @@ final class ResourceSubscriber<Value: CacheableValue>: Sendable {
         }
     }
 
-    /// Whose party it is; nil if it is no observer's or listener's. May be that of one that has gone.
+    /// The identity of the observer or listener, which may be deinitialized; nil for other subscribers.
     let observer: ObjectIdentifier?
-    /// Where it is told.
+    /// The queue of the notification.
     let delivery: CallbackQueue
     private let caller: (@Sendable (Result<Value, CacheError>) -> Void)?
     private let state: Locked<State>
 
-    /// An observer, which is told on the main actor; nobody in particular if it is nil.
+    /// Creates the subscriber of an observer, which is notified on the main actor, or of a prefetch.
     init(observer: (any LoadObserver<Value>)?) {
         self.observer = observer.map(ObjectIdentifier.init)
         delivery = .main
@@ -38,7 +37,7 @@ final class ResourceSubscriber<Value: CacheableValue>: Sendable {
         state = Locked(State(observer: observer))
     }
 
-    /// A listener, which is told at once.
+    /// Creates the subscriber of a listener, which is notified at once.
     init(listener: any ResourceListener<Value>) {
         observer = ObjectIdentifier(listener)
         delivery = .immediate
@@ -46,7 +45,7 @@ final class ResourceSubscriber<Value: CacheableValue>: Sendable {
         state = Locked(State(listener: listener))
     }
 
-    /// A caller, who is told once and at once.
+    /// Creates the subscriber of a caller, which is notified at once.
     init(caller: @escaping @Sendable (Result<Value, CacheError>) -> Void) {
         observer = nil
         delivery = .immediate
@@ -54,27 +53,27 @@ final class ResourceSubscriber<Value: CacheableValue>: Sendable {
         state = Locked(State())
     }
 
-    /// Whether it is nobody in particular.
+    /// Whether the subscriber is a prefetch.
     var isPrefetch: Bool { observer == nil && caller == nil }
 
-    /// Whether it still waits.
+    /// Returns whether the subscriber waits.
     ///
-    /// - Parameter kept: Gets the observer. To be let go of outside of all locks: it may be the last reference, and
-    ///   what goes may call the cache.
+    /// - Parameter kept: Receives the observer, which must be released outside of all locks. It may be the last reference,
+    ///   and a `deinit` may call the cache.
     func isWaiting(keeping kept: inout [Kept]) -> Bool {
         let (isOver, object) = state.withLock { ($0.isOver, $0.object) }
         if let object { kept.append(object) }
         return !isOver && (observer == nil || object != nil)
     }
 
-    /// Whether it has left or been told.
+    /// Whether the subscriber was cancelled or notified.
     var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Leaves: nothing is told any more.
+    /// Cancels the subscriber.
     func leave() { state.withLock { $0.isOver = true } }
 
-    /// Tells the outcome, unless the party has left or was told before. To be called where ``delivery`` says.
-    func tell(_ outcome: Result<Value, CacheError>, _ url: URL) {
+    /// Notifies the subscriber, unless it was cancelled or notified before. Call it on ``delivery``.
+    func notify(_ outcome: Result<Value, CacheError>, _ url: URL) {
         let state: State? = state.withLock { state in
             guard !state.isOver else { return nil }
             state.isOver = true

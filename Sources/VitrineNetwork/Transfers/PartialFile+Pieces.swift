@@ -7,18 +7,18 @@ import Darwin
 #endif
 import VitrineCore
 
-/// Bodies that come in pieces, each at its place of the file.
+/// Bodies in pieces that several connections receive.
 ///
-/// How much of each piece is there follows the body in the file itself, 8 bytes a piece, so that it is as new as the
-/// bytes when the process is killed. What is surely on the medium is in the head. Several threads may write at once,
-/// each to a piece of its own.
+/// The length of each piece is stored after the body in the file itself, 8 bytes per piece, so that it is current when the
+/// process is killed. The head contains the synchronized lengths. Several threads may write at once, each to its own
+/// piece.
 extension PartialFile {
-    /// The pieces, and how much of each is there; nil if the body comes from beginning to end.
+    /// The pieces; nil if the body is not divided.
     package var pieces: PieceTable? { state.withLock { $0.pieces } }
 
-    /// Makes the body that has just begun one of pieces.
+    /// Divides a body that has just begun into pieces.
     package func divide(into pieces: PieceTable) throws(FileError) {
-        // Known to be one of pieces before it is as long: of others the size says how much is there.
+        // Record the division before the file grows, because the size of an undivided file is its length.
         let head = state.withLock { state -> PartialHead? in
             state.pieces = pieces
             state.head?.durablePieces = pieces.lengths
@@ -28,18 +28,18 @@ extension PartialFile {
         try note(pieces)
     }
 
-    /// Writes bytes behind what is there of a piece.
+    /// Appends bytes to a piece.
     ///
-    /// - Returns: Whether there was room for all of them.
+    /// - Returns: Whether all bytes belong to the piece.
     package func write(_ bytes: UnsafeRawBufferPointer, to piece: Int) throws(FileError) -> Bool {
-        // Not the whole table, which would be copied with every change.
+        // Copying the whole table would cost a copy per change.
         let place = state.withLock { state in
             state.pieces.map { (missing: $0.missing(of: piece), length: $0.lengths[piece], total: $0.total) }
         }
         guard let (missing, length, total) = place else { return false }
         let count = min(bytes.count, missing.count)
         try put(UnsafeRawBufferPointer(rebasing: bytes[..<count]), at: missing.lowerBound)
-        // Not before the bytes themselves: a process that is killed in between has them once more.
+        // Record the length after the bytes, so that a killed process at worst receives them again.
         try note(length + count, of: piece, total: total)
         let isDue = state.withLock { state in
             state.pieces?.add(count, to: piece)
@@ -49,10 +49,10 @@ extension PartialFile {
         return count == bytes.count
     }
 
-    /// Makes the body one from beginning to end, now that all pieces are there.
+    /// Joins the complete pieces to an undivided body.
     package func join() throws(FileError) {
         guard let pieces, pieces.isComplete else { return }
-        // What the head says must be true without the file's own notes before these go.
+        // The head must be complete before the lengths in the file are removed.
         try synchronize()
         guard ftruncate(file.number, off_t(pieces.total)) == 0,
             lseek(file.number, off_t(pieces.total), SEEK_SET) == off_t(pieces.total)
@@ -67,9 +67,9 @@ extension PartialFile {
         if let head { try write(head, isDurable: false) }
     }
 
-    // MARK: What the file itself says
+    // MARK: Lengths in the file
 
-    /// The pieces of a file with a head that speaks of such; nil if the two do not go together.
+    /// Returns the pieces of a file; nil if head and file do not match.
     static func pieces(of file: borrowing FileDescriptor, _ head: PartialHead) throws(FileError) -> PieceTable? {
         guard let total = ResumableDownload(length: 1, of: head.response)?.total,
             let durable = PieceTable(total: total, lengths: head.durablePieces)
@@ -82,7 +82,7 @@ extension PartialFile {
         return PieceTable(total: total, lengths: notes.map { Int(clamping: UInt64(littleEndian: $0)) }) ?? durable
     }
 
-    /// Makes the file as long as it has to be, and says in it how much of each piece is there.
+    /// Extends the file and records the length of each piece.
     func note(_ pieces: PieceTable) throws(FileError) {
         guard ftruncate(file.number, off_t(pieces.total + 8 * pieces.count)) == 0 else {
             throw FileError(operation: "ftruncate", path: path, code: errno)
@@ -108,30 +108,31 @@ extension PartialFile {
     }
 }
 
-/// How a body is divided into pieces that come over several connections, and how much of each is there.
+/// The division of a body into pieces, and the received bytes of each.
 package struct PieceTable: Sendable, Hashable {
     /// The length of the body.
     package let total: Int
-    /// Of each piece, how many bytes are there, from its beginning.
+    /// The received bytes of each piece, from its beginning.
     package private(set) var lengths: [Int]
-    /// How many bytes are there of all pieces.
+    /// The received bytes of all pieces.
     package private(set) var length: Int
 
     private static let largestCount = 256
-    /// Smaller pieces cost more requests than they save time.
+    /// Smaller pieces cost more time for requests than they save.
     private static let smallestPiece = 1 << 20
 
+    /// Divides a body, or returns nil if a division is not worthwhile.
+    ///
     /// - Parameters:
     ///   - total: The length of the body.
-    ///   - connections: How many are to load it. Each has several pieces, so that a slow one has few in the end.
-    /// - Returns: nil if it is not worth it.
+    ///   - connections: The number of connections. Each loads several pieces, so that a slow one loads fewer.
     package init?(dividing total: Int, among connections: Int) {
         let count = min(total / Self.smallestPiece, max(0, min(connections, Self.largestCount)) * 4, Self.largestCount)
         guard connections > 1, count > 1 else { return nil }
         self.init(total: total, lengths: [Int](repeating: 0, count: count))
     }
 
-    /// - Returns: nil for lengths that no pieces of such a body have.
+    /// Creates a table of received lengths, or returns nil for invalid lengths.
     package init?(total: Int, lengths: [Int]) {
         guard (1...Self.largestCount).contains(lengths.count), lengths.count <= total,
             total <= Int.max / Self.largestCount
@@ -147,12 +148,12 @@ package struct PieceTable: Sendable, Hashable {
 
     package var isComplete: Bool { length == total }
 
-    /// Where a piece lies in the body.
+    /// Returns the range of a piece.
     func range(of piece: Int) -> Range<Int> {
         (total * piece / lengths.count)..<(total * (piece + 1) / lengths.count)
     }
 
-    /// What is missing of a piece; empty if nothing is.
+    /// Returns the missing range of a piece, which may be empty.
     package func missing(of piece: Int) -> Range<Int> {
         let range = range(of: piece)
         return (range.lowerBound + lengths[piece])..<range.upperBound

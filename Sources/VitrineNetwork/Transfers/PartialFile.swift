@@ -7,26 +7,24 @@ import Darwin
 #endif
 import VitrineCore
 
-/// A file that the body of a response is brought to, and that waits for the rest of it when that breaks off: also when
-/// the process is killed.
+/// A file that receives the body of a response and can be resumed, also after the process was killed.
 ///
-/// Beside it lies what is needed to ask for the rest (``PartialHead``), if that can be asked for. One at a time, of all
-/// processes, has the file open: it holds a lock. After a crash of the machine what was surely on the medium counts
-/// only, so the file is synchronized from time to time.
+/// A ``PartialHead`` beside the file contains the data for a resumption. A lock ensures that one process at a time opens
+/// the file. After a crash of the system, only synchronized bytes are trusted, so the file is synchronized regularly.
 ///
-/// All calls block. Not for use from several threads at once, but for bodies in pieces.
+/// All calls block. Several threads may use a file only for a body in pieces.
 package final class PartialFile: Sendable {
     struct State {
-        /// Of a body that comes from beginning to end.
+        /// The received bytes of an undivided body.
         var length: Int
-        /// Of one that comes in pieces; nil for others.
+        /// The pieces of a divided body.
         var pieces: PieceTable?
-        /// nil if the rest of what is there cannot be asked for.
+        /// The metadata; nil if the body cannot be resumed.
         var head: PartialHead?
-        /// When to synchronize; nil while that is done.
+        /// The time of the next synchronization; nil while one is running.
         var nextCheckpoint: ContinuousClock.Instant?
 
-        /// Whether it is time to synchronize, which is then the caller's.
+        /// Returns whether the caller has to synchronize now.
         mutating func takesCheckpoint() -> Bool {
             guard head != nil, let time = nextCheckpoint, time <= .now else { return false }
             nextCheckpoint = nil
@@ -34,15 +32,15 @@ package final class PartialFile: Sendable {
         }
     }
 
-    /// Where the file is.
+    /// The path of the file.
     package let path: String
-    /// What its body is of, in the words of who loads it.
+    /// The identity of the body, as the caller defines it.
     package let identity: String
     let file: FileDescriptor
     let interval: Duration
-    /// How many bytes to compare where there is no strong validator.
+    /// The number of bytes to compare without a strong validator.
     private let overlap: Int
-    /// Whether nothing is missing, so that it is of use without a head.
+    /// Whether the file is complete, so that it needs no head.
     private let isWhole: Bool
     let state: Locked<State>
 
@@ -59,13 +57,13 @@ package final class PartialFile: Sendable {
         state = Locked(State(length: length, pieces: pieces, head: head, nextCheckpoint: .now + interval))
     }
 
-    /// How many bytes are there.
+    /// The number of received bytes.
     package var length: Int { state.withLock { $0.pieces?.length ?? $0.length } }
 
-    /// How to ask for the rest of what is there; nil if it has to be loaded from the beginning, or comes in pieces.
+    /// The continuation of the download; nil if it must start over, or if the body is divided.
     package var continuation: ResumableDownload? { continuation(comparingAlways: 0) }
 
-    /// The same, comparing this many of the last bytes, or all there are, also under a strong validator.
+    /// Returns the continuation that compares up to this number of bytes also under a strong validator.
     func continuation(comparingAlways always: Int) -> ResumableDownload? {
         state.withLock { state in
             guard state.pieces == nil else { return nil }
@@ -75,17 +73,17 @@ package final class PartialFile: Sendable {
         }
     }
 
-    /// What is kept beside it.
+    /// The metadata beside the file.
     package var head: PartialHead? { state.withLock { $0.head } }
 
     // MARK: Writing
 
-    /// Begins anew: what is appended from now on is the body of this response.
+    /// Empties the file for the body of a response.
     ///
     /// - Parameters:
-    ///   - response: Its head.
-    ///   - source: Where it came from in the end, see ``PartialHead/source``.
-    ///   - isWhole: Whether the bytes are those the server counts: false for a body that is decoded.
+    ///   - response: The head of the response.
+    ///   - source: The final URL, see ``PartialHead/source``.
+    ///   - isWhole: Whether the bytes are those that the server counts: false for a body that is decoded.
     package func begin(_ response: StoredResponse, from source: String, isWhole: Bool) throws(FileError) {
         try empty()
         guard isWhole, canContinue(response) else { return }
@@ -107,7 +105,7 @@ package final class PartialFile: Sendable {
         if isDue { try synchronize() }
     }
 
-    /// Whether these bytes are there at an offset.
+    /// Returns whether the file contains these bytes at an offset.
     func matches(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) -> Bool {
         guard let wanted = bytes.baseAddress else { return true }
         return try withUnsafeTemporaryAllocation(byteCount: bytes.count, alignment: 1) { buffer throws(FileError) in
@@ -124,7 +122,7 @@ package final class PartialFile: Sendable {
         }
     }
 
-    /// Forgets what is there.
+    /// Removes the received bytes.
     package func empty() throws(FileError) {
         let (isEmpty, head) = state.withLock { state in
             defer {
@@ -134,7 +132,7 @@ package final class PartialFile: Sendable {
             }
             return (state.length == 0 && state.pieces == nil, state.head)
         }
-        // First, and for good, so that nothing of another body is ever taken for what this described.
+        // Remove the head first and durably, so that it never describes another body.
         removeHead()
         if let head, head.isDurable { try synchronizeDirectory() }
         guard !isEmpty else { return }
@@ -143,7 +141,7 @@ package final class PartialFile: Sendable {
         }
     }
 
-    /// Brings what is there to the medium, and notes that.
+    /// Synchronizes the received bytes and records their number.
     package func synchronize() throws(FileError) {
         let (length, pieces) = state.withLock { ($0.length, $0.pieces) }
         try file.synchronize()
@@ -156,7 +154,7 @@ package final class PartialFile: Sendable {
         if let head { try write(head, isDurable: true) }
     }
 
-    /// Makes what an earlier session left, as far as it is trusted, a beginning that this one goes on with.
+    /// Takes over the trusted bytes of an earlier session.
     func takeIntoSession() throws(FileError) {
         guard var head, let session = BootSession.identifier, head.session != session else { return }
         head.session = session
@@ -164,37 +162,37 @@ package final class PartialFile: Sendable {
         state.withLock { [head] in $0.head = head }
     }
 
-    /// Whether the rest of a body could be asked for.
+    /// Returns whether a body can be resumed.
     private func canContinue(_ response: StoredResponse) -> Bool {
         guard let rest = ResumableDownload(length: max(0, overlap) &+ 1, of: response, comparing: overlap) else { return false }
-        // A date does not tell the variants of a resource from each other.
+        // A date does not distinguish the variants of a resource.
         return rest.overlap > 0 || response.entityTag != nil || !response.headers.contains("Vary")
     }
 
     // MARK: The end
 
-    /// The numbers of the file itself, which it keeps under every name.
+    /// Returns device and inode of the file, which do not depend on its name.
     package func numbers() throws(FileError) -> (device: UInt64, inode: UInt64) {
         let status = try file.status()
         return (UInt64(truncatingIfNeeded: status.st_dev), UInt64(truncatingIfNeeded: status.st_ino))
     }
 
-    /// The bytes that are there.
+    /// Returns the received bytes.
     package func contents() throws(FileError) -> [UInt8] { try FileContents.read(path) }
 
-    /// Makes the file appear at another path of the same file system, and gives it up.
+    /// Moves the file to another path of the same file system and releases it.
     ///
     /// - Parameters:
-    ///   - target: The path. A file that is replaced passes its permissions on.
-    ///   - replaces: Whether there may be something; else ``FileError/alreadyExists(path:)``.
-    ///   - isDurable: Whether to return only when file and name are on the medium.
+    ///   - target: The path. A replaced file passes on its permissions.
+    ///   - replaces: Whether a file may be replaced; otherwise it is ``FileError/alreadyExists(path:)``.
+    ///   - isDurable: Whether to return only after file and name have been synchronized.
     package func place(at target: String, replaces: Bool = true, isDurable: Bool = false) throws(FileError) {
         var replaced = stat()
         if replaces, stat(target, &replaced) == 0 {
             guard replaced.st_mode & S_IFMT != S_IFDIR else {
                 throw .system(operation: "rename", path: target, code: EISDIR)
             }
-            // What came over a network does not become another user's program.
+            // A download does not inherit setuid, setgid or the sticky bit.
             replaced.st_mode &= ~mode_t(0o7000)
             try file.takeOver(replaced, named: target)
         }
@@ -205,7 +203,7 @@ package final class PartialFile: Sendable {
         if isDurable { try synchronizeDirectory() }
     }
 
-    /// Gives the file up: it stays if the rest can be asked for later, or nothing is missing.
+    /// Releases the file. It is kept if it can be resumed or is complete, and removed otherwise.
     package func release() {
         if !isWhole, continuation == nil, pieces == nil {
             discard()
@@ -221,7 +219,7 @@ package final class PartialFile: Sendable {
         unlock()
     }
 
-    /// Not left to the descriptor's end, which comes whenever the last reference goes.
+    /// Unlocks explicitly, because the descriptor is closed only with its last reference.
     private func unlock() { flock(file.number, LOCK_UN) }
 
     private func removeHead() {
@@ -233,15 +231,14 @@ package final class PartialFile: Sendable {
         try FileDescriptor(opening: FilePath.parent(of: path), flags: O_RDONLY | O_DIRECTORY).synchronize()
     }
 
-    /// Puts what is known of the body beside it, in one step.
+    /// Writes the metadata atomically.
     ///
-    /// Not by `AtomicFile`, whose temporary files have names by chance: one that a killed process leaves would stay. As
-    /// this file is locked nobody else writes under the one name.
+    /// The temporary file has a fixed name, so that a killed process leaves at most one. The lock of this file protects it.
     func write(_ head: PartialHead, isDurable: Bool) throws(FileError) {
         let next = Self.nextHeadPath(path)
         unlink(next)
         do throws(FileError) {
-            // For its owner only, as fields of a response may be secrets.
+            // For its owner only, because header fields may be secrets.
             let file = try FileDescriptor(
                 opening: next, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
             let bytes = head.bytes()
@@ -259,7 +256,7 @@ package final class PartialFile: Sendable {
 extension PartialFile {
     private static let suffix = ".vitrine-part", headSuffix = ".vitrine-head", nextSuffix = ".vitrine-next"
 
-    /// Where the part file for a destination is: beside it.
+    /// Returns the path of the part file beside a destination.
     package static func path(for destination: String) -> String {
         let directory = FilePath.parent(of: destination)
         let name = FilePath.name(of: destination)
@@ -267,31 +264,31 @@ extension PartialFile {
         return FilePath.join(directory, (isShort ? name : FileName.sha256(name)) + suffix)
     }
 
-    /// Whether a name is one of those that part files and what lies beside them have.
+    /// Returns whether a name is that of a part file or its metadata.
     package static func isName(_ name: String) -> Bool {
         [suffix, headSuffix, nextSuffix].contains { name.hasSuffix($0) }
     }
 
-    /// Where what is known of its body is.
+    /// Returns the path of the metadata of a part file.
     package static func headPath(_ path: String) -> String {
         path.hasSuffix(suffix) ? path.dropLast(suffix.count) + headSuffix : path + headSuffix
     }
 
-    /// Where it is written before it replaces what was known.
+    /// Returns the path of the temporary file of the metadata.
     static func nextHeadPath(_ path: String) -> String {
         path.hasSuffix(suffix) ? path.dropLast(suffix.count) + nextSuffix : path + nextSuffix
     }
 
-    /// Opens or makes a part file, with what is there and still counts.
+    /// Opens or creates a part file with the bytes that can be resumed.
     ///
     /// - Parameters:
-    ///   - path: Where; its directory must exist. ``path(for:)`` names one.
-    ///   - identity: What the body is of. A file with the body of something else is emptied.
-    ///   - interval: How much time's work a crash of the machine may cost at most.
-    ///   - overlap: How many of the last bytes to compare with what comes, where the source has no strong validator; 0
-    ///     to go on only under one.
-    /// - Returns: nil if somebody has it open, in this process or another.
-    /// - Throws: ``FileError/untrusted(path:reason:)`` if it is not the user's own or no regular file, and others.
+    ///   - path: The path, whose directory must exist. ``path(for:)`` returns one.
+    ///   - identity: The identity of the body. A file with another identity is emptied.
+    ///   - interval: The time between synchronizations.
+    ///   - overlap: The number of bytes to compare without a strong validator, or 0 to require a validator.
+    /// - Returns: nil if the file is open in this or another process.
+    /// - Throws: ``FileError/untrusted(path:reason:)`` if the file belongs to another user or is not a regular file, and
+    ///   other errors.
     package static func open(
         _ path: String, identity: String, synchronizingEvery interval: Duration = .seconds(10),
         comparing overlap: Int = 0
@@ -300,10 +297,11 @@ extension PartialFile {
         return try read(file, identity: identity, interval: interval, overlap: overlap)
     }
 
-    /// Opens a file that somebody else has brought and of which nothing is missing.
+    /// Opens a complete file that another program has written.
     ///
-    /// - Returns: nil if somebody has it open, in this process or another.
-    /// - Throws: ``FileError/notFound(path:)`` if there is none, and as ``open(_:identity:synchronizingEvery:comparing:)``.
+    /// - Returns: nil if the file is open in this or another process.
+    /// - Throws: ``FileError/notFound(path:)`` if the file does not exist, and the errors of
+    ///   ``open(_:identity:synchronizingEvery:comparing:)``.
     package static func openWhole(_ path: String, identity: String) throws(FileError) -> PartialFile? {
         guard let file = try lock(path, flags: O_RDWR) else { return nil }
         let length = Int(try file.status().st_size)
@@ -312,7 +310,7 @@ extension PartialFile {
     }
 
     private static func lock(_ path: String, flags: Int32) throws(FileError) -> FileDescriptor? {
-        // Between opening and locking, the one who had it may have renamed or removed it.
+        // Between opening and locking, its former owner may have renamed or removed it.
         for _ in 0..<100 {
             let file = try FileDescriptor(opening: path, flags: flags | O_NOFOLLOW | O_NONBLOCK)
             guard flock(file.number, LOCK_EX | LOCK_NB) == 0 else {
@@ -321,7 +319,7 @@ extension PartialFile {
             }
             let status = try file.status()
             guard isAt(path, status) else { continue }
-            guard isOwn(status) else { throw .untrusted(path: path, reason: "it is not this user's own file") }
+            guard isOwn(status) else { throw .untrusted(path: path, reason: "it does not belong to this user alone") }
             return file
         }
         return nil
@@ -351,7 +349,7 @@ extension PartialFile {
         guard lseek(file.number, off_t(length), SEEK_SET) == off_t(length) else {
             throw FileError(operation: "lseek", path: file.path, code: errno)
         }
-        // What is there does not fit its head: nothing can be said about it.
+        // The bytes do not match the head and cannot be trusted.
         if let known = head, length > 0,
             ResumableDownload(length: length, of: known.response, comparing: overlap) == nil
         {
@@ -363,7 +361,7 @@ extension PartialFile {
         return result
     }
 
-    /// What lies beside a part file, if it is one's own and whole.
+    /// Returns the metadata of a part file, if it belongs to the user and is complete.
     private static func head(for path: String) -> PartialHead? {
         let path = headPath(path)
         guard let file = try? FileDescriptor(opening: path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK),
@@ -376,7 +374,7 @@ extension PartialFile {
 
     private static let largestHead = 1 << 20
 
-    /// A file that another user could have made must not become the beginning of what this one loads.
+    /// Returns whether a file is trusted. A file of another user must not become part of a download.
     private static func isOwn(_ status: stat) -> Bool {
         status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid() && status.st_nlink <= 1
     }
@@ -386,9 +384,9 @@ extension PartialFile {
         return lstat(path, &found) == 0 && found.st_dev == status.st_dev && found.st_ino == status.st_ino
     }
 
-    /// Removes part files of a directory that nobody has gone on with for a while. Those that are open are not touched.
+    /// Removes old part files of a directory that are not open.
     ///
-    /// - Returns: How many were removed.
+    /// - Returns: The number of removed files.
     @discardableResult
     package static func removeAbandoned(in directory: String, olderThan age: Duration) throws(FileError) -> Int {
         let limit = Int((WallClock.system.now - age).components.seconds)

@@ -1,39 +1,43 @@
 import VitrineCore
 
-/// What is known of the body in a ``PartialFile``: kept in a file beside it.
+/// The metadata of the body in a ``PartialFile``, stored in a file beside it.
 package struct PartialHead: Sendable, Hashable {
-    /// What the body is of, in the words of who loads it.
+    /// The identity of the body, as the caller defines it.
     package let identity: String
-    /// Where it came from in the end, without the query: validators of different places say nothing about each other.
+    /// The final URL without its query. Validators of different URLs cannot be compared.
     package let source: String
-    /// The response the body came with.
+    /// The response of the body.
     package let response: StoredResponse
-    /// The ``BootSession`` in which it was written; empty if the system does not tell.
+    /// The ``BootSession`` that wrote it; empty if it is unknown.
     package var session: String
-    /// How many bytes are on the medium, so that they outlive the session.
+    /// The number of synchronized bytes, which survive a crash of the system.
     package var durableLength = 0
-    /// The same of each piece, if the body comes in pieces; else empty.
+    /// The synchronized bytes of each piece; empty if the body is not divided.
     package var durablePieces: [Int] = []
 
-    /// Whether nothing can have been lost since it was written.
+    /// Whether no crash of the system can have lost bytes.
     var isOfThisSession: Bool { !session.isEmpty && session == BootSession.identifier }
 
-    /// Whether it promises bytes that outlive the session.
+    /// Whether it declares bytes that survive a crash of the system.
     var isDurable: Bool { durableLength > 0 || durablePieces.contains { $0 > 0 } }
 
-    /// How many bytes of a file are the body's for sure: all that were written in this session, and of those written
-    /// in an earlier one what had been synchronized.
+    /// Returns the number of valid bytes in a file: all bytes of this session, or the synchronized bytes of an earlier
+    /// one.
     package func trustedLength(ofFileWith size: Int) -> Int {
         isOfThisSession ? size : min(size, durableLength)
     }
 
     private static let magic: [UInt8] = [0x56, 0x50, 0x48, 2]
 
-    /// The head as bytes that ``init(bytes:)`` reads.
+    /// Encodes the head for ``init(bytes:)``.
     ///
-    /// Format 2: `VPH` and the version; the ``StableHash`` of what follows, 8 bytes, low ones first; the durable
-    /// length; how many pieces there are, and the durable length of each; identity, source and session as texts;
-    /// ``StoredResponse/bytes()``.
+    /// Format 2:
+    /// - `VPH` and the version;
+    /// - the ``StableHash`` of the rest, 8 bytes, low byte first;
+    /// - the durable length;
+    /// - the number of pieces and the durable length of each;
+    /// - identity, source and session as texts;
+    /// - ``StoredResponse/bytes()``.
     package func bytes() -> [UInt8] {
         var writer = StoredResponseWriter()
         writer.number(UInt64(clamping: durableLength))
@@ -51,7 +55,7 @@ package struct PartialHead: Sendable, Hashable {
         session = BootSession.identifier ?? ""
     }
 
-    /// Reads what ``bytes()`` wrote; nil for anything else, and for what has been damaged.
+    /// Decodes the result of ``bytes()``, or returns nil for damaged bytes.
     package init?(bytes: [UInt8]) {
         guard bytes.count > 12, bytes.starts(with: Self.magic) else { return nil }
         let content = Array(bytes[12...])
@@ -61,7 +65,7 @@ package struct PartialHead: Sendable, Hashable {
             var reader = StoredResponseReader(bytes: content)
             let length = try reader.number()
             let count = try reader.number()
-            // Each has a byte at least.
+            // Each piece has at least one byte.
             guard count <= UInt64(content.count) else { return nil }
             for _ in 0..<count { durablePieces.append(Int(clamping: try reader.number())) }
             identity = try reader.text()

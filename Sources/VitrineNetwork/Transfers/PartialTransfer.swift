@@ -5,14 +5,14 @@ import Foundation
 #endif
 import VitrineCore
 
-/// Brings one body to a part file, over as many requests as it takes: goes on where it broke off, and begins anew when
+/// Downloads a body into a part file with as many requests as necessary. Resumes after interruptions, and starts over if
 /// the source has changed.
 struct PartialTransfer {
     private enum Step {
         case whole(CompletedTransfer)
-        /// Something was learned: ask again, in another way.
+        /// Send another request in a different form.
         case again
-        /// The body broke off.
+        /// The body was interrupted.
         case interrupted(NetworkError)
     }
 
@@ -21,12 +21,11 @@ struct PartialTransfer {
     private let file: PartialFile
     private let progress: TransferProgress?
     private let executor: BlockingExecutor
-    /// What errors say the address is.
+    /// The URL in errors.
     private let url: String
-    /// Whether the body comes in a coding, so that its parts cannot be had.
+    /// Whether the body has a content coding, so that it cannot be resumed.
     private var isCoded = false
-    /// How many of the last bytes are compared even under a validator, as the source's parts do not repeat it; 0 while
-    /// none has come without.
+    /// The number of bytes to compare although there is a validator; not 0 after a partial response without it.
     private var overlap = 0
     private var resumedLength = 0
     private var restarts: Int
@@ -45,11 +44,11 @@ struct PartialTransfer {
         url = SourceURL.withoutCredentials(request.url.absoluteString)
     }
 
-    // MARK: All requests
+    // MARK: Requests
 
     mutating func run(beginningWith first: DatedResponse?) async throws(NetworkError) -> CompletedTransfer {
         guard request.range == nil, !request.headers.contains("Range") else {
-            throw .invalidRequest(url: url, reason: "a file is loaded as a whole, not in parts")
+            throw .invalidRequest(url: url, reason: "a download must not have a range")
         }
         let retries = loader.configuration.retries
         let limit = HTTPSyntax.isIdempotent(request.method) ? retries.limit : 0
@@ -74,8 +73,8 @@ struct PartialTransfer {
             case .whole(let transfer): return transfer
             case .again:
                 turns += 1
-                // Each kind of answer is met in another way the next time; a server that thinks of new ones is left.
-                guard turns <= 4 else { throw .invalidResponse(url: url, reason: "it changes with every request") }
+                // Each kind of response changes the next request; stop if the server always finds another one.
+                guard turns <= 4 else { throw .invalidResponse(url: url, reason: "the response changes with every request") }
             case .interrupted(let error):
                 failures += 1
                 guard error.isWorthResuming, failures <= limit else { throw error }
@@ -96,7 +95,7 @@ struct PartialTransfer {
         }
     }
 
-    // MARK: One response
+    // MARK: Responses
 
     private mutating func take(
         _ dated: DatedResponse, _ continuation: ResumableDownload?
@@ -112,7 +111,7 @@ struct PartialTransfer {
         case .append(let total?) where failure == nil && head.source == file.head?.source:
             return try await append(dated, total, comparing: continuation.overlap)
         case .unconfirmed where failure == nil && head.source == file.head?.source:
-            // It may be of another version: what is there has to tell, so that is asked for once more.
+            // The part may belong to another version, so request it again with bytes to compare.
             dated.response.body.cancel()
             overlap = Self.longestOverlap
             return .again
@@ -127,7 +126,7 @@ struct PartialTransfer {
             try await executor.onFiles { [file] () throws(FileError) in try file.empty() }
             return try refuse(dated, failure)
         case .append, .unconfirmed, .failed:
-            // Another part than the one missing, or of something else.
+            // Another range than requested, or another version.
             dated.response.body.cancel()
             return try await startOver()
         }
@@ -146,10 +145,10 @@ struct PartialTransfer {
 
     private mutating func begin(_ dated: DatedResponse, _ failure: NetworkError?) async throws(NetworkError) -> Step {
         let head = dated.response.head
-        // A confirmation brings nothing to keep.
+        // A 304 has no body.
         if failure != nil || head.status == 304 { return try refuse(dated, failure) }
         if !isCoded, head.decodedFrom == nil, head.hasCodingToUndo {
-            // It was not wanted so. As the bytes of a coding are nobody's file, it is to be decoded.
+            // The server compressed the body unasked. Request it again to decode it.
             dated.response.body.cancel()
             isCoded = true
             return .again
@@ -182,19 +181,19 @@ struct PartialTransfer {
         case .other: return try await startOver()
         case .ended: break
         }
-        // A part of the part that was asked for is allowed (RFC 9110, section 15.3.7). One that ended before there was
-        // anything new has to compare less.
+        // A server may send less than the requested range (RFC 9110, section 15.3.7). If nothing new was received,
+        // compare less.
         if self.overlap > 0, file.length == length { self.overlap = max(1, overlap / 2) }
         guard file.length == total else { return .again }
         let stored = file.head?.response.headers ?? HTTPHeaders()
         return .whole(completed(dated, headers: HTTPCache().merged(stored, with: dated.response.head.headers)))
     }
 
-    /// How a body was read.
+    /// The result of reading a body.
     private enum Reading {
         case ended
         case broken(NetworkError)
-        /// Its beginning is not what is there already.
+        /// Its first bytes differ from the received ones.
         case other
     }
 
@@ -203,9 +202,11 @@ struct PartialTransfer {
         case other
     }
 
-    /// Brings a body to the file, on a thread that may block.
+    /// Writes a body to the file, on a thread that may block.
     ///
-    /// - Parameter overlap: How many of its first bytes must be the last ones of the file.
+    /// - Parameters:
+    ///   - body: The body.
+    ///   - overlap: The number of first bytes that must equal the last ones of the file.
     private func read(_ body: ResponseBody, comparing overlap: Int = 0) async throws(NetworkError) -> Reading {
         let (file, progress) = (file, progress)
         typealias End = Result<Result<Void, Obstacle>, NetworkError>
@@ -231,7 +232,7 @@ struct PartialTransfer {
         }
     }
 
-    /// Appends what comes, behind as much of it as is only to be compared.
+    /// Compares the first bytes and appends the others.
     private static func take(
         _ bytes: UnsafeRawBufferPointer, into file: PartialFile, comparing rest: inout Int
     ) throws(Obstacle) {
@@ -250,7 +251,7 @@ struct PartialTransfer {
         rest -= count
     }
 
-    // MARK: What comes of it
+    // MARK: Result
 
     private func completed(_ dated: DatedResponse, headers: HTTPHeaders) -> CompletedTransfer {
         CompletedTransfer(
@@ -266,23 +267,27 @@ struct PartialTransfer {
     }
 }
 
-/// A body that lies in a ``PartialFile`` as a whole.
+/// A complete body in a ``PartialFile``.
 package struct CompletedTransfer: Sendable {
-    /// The head of the whole: status 200, also where it came in parts.
+    /// The head of the whole body. Its status is 200, also after a resumption.
     package let head: HTTPResponseHead
-    /// When the last request was sent that brought a part of it, since 1970.
+    /// The time of the last request, since 1970.
     package let requestTime: Duration
-    /// When its response arrived, since 1970.
+    /// The time of its response, since 1970.
     package let responseTime: Duration
-    /// How many bytes were there before.
+    /// The number of bytes that earlier transfers received.
     package let resumedLength: Int
-    /// How many times what was there had to be given up.
+    /// The number of restarts after a change of the source.
     package let restarts: Int
 
+    /// Creates the result of a transfer.
+    ///
     /// - Parameters:
-    ///   - last: The last response that brought a part of it, or said that nothing is missing.
-    ///   - headers: The fields of the whole.
-    ///   - length: How many bytes are there.
+    ///   - last: The last response.
+    ///   - headers: The header fields of the whole body.
+    ///   - length: The length of the body.
+    ///   - resumedLength: The number of bytes that earlier transfers received.
+    ///   - restarts: The number of restarts.
     init(_ last: DatedResponse, headers: HTTPHeaders, length: Int, resumedLength: Int, restarts: Int) {
         var head = last.response.head
         head.status = [206, 416].contains(head.status) ? 200 : head.status
@@ -295,12 +300,12 @@ package struct CompletedTransfer: Sendable {
     }
 }
 
-/// A response with the times its freshness is counted from.
+/// A response with the times of its exchange.
 package struct DatedResponse: Sendable {
     package let response: HTTPResponse
-    /// Since 1970.
+    /// The time of the request, since 1970.
     package let requestTime: Duration
-    /// Since 1970.
+    /// The time of the response, since 1970.
     package let responseTime: Duration
 
     package init(_ response: HTTPResponse, requestTime: Duration, responseTime: Duration) {
@@ -309,7 +314,7 @@ package struct DatedResponse: Sendable {
         self.responseTime = responseTime
     }
 
-    /// What is kept of it beside its body.
+    /// The head to store beside the body.
     var stored: StoredResponse {
         StoredResponse(
             status: response.head.status, headers: HTTPCache().storableFields(response.head.headers),

@@ -1,24 +1,24 @@
 import VitrineCore
 
-/// Brings one body to a part file over several connections, each of which brings pieces of it.
+/// Downloads a body into a part file over several connections, each of which loads pieces.
 ///
-/// That takes a server that gives parts, says how long the whole is, and has a strong validator: every piece is asked
-/// for under it. Others, and bodies that are too small, come from beginning to end over the first connection.
+/// This requires a server with ranges, a known length and a strong validator, under which every piece is requested. Other
+/// bodies, and small ones, are loaded over one connection.
 struct PiecewiseTransfer {
-    /// Why a piece is not there.
+    /// The reason why a piece could not be loaded.
     private enum Obstacle: Error {
-        /// The source is not what it was, or gives no parts any more.
+        /// The source has changed, or no longer supports ranges.
         case changed
         case failed(NetworkError)
     }
 
-    /// What the connections share.
+    /// The state that the connections share.
     private final class Work: Sendable {
-        /// Pieces that nobody has taken yet.
+        /// The pieces that have not been started.
         let open: Locked<[Int]>
-        /// The answer that the transfer began with, whose body begins with the first piece.
+        /// The response that the transfer began with. Its body begins with the first piece.
         let first: Locked<DatedResponse?>
-        /// The answer that came last.
+        /// The last response.
         let last: Locked<DatedResponse?>
 
         init(_ pieces: [Int], _ first: DatedResponse?) {
@@ -34,7 +34,7 @@ struct PiecewiseTransfer {
     private let connections: Int
     private let progress: TransferProgress?
     private let executor: BlockingExecutor
-    /// What errors say the address is.
+    /// The URL in errors.
     private let url: String
 
     init(
@@ -50,7 +50,7 @@ struct PiecewiseTransfer {
         let resumedLength = file.length
         var first: DatedResponse?
         if file.pieces == nil {
-            // What has come from the beginning, or cannot come in parts, goes on so.
+            // Continue an undivided transfer, or one without ranges, as it is.
             guard resumedLength == 0, request.method == "GET" else { return try await whole() }
             let dated = try await loader.ask(request, ByteRange(from: 0), under: nil, isCoded: false, progress)
             guard try await begin(dated) else { return try await whole(beginningWith: dated) }
@@ -61,12 +61,12 @@ struct PiecewiseTransfer {
         case .failure(.failed(let error)): throw error
         case .failure(.changed):
             try await executor.onFiles { [file] () throws(FileError) in try file.empty() }
-            // Once more, in the way that every server knows.
+            // Start over without ranges.
             return try await whole(restarts: 1)
         }
     }
 
-    /// Loads from beginning to end.
+    /// Loads the body over one connection.
     private func whole(
         beginningWith dated: DatedResponse? = nil, restarts: Int = 0
     ) async throws(NetworkError) -> CompletedTransfer {
@@ -84,18 +84,18 @@ struct PiecewiseTransfer {
                 responseTime: dated.responseTime))
     }
 
-    /// Whether an answer to the request for everything from the first byte on brings all of it.
+    /// Returns whether a response to an open range from 0 contains the whole body.
     private func isWhole(_ head: HTTPResponseHead) -> Bool {
         guard head.status == 206 else { return head.status == 200 }
         guard let brought = head.headers.contentRange else { return false }
         return brought.range.lowerBound == 0 && brought.range.upperBound == brought.total
     }
 
-    // MARK: The beginning
+    // MARK: Start
 
-    /// Divides the body that an answer begins.
+    /// Divides the body of the first response.
     ///
-    /// - Returns: Whether it can come in pieces, and is worth it.
+    /// - Returns: Whether a division is possible and worthwhile.
     private func begin(_ dated: DatedResponse) async throws(NetworkError) -> Bool {
         let head = dated.response.head
         guard let total = head.headers.contentRange?.total,
@@ -119,9 +119,11 @@ struct PiecewiseTransfer {
         return true
     }
 
-    // MARK: The pieces
+    // MARK: Pieces
 
-    /// - Returns: The answer that came last; nil if nothing was missing.
+    /// Loads the missing pieces.
+    ///
+    /// - Returns: The last response, or nil if nothing was missing.
     private func loadPieces(beginningWith first: DatedResponse?) async -> Result<DatedResponse?, Obstacle> {
         guard let pieces = file.pieces else { return .success(first) }
         show(pieces)
@@ -135,7 +137,7 @@ struct PiecewiseTransfer {
             }
             var result = Result<Void, Obstacle>.success(())
             for await one in group {
-                // The first failure counts; the others are its consequence.
+                // Later failures are consequences of the first.
                 guard case .success = result, case .failure = one else { continue }
                 result = one
                 group.cancelAll()
@@ -146,7 +148,7 @@ struct PiecewiseTransfer {
         return result.map { work.last.withLock { $0 } }
     }
 
-    /// Loads pieces until nobody has any left.
+    /// Loads pieces until none is left.
     private func take(_ work: Work) async throws(Obstacle) {
         while let piece = work.open.withLock({ $0.popLast() }) {
             var first = piece == 0 ? work.first.withLock { $0.take() } : nil
@@ -158,7 +160,7 @@ struct PiecewiseTransfer {
                 failures = hasGrown ? 1 : failures + 1
                 let retries = loader.configuration.retries
                 guard failure?.isWorthResuming ?? true, failures <= retries.limit else {
-                    throw .failed(failure ?? .invalidResponse(url: url, reason: "it sends empty parts"))
+                    throw .failed(failure ?? .invalidResponse(url: url, reason: "the partial response is empty"))
                 }
                 do throws(NetworkError) {
                     try await loader.wait(retries.delay(before: failures), url)
@@ -170,7 +172,9 @@ struct PiecewiseTransfer {
         }
     }
 
-    /// - Returns: Why the body broke off; nil if it came to its end, or that of the piece.
+    /// Loads a range of a piece.
+    ///
+    /// - Returns: The error that interrupted the body; nil if the body or the piece has ended.
     private func load(
         _ piece: Int, _ range: ByteRange, _ given: DatedResponse?, _ work: Work
     ) async throws(Obstacle) -> NetworkError? {
@@ -193,7 +197,7 @@ struct PiecewiseTransfer {
     }
 
     private enum Stop: Error {
-        /// The piece is there.
+        /// The piece is complete.
         case full
         case failed(FileError)
     }
@@ -222,28 +226,28 @@ struct PiecewiseTransfer {
         throw .failed(failure ?? .status(url: url, head))
     }
 
-    /// Whether a response brings these bytes, or a part from their beginning.
+    /// Returns whether a response contains these bytes, or the first of them.
     private static func brings(_ head: HTTPResponseHead, _ range: Range<Int>, of total: Int) -> Bool {
         guard head.status == 206, let brought = head.headers.contentRange else { return false }
         return brought.range.lowerBound == range.lowerBound && brought.range.upperBound <= range.upperBound
             && brought.total == total && head.headers["Content-Encoding"] == nil
     }
 
-    /// Whether a part is of the body that is known, and says so: servers that do not know `If-Range` give parts of
-    /// whatever they have.
+    /// Returns whether a partial response declares the known validator. Servers without `If-Range` send parts of any
+    /// version.
     private static func isSame(_ head: HTTPResponseHead, as known: PartialHead) -> Bool {
         guard head.source == known.source else { return false }
         return ResumableDownload(length: 1, of: known.response)?.isConfirmed(by: head.headers) ?? false
     }
 
-    // MARK: The end
+    // MARK: End
 
     private func completed(
         _ last: DatedResponse?, _ resumedLength: Int
     ) async throws(NetworkError) -> CompletedTransfer {
         let stored = file.head?.response.headers ?? HTTPHeaders()
         try await executor.onFiles { [file] () throws(FileError) in try file.join() }
-        // Where nothing was missing the server has still to say that this is its file.
+        // If nothing was missing, the server still has to confirm the version.
         guard let last else { return try await whole() }
         return CompletedTransfer(
             last, headers: HTTPCache().merged(stored, with: last.response.head.headers), length: file.length,

@@ -1,37 +1,37 @@
-/// A body of which the beginning is there: how to ask for the rest, and whether what comes fits (RFC 9110 sections
-/// 13.1.5 and 14).
+/// The request for the rest of an interrupted body, and the check of its response (RFC 9110, sections 13.1.5 and 14).
 ///
-/// Bodies are put together only under a strong validator and at exactly the right place. A source that has changed
-/// starts over: nothing is ever spliced in silence. Where a source has no strong validator, and if so wanted, the end
-/// of what is there is asked for again, to be compared with what comes.
+/// Parts are combined only under a strong validator and at the exact offset. If the source has changed, the download
+/// starts over. Without a strong validator, the last received bytes can be requested again and compared.
 package struct ResumableDownload: Sendable, Hashable {
-    /// How many bytes are there.
+    /// The number of received bytes.
     package let length: Int
-    /// The length of the whole, if it is known.
+    /// The length of the whole body; nil if it is unknown.
     package let total: Int?
-    /// What the rest is wanted under: a strong entity tag, or a date that is surely strong enough; nil if the
-    /// ``overlap`` has to tell.
+    /// The strong entity tag or date of the received part; nil if the ``overlap`` is compared instead.
     package let validator: String?
-    /// How many bytes of what is there come again, to be compared before anything is appended; usually 0 with a validator.
+    /// The number of received bytes to request again and compare; usually 0 with a validator.
     package let overlap: Int
-    /// The fields that must be the same again without a validator.
+    /// The fields that must be equal without a validator.
     private let tag: String?, date: String?
 
-    /// The first byte to ask for.
+    /// The offset of the request.
     package var start: Int { length - overlap }
 
+    /// Creates the continuation of a download, or returns nil if it must start over.
+    ///
+    /// A download cannot be resumed if nothing was received or the body has a content coding. The same applies without a
+    /// strong validator, unless more than `overlap` bytes were received of a body of known length.
+    ///
     /// - Parameters:
-    ///   - length: How many bytes of the body are there.
-    ///   - head: What was stored of the response they came with.
-    ///   - overlap: How many bytes to compare where there is no strong validator; 0 to ask for the rest only under one.
-    /// - Returns: nil if the rest must not be asked for: there is no strong validator, and no more than `overlap` or a
-    ///   body of unknown length; the body was sent in a coding; or nothing is there to add to.
+    ///   - length: The number of received bytes.
+    ///   - head: The head of the response.
+    ///   - overlap: The number of bytes to compare without a strong validator, or 0 to require a validator.
     package init?(length: Int, of head: StoredResponse, comparing overlap: Int = 0) {
         self.init(length: length, of: head, comparing: overlap, always: 0)
     }
 
-    /// The same for after ``Continuation/unconfirmed``: compares `always` of the last bytes, or as many as there are,
-    /// also under a strong validator.
+    /// Creates the continuation after ``Continuation/unconfirmed``: compares up to `always` bytes also under a strong
+    /// validator.
     init?(length: Int, of head: StoredResponse, comparing overlap: Int, always: Int) {
         guard length > 0, head.status == 200 || head.status == 206, head.headers["Content-Encoding"] == nil,
             !HTTPList.names(head.headers.all("Accept-Ranges")).contains("none")
@@ -52,29 +52,29 @@ package struct ResumableDownload: Sendable, Hashable {
             let parsed = EntityTag(tag)
             return !parsed.isWeak && parsed.isWellFormed ? tag : nil
         }
-        // RFC 9110 section 8.8.2.2: a date is strong when the file was at rest for a while; a minute is generous.
+        // RFC 9110, section 8.8.2.2: a date is strong if the file did not change for some time. A minute is generous.
         guard let date = head.lastModified, let changed = HTTPDate.seconds(date, now: head.responseTime),
             head.headers.contains("Date"), head.date - changed >= 60
         else { return nil }
         return date
     }
 
-    /// What a response to the request for the rest means.
+    /// The meaning of a response to the request for the rest.
     package enum Continuation: Sendable, Hashable {
-        /// Its body goes behind what is there; the whole will have this length, if it is known.
+        /// Append the body. The whole has this length, if it is known.
         case append(total: Int?)
-        /// It does not say of which version it is a part, as it should (RFC 9110, section 15.3.7): the server may not know
-        /// `If-Range`, and its body must not be appended. Ask for the whole, or compare some of what is there first.
+        /// The response does not identify its version (RFC 9110, section 15.3.7), so the server may ignore `If-Range`. Do not
+        /// append the body. Request the whole, or compare some received bytes first.
         case unconfirmed
-        /// Its body is the whole, of a source that has changed or gives no parts: start over with it.
+        /// The body is the whole, because the source has changed or does not support ranges. Start over with it.
         case restart
-        /// What is there is the whole already.
+        /// All bytes have been received.
         case complete
-        /// It is of no use. What is there does not fit any more when `discarding`; otherwise it may be tried again.
+        /// The response is of no use. If `discarding` is true, the received bytes are outdated; otherwise try again.
         case failed(discarding: Bool)
     }
 
-    /// The fields to send: `Range`, `If-Range`, and no coding, as offsets count bytes.
+    /// Returns the fields to send: `Range`, `If-Range`, and no content coding, because offsets count bytes.
     package func requestHeaders(_ headers: HTTPHeaders) -> HTTPHeaders {
         var headers = headers
         headers["Range"] = "bytes=\(start)-"
@@ -83,7 +83,7 @@ package struct ResumableDownload: Sendable, Hashable {
         return headers
     }
 
-    /// What to do with the response to a request with those fields.
+    /// Returns the meaning of the response to a request with these fields.
     package func continuation(status: Int, headers: HTTPHeaders) -> Continuation {
         switch status {
         case 200: return .restart
@@ -95,7 +95,7 @@ package struct ResumableDownload: Sendable, Hashable {
             if validator != nil, overlap == 0, !isConfirmed(by: headers) { return .unconfirmed }
             return .append(total: range.total ?? total)
         case 416:
-            // RFC 9110 section 15.5.17: it names the length of the whole.
+            // RFC 9110, section 15.5.17: the field names the length of the whole.
             let isWhole = overlap == 0 && total == length && headers["Content-Range"] == "bytes */\(length)"
             return isWhole ? .complete : .failed(discarding: true)
         default: return .failed(discarding: [404, 410].contains(status))
@@ -104,7 +104,7 @@ package struct ResumableDownload: Sendable, Hashable {
 
     private func hasSameValidator(_ headers: HTTPHeaders) -> Bool {
         guard let validator else {
-            // The overlap is to find what these do not tell; what they tell counts.
+            // The overlap detects changes that these fields do not show.
             return headers["ETag"] == tag && headers["Last-Modified"] == date
                 && headers.contentRange?.total == total
         }
@@ -113,7 +113,7 @@ package struct ResumableDownload: Sendable, Hashable {
         return true
     }
 
-    /// Whether a part says that it is of the body whose beginning is there.
+    /// Returns whether a partial response declares the validator of the received part.
     func isConfirmed(by headers: HTTPHeaders) -> Bool {
         guard let validator else { return false }
         return headers[tag == nil ? "Last-Modified" : "ETag"] == validator

@@ -10,7 +10,7 @@ struct StoredResponseTests {
     {
         var site = Site()
         var all: HTTPHeaders = ["Cache-Control": "max-age=60"]
-        for field in headers { all.append(field.name, field.value) }
+        all.append(contentsOf: headers)
         site.receive(all, to: site.request("GET", ["Foo": "1"]), delay: .milliseconds(123), bodyLength: .max)
         return try #require(site.stored.first)
     }
