@@ -130,7 +130,7 @@ extension FuzzTargets {
         try waiting {
             var request = HTTPRequest(url: url)
             request.maximumBodySize = .kilobytes(4)
-            _ = try await InlineDataLoader().load(request, allowing: nil)
+            _ = try await InlineDataLoader().load(request)
         }
     }
 

@@ -122,8 +122,8 @@ extension IPAddress {
 
     /// The purpose of the address according to the registries of IANA.
     ///
-    /// The sources are the "IPv4 Special-Purpose Address Registry", the "IPv6 Special-Purpose Address Registry"
-    /// (RFC 6890), and "Internet Protocol Version 6 Address Space" (RFC 4291). Only 2000::/3 is assigned to public hosts;
+    /// The sources are the "IPv4 Special-Purpose Address Registry", the "IPv6 Special-Purpose Address Registry" (RFC
+    /// 6890), and "Internet Protocol Version 6 Address Space" (RFC 4291). Only 2000::/3 is assigned to public hosts;
     /// all other IPv6 space is ``Class/reserved``. Special-purpose blocks are not public, even if the registries call a
     /// part of them globally reachable.
     ///

@@ -70,7 +70,8 @@ struct SourceAuthority {
         return label.dropFirst(2).allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0 | 0x20) }
     }
 
-    /// Checks that labels consist of letters, digits, `-` and `_` (RFC 1123, section 2.1; underscores occur in practice).
+    /// Checks that labels consist of letters, digits, `-` and `_` (RFC 1123, section 2.1; underscores occur in
+    /// practice).
     private static func checkLabels(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) throws(SourceURLProblem) {
         var length = 0
         for byte in bytes {

@@ -11,7 +11,8 @@ package struct SourceURL: Sendable, Hashable {
         /// A literal IP address.
         case address(IPAddress)
 
-        /// The literal address; 127.0.0.1 for `localhost` and names below it (RFC 6761, section 6.3); nil for other names.
+        /// The literal address; 127.0.0.1 for `localhost` and names below it (RFC 6761, section 6.3); nil for other
+        /// names.
         var literal: IPAddress? {
             switch self {
             case .address(let address): address
@@ -39,8 +40,8 @@ package struct SourceURL: Sendable, Hashable {
 
     /// Parses a URL.
     ///
-    /// - Throws: ``NetworkError/invalidURL(url:reason:)``, or ``NetworkError/unsupportedScheme(url:scheme:)`` for schemes
-    ///   other than `http` and `https`.
+    /// - Throws: ``NetworkError/invalidURL(url:reason:)``, or ``NetworkError/unsupportedScheme(url:scheme:)`` for
+    ///   schemes other than `http` and `https`.
     package init(_ text: String) throws(NetworkError) {
         var text = text
         let result = text.withUTF8 { bytes in

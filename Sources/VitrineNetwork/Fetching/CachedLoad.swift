@@ -75,7 +75,7 @@ struct CachedLoad: Sendable {
             isConditional = true
         case .forward: break
         case .unavailable:
-            throw .unavailable(url: displayURL, reason: "the request permits stored responses only, and none can be used")
+            throw .unavailable(url: displayURL, reason: "the request permits only stored responses, and there is none")
         }
         if context.isRefresh, !context.isBackground, !sent.headers.contains("Cache-Control") {
             // Intermediate caches have to revalidate as well.

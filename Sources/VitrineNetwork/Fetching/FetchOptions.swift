@@ -22,8 +22,8 @@ public struct FetchOptions: Sendable {
     public var contentTypes: [String] = []
     /// Returns the identity of a URL's resource, which replaces the URL in cache keys.
     ///
-    /// Use it for signed URLs and mirrors. A result of nil means the URL itself. Different resources must have different
-    /// identities.
+    /// Use it for signed URLs and mirrors. A result of nil means the URL itself. Different resources must have
+    /// different identities.
     public var identity: (@Sendable (URL) -> String?)?
     /// The largest accepted body, after decoding. A request may set a lower limit. The default is 256 MB.
     public var maximumBodySize: ByteCount = .megabytes(256)

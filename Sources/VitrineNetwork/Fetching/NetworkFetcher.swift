@@ -26,8 +26,8 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     public let request: HTTPRequest
     /// The key of the value: the id, or the URL's identity with a digest of the request's own header fields.
     ///
-    /// If the loader's policy refuses private addresses, the key has one more part. The fetcher then never returns a value
-    /// that a loader with access to private addresses stored, and never joins its loads.
+    /// If the loader's policy refuses private addresses, the key has one more part. The fetcher then never returns a
+    /// value that a loader with access to private addresses stored, and never joins its loads.
     public let key: CacheKey
     private let options: FetchOptions
     private let progress: TransferProgress?

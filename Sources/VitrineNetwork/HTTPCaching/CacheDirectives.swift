@@ -1,8 +1,8 @@
 /// The directives of `Cache-Control` in a request or response (RFC 9111, section 5.2; RFC 5861; RFC 8246).
 ///
-/// Names are compared without regard to case, and arguments may be quoted. Unknown directives are ignored. If a directive
-/// is repeated, the first one applies (RFC 9111, section 4.2.1). A lifetime without a valid number is 0 seconds, so that a
-/// malformed response counts as stale.
+/// Names are compared without regard to case, and arguments may be quoted. Unknown directives are ignored. If a
+/// directive is repeated, the first one applies (RFC 9111, section 4.2.1). A lifetime without a valid number is 0
+/// seconds, so that a malformed response counts as stale.
 package struct CacheDirectives: Sendable, Hashable {
     /// The scope of a directive.
     package enum Scope: Sendable, Hashable {

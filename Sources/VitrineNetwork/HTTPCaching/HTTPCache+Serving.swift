@@ -19,8 +19,8 @@
 }
 
 @_spi(HTTPCacheEngine) extension HTTPCache {
-    /// Returns the head of an answer from a stored response (RFC 9111, section 4), with the request's conditions and range
-    /// applied.
+    /// Returns the head of an answer from a stored response (RFC 9111, section 4), with the request's conditions and
+    /// range applied.
     ///
     /// - Parameters:
     ///   - response: A response that ``decide(_:stored:now:)`` permitted to use.
@@ -58,8 +58,8 @@
         "age", "cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary",
     ]
 
-    /// Returns the range of a request, which is empty if it begins after the end; nil for the whole body and for several
-    /// ranges.
+    /// Returns the range of a request, which is empty if it begins after the end; nil for the whole body and for
+    /// several ranges.
     private func wantedRange(_ request: CacheRequest, _ response: StoredResponse, _ length: Int) -> Range<Int>? {
         guard request.method == "GET", let text = request.headers["Range"],
             let range = RequestedRange(text)?.resolved(length)

@@ -45,8 +45,8 @@
             || (hasValidator && response.status < 400)
     }
 
-    /// Returns the fields to store (RFC 9111, section 3.1), without connection fields, fields that the directives exclude,
-    /// and validators that cannot be sent.
+    /// Returns the fields to store (RFC 9111, section 3.1), without connection fields, fields that the directives
+    /// exclude, and validators that cannot be sent.
     func storableFields(_ headers: HTTPHeaders) -> HTTPHeaders {
         let (directives, _) = policy.directives(of: headers)
         var left = HTTPCache.connectionFields

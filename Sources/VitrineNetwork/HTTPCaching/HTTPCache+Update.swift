@@ -51,8 +51,8 @@ public import Foundation
     public enum Answer: Sendable, Hashable {
         /// The received response, which is not stored.
         case response
-        /// The received response, which is stored with this head once its body is complete. A truncated body must not be
-        /// stored.
+        /// The received response, which is stored with this head once its body is complete. A truncated body must not
+        /// be stored.
         case storing(StoredResponse)
         /// The stored response at this index in its refreshed form, because the server has confirmed it.
         case confirmed(Int)
@@ -66,8 +66,8 @@ public import Foundation
     public var answer: Answer
     /// New heads of stored responses by index. Their bodies stay.
     public var refreshed: [Int: StoredResponse] = [:]
-    /// The indices of stored responses to remove: after the new body is complete with ``Answer/storing(_:)``, otherwise at
-    /// once. A response that is also the answer is removed after use.
+    /// The indices of stored responses to remove: after the new body is complete with ``Answer/storing(_:)``, otherwise
+    /// at once. A response that is also the answer is removed after use.
     public var removed: Set<Int> = []
     /// Other URLs whose responses are to be removed, or replaced by ``StoredResponse/invalidated()``.
     public var invalidated: [URL] = []
@@ -167,8 +167,8 @@ public import Foundation
         return result
     }
 
-    /// Returns the stored fields after an update (RFC 9111, section 3.2). New fields replace those of the same name, except
-    /// fields that describe the stored body.
+    /// Returns the stored fields after an update (RFC 9111, section 3.2). New fields replace those of the same name,
+    /// except fields that describe the stored body.
     func merged(_ stored: HTTPHeaders, with new: HTTPHeaders) -> HTTPHeaders {
         let added = storableFields(new).filter { !HTTPCache.fieldsOfBody.contains($0.name.lowercased()) }
         var replaced = Set(added.map { $0.name.lowercased() })
@@ -202,8 +202,8 @@ public import Foundation
         return length == stored.bodyLength.map(String.init) ?? stored.headers["Content-Length"] ?? length
     }
 
-    /// Handles the response to an unsafe method (RFC 9111, section 4.4). A response to POST is stored if it declares itself
-    /// the representation that GET would return (RFC 9110, section 9.3.3).
+    /// Handles the response to an unsafe method (RFC 9111, section 4.4). A response to POST is stored if it declares
+    /// itself the representation that GET would return (RFC 9110, section 9.3.3).
     private func afterUnsafe(_ exchange: CacheExchange) -> CacheUpdate {
         guard (200...399).contains(exchange.status) else { return CacheUpdate(answer: .response) }
         let url = exchange.request.url

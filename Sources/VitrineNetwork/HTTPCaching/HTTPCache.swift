@@ -10,7 +10,8 @@ public import Foundation
 /// A cache uses it in these steps:
 ///
 /// 1. Look up the ``StoredResponse``s under ``identity(of:)`` of the URL and call ``decide(_:stored:now:)``.
-/// 2. Send the request of the decision, if there is one. Note the times before the request and after the response's head.
+/// 2. Send the request of the decision, if there is one. Note the times before the request and after the response's
+///    head.
 /// 3. Call ``update(after:)`` with the response, or ``canServeStale(_:to:afterFailureAt:)`` after a failure.
 /// 4. Answer with ``head(of:for:now:)`` and the stored body, or with the received response.
 ///
@@ -193,8 +194,8 @@ public import Foundation
 }
 
 @_spi(HTTPCacheEngine) extension HTTPCache {
-    /// Returns the cache key of a URL (RFC 9111, section 2): without fragment and default port, and with scheme and host in
-    /// lowercase.
+    /// Returns the cache key of a URL (RFC 9111, section 2): without fragment and default port, and with scheme and
+    /// host in lowercase.
     public static func identity(of url: URL) -> String {
         let text = url.absoluteString
         if isNormal(text) { return text }

@@ -13,7 +13,8 @@ public struct HTTPCachePolicy: Sendable, Hashable {
         case standard
         /// A fixed time after the response was received. Error responses and `no-store` follow the standard.
         case fixed(Duration)
-        /// Responses stay fresh until they are refreshed explicitly. Error responses and `no-store` follow the standard.
+        /// Responses stay fresh until they are refreshed explicitly. Error responses and `no-store` follow the
+        /// standard.
         case neverRevalidated
     }
 
@@ -40,8 +41,8 @@ public struct HTTPCachePolicy: Sendable, Hashable {
     /// Whether a stale response is returned if its server answers with 500, 502, 503 or 504 (RFC 9111, section 4.3.3).
     /// The default is false.
     public var servesStaleOnServerError = false
-    /// Fields that replace `Cache-Control` and `Expires`, for example `CDN-Cache-Control` (RFC 9213). The first valid one
-    /// applies.
+    /// Fields that replace `Cache-Control` and `Expires`, for example `CDN-Cache-Control` (RFC 9213). The first valid
+    /// one applies.
     package var targetedFields: [String] = []
     /// The most responses to one URL that differ by `Vary`. The oldest are removed.
     package var variantLimit = 8
@@ -148,8 +149,8 @@ extension HTTPCachePolicy {
             case .neverRevalidated: return Freshness(age: resident, lifetime: Freshness.forever)
             }
         }
-        // RFC 9111, section 4.2.3. A clock that was set back must not make a response younger. `Date` has whole seconds,
-        // so the fraction of the response time is dropped as well.
+        // RFC 9111, section 4.2.3. A clock that was set back must not make a response younger. `Date` has whole
+        // seconds, so the fraction of the response time is dropped as well.
         let apparent = Duration.seconds(max(0, response.responseTime.components.seconds - response.date))
         let delay = response.responseTime - response.requestTime
         let corrected = .seconds(DeltaSeconds.age(response.headers) ?? 0) + delay

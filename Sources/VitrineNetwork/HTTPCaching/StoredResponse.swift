@@ -10,7 +10,8 @@
     public internal(set) var requestTime: Duration
     /// The time of the response's head, since 1970.
     public internal(set) var responseTime: Duration
-    /// The length of the complete body, which the cache sets when it stores the body. Without it, no ranges can be served.
+    /// The length of the complete body, which the cache sets when it stores the body. Without it, no ranges can be
+    /// served.
     public var bodyLength: Int?
     /// Whether a later request invalidated the response, so that it counts as stale.
     public internal(set) var isInvalidated = false

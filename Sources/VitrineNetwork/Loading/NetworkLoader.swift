@@ -15,8 +15,8 @@ import VitrineCore
 /// let bytes = try await response.body.collect()
 /// ```
 ///
-/// `http`, `https`, `file` and `data` URLs are supported; ``register(_:for:)`` adds other schemes. A response that is an
-/// error throws before its body is read.
+/// `http`, `https`, `file` and `data` URLs are supported; ``register(_:for:)`` adds other schemes. A response that is
+/// an error throws before its body is read.
 public final class NetworkLoader: Sendable {
     let configuration: Configuration
     private let http: any HTTPTransport

@@ -11,8 +11,8 @@ public struct RetryPolicy: Sendable {
     public var base: Duration = .milliseconds(500)
     /// The longest wait before any retry. The default is 30 seconds.
     public var maximumDelay: Duration = .seconds(30)
-    /// The longest `Retry-After` to wait for. If the server demands more, the request fails at once, and further requests
-    /// to the origin wait for this time. The default is 60 seconds.
+    /// The longest `Retry-After` to wait for. If the server demands more, the request fails at once, and further
+    /// requests to the origin wait for this time. The default is 60 seconds.
     public var maximumRetryAfter: Duration = .seconds(60)
     /// The status codes that are retried. The default is 408, 429, 500, 502, 503 and 504.
     public var statuses = RetryPolicy.transientStatuses

@@ -2,8 +2,8 @@
 package enum HTTPDate {
     /// Parses a date as seconds since 1970-01-01 00:00 UTC; nil if the text has none of the three forms.
     ///
-    /// Names of days and months and `GMT` are accepted in any case. Everything else is strict, because a cache treats an
-    /// invalid date as one in the past (RFC 9111, section 5.3).
+    /// Names of days and months and `GMT` are accepted in any case. Everything else is strict, because a cache treats
+    /// an invalid date as one in the past (RFC 9111, section 5.3).
     ///
     /// - Parameters:
     ///   - text: The text.
@@ -23,8 +23,8 @@ package enum HTTPDate {
         return reader.isAtEnd ? date : nil
     }
 
-    /// Returns the preferred form of seconds since 1970, such as `Sun, 06 Nov 1994 08:49:37 GMT`. The year is limited to
-    /// 1…9999.
+    /// Returns the preferred form of seconds since 1970, such as `Sun, 06 Nov 1994 08:49:37 GMT`. The year is limited
+    /// to 1…9999.
     package static func text(_ seconds: Int64) -> String {
         let limited = min(max(seconds, -62_135_596_800), 253_402_300_799)
         let day = (limited - (limited % 86400 + 86400) % 86400) / 86400

@@ -36,8 +36,8 @@ public struct HTTPRequest: Sendable {
     public var ifRange: String?
     /// The time limits.
     public var timeouts = Timeouts()
-    /// The largest accepted body, after decoding. A larger one is ``NetworkError/bodyTooLarge(url:limit:)``. The default
-    /// is 4 GiB.
+    /// The largest accepted body, after decoding. A larger one is ``NetworkError/bodyTooLarge(url:limit:)``. The
+    /// default is 4 GiB.
     public var maximumBodySize = ByteCount.gibibytes(4)
     /// The priority among requests that wait for a connection to the same host.
     public var priority = Priority.normal

@@ -19,8 +19,8 @@ package enum HTTPSyntax {
         return bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
     }
 
-    /// The request fields that describe the connection or the encoded body, in lowercase (RFC 9110, sections 7.6, 7.8, 8.6
-    /// and 10.1, RFC 9112, section 6.1). Transports write them.
+    /// The request fields that describe the connection or the encoded body, in lowercase (RFC 9110, sections 7.6, 7.8,
+    /// 8.6 and 10.1, RFC 9112, section 6.1). Transports write them.
     package static let transportFields: Set<String> = [
         "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "upgrade",
         "http2-settings", "te", "trailer", "expect",
@@ -33,7 +33,8 @@ package enum HTTPSyntax {
 
     /// Checks the fields of a request.
     ///
-    /// - Throws: ``NetworkError/invalidRequest(url:reason:)`` if the request has a field that only the transport may write.
+    /// - Throws: ``NetworkError/invalidRequest(url:reason:)`` if the request has a field that only the transport may
+    ///   write.
     static func checkFields(of request: HTTPRequest, at url: String) throws(NetworkError) {
         for field in request.headers {
             let name = field.name.lowercased()

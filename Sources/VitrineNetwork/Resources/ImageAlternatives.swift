@@ -88,8 +88,8 @@ extension ObservedCache {
     /// ```
     ///
     /// The sequence ends after the value of the first URL. If that URL fails, the sequence throws its error after the
-    /// other values. A slow reader skips values. Cancellation of the task throws `CacheError.cancelled(key:)`; transfers
-    /// that have begun continue.
+    /// other values. A slow reader skips values. Cancellation of the task throws `CacheError.cancelled(key:)`;
+    /// transfers that have begun continue.
     ///
     /// - Parameters:
     ///   - urls: The URLs, best first.

@@ -21,8 +21,8 @@ public import VitrineCore
 ///
 /// The ``cache`` decides about limits, formats and expiry. Several objects of this type may share a cache.
 ///
-/// `file:` and `data:` URLs are read in place: for them, depth `.disk` includes the source. Removing a `file:` URL removes
-/// cached values only, never the file.
+/// `file:` and `data:` URLs are read in place: for them, depth `.disk` includes the source. Removing a `file:` URL
+/// removes cached values only, never the file.
 ///
 /// ## Topics
 /// ### Requesting
@@ -81,8 +81,8 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     /// - Parameters:
     ///   - url: The URL. For nil and the empty URL the call returns nil and does not notify the observer.
     ///   - format: The format of the value.
-    ///   - depth: The furthest cache level. With `.memory` the observer is never called. With `.disk` a missing value is
-    ///     `CacheError.notFound(key:)`, unless a load from the source is already running: then the request joins it.
+    ///   - depth: The furthest cache level. With `.memory` the observer is never called. With `.disk` a missing value
+    ///     is `CacheError.notFound(key:)`, unless a load from the source is already running: then the request joins it.
     ///   - priority: The priority. A load runs at the highest priority of its requests.
     ///   - observer: The observer, which is called on the main actor and held weakly. A request without an observer
     ///     loads the value into memory and cannot be cancelled.
@@ -116,8 +116,8 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     ///   - depth: The furthest cache level, as in ``value(at:format:depth:priority:observer:)``.
     ///   - priority: The priority.
     /// - Throws: `CacheError.notFound(key:)` if the value is not at these levels, `CacheError.source(key:underlying:)`
-    ///   with a ``NetworkError`` if the load fails, or `CacheError.cancelled(key:)` if the task is cancelled. Cancellation
-    ///   ends the transfer if no other request waits.
+    ///   with a ``NetworkError`` if the load fails, or `CacheError.cancelled(key:)` if the task is cancelled.
+    ///   Cancellation ends the transfer if no other request waits.
     public func value(
         at url: URL, format: FormatName = .original, depth: CacheLevel = .source, priority: Priority = .normal
     ) async throws(CacheError) -> Value {
@@ -135,7 +135,8 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     }
 
     private func join(
-        _ subscriber: ResourceSubscriber<Value>, _ url: URL, _ format: FormatName, _ depth: CacheLevel, _ priority: Priority
+        _ subscriber: ResourceSubscriber<Value>, _ url: URL, _ format: FormatName, _ depth: CacheLevel,
+        _ priority: Priority
     ) {
         let progress = TransferProgress()
         // A local resource is read in place and has no copy on disk.
@@ -272,7 +273,8 @@ protocol ResourceListener<Value>: AnyObject, Sendable {
 /// A cancelled request is never answered. Bytes that have been received completely are stored without being decoded. A
 /// request that has not been sent to the source is dropped.
 public enum CancellationPolicy: Sendable, Hashable, CaseIterable {
-    /// The transfer continues, and its bytes are stored without being decoded. Later requests join it or find the bytes.
+    /// The transfer continues, and its bytes are stored without being decoded. Later requests join it or find the
+    /// bytes.
     case processing
     /// The transfer ends unless the head of the response has been received.
     case beforeResponse

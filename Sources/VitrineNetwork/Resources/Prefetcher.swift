@@ -14,8 +14,8 @@ public import VitrineCore
 /// prefetcher.cancel(scrolledAway)
 /// ```
 ///
-/// URLs are processed in FIFO order. A request for a URL that is being prefetched joins its load and raises its priority.
-/// Deinitialization cancels the remaining URLs.
+/// URLs are processed in FIFO order. A request for a URL that is being prefetched joins its load and raises its
+/// priority. Deinitialization cancels the remaining URLs.
 public final class Prefetcher<Value: CacheableValue>: Sendable {
     /// The numbers of URLs by state.
     public struct Statistics: Sendable, Hashable {
@@ -87,7 +87,8 @@ public final class Prefetcher<Value: CacheableValue>: Sendable {
     public func waitUntilIdle() async { await work.queue.waitUntilIdle() }
 }
 
-/// The work of a ``Prefetcher``. Running loads retain this object and not the prefetcher, whose deinitialization ends it.
+/// The work of a ``Prefetcher``. Running loads retain this object and not the prefetcher, whose deinitialization ends
+/// it.
 private final class PrefetchWork<Value: CacheableValue>: Sendable {
     private struct Entry {
         let id: Int

@@ -6,8 +6,8 @@ import Foundation
 import VitrineCache
 import VitrineCore
 
-/// The load of one resource in any number of formats, with its subscribers. Accessed under the lock of ``ResourceLoads``
-/// only.
+/// The load of one resource in any number of formats, with its subscribers. Accessed under the lock of
+/// ``ResourceLoads`` only.
 struct ResourceLoad<Value: CacheableValue> {
     /// A subscriber and its request.
     struct Member {
@@ -63,7 +63,8 @@ struct ResourceLoad<Value: CacheableValue> {
 
     // MARK: Subscribers
 
-    /// Adds a subscriber. A second request of an observer for the same format is merged with the first and extends its depth.
+    /// Adds a subscriber. A second request of an observer for the same format is merged with the first and extends its
+    /// depth.
     mutating func add(_ member: Member, keeping kept: inout [ResourceSubscriber<Value>.Kept]) {
         let subscriber = member.subscriber
         let index = members.firstIndex { other in
@@ -74,7 +75,8 @@ struct ResourceLoad<Value: CacheableValue> {
         }
         guard let index else { return members.append(member) }
         members[index].depth = max(members[index].depth, member.depth)
-        members[index].priority = subscriber.isPrefetch ? max(members[index].priority, member.priority) : member.priority
+        let priority = subscriber.isPrefetch ? max(members[index].priority, member.priority) : member.priority
+        members[index].priority = priority
     }
 
     /// Removes cancelled and deinitialized subscribers.

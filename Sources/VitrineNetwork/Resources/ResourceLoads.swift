@@ -78,7 +78,8 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
                 load.hasAnswered = false
                 effects.fetcher = load.fetcher
             }
-            load.add(Load.Member(subscriber: subscriber, format: format, depth: depth, priority: priority), keeping: &kept)
+            load.add(
+                Load.Member(subscriber: subscriber, format: format, depth: depth, priority: priority), keeping: &kept)
             if load.runs[format] == nil, load.storing == nil {
                 let stage: Load.Stage = depth > .disk ? .fetching : .reading
                 effects.starts = [Self.begin(format, stage, &load, number: state.number())]
@@ -186,8 +187,8 @@ extension ResourceLoads {
         }
     }
 
-    /// Called when the source has answered. Formats without subscribers are not decoded. Without any subscribers, the bytes
-    /// are stored as they are.
+    /// Called when the source has answered. Formats without subscribers are not decoded. Without any subscribers, the
+    /// bytes are stored as they are.
     func answered(_ key: CacheKey, _ id: Int, by fetcher: WatchedFetcher<Value>) {
         var kept: [ResourceSubscriber<Value>.Kept] = []
         let effects: Effects? = state.withLock { state in
@@ -224,16 +225,17 @@ extension ResourceLoads {
 
     // MARK: Events of the cache
 
-    /// Called when a run has ended. Notifies its subscribers, except those with a greater depth, for which a new run starts.
+    /// Called when a run has ended. Notifies its subscribers, except those with a greater depth, for which a new run
+    /// starts.
     func ended(_ key: CacheKey, _ format: FormatName, _ number: Int, _ outcome: Result<Value, CacheError>) {
         let (effects, told, url) = state.withLock { state -> (Effects?, [Subscriber], URL?) in
             guard var load = state.loads[key], let run = load.runs[format], run.number == number else {
                 return (nil, [], nil)
             }
-            var goesFurther = false
-            if run.stage == .reading, case .failure = outcome { goesFurther = true }
-            let told = load.members.filter { $0.format == format && !(goesFurther && $0.depth > .disk) }.map(\.subscriber)
-            load.members.removeAll { $0.format == format && !(goesFurther && $0.depth > .disk) }
+            let goesFurther = if run.stage == .reading, case .failure = outcome { true } else { false }
+            let isTold: (Load.Member) -> Bool = { $0.format == format && !(goesFurther && $0.depth > .disk) }
+            let told = load.members.filter(isTold).map(\.subscriber)
+            load.members.removeAll(where: isTold)
             load.runs[format] = nil
             for subscriber in told where subscriber.observer != nil {
                 state.undelivered[key, default: []].append((subscriber, format))
@@ -267,7 +269,9 @@ extension ResourceLoads {
         if let effects { perform(effects) }
     }
 
-    private func deliver(_ outcome: Result<Value, CacheError>, to subscribers: [Subscriber], _ key: CacheKey, _ url: URL) {
+    private func deliver(
+        _ outcome: Result<Value, CacheError>, to subscribers: [Subscriber], _ key: CacheKey, _ url: URL
+    ) {
         for subscriber in subscribers {
             guard subscriber.observer != nil else {
                 subscriber.notify(outcome, url)

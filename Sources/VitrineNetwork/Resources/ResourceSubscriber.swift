@@ -58,8 +58,8 @@ final class ResourceSubscriber<Value: CacheableValue>: Sendable {
 
     /// Returns whether the subscriber waits.
     ///
-    /// - Parameter kept: Receives the observer, which must be released outside of all locks. It may be the last reference,
-    ///   and a `deinit` may call the cache.
+    /// - Parameter kept: Receives the observer, which must be released outside of all locks. It may be the last
+    ///   reference, and a `deinit` may call the cache.
     func isWaiting(keeping kept: inout [Kept]) -> Bool {
         let (isOver, object) = state.withLock { ($0.isOver, $0.object) }
         if let object { kept.append(object) }

@@ -18,11 +18,11 @@ extension NetworkLoader {
     ///
     /// The body is written to a part file beside the destination, which replaces the destination when it is complete.
     ///
-    /// An interrupted download is resumed: within this call as often as ``NetworkLoader/Configuration/retries`` permits,
-    /// and by the next call, also after the process was killed. The rest is requested under the validator of the received
-    /// part. If the source has changed or does not support ranges, the download starts over. Parts of two versions are
-    /// never combined. Part files that can be resumed stay as `name.vitrine-part` and `name.vitrine-head`; others are
-    /// removed.
+    /// An interrupted download is resumed: within this call as often as ``NetworkLoader/Configuration/retries``
+    /// permits, and by the next call, also after the process was killed. The rest is requested under the validator of
+    /// the received part. If the source has changed or does not support ranges, the download starts over. Parts of two
+    /// versions are never combined. Part files that can be resumed stay as `name.vitrine-part` and `name.vitrine-head`;
+    /// others are removed.
     ///
     /// A body with a content coding is decoded and cannot be resumed.
     ///
@@ -76,8 +76,8 @@ extension NetworkLoader {
     ///   - request: The request, without a range.
     ///   - file: The file. A received part of the same body is resumed.
     ///   - connections: The number of connections, see ``DownloadOptions/connections``.
-    ///   - first: A response to the request that has already been received. The transfer begins with it. It must have no
-    ///     content coding if the transfer is to be resumable.
+    ///   - first: A response to the request that has already been received. The transfer begins with it. It must have
+    ///     no content coding if the transfer is to be resumable.
     ///   - progress: Receives the progress of the file, but not the end.
     ///   - executor: The threads that write.
     package func load(

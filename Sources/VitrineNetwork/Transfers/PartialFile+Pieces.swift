@@ -9,9 +9,9 @@ import VitrineCore
 
 /// Bodies in pieces that several connections receive.
 ///
-/// The length of each piece is stored after the body in the file itself, 8 bytes per piece, so that it is current when the
-/// process is killed. The head contains the synchronized lengths. Several threads may write at once, each to its own
-/// piece.
+/// The length of each piece is stored after the body in the file itself, 8 bytes per piece, so that it is current when
+/// the process is killed. The head contains the synchronized lengths. Several threads may write at once, each to its
+/// own piece.
 extension PartialFile {
     /// The pieces; nil if the body is not divided.
     package var pieces: PieceTable? { state.withLock { $0.pieces } }

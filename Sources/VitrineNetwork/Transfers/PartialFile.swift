@@ -9,8 +9,9 @@ import VitrineCore
 
 /// A file that receives the body of a response and can be resumed, also after the process was killed.
 ///
-/// A ``PartialHead`` beside the file contains the data for a resumption. A lock ensures that one process at a time opens
-/// the file. After a crash of the system, only synchronized bytes are trusted, so the file is synchronized regularly.
+/// A ``PartialHead`` beside the file contains the data for a resumption. A lock ensures that one process at a time
+/// opens the file. After a crash of the system, only synchronized bytes are trusted, so the file is synchronized
+/// regularly.
 ///
 /// All calls block. Several threads may use a file only for a body in pieces.
 package final class PartialFile: Sendable {
@@ -164,7 +165,8 @@ package final class PartialFile: Sendable {
 
     /// Returns whether a body can be resumed.
     private func canContinue(_ response: StoredResponse) -> Bool {
-        guard let rest = ResumableDownload(length: max(0, overlap) &+ 1, of: response, comparing: overlap) else { return false }
+        let length = max(0, overlap) &+ 1
+        guard let rest = ResumableDownload(length: length, of: response, comparing: overlap) else { return false }
         // A date does not distinguish the variants of a resource.
         return rest.overlap > 0 || response.entityTag != nil || !response.headers.contains("Vary")
     }
@@ -233,7 +235,8 @@ package final class PartialFile: Sendable {
 
     /// Writes the metadata atomically.
     ///
-    /// The temporary file has a fixed name, so that a killed process leaves at most one. The lock of this file protects it.
+    /// The temporary file has a fixed name, so that a killed process leaves at most one. The lock of this file protects
+    /// it.
     func write(_ head: PartialHead, isDurable: Bool) throws(FileError) {
         let next = Self.nextHeadPath(path)
         unlink(next)
@@ -287,8 +290,8 @@ extension PartialFile {
     ///   - interval: The time between synchronizations.
     ///   - overlap: The number of bytes to compare without a strong validator, or 0 to require a validator.
     /// - Returns: nil if the file is open in this or another process.
-    /// - Throws: ``FileError/untrusted(path:reason:)`` if the file belongs to another user or is not a regular file, and
-    ///   other errors.
+    /// - Throws: ``FileError/untrusted(path:reason:)`` if the file belongs to another user or is not a regular file,
+    ///   and other errors.
     package static func open(
         _ path: String, identity: String, synchronizingEvery interval: Duration = .seconds(10),
         comparing overlap: Int = 0

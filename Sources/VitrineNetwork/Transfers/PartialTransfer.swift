@@ -5,8 +5,8 @@ import Foundation
 #endif
 import VitrineCore
 
-/// Downloads a body into a part file with as many requests as necessary. Resumes after interruptions, and starts over if
-/// the source has changed.
+/// Downloads a body into a part file with as many requests as necessary. Resumes after interruptions, and starts over
+/// if the source has changed.
 struct PartialTransfer {
     private enum Step {
         case whole(CompletedTransfer)
@@ -74,7 +74,9 @@ struct PartialTransfer {
             case .again:
                 turns += 1
                 // Each kind of response changes the next request; stop if the server always finds another one.
-                guard turns <= 4 else { throw .invalidResponse(url: url, reason: "the response changes with every request") }
+                guard turns <= 4 else {
+                    throw .invalidResponse(url: url, reason: "the response changes with every request")
+                }
             case .interrupted(let error):
                 failures += 1
                 guard error.isWorthResuming, failures <= limit else { throw error }

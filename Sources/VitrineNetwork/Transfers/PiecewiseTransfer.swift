@@ -2,8 +2,8 @@ import VitrineCore
 
 /// Downloads a body into a part file over several connections, each of which loads pieces.
 ///
-/// This requires a server with ranges, a known length and a strong validator, under which every piece is requested. Other
-/// bodies, and small ones, are loaded over one connection.
+/// This requires a server with ranges, a known length and a strong validator, under which every piece is requested.
+/// Other bodies, and small ones, are loaded over one connection.
 struct PiecewiseTransfer {
     /// The reason why a piece could not be loaded.
     private enum Obstacle: Error {

@@ -19,8 +19,8 @@ package struct ResumableDownload: Sendable, Hashable {
 
     /// Creates the continuation of a download, or returns nil if it must start over.
     ///
-    /// A download cannot be resumed if nothing was received or the body has a content coding. The same applies without a
-    /// strong validator, unless more than `overlap` bytes were received of a body of known length.
+    /// A download cannot be resumed if nothing was received or the body has a content coding. The same applies without
+    /// a strong validator, unless more than `overlap` bytes were received of a body of known length.
     ///
     /// - Parameters:
     ///   - length: The number of received bytes.
@@ -63,8 +63,8 @@ package struct ResumableDownload: Sendable, Hashable {
     package enum Continuation: Sendable, Hashable {
         /// Append the body. The whole has this length, if it is known.
         case append(total: Int?)
-        /// The response does not identify its version (RFC 9110, section 15.3.7), so the server may ignore `If-Range`. Do not
-        /// append the body. Request the whole, or compare some received bytes first.
+        /// The response does not identify its version (RFC 9110, section 15.3.7), so the server may ignore `If-Range`.
+        /// Do not append the body. Request the whole, or compare some received bytes first.
         case unconfirmed
         /// The body is the whole, because the source has changed or does not support ranges. Start over with it.
         case restart

@@ -7,8 +7,8 @@ import VitrineCore
 
 /// Sends one request to one server and returns its response.
 ///
-/// A transport does not follow redirects: ``NetworkLoader`` does, so that a ``URLAccessPolicy`` checks every URL. Conform
-/// to this protocol to use another HTTP client, to load another URL scheme, or to test without a server:
+/// A transport does not follow redirects: ``NetworkLoader`` does, so that a ``URLAccessPolicy`` checks every URL.
+/// Conform to this protocol to use another HTTP client, to load another URL scheme, or to test without a server:
 ///
 /// ```swift
 /// struct FixedTransport: HTTPTransport {

@@ -17,8 +17,8 @@ public import VitrineCore
 /// verified. Cookies, `.netrc` files and other protocols are not used. The transport receives a body only as fast as it
 /// is read and buffers up to ``Configuration/receiveWindow``.
 ///
-/// Share one loader: each has a thread and connections of its own. The thread ends with the last reference to the loader
-/// and to the bodies of its responses.
+/// Share one loader: each has a thread and connections of its own. The thread ends with the last reference to the
+/// loader and to the bodies of its responses.
 public final class CurlLoader: FilteringTransport {
     private let configuration: Configuration
     private let proxies: ProxySettings

@@ -36,8 +36,8 @@ struct CurlRequest: Sendable {
         isDecoded = request.acceptsCompression && request.range == nil && !request.headers.contains("Range")
         // Servers do not use HTTP/2 without TLS, but libcurl would wait for the first response to find out.
         isHTTP1 = request.prefersHTTP1 || !configuration.allowsHTTP2 || !url.isSecure
-        // Large bodies need fewer and longer reads. Bodies that are decoded may grow a thousandfold per read and have to
-        // be buffered, so their reads stay short.
+        // Large bodies need fewer and longer reads. Bodies that are decoded may grow a thousandfold per read and have
+        // to be buffered, so their reads stay short.
         bufferSize = request.prefersHTTP1 && !isDecoded ? configuration.largeBufferSize : configuration.bufferSize
         maximumBodySize = request.maximumBodySize.bytes
         priority = request.priority

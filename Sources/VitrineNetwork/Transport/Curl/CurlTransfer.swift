@@ -22,8 +22,8 @@ final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
         var received = 0
         var end: Result<Void, NetworkError>?
         var waiter: CheckedContinuation<Void, Never>?
-        /// The limit while a reader waits for the whole body. Below it, the reader is not resumed and the transfer is not
-        /// paused.
+        /// The limit while a reader waits for the whole body. Below it, the reader is not resumed and the transfer is
+        /// not paused.
         var collectLimit: Int?
         /// Whether the transfer is paused until the reader continues.
         var isPaused = false
@@ -63,7 +63,7 @@ final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
     }
 
     var missingHead: NetworkError {
-        .truncated(url: request.displayURL, received: .zero, reason: "the connection ended before the end of the header")
+        .truncated(url: request.displayURL, received: .zero, reason: "the connection ended before the header")
     }
 
     func withState<R: Sendable>(_ body: (inout State) -> R) -> R { state.withLock { body(&$0) } }

@@ -28,7 +28,7 @@ final class SessionTransfer: AwaitedTransfer {
     }
 
     var missingHead: NetworkError {
-        .truncated(url: url, received: .zero, reason: "the connection ended before the end of the header")
+        .truncated(url: url, received: .zero, reason: "the connection ended before the header")
     }
 
     func withState<R: Sendable>(_ body: (inout State) -> R) -> R { state.withLock { body(&$0) } }
