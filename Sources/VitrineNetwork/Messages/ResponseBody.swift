@@ -25,7 +25,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// Creates a body that a closure produces, for a ``HTTPTransport`` of your own.
     ///
     /// ```swift
-    /// let body = ResponseBody { () async throws(NetworkError) in await connection.receive() }
+    /// let (stream, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+    /// let body = ResponseBody { () async throws(NetworkError) in
+    ///     for await chunk in stream { return chunk }
+    ///     return nil
+    /// }
     /// ```
     ///
     /// - Parameter next: Returns the next chunk, or nil at the end. It is called by one reader at a time.
