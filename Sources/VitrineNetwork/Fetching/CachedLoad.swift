@@ -147,13 +147,13 @@ struct CachedLoad: Sendable {
         return kept(try await collected(dated.response), update)
     }
 
-    var displayURL: String { SourceURL.withoutCredentials(request.url.absoluteString) }
+    private var displayURL: String { SourceURL.withoutCredentials(request.url.absoluteString) }
 
     /// The limit of the times on disk: a hundred years.
     private static let longestLife = Duration.seconds(3_155_760_000)
 
     /// Returns the remaining time without revalidation.
-    func timeToLive(of response: StoredResponse) -> Duration {
+    private func timeToLive(of response: StoredResponse) -> Duration {
         let policy = cache.policy
         let (directives, _) = policy.directives(of: response.headers)
         if policy.requiresValidation(response, directives) { return .zero }
@@ -174,7 +174,7 @@ extension NetworkError {
 // MARK: Bodies
 
 extension CachedLoad {
-    func collected(_ response: HTTPResponse) async throws(NetworkError) -> [UInt8] {
+    private func collected(_ response: HTTPResponse) async throws(NetworkError) -> [UInt8] {
         guard let progress else { return try await response.body.collect() }
         let total = response.head.contentLength
         progress.update { $0.total = total }
@@ -182,7 +182,7 @@ extension CachedLoad {
     }
 
     /// Returns a complete body with the levels that may store it.
-    func kept(_ bytes: [UInt8], _ update: CacheUpdate) -> Answer {
+    private func kept(_ bytes: [UInt8], _ update: CacheUpdate) -> Answer {
         guard case .storing(var stored) = update.answer else {
             return .body(bytes, timeToLive: nil, tag: [], .none)
         }
@@ -195,7 +195,7 @@ extension CachedLoad {
     private var isWhole: Bool { request.method == "GET" && request.body == nil && request.range == nil }
 
     /// Resumes the transfer of an earlier request; nil if there is none.
-    func resumed(_ wanted: CacheRequest) async throws(NetworkError) -> Answer? {
+    private func resumed(_ wanted: CacheRequest) async throws(NetworkError) -> Answer? {
         guard isWhole, let partials = options.partials, await partials.mayHave(key),
             let file = await partials.open(key)
         else { return nil }
@@ -203,7 +203,7 @@ extension CachedLoad {
     }
 
     /// Receives a large body into a file, so that it can be resumed; nil for other bodies.
-    func resumable(
+    private func resumable(
         _ dated: DatedResponse, _ sent: HTTPRequest, _ wanted: CacheRequest
     ) async throws(NetworkError) -> Answer? {
         let head = dated.response.head
@@ -235,7 +235,7 @@ extension CachedLoad {
     }
 
     /// Checks the media type before anything is stored.
-    func check(_ head: HTTPResponseHead) throws(NetworkError) {
+    private func check(_ head: HTTPResponseHead) throws(NetworkError) {
         let types = options.contentTypes
         guard !types.isEmpty, !URLAccessPolicy.accepts(contentType: head.contentType, among: types) else { return }
         throw .contentType(url: displayURL, type: head.contentType)
@@ -249,5 +249,70 @@ extension NetworkError {
         case .contentType, .bodyTooLarge, .file: true
         default: false
         }
+    }
+}
+
+/// A directory with the files of interrupted transfers, each named by the digest of its key.
+final class PartialDirectory: Sendable {
+    /// Smaller bodies are not received into a file.
+    fileprivate static let smallestBody = 1_000_000
+    /// Older files are removed.
+    private static let longestWait = Duration.seconds(7 * 86_400)
+    private static let known = Locked<[String: PartialDirectory]>([:])
+
+    /// Returns the directory at a path, which the whole process shares.
+    static func at(_ path: String) -> PartialDirectory {
+        known.withLock { known in
+            if let directory = known[path] { return directory }
+            let directory = PartialDirectory(path)
+            known[path] = directory
+            return directory
+        }
+    }
+
+    private let path: String
+    /// The known files; nil until the directory has been read.
+    private let files = Locked<Set<String>?>(nil)
+
+    private init(_ path: String) { self.path = path }
+
+    private func file(_ key: CacheKey) -> String {
+        PartialFile.path(for: FilePath.join(path, Hexadecimal.text(SHA256Digest.digest(of: key.identity))))
+    }
+
+    /// Returns whether there may be a file for a key. Reads the directory once.
+    fileprivate func mayHave(_ key: CacheKey) async -> Bool {
+        let known = files.withLock { $0 }
+        if let known { return !known.isEmpty && known.contains(file(key)) }
+        let found = await BlockingExecutor.shared.run { [path] in
+            _ = try? PartialFile.removeAbandoned(in: path, olderThan: Self.longestWait)
+            let names = (try? Directory.names(ofFilesIn: path)) ?? []
+            return Set(names.map { FilePath.join(path, $0) })
+        }
+        files.withLock { $0 = ($0 ?? []).union(found) }
+        return found.contains(file(key))
+    }
+
+    /// Opens the file of a key.
+    ///
+    /// - Returns: nil if another load has it open or it cannot be opened. The load then continues without a file.
+    func open(_ key: CacheKey) async -> PartialFile? {
+        let file = file(key)
+        let opened = await BlockingExecutor.shared.run { [path] () -> PartialFile? in
+            try? Directory.create(path)
+            return (try? PartialFile.open(file, identity: key.identity)) ?? nil
+        }
+        if opened != nil { files.withLock { _ = $0?.insert(file) } }
+        return opened
+    }
+
+    /// Releases a file.
+    ///
+    /// - Parameters:
+    ///   - file: The file.
+    ///   - isDone: Whether to remove the file. Otherwise it is kept if it can be resumed.
+    func close(_ file: PartialFile, isDone: Bool) async {
+        if isDone { files.withLock { _ = $0?.remove(file.path) } }
+        await BlockingExecutor.shared.run { isDone ? file.discard() : file.release() }
     }
 }

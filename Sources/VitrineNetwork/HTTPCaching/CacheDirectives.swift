@@ -69,7 +69,7 @@ package struct CacheDirectives: Sendable, Hashable {
         apply(name, argument)
     }
 
-    mutating func apply(_ name: String, _ argument: ArraySlice<UInt8>?) {
+    fileprivate mutating func apply(_ name: String, _ argument: ArraySlice<UInt8>?) {
         let seconds = argument.flatMap(DeltaSeconds.parse)
         switch name {
         case "no-store": noStore = true

@@ -123,7 +123,7 @@ extension HTTPCache {
     }
 
     /// Returns whether the client already has the stored response (RFC 9110, section 13.2.2).
-    func isNotModified(_ response: StoredResponse, for request: CacheRequest) -> Bool {
+    private func isNotModified(_ response: StoredResponse, for request: CacheRequest) -> Bool {
         let tags = request.headers.all("If-None-Match")
         if !tags.isEmpty {
             let wanted = tags.flatMap(EntityTag.list)

@@ -112,7 +112,7 @@ public import Foundation
     }
 
     /// Returns whether `stale-if-error` of request or response covers the time (RFC 5861, section 4).
-    func allowsStale(_ response: StoredResponse, _ request: CacheRequest, _ now: Duration) -> Bool {
+    private func allowsStale(_ response: StoredResponse, _ request: CacheRequest, _ now: Duration) -> Bool {
         guard policy.honoursStaleIfError, mayBeStale(response, request) else { return false }
         let windows = [
             policy.directives(of: response.headers).directives.staleIfError, request.directives.staleIfError,
@@ -127,7 +127,7 @@ public import Foundation
     }
 
     /// Returns the newest stored response that matches a request (RFC 9111, section 4.1).
-    func select(_ request: CacheRequest, _ stored: [StoredResponse]) -> Int? {
+    private func select(_ request: CacheRequest, _ stored: [StoredResponse]) -> Int? {
         matching(request, stored).max { isOlder(stored[$0], stored[$1]) }
     }
 

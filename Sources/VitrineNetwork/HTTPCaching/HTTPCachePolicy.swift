@@ -79,7 +79,7 @@ public struct HTTPCachePolicy: Sendable, Hashable {
     public let lifetime: Duration
 
     /// The lifetime of responses that stay fresh forever.
-    static let forever = Duration.seconds(Int64(1) << 40)
+    fileprivate static let forever = Duration.seconds(Int64(1) << 40)
 
     /// Whether the response can be used without revalidation.
     public var isFresh: Bool { lifetime > age }

@@ -19,7 +19,7 @@ public import VitrineCore
 /// loads of worse ones are cancelled. Deinitialization ends the loads.
 public final class ImageAlternatives<Value: CacheableValue>: Sendable {
     /// The furthest cache level for URLs after the first.
-    public let secondaryDepth: CacheLevel
+    let secondaryDepth: CacheLevel
     private let loads: ProgressiveLoads<Value>
 
     /// Creates an empty list. Call ``show(_:)`` to set the URLs.
@@ -105,7 +105,7 @@ extension ObservedCache {
 }
 
 /// The sequence of ``ObservedCache/values(at:format:secondaryDepth:priority:)``.
-struct ProgressiveValues<Value: CacheableValue>: AsyncSequence, Sendable {
+private struct ProgressiveValues<Value: CacheableValue>: AsyncSequence, Sendable {
     typealias Element = ProgressiveValue<Value>
     typealias Failure = CacheError
 

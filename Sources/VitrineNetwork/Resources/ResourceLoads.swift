@@ -27,13 +27,13 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     }
 
     /// A run to start outside of the lock.
-    enum Start: Sendable {
+    fileprivate enum Start: Sendable {
         case run(FormatName, Load.Stage, number: Int, Priority)
         case storing(number: Int)
     }
 
     /// The effects of a change, which are performed outside of the lock.
-    struct Effects: Sendable {
+    fileprivate struct Effects: Sendable {
         let key: CacheKey
         var fetcher: WatchedFetcher<Value>
         var cancelled: [FetchTask<Value>] = []
@@ -105,14 +105,14 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     }
 
     /// Records a new run of a format.
-    static func begin(_ format: FormatName, _ stage: Load.Stage, _ load: inout Load, number: Int) -> Start {
+    fileprivate static func begin(_ format: FormatName, _ stage: Load.Stage, _ load: inout Load, number: Int) -> Start {
         load.runs[format] = Load.Run(stage: stage, number: number)
         return .run(format, stage, number: number, load.priority(of: format))
     }
 
     // MARK: Effects
 
-    func perform(_ effects: Effects) {
+    fileprivate func perform(_ effects: Effects) {
         let (key, fetcher) = (effects.key, effects.fetcher)
         for fetch in effects.cancelled { fetch.cancel() }
         for fetcher in effects.forgotten { fetcher.forget() }
@@ -146,7 +146,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     }
 
     /// Sets the priority of a run to the highest of its subscribers.
-    func followPriority(_ key: CacheKey, _ format: FormatName) {
+    private func followPriority(_ key: CacheKey, _ format: FormatName) {
         while true {
             let wanted: (FetchTask<Value>, Priority)? = state.withLock { state in
                 guard let load = state.loads[key], let fetch = load.runs[format]?.fetch else { return nil }

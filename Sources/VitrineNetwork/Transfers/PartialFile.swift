@@ -38,7 +38,7 @@ package final class PartialFile: Sendable {
     /// The identity of the body, as the caller defines it.
     package let identity: String
     let file: FileDescriptor
-    let interval: Duration
+    private let interval: Duration
     /// The number of bytes to compare without a strong validator.
     private let overlap: Int
     /// Whether the file is complete, so that it needs no head.
@@ -156,7 +156,7 @@ package final class PartialFile: Sendable {
     }
 
     /// Takes over the trusted bytes of an earlier session.
-    func takeIntoSession() throws(FileError) {
+    private func takeIntoSession() throws(FileError) {
         guard var head, let session = BootSession.identifier, head.session != session else { return }
         head.session = session
         try write(head, isDurable: false)
@@ -278,7 +278,7 @@ extension PartialFile {
     }
 
     /// Returns the path of the temporary file of the metadata.
-    static func nextHeadPath(_ path: String) -> String {
+    private static func nextHeadPath(_ path: String) -> String {
         path.hasSuffix(suffix) ? path.dropLast(suffix.count) + nextSuffix : path + nextSuffix
     }
 
