@@ -1,6 +1,6 @@
 import VitrineCache
 import VitrineCore
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// What `vitrine fetch` keeps: bodies as they came.
 struct FetchCache: Sendable {

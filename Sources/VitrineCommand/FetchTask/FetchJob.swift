@@ -2,7 +2,7 @@ import Foundation
 import VitrineCache
 import VitrineCore
 import VitrineImaging
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// What `vitrine fetch` does for each address.
 struct FetchJob: Sendable {
@@ -54,7 +54,7 @@ struct FetchJob: Sendable {
     ) async throws(CacheError) {
         report.source = answer.origin
         report.status = answer.head?.status
-        report.type = answer.head?.headers.first("Content-Type")
+        report.type = answer.head?.headers["Content-Type"]
         report.bytes = answer.bytes.count
         guard let output = item.output else { return }
         var bytes = answer.bytes

@@ -1,6 +1,6 @@
 import VitrineCache
 import VitrineCore
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// A fetcher that remembers what it answered, and that may be kept from asking anybody.
 struct RecordedFetcher<Value: CacheableValue>: Fetcher {

@@ -101,7 +101,7 @@ final class TransferInbox: Followed {
             throw .status(url: SourceURL.withoutCredentials(url.absoluteString), head)
         }
         do throws(FileError) {
-            let field = head.headers.first("Content-Disposition")
+            let field = head.headers["Content-Disposition"]
             try files.keep(location.path(percentEncoded: false), of: id, named: field)
         } catch {
             throw .file(error)

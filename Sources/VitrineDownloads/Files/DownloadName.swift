@@ -18,7 +18,7 @@ package enum DownloadName {
 
     /// The name the server proposes, made safe; nil if it proposes none.
     static func proposed(by head: HTTPResponseHead) -> String? {
-        head.headers.first("Content-Disposition").flatMap(ContentDisposition.fileName).flatMap(safe)
+        head.headers["Content-Disposition"].flatMap(ContentDisposition.fileName).flatMap(safe)
     }
 
     /// The name by an address alone.

@@ -86,7 +86,7 @@ public enum DownloadError: Error, Sendable {
 
     /// When the server wants to be asked again.
     var retryDelay: Duration? {
-        guard case .network(.status(_, let head)) = self, let value = head.headers.first("Retry-After") else {
+        guard case .network(.status(_, let head)) = self, let value = head.headers["Retry-After"] else {
             return nil
         }
         return RetryAfter.delay(value, now: WallClock.system.now)

@@ -27,7 +27,7 @@ final class DownloadWatcher: Sendable {
             !head.headers.contains("Content-Encoding")
         else { return true }
         let isPart = head.status == 206
-        let total = isPart ? head.headers.first("Content-Range").flatMap(ContentRange.init)?.total : length
+        let total = isPart ? head.headers["Content-Range"].flatMap(ContentRange.init)?.total : length
         // What is there gives way to a body that begins anew.
         let given = ByteCount(isPart ? 0 : progress.current.received)
         let needed = ByteCount(length) - given

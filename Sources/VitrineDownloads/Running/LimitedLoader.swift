@@ -7,7 +7,7 @@ import VitrineCore
 import VitrineNetwork
 
 /// Another loader, whose bodies pass no faster than the limits of the task that asks, and only if it admits them.
-struct LimitedLoader: HTTPTransport {
+struct LimitedLoader: FilteringTransport {
     /// What holds for what the current task loads.
     @TaskLocal static var rules: Rules?
 
@@ -22,12 +22,10 @@ struct LimitedLoader: HTTPTransport {
 
     let base: any HTTPTransport
 
-    var capabilities: LoadingCapabilities { base.capabilities }
+    func showsAddresses(for url: URL) -> Bool { (base as? any FilteringTransport)?.showsAddresses(for: url) ?? false }
 
-    func showsAddresses(for url: URL) -> Bool { base.showsAddresses(for: url) }
-
-    func load(_ request: HTTPRequest, allowing guardian: ConnectFilter?) async throws(NetworkError) -> HTTPResponse {
-        let response = try await base.load(request, allowing: guardian)
+    func load(_ request: HTTPRequest, allowing filter: ConnectFilter?) async throws(NetworkError) -> HTTPResponse {
+        let response = try await send(request, allowing: filter)
         guard let rules = Self.rules else { return response }
         let url = response.head.url.absoluteString
         if let watcher = rules.watcher.withLock({ $0 }), await !watcher.admits(response.head) {
@@ -35,6 +33,13 @@ struct LimitedLoader: HTTPTransport {
             throw .cancelled(url: url)
         }
         return HTTPResponse(head: response.head, body: ResponseBody(LimitedBody(response.body, rules.limits, url: url)))
+    }
+
+    private func send(
+        _ request: HTTPRequest, allowing filter: ConnectFilter?
+    ) async throws(NetworkError) -> HTTPResponse {
+        guard let base = base as? any FilteringTransport else { return try await base.load(request) }
+        return try await base.load(request, allowing: filter)
     }
 }
 
