@@ -50,8 +50,8 @@ public final class WriteTask: Sendable {
 
     /// ``committed()`` for threads that may block.
     public func waitUntilCommitted() throws(CacheError) {
-        let outcome = Outcome<Result<Void, CacheError>>()
-        onCompletion { outcome.set($0) }
-        try outcome.wait().get()
+        let promise = Promise<Result<Void, CacheError>>()
+        onCompletion { promise.fulfill($0) }
+        try promise.wait().get()
     }
 }

@@ -42,8 +42,8 @@ public struct DownloadAgent: Sendable {
     /// - Throws: ``DownloadError/agentTimedOut(process:after:)`` if it does not end, with the command that ends it.
     @discardableResult
     public func stop() async throws(DownloadError) -> Bool {
-        let ended = Outcome<Void>()
-        guard let link = try await link(atEnd: { ended.set(()) }) else { return false }
+        let ended = Promise<Void>()
+        guard let link = try await link(atEnd: { ended.fulfill(()) }) else { return false }
         guard try await link.ask(.stop) != nil else { return false }
         let end = Task {
             let thread = BlockingExecutor(threads: 1, name: "vitrine-stop")

@@ -8,7 +8,8 @@ import VitrineNetwork
 ///
 /// A task bears the identifier of its download. In the next run of the program the engine lets everything on its list
 /// run that is not settled, and each run finds what there is: the whole file, the task that goes on, data to resume
-/// with, or nothing. A program that its user ends by hand loses its tasks; they go on from the resume data at its next start.
+/// with, or nothing. A program that its user ends by hand loses its tasks; they go on from the resume data at its next
+/// start.
 final class BackgroundTransfers: DownloadCarrier {
     let inbox: TransferInbox
     private let session: any BackgroundSession

@@ -6,7 +6,7 @@ import VitrineNetwork
 /// What a background session has reported, until somebody looks. The session may report before the list of downloads
 /// has been read, and after everybody has gone: a file it has brought is taken into ``files`` within the call, as it is
 /// gone after that.
-final class TransferInbox: Followed {
+final class TransferInbox: Broadcast {
     /// Somebody who waits for a file.
     struct Run: Sendable {
         /// The address, without names and passwords.
@@ -14,7 +14,7 @@ final class TransferInbox: Followed {
         let progress: TransferProgress
     }
 
-    struct State: FollowedState {
+    struct State: BroadcastState {
         /// Who brings which download.
         var tasks: [String: any BackgroundTask] = [:]
         /// The numbers of tasks that were stopped here: what the session says of them does not count any more.
@@ -29,7 +29,7 @@ final class TransferInbox: Followed {
         var deliveries = 0, answered = 0
         var version = 0
         var isClosed: Bool { false }
-        var followers = Followers()
+        var waiters = BroadcastWaiters()
 
         /// Whether it is this task that counts for a download.
         func isCurrent(_ task: any BackgroundTask, _ id: String) -> Bool {

@@ -3,7 +3,7 @@ import VitrineNetwork
 
 /// The newest status of each download, for any number of followers. A slow follower misses what lies between, never the
 /// newest; nothing is kept for it.
-final class StatusBroadcaster: Followed {
+final class StatusBroadcaster: Broadcast {
     /// What is new of one download.
     struct News: Sendable {
         let id: String
@@ -20,13 +20,13 @@ final class StatusBroadcaster: Followed {
         var removedCompletion: DownloadStatus? { status == nil && last?.state == .completed ? last : nil }
     }
 
-    struct State: FollowedState {
+    struct State: BroadcastState {
         var newest: [String: News] = [:]
         /// Which download changed with which version, in order. Only the newest entry of each counts.
         var log: [(version: Int, id: String)] = []
         var version = 0
         var isClosed = false
-        var followers = Followers()
+        var waiters = BroadcastWaiters()
 
         mutating func add(_ id: String, _ status: DownloadStatus?, isFresh: Bool, last: DownloadStatus? = nil) {
             version += 1

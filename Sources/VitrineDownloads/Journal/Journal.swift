@@ -72,8 +72,8 @@ final class Journal: Sendable {
         }
     }
 
-    /// A connection to the database. On a full disk there is no room for the index of the log. Only this manager has the
-    /// file, so the index can be in memory: the list can be read, and changed as soon as there is room.
+    /// A connection to the database. On a full disk there is no room for the index of the log. Only this manager has
+    /// the file, so the index can be in memory: the list can be read, and changed as soon as there is room.
     private static func connection(_ path: String) throws(DatabaseError) -> Database {
         var options = Database.Options()
         options.durability = .full

@@ -10,7 +10,7 @@ import VitrineCore
 ///
 /// A follower sees the newest state, not every one in between; who begins to follow later sees the state at once, and
 /// who follows after the end sees the end.
-public final class TransferProgress: AsyncSequence, Sendable, Followed {
+public final class TransferProgress: AsyncSequence, Sendable, Broadcast {
     /// A state of a transfer.
     public struct Step: Sendable, Hashable {
         /// Bytes of body handed on so far.
@@ -32,10 +32,10 @@ public final class TransferProgress: AsyncSequence, Sendable, Followed {
         }
     }
 
-    package struct State: FollowedState {
+    package struct State: BroadcastState {
         fileprivate var step = Step()
         package fileprivate(set) var version = 0
-        package var followers = Followers()
+        package var waiters = BroadcastWaiters()
         /// A follower of what has ended has seen the end, and does not wait.
         package var isClosed: Bool { false }
     }

@@ -6,10 +6,10 @@ import Musl
 import Darwin
 #endif
 
-/// What a value is known by: an identity text and its 64-bit hash, computed once.
+/// The key of a cached value: a text and its 64-bit hash, which is computed once.
 ///
-/// A key is made of one or more parts that are delimited by their lengths, never joined, so that different parts
-/// are different keys whatever characters they contain:
+/// A key has one or more parts. Parts are delimited by their lengths and never joined, so different parts make
+/// different keys, even if they contain delimiters:
 ///
 /// ```swift
 /// let original: CacheKey = "https://example.org/lake.jpg"
@@ -18,21 +18,24 @@ import Darwin
 /// CacheKey("a", "b") == CacheKey("a").appending("b")  // true
 /// ```
 ///
-/// Two keys are equal when their identities are the same *bytes*; equal hashes alone never make keys equal, so a
-/// collision can cost time but never show a wrong value. Hashing a key in a `Dictionary` uses the stored hash.
+/// Two keys are equal if their identities have the same *bytes*. A collision of hashes costs time, but never returns
+/// the value of another key. Hashing a key in a `Dictionary` uses the stored hash.
 ///
-/// The identity and the hash are the same in every process and release: both may be written to disk.
+/// Identity and hash are the same in every process and release, so both may be written to disk.
 public struct CacheKey: Sendable {
-    /// The identity as text: the only part itself, or, for several parts, U+001F followed by each part as its
-    /// length in UTF-8 bytes (decimal), `:`, and the part. A single part that begins with U+001F is written in the
-    /// second form, which keeps the two apart.
+    /// The identity as text.
+    ///
+    /// A single part is its own identity. Several parts are U+001F, followed by each part as its length in UTF-8 bytes
+    /// (decimal), `:`, and the part. A single part that begins with U+001F has the second form.
     public let identity: String
-    /// ``StableHash`` of the identity's UTF-8 bytes. The identifier of the key's entry on disk.
-    public let hash: UInt64
+    /// The ``StableHash`` of the identity's UTF-8 bytes, which identifies the key's entry on disk.
+    @usableFromInline package let hash: UInt64
 
     private static let marker: Unicode.Scalar = "\u{1F}"
 
-    /// A key with one part.
+    /// Creates a key with one part.
+    ///
+    /// - Parameter text: The part, for example a URL.
     public init(_ text: String) {
         if text.utf8.first == 0x1F {
             self.init(parts: CollectionOfOne(text))
@@ -41,12 +44,19 @@ public struct CacheKey: Sendable {
         }
     }
 
-    /// A key with several parts.
+    /// Creates a key with several parts.
+    ///
+    /// - Parameters:
+    ///   - first: The first part.
+    ///   - second: The second part.
+    ///   - rest: More parts.
     public init(_ first: String, _ second: String, _ rest: String...) {
         self.init(parts: [first, second] + rest)
     }
 
-    /// A key with any number of parts. One part gives the same key as ``init(_:)``; none gives a key of its own.
+    /// Creates a key with any number of parts. One part makes the same key as ``init(_:)``, none a key of its own.
+    ///
+    /// - Parameter parts: The parts, in order.
     public init(parts: some Collection<String>) {
         if parts.count == 1, let only = parts.first, only.utf8.first != 0x1F {
             self.init(identity: only)
@@ -57,7 +67,9 @@ public struct CacheKey: Sendable {
         self.init(identity: identity)
     }
 
-    /// The key with exactly this ``identity``, as read back from where a key was stored.
+    /// Creates the key with a given ``identity``, as read back from storage.
+    ///
+    /// - Parameter identity: The identity of another key.
     public init(identity: String) {
         var identity = identity
         identity.makeContiguousUTF8()
@@ -65,7 +77,7 @@ public struct CacheKey: Sendable {
         self.identity = identity
     }
 
-    /// A key with a hash that is not its own: for tests of what happens when two keys have the same.
+    /// Creates a key with a given hash, for tests of collisions.
     package init(identity: String, forcedHash hash: UInt64) {
         var identity = identity
         identity.makeContiguousUTF8()
@@ -73,7 +85,9 @@ public struct CacheKey: Sendable {
         self.hash = hash
     }
 
-    /// The key with one more part at its end.
+    /// Returns the key with one more part at its end.
+    ///
+    /// - Parameter part: The part to append.
     public func appending(_ part: String) -> CacheKey {
         var identity: String
         if self.identity.utf8.first == 0x1F {
@@ -86,7 +100,7 @@ public struct CacheKey: Sendable {
         return CacheKey(identity: identity)
     }
 
-    /// The parts the key was made of. An identity that no key produces counts as one part.
+    /// The parts of the key. An identity that no key produces counts as one part.
     public var parts: [String] {
         guard identity.utf8.first == 0x1F else { return [identity] }
         return Self.split(Array(identity.utf8.dropFirst())) ?? [identity]
@@ -120,6 +134,7 @@ public struct CacheKey: Sendable {
 }
 
 extension CacheKey: Hashable {
+    /// Returns whether the identities of two keys have the same bytes.
     public static func == (one: CacheKey, other: CacheKey) -> Bool {
         guard one.hash == other.hash else { return false }
         // String's own == also accepts canonically equivalent text, whose bytes and hash differ.
@@ -132,30 +147,62 @@ extension CacheKey: Hashable {
         } == .some(.some(true))
     }
 
+    /// Feeds the stored hash to a hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(hash)
     }
 }
 
 extension CacheKey: ExpressibleByStringLiteral {
-    /// A key with one part.
+    /// Creates a key with one part.
     public init(stringLiteral value: String) {
         self.init(value)
     }
 }
 
 extension CacheKey: CustomStringConvertible {
-    /// The parts for reading, ` | ` between them. Not an identity.
+    /// The parts of the key with ` | ` between them, for people to read.
     public var description: String { parts.joined(separator: " | ") }
 }
 
 extension CacheKey: Codable {
+    /// Decodes a key from its ``identity``.
     public init(from decoder: any Decoder) throws {
         self.init(identity: try decoder.singleValueContainer().decode(String.self))
     }
 
+    /// Encodes the ``identity``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(identity)
     }
 }
+
+/// A key that has a stored 64-bit hash, so that a lookup does not compute one.
+///
+/// ``CacheKey`` stores its hash. Any other `Hashable` type can conform, and then computes its hash at every lookup:
+///
+/// ```swift
+/// extension Page.ID: HashedKey {}
+/// ```
+public protocol HashedKey: Equatable, Sendable {
+    /// A 64-bit hash that is the same for equal keys.
+    ///
+    /// Different keys may have the same hash. They are told apart by `==`, which is slower.
+    var hash64: UInt64 { get }
+}
+
+extension HashedKey where Self: Hashable {
+    /// The `hashValue` of the key.
+    @inlinable
+    public var hash64: UInt64 { UInt64(bitPattern: Int64(hashValue)) }
+}
+
+extension CacheKey: HashedKey {
+    /// The hash computed when the key was made.
+    @inlinable
+    public var hash64: UInt64 { hash }
+}
+
+extension String: HashedKey {}
+extension Int: HashedKey {}

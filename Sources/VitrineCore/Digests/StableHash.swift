@@ -1,28 +1,28 @@
 /// A fast 64-bit hash of bytes that is the same in every process, on every machine and in every release.
 ///
-/// It is written to disk (entry identifiers, body checksums), so its result for given bytes never changes.
-/// It finds damage and spreads keys; it does **not** resist someone who searches for collisions: whoever uses it
-/// as an identity also compares the bytes themselves, as ``CacheKey`` does.
+/// It is written to disk as the identifier of entries and the checksum of bodies, so its result for given bytes never
+/// changes. It finds damage and spreads keys. It does **not** resist deliberate collisions: code that uses it as an
+/// identity also compares the bytes, as ``CacheKey`` does.
 ///
-/// Algorithm: the multiply-and-fold family (wyhash by Wang Yi, public domain): two 64-bit words are multiplied to
-/// 128 bits, and the halves are folded together by exclusive or. The factors take part in the fold once more, so
-/// that a word which makes one factor zero cannot erase the other. Inputs of 64 bytes and more run in four
-/// independent lanes, which keeps the multiplier busy. Words are read as little endian on every platform.
-public enum StableHash {
+/// Algorithm: the multiply-and-fold family (wyhash by Wang Yi, public domain). Two 64-bit words are multiplied to 128
+/// bits, and the halves are folded together by exclusive or. The factors take part in the fold once more, so a word
+/// that makes one factor zero cannot erase the other. Inputs of 64 bytes and more run in four independent lanes, which
+/// keeps the multiplier busy. Words are little endian on every platform.
+package enum StableHash {
     // The first 64 fractional bits of the square roots of 2, 3, 5, 7 and 11 (the constants SHA-512 starts from,
-    // FIPS 180-4 section 5.3.5), made odd: numbers with nothing up their sleeve and no regular bit pattern.
+    // FIPS 180-4 section 5.3.5), made odd: numbers of a public origin without a regular bit pattern.
     private static let k0: UInt64 = 0x6a09_e667_f3bc_c909
     private static let k1: UInt64 = 0xbb67_ae85_84ca_a73b
     private static let k2: UInt64 = 0x3c6e_f372_fe94_f82b
     private static let k3: UInt64 = 0xa54f_f53a_5f1d_36f1
     private static let k4: UInt64 = 0x510e_527f_ade6_82d1
 
-    /// The hash of `bytes`.
+    /// Returns the hash of bytes.
     ///
     /// - Parameters:
-    ///   - bytes: Any number of them.
-    ///   - seed: Another seed gives an unrelated hash of the same bytes. Default 0.
-    public static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
+    ///   - bytes: Any number of bytes.
+    ///   - seed: Another seed gives an unrelated hash of the same bytes.
+    package static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
         let count = bytes.count
         var state = fold(seed ^ k0, UInt64(truncatingIfNeeded: count) ^ k1)
         guard let base = bytes.baseAddress, count > 0 else { return finish(state, 0, 0) }
@@ -53,13 +53,13 @@ public enum StableHash {
         return finish(state, tail.0, tail.1)
     }
 
-    /// The hash of `bytes`.
-    public static func hash(_ bytes: [UInt8], seed: UInt64 = 0) -> UInt64 {
+    /// Returns the hash of bytes.
+    package static func hash(_ bytes: [UInt8], seed: UInt64 = 0) -> UInt64 {
         bytes.withUnsafeBytes { hash($0, seed: seed) }
     }
 
-    /// The hash of the text's UTF-8 bytes: `"é"` in one scalar and in two differ.
-    public static func hash(_ text: String, seed: UInt64 = 0) -> UInt64 {
+    /// Returns the hash of the text's UTF-8 bytes. Composed and decomposed characters have different hashes.
+    package static func hash(_ text: String, seed: UInt64 = 0) -> UInt64 {
         if let hash = text.utf8.withContiguousStorageIfAvailable({ hash(UnsafeRawBufferPointer($0), seed: seed) }) {
             return hash
         }

@@ -6,10 +6,10 @@ import Musl
 import Darwin
 #endif
 
-/// How much memory there is to use.
+/// The amount of usable memory.
 package enum PhysicalMemory {
-    /// What the process may use at most, in bytes: the machine's memory, or the limit of its control group if that is
-    /// lower. At least 1.
+    /// The maximum memory of the process in bytes: the memory of the machine, or the lower limit of its control group.
+    /// At least 1.
     package static var available: Int {
         let pages = max(1, Int(sysconf(Int32(_SC_PHYS_PAGES))))
         let size = max(1, Int(sysconf(Int32(_SC_PAGESIZE))))
@@ -23,15 +23,15 @@ package enum PhysicalMemory {
         #endif
     }
 
-    /// The lowest memory limit of a process's control group and the groups around it; nil for none.
+    /// Returns the lowest memory limit of a process's control group and the groups around it, or nil for none.
     ///
-    /// Version 2 has `memory.max` in each group's directory (Linux, Documentation/admin-guide/cgroup-v2.rst), version 1
+    /// Version 2 has `memory.max` in each group's directory (Linux, Documentation/admin-guide/cgroup-v2.rst). Version 1
     /// has `memory.limit_in_bytes` below `memory` (admin-guide/cgroup-v1/memory.rst). A container often sees its own
     /// group as the root.
     ///
     /// - Parameters:
     ///   - membership: The text of `/proc/self/cgroup`.
-    ///   - root: Where control groups are mounted.
+    ///   - root: The mount point of control groups.
     package static func groupLimit(membership: [UInt8], root: String) -> Int? {
         var limits = [limit(in: FilePath.join(root, "memory.max"))]
         limits.append(limit(in: FilePath.join(root, "memory/memory.limit_in_bytes")))
@@ -51,10 +51,38 @@ package enum PhysicalMemory {
         return limits.compactMap { $0 }.min()
     }
 
-    /// The number in a file; nil if there is none, as for "max".
+    /// Returns the number in a file, or nil if it has none, as for "max".
     private static func limit(in path: String) -> Int? {
         guard let text = try? FileContents.read(path, limit: 1 << 16) else { return nil }
         let digits = String(decoding: text, as: UTF8.self).prefix { $0.isASCII && $0.isNumber }
         return Int(digits).flatMap { $0 > 0 ? $0 : nil }
     }
+}
+
+/// The number of usable processors.
+package enum ProcessorCount {
+    /// The number of active processors, at least 1.
+    package static var active: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+}
+
+/// The time from one start of the machine to the next.
+///
+/// Within a session, every file has the bytes that programs wrote to it, even without synchronization and however the
+/// programs ended.
+package enum BootSession {
+    /// A text that is unique to this session, or nil if the system does not report one.
+    ///
+    /// Linux: random(4). Apple: the kernel's `kern.bootsessionuuid`.
+    package static let identifier: String? = {
+        #if canImport(Darwin)
+        var text = [UInt8](repeating: 0, count: 64)
+        var count = text.count
+        guard sysctlbyname("kern.bootsessionuuid", &text, &count, nil, 0) == 0 else { return nil }
+        let bytes = text.prefix { $0 != 0 }
+        #else
+        guard let text = try? FileContents.read("/proc/sys/kernel/random/boot_id", limit: 64) else { return nil }
+        let bytes = text.prefix { $0 > 0x20 }
+        #endif
+        return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+    }()
 }

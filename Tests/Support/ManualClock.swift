@@ -1,22 +1,24 @@
-/// A clock that stands still until it is told to move: for tests of anything that waits or expires.
+package import VitrineCore
+
+/// A clock that moves only by ``advance(by:)``, for tests of anything that waits or expires.
 ///
 /// ```swift
 /// let clock = ManualClock()
 /// let task = Task { try await clock.sleep(for: .seconds(5)) }
 /// await clock.waitForSleepers()
-/// clock.advance(by: .seconds(5))  // the task goes on
+/// clock.advance(by: .seconds(5))  // the task continues
 /// ```
-public final class ManualClock: Clock, Sendable {
+package final class ManualClock: Clock, Sendable {
     /// A moment of the clock: the time it has been advanced by in all.
-    public struct Instant: InstantProtocol {
+    package struct Instant: InstantProtocol {
         /// Since the clock was made.
-        public let offset: Duration
+        package let offset: Duration
 
-        public init(offset: Duration) { self.offset = offset }
+        package init(offset: Duration) { self.offset = offset }
 
-        public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        public func duration(to other: Instant) -> Duration { other.offset - offset }
-        public static func < (one: Instant, other: Instant) -> Bool { one.offset < other.offset }
+        package func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        package func duration(to other: Instant) -> Duration { other.offset - offset }
+        package static func < (one: Instant, other: Instant) -> Bool { one.offset < other.offset }
     }
 
     private struct Sleeper {
@@ -34,16 +36,16 @@ public final class ManualClock: Clock, Sendable {
 
     private let state = Locked(State())
 
-    public init() {}
+    package init() {}
 
-    public var now: Instant { state.withLock { $0.now } }
-    public var minimumResolution: Duration { .nanoseconds(1) }
+    package var now: Instant { state.withLock { $0.now } }
+    package var minimumResolution: Duration { .nanoseconds(1) }
 
     /// How many tasks sleep.
-    public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
+    package var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
     /// Moves the clock and wakes those whose time has come, the earliest first.
-    public func advance(by duration: Duration) {
+    package func advance(by duration: Duration) {
         let woken = state.withLock { state in
             state.now = state.now.advanced(by: duration)
             let due = state.sleepers.filter { $0.value.deadline <= state.now }
@@ -54,7 +56,7 @@ public final class ManualClock: Clock, Sendable {
     }
 
     /// Returns when at least so many tasks sleep.
-    public func waitForSleepers(_ count: Int = 1) async {
+    package func waitForSleepers(_ count: Int = 1) async {
         await withCheckedContinuation { continuation in
             let isReached = state.withLock { state in
                 guard state.sleepers.count < count else { return true }
@@ -68,7 +70,7 @@ public final class ManualClock: Clock, Sendable {
     /// Sleeps until the clock has been moved so far.
     ///
     /// - Throws: `CancellationError` at once when the task is cancelled.
-    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+    package func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let id = state.withLock { state in
             state.nextID += 1
             return state.nextID
@@ -105,5 +107,12 @@ public final class ManualClock: Clock, Sendable {
         case .cancelled: continuation.resume(throwing: CancellationError())
         }
         for watcher in watchers { watcher.resume() }
+    }
+}
+
+extension WallClock {
+    /// A clock that begins at `start` and moves with a ``ManualClock``.
+    package static func following(_ clock: ManualClock, from start: Duration = .zero) -> WallClock {
+        WallClock { start + clock.now.offset }
     }
 }

@@ -1,12 +1,13 @@
-/// Tasks that wait for the next change of a state, as a part of that state.
-package struct Followers: Sendable {
+/// The tasks that wait for the next change of a ``Broadcast``, as a part of its state.
+package struct BroadcastWaiters: Sendable {
     private var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
     private var cancelled: Set<Int> = []
     private var nextID = 0
 
+    /// Creates an empty set of waiters.
     package init() {}
 
-    /// Those who wait, to be resumed once the lock is let go of.
+    /// Removes all waiters, to be resumed after the lock is released.
     fileprivate mutating func takeAll() -> [CheckedContinuation<Void, Never>] {
         defer { waiting = [:] }
         return Array(waiting.values)
@@ -17,7 +18,7 @@ package struct Followers: Sendable {
         return nextID
     }
 
-    /// - Returns: Whether it waits now; not if it was cancelled before.
+    /// - Returns: Whether the task waits now: false if it was cancelled before.
     fileprivate mutating func add(_ id: Int, _ continuation: CheckedContinuation<Void, Never>) -> Bool {
         guard cancelled.remove(id) == nil else { return false }
         waiting[id] = continuation
@@ -33,47 +34,50 @@ package struct Followers: Sendable {
     fileprivate mutating func end(_ id: Int) { cancelled.remove(id) }
 }
 
-/// What tasks follow: a state behind a lock, which counts its changes.
-package protocol FollowedState {
-    /// Goes up with each change.
+/// The state of a ``Broadcast``, which counts its changes.
+package protocol BroadcastState {
+    /// Increases with each change.
     var version: Int { get }
-    /// Whether nothing changes any more, so that nobody need wait.
+    /// Whether the state changes no more, so that no task needs to wait.
     var isClosed: Bool { get }
-    var followers: Followers { get set }
+    /// The tasks that wait for the next change.
+    var waiters: BroadcastWaiters { get set }
 }
 
-/// Something whose changes tasks can wait for.
-package protocol Followed: AnyObject, Sendable {
-    associatedtype State: FollowedState
+/// State behind a lock whose changes any number of tasks can await.
+///
+/// A subscriber sees the newest state and may miss the ones between. No queue grows for slow subscribers.
+package protocol Broadcast: AnyObject, Sendable {
+    associatedtype State: BroadcastState
 
     /// Runs a body under the lock.
     func withState<R: Sendable>(_ body: (inout State) -> R) -> R
 }
 
-extension Followed {
-    /// Changes the state, and wakes those who wait for that.
+extension Broadcast {
+    /// Changes the state and resumes the waiting tasks.
     package func change(_ body: (inout State) -> Void) {
-        let followers = withState { state in
+        let waiters = withState { state in
             body(&state)
-            return state.followers.takeAll()
+            return state.waiters.takeAll()
         }
-        for follower in followers { follower.resume() }
+        for waiter in waiters { waiter.resume() }
     }
 
-    /// Returns when something has changed since a version, the task is cancelled, or nothing can change any more.
+    /// Returns when the state has changed since a version, is closed, or the task is cancelled.
     package func waitForChange(since version: Int) async {
-        let id = withState { $0.followers.begin() }
+        let id = withState { $0.waiters.begin() }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let mustWait = withState { state in
                     guard state.version == version, !state.isClosed else { return false }
-                    return state.followers.add(id, continuation)
+                    return state.waiters.add(id, continuation)
                 }
                 if !mustWait { continuation.resume() }
             }
         } onCancel: {
-            withState { $0.followers.cancel(id) }?.resume()
+            withState { $0.waiters.cancel(id) }?.resume()
         }
-        withState { $0.followers.end(id) }
+        withState { $0.waiters.end(id) }
     }
 }

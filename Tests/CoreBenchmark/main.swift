@@ -52,7 +52,7 @@ let keys = (0..<1024).map { CacheKey("https://example.org/photographs/2026/lake-
 
 measure("CacheKey from a 50-byte text") { count in
     let text = "https://example.org/photographs/2026/lake-0001.jpg"
-    for _ in 0..<count { counter.wrappingAdd(Int(truncatingIfNeeded: CacheKey(text).hash), ordering: .relaxed) }
+    for _ in 0..<count { counter.wrappingAdd(Int(truncatingIfNeeded: CacheKey(text).hash64), ordering: .relaxed) }
 }
 
 measure("StableHash of 15 KB", count: 1000) { count in
