@@ -1,7 +1,7 @@
 import VitrineCore
 import VitrineNetwork
 
-/// Watches one transfer: shows how far it is, ten times a second at most, and stops it before the disk is full.
+/// Watches one transfer: shows its progress at most ten times a second, and stops it before the disk is full.
 final class DownloadWatcher: Sendable {
     private let record: DownloadRecord
     private let engine: DownloadEngine
@@ -16,19 +16,19 @@ final class DownloadWatcher: Sendable {
 
     private var expectedSize: Int? { record.request.expectedSize }
 
-    /// Whether a body is to come: of the length it should have, with room for it.
+    /// Whether to accept a body: it has the expected length, and there is space for it.
     func admits(_ head: HTTPResponseHead) async -> Bool {
         if let problem = Self.emptinessProblem(head) {
             found.withLock { $0 = problem }
             return false
         }
-        // The length of what is in a coding is not that of the file.
+        // The length of an encoded body is not that of the file.
         guard head.status == 200 || head.status == 206, let length = head.contentLength, head.decodedFrom == nil,
             !head.headers.contains("Content-Encoding")
         else { return true }
         let isPart = head.status == 206
         let total = isPart ? head.headers.first("Content-Range").flatMap(ContentRange.init)?.total : length
-        // What is there gives way to a body that begins anew.
+        // A body from the beginning replaces the bytes received so far.
         let given = ByteCount(isPart ? 0 : progress.current.received)
         let needed = ByteCount(length) - given
         let problem: DownloadError? = if let wrong = sizeProblem(total) { wrong } else { await spaceProblem(needed) }
@@ -36,13 +36,13 @@ final class DownloadWatcher: Sendable {
         return problem == nil
     }
 
-    /// Statuses of success that bring no file (RFC 9110, sections 15.3.5 and 15.3.6).
+    /// Returns an error for successful statuses without a file (RFC 9110, sections 15.3.5 and 15.3.6).
     static func emptinessProblem(_ head: HTTPResponseHead) -> DownloadError? {
         guard head.status == 204 || head.status == 205 else { return nil }
         return .network(.status(url: SourceURL.withoutCredentials(head.url.absoluteString), head))
     }
 
-    /// Why it stopped the transfer.
+    /// The reason why it stopped the transfer.
     var failure: DownloadError? { found.withLock { $0 } }
 
     /// Runs until the task is cancelled.
@@ -59,7 +59,7 @@ final class DownloadWatcher: Sendable {
             let now = ContinuousClock.now
             if !isProven, step.received > furthest {
                 isProven = true
-                await engine.prove(record.id, received: step.received)
+                await engine.clearSuspicion(of: record.id, received: step.received)
             }
             meter.measure(step.received, at: now)
             show(step, meter.speed)
@@ -88,18 +88,71 @@ final class DownloadWatcher: Sendable {
         }
     }
 
-    /// Before anything is loaded in vain.
+    /// Returns an error for an unexpected length, before anything is loaded in vain.
     private func sizeProblem(_ total: Int?) -> DownloadError? {
         guard let expectedSize, let total, total != expectedSize else { return nil }
         return .size(path: record.status.path, expected: expectedSize, actual: total)
     }
 
-    /// - Parameter length: As long as a server likes: sums stop at the largest number.
+    /// - Parameter length: Any number of a server: sums saturate.
     private func spaceProblem(_ length: ByteCount) async -> DownloadError? {
         let needed = (length + engine.configuration.reservedSpace).bytes
         guard let available = await BlockingExecutor.shared.run({ [record] in FreeSpace.bytes(at: record.directory) }),
             available < needed
         else { return nil }
         return .insufficientSpace(path: record.directory, needed: needed, available: available)
+    }
+}
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The rate of a transfer: an average with exponentially decreasing weights of older measurements.
+private struct SpeedMeter {
+    private var last: (bytes: Int, time: ContinuousClock.Instant)?
+    /// Bytes per second; nil before the first measurement.
+    private(set) var speed: Double?
+    /// The number of seconds after which the weight of a measurement has fallen to about a third.
+    private static let memory = 3.0
+
+    /// Adds a measurement of the bytes received so far.
+    mutating func measure(_ bytes: Int, at time: ContinuousClock.Instant) {
+        guard let (before, start) = last, bytes >= before else {
+            // The transfer has started, or started again.
+            last = (bytes, time)
+            speed = nil
+            return
+        }
+        let seconds = (time - start) / .seconds(1)
+        guard seconds >= 0.05 else { return }
+        let current = (Double(bytes) - Double(before)) / seconds
+        let weight = speed == nil ? 1 : 1 - exp(-seconds / Self.memory)
+        speed = (speed ?? 0) + ((current - (speed ?? 0)) * weight)
+        last = (bytes, time)
+    }
+}
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The free space of a file system.
+private enum FreeSpace {
+    /// Returns the bytes that this user may write below a directory, or nil if the system does not report it.
+    static func bytes(at directory: String) -> Int? {
+        var status = statvfs()
+        guard PathText.withSystemPath(directory, failure: -1, { statvfs($0, &status) }) == 0 else { return nil }
+        let (bytes, isTooMany) = Int(clamping: UInt64(status.f_bavail)).multipliedReportingOverflow(
+            by: Int(clamping: UInt64(status.f_frsize)))
+        return isTooMany ? .max : bytes
     }
 }

@@ -7,17 +7,17 @@ import Darwin
 #endif
 public import VitrineCore
 
-/// What a file's digest has to be.
+/// The expected digest of a file.
 ///
 /// ```swift
 /// request.checksum = Checksum("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
 /// ```
 public struct Checksum: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// How a digest is computed. Whoever can choose both files can make two of one MD5 or SHA-1.
-    public enum Algorithm: String, Sendable, Hashable, Codable, CaseIterable {
+    /// The algorithm of a digest. Collisions of MD5 and SHA-1 can be made on purpose.
+    package enum Algorithm: String, Sendable, Hashable, Codable, CaseIterable {
         case sha256, sha1, md5
 
-        /// The digits of a digest.
+        /// The number of digits of a digest.
         var length: Int {
             switch self {
             case .sha256: 64
@@ -27,12 +27,12 @@ public struct Checksum: Sendable, Hashable, Codable, CustomStringConvertible {
         }
     }
 
-    public let algorithm: Algorithm
-    /// The digest in small hexadecimal digits.
-    public let digest: String
+    package let algorithm: Algorithm
+    /// The digest in lower-case hexadecimal digits.
+    package let digest: String
 
-    /// - Returns: nil if the digest is not of the algorithm's length or has other than hexadecimal digits.
-    public init?(_ algorithm: Algorithm, _ digest: String) {
+    /// - Returns: nil if the digest does not have the length of the algorithm or has other characters.
+    package init?(_ algorithm: Algorithm, _ digest: String) {
         let digest = digest.lowercased()
         guard digest.utf8.count == algorithm.length, digest.utf8.allSatisfy(Self.isDigit) else { return nil }
         self.algorithm = algorithm
@@ -44,9 +44,12 @@ public struct Checksum: Sendable, Hashable, Codable, CustomStringConvertible {
         digest = digits
     }
 
-    /// Reads `sha256:…`, also with `-` in the name (`sha-256`), in any case.
+    /// Creates a checksum from text: `sha256:`, `sha1:` or `md5:`, followed by the hexadecimal digits of the digest.
     ///
-    /// - Returns: nil for anything else.
+    /// The name of the algorithm may contain `-`, as in `sha-256`. Case does not matter.
+    ///
+    /// - Parameter text: The text.
+    /// - Returns: nil for any other text.
     public init?(_ text: String) {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2,
@@ -55,15 +58,16 @@ public struct Checksum: Sendable, Hashable, Codable, CustomStringConvertible {
         self.init(algorithm, String(parts[1]))
     }
 
+    /// The algorithm and the digest, as ``init(_:)`` reads them.
     public var description: String { "\(algorithm.rawValue):\(digest)" }
 
     private static func isDigit(_ byte: UInt8) -> Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
     }
 
-    /// The checksum a file has. Blocks.
+    /// Returns the checksum of a file. Blocks.
     ///
-    /// - Parameter cancellation: Looked at every megabyte.
+    /// - Parameter cancellation: Polled at every mebibyte.
     static func of(
         _ path: String, _ algorithm: Algorithm, cancellation: CancellationToken
     ) throws(FileError) -> Checksum {
@@ -93,7 +97,7 @@ public struct Checksum: Sendable, Hashable, Codable, CustomStringConvertible {
     }
 }
 
-/// What the digests of VitrineCore have in common.
+/// The common interface of the digests of VitrineCore.
 private protocol StreamDigest {
     mutating func update(_ bytes: UnsafeRawBufferPointer)
     var hexadecimal: String { get }

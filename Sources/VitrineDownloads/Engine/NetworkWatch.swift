@@ -8,10 +8,10 @@ import Darwin
 #endif
 import VitrineCore
 
-/// Tells when the machine's addresses or routes change: the moment to try again what the network refused.
+/// Reports changes of the machine's addresses or routes, after which unreachable hosts are retried.
 ///
-/// On a thread of its own. Where the system does not tell, as in some sandboxes, it stays silent, and who waits goes by
-/// the clock alone.
+/// It has a thread of its own. In some sandboxes the system does not report changes, and retries depend on their delays
+/// alone.
 final class NetworkWatch: Sendable {
     /// Closed to end the thread.
     private let end: Int32
@@ -36,14 +36,14 @@ final class NetworkWatch: Sendable {
         if end >= 0 { close(end) }
     }
 
-    /// Whether this machine has a route to a host; to the world for one that is named. Nothing is sent.
+    /// Whether this machine has a route to an address, or to the Internet for a host name. Nothing is sent.
     static func hasRoute(to host: String) -> Bool {
         let host = host.filter { $0 != "[" && $0 != "]" }
         if host.isEmpty || host == "localhost" || host.hasSuffix(".localhost") { return true }
         switch cdownloads_has_route(host) {
         case 0: return false
         case 1: return true
-        // No address. These are of nobody (RFC 5737) and of the whole range of global ones.
+        // A name. These addresses are for documentation (RFC 5737) and the first of the global range.
         default: return cdownloads_has_route("198.51.100.1") == 1 || cdownloads_has_route("2000::1") == 1
         }
     }
@@ -56,7 +56,7 @@ final class NetworkWatch: Sendable {
         while poll(&descriptors, 2, -1) >= 0 || errno == EINTR {
             if descriptors[1].revents != 0 { break }
             guard descriptors[0].revents != 0 else { continue }
-            // What changed does not matter; a message that was lost (ENOBUFS) was one too.
+            // Any change counts, including one whose message was lost (ENOBUFS).
             let count = read(routes, &buffer, buffer.count)
             if count < 0, errno != ENOBUFS, errno != EAGAIN, errno != EINTR { break }
             changed()

@@ -1,9 +1,9 @@
 import VitrineCore
 import VitrineNetwork
 
-/// One try of a download: loads what is missing, looks whether it is the right file, and gives it its name.
+/// One attempt of a download: loads the missing bytes, verifies the file, and moves it to its path.
 struct DownloadRun: Sendable {
-    /// What a try brought.
+    /// The result of a successful attempt.
     struct Success: Sendable {
         let path: String
         let length: Int
@@ -14,7 +14,7 @@ struct DownloadRun: Sendable {
     let record: DownloadRecord
     let rules: LimitedLoader.Rules
 
-    /// How many bytes are loaded twice to be compared, where the server does not say whether the file is the same.
+    /// The number of bytes to load twice and compare, if the server does not confirm that the file is unchanged.
     private static let overlap = 64 << 10
 
     private var request: DownloadRequest { record.request }
@@ -23,7 +23,7 @@ struct DownloadRun: Sendable {
         do throws(DownloadError) { return .success(try await load()) } catch { return .failure(aboutTarget(error)) }
     }
 
-    /// The user knows the path of the file, not that of the part file.
+    /// Replaces the path of the part file in an error by that of the file, which the user knows.
     private func aboutTarget(_ error: DownloadError) -> DownloadError {
         guard case .file(let fileError) = error, fileError.path.hasPrefix(record.partPath) else { return error }
         return .file(fileError.about(record.status.path))
@@ -31,13 +31,13 @@ struct DownloadRun: Sendable {
 
     private func load() async throws(DownloadError) -> Success {
         if let placed = record.placing, await BlockingExecutor.shared.run({ placed.isDone }) {
-            // The program was killed after the last step, before the journal heard of it.
+            // The program was killed after the last step, before the journal had its result.
             await engine.discardPart(of: record)
             return Success(path: placed.path, length: placed.length, restarts: 0)
         }
         let loaded = try await bring()
         do throws(DownloadError) {
-            // A carrier does not ask before.
+            // A carrier does not check this before the transfer.
             if let problem = DownloadWatcher.emptinessProblem(loaded.head) {
                 await engine.carrier?.discard(record)
                 throw problem
@@ -48,17 +48,17 @@ struct DownloadRun: Sendable {
             await engine.carrier?.discard(record)
             return Success(path: path, length: length, restarts: loaded.restarts)
         } catch {
-            await Self.giveUp(loaded.part, after: error)
+            await Self.release(loaded.part, after: error)
             throw error
         }
     }
 
-    private static func giveUp(_ part: PartialFile, after error: DownloadError) async {
+    private static func release(_ part: PartialFile, after error: DownloadError) async {
         let isKept = !error.isFinal
         await BlockingExecutor.shared.run { isKept ? part.release() : part.discard() }
     }
 
-    /// Loads what is missing, or has the carrier do it.
+    /// Loads the missing bytes, or has the carrier load the file.
     private func bring() async throws(DownloadError) -> LoadedFile {
         try await prepare()
         if let carrier = engine.carrier { return try await carrier.bring(self) }
@@ -67,7 +67,7 @@ struct DownloadRun: Sendable {
             let whole = try await transfer(into: part)
             return LoadedFile(part: part, head: whole.head, restarts: whole.restarts)
         } catch {
-            await Self.giveUp(part, after: error)
+            await Self.release(part, after: error)
             throw error
         }
     }
@@ -111,7 +111,7 @@ struct DownloadRun: Sendable {
         }
     }
 
-    /// Shows how far a transfer is while it runs, and ends it before the disk is full.
+    /// Shows the progress of a transfer, and ends it before the disk is full.
     func watched<Value: Sendable>(
         _ progress: TransferProgress, _ transfer: @escaping @Sendable () async -> Result<Value, NetworkError>
     ) async throws(DownloadError) -> Value {
@@ -135,7 +135,7 @@ struct DownloadRun: Sendable {
         }
     }
 
-    /// Looks whether it is the file that was meant.
+    /// Verifies the length and the checksum of the file.
     private func verify(_ part: PartialFile) async throws(DownloadError) {
         if let expected = request.expectedSize, part.length != expected {
             throw .size(path: record.status.path, expected: expected, actual: part.length)
@@ -158,11 +158,11 @@ struct DownloadRun: Sendable {
         }
     }
 
-    /// Gives the file its name.
+    /// Moves the file to its path.
     private func place(_ part: PartialFile, _ head: HTTPResponseHead) async throws(DownloadError) -> String {
         let proposed = request.name == nil ? DownloadName.proposed(by: head) : nil
         let name = request.name ?? proposed ?? DownloadName.name(for: request.url)
-        // Nobody agreed to lose a file whose name the server picks.
+        // A name that the server chooses must not replace a file.
         let isChosen = proposed != nil && proposed != DownloadName.name(for: request.url)
         let existing = isChosen && request.existing == .replace ? .number : request.existing
         var number = 1
@@ -180,7 +180,7 @@ struct DownloadRun: Sendable {
         }
     }
 
-    /// Tells the journal which name the file is about to get.
+    /// Stores the path that the file is about to get.
     private func note(_ part: PartialFile, _ path: String) async throws(DownloadError) {
         let file = try await DownloadEngine.onFiles { () throws(FileError) in try part.numbers() }
         let placing = DownloadRecord.Placing(
@@ -189,7 +189,7 @@ struct DownloadRun: Sendable {
             entry.record.placing = placing
             return true
         }
-        // It is not wanted any more.
+        // It was cancelled or removed meanwhile.
         guard let noted, !Task.isCancelled else { throw .cancelled }
         try await engine.save(noted)
     }

@@ -6,39 +6,39 @@ import Foundation
 import VitrineCore
 import VitrineNetwork
 
-/// Keeps the list of downloads and lets them run in turn.
+/// Keeps the list of downloads and runs them.
 ///
-/// What a download is to be next is decided under the lock, at once, and shown in the same order; the journal hears of
-/// it in the order of the decisions. A run looks at what is wanted of it when it ends.
+/// The state of a download changes under the lock. Subscribers see changes in that order, and each record has a
+/// revision, so that the journal keeps the newest one. A run reads its pending action when it ends.
 final class DownloadEngine: DownloadBackend {
-    /// What is wanted of a download whose task is to end.
-    enum Wish: Sendable {
+    /// The action to take after the task of a download has ended.
+    enum PendingAction: Sendable {
         case pause, cancel
-        /// It is as good as gone: nobody but the task that removes it may find it any more.
+        /// Hides the download from all calls but the one that removes it.
         case remove
     }
 
     struct Entry: Sendable {
         var record: DownloadRecord
-        /// What is being done with its part file: a run, or throwing it away. Never two at once.
+        /// The task that uses its part file: a run, or its deletion. Never two at once.
         var task: Task<Void, Never>?
-        var wish: Wish?
-        /// Waits for the time of the next try.
-        var alarm: Task<Void, Never>?
+        var pendingAction: PendingAction?
+        /// Waits for the time of the next attempt.
+        var timer: Task<Void, Never>?
         let limit: RateLimit
-        /// Whether it is in the journal, without which it does not begin.
+        /// Whether it is in the journal. It does not start before that.
         var isNoted: Bool
-        /// Tries without any progress, in a row.
+        /// The number of attempts in a row without progress.
         var failures = 0
-        /// Why it failed last, in this run of the program.
+        /// The last error in this run of the program.
         var error: DownloadError?
-        /// Whether it waits for a network, and after how many tries in a row.
+        /// Whether it waits for a network, and the number of attempts in a row that found none.
         var isOffline = false, offlineTries = 0
         /// Whether the process may have ended because of it.
         var isSuspect = false
-        /// How far it had come when that was last noted beside its starts.
+        /// The number of bytes that was last stored beside its starts.
         var furthest = 0
-        /// Whether its task does not end though it was told to, so that nobody waits for it any more.
+        /// Whether its task did not end after a cancellation. Nothing waits for it any more.
         var isAbandoned = false
 
         init(_ record: DownloadRecord, isNoted: Bool) {
@@ -47,9 +47,9 @@ final class DownloadEngine: DownloadBackend {
             limit = RateLimit(record.request.maximumRate?.bytes)
         }
 
-        mutating func stopAlarm() {
-            alarm?.cancel()
-            alarm = nil
+        mutating func cancelRetryTimer() {
+            timer?.cancel()
+            timer = nil
             record.status.retryDate = nil
         }
     }
@@ -60,38 +60,38 @@ final class DownloadEngine: DownloadBackend {
         var limit: Int
         var limitPerHost: Int
         var isShutDown = false
-        /// The order in which records were changed.
+        /// The revision of the last changed record.
         var revision = 0
         var watch: NetworkWatch?
 
-        /// The entry of an identifier, unless it is being removed.
+        /// Returns the entry of an identifier, unless it is being removed.
         func entry(_ id: String) -> Entry? {
-            guard let entry = entries[id], entry.wish != .remove else { return nil }
+            guard let entry = entries[id], entry.pendingAction != .remove else { return nil }
             return entry
         }
 
-        /// All that are on the list, in no order.
-        var records: [DownloadRecord] { entries.values.filter { $0.wish != .remove }.map(\.record) }
+        /// All records of the list, in no order.
+        var records: [DownloadRecord] { entries.values.filter { $0.pendingAction != .remove }.map(\.record) }
 
-        /// Whether nothing happens and nothing will by itself.
+        /// Whether no download runs, waits or is delayed.
         var isSettled: Bool {
             entries.values.allSatisfy { $0.task == nil && $0.record.status.state.isSettled }
         }
     }
 
     let configuration: DownloadManager.Configuration
-    let board = StatusBroadcaster()
+    let broadcaster = StatusBroadcaster()
     let loader: NetworkLoader
-    /// Brings the bytes in place of the loader; nil on most systems.
+    /// Transfers files in place of the loader; nil on most systems.
     let carrier: (any DownloadCarrier)?
     let rateLimit: RateLimit
-    /// The threads of transfers: one that blocks, or never comes to its end, holds up others but no answer.
+    /// The threads of transfers. One that hangs may delay other transfers, but no call.
     let transfers = BlockingExecutor(threads: 8, name: "vitrine-load")
     let state: Locked<State>
     let log = Log.logger("downloads")
     private let opening = SingleFlight<String, Bool>()
 
-    /// - Parameter carrier: Gets all downloads at once, unless somebody limits their number.
+    /// - Parameter carrier: Receives all downloads at once, unless a call limits their number.
     init(_ configuration: DownloadManager.Configuration, carrier: (any DownloadCarrier)? = nil) {
         self.configuration = configuration
         self.carrier = carrier
@@ -109,15 +109,15 @@ final class DownloadEngine: DownloadBackend {
         #elseif canImport(Darwin)
         URLSessionLoader()
         #else
-        preconditionFailure("A client has to be given on this platform.")
+        preconditionFailure("This platform needs an explicit HTTP client.")
         #endif
     }
 
-    // MARK: Beginning
+    // MARK: Opening
 
     /// Reads the journal, once.
     ///
-    /// - Throws: ``DownloadError/cancelled`` after the end.
+    /// - Throws: ``DownloadError/cancelled`` after ``shutDown()``.
     func open() async throws(DownloadError) {
         let isOpen = try state.withLock { state throws(DownloadError) in
             if state.isShutDown { throw .cancelled }
@@ -132,7 +132,7 @@ final class DownloadEngine: DownloadBackend {
                 let content = try await journal.content()
                 await self.carrier?.adopt(content.records)
                 for record in self.adopt(content, journal) { try await self.save(record, endsRun: true) }
-                self.pump()
+                self.startWaiting()
                 return true
             }
         } catch let error as DownloadError {
@@ -142,7 +142,7 @@ final class DownloadEngine: DownloadBackend {
         }
     }
 
-    /// - Returns: What changed by that.
+    /// - Returns: The changed records.
     private func adopt(_ content: Journal.Content, _ journal: Journal) -> [DownloadRecord] {
         let changed = state.withLock { state -> [DownloadRecord]? in
             guard !state.isShutDown else { return nil }
@@ -157,7 +157,7 @@ final class DownloadEngine: DownloadBackend {
                     changed.append(entry.record)
                 }
                 state.entries[record.id] = entry
-                board.show(entry.record.status, isFresh: false)
+                broadcaster.show(entry.record.status, isFresh: false)
             }
             state.watch = NetworkWatch { [weak self] in self?.networkChanged() }
             return changed
@@ -176,9 +176,9 @@ final class DownloadEngine: DownloadBackend {
         return (one.position, one.id) < (other.position, other.id)
     }
 
-    // MARK: Ending
+    // MARK: Closing
 
-    /// Stops everything; what was running goes on when somebody reads the journal again.
+    /// Stops all downloads. The next manager that reads the journal resumes them.
     func shutDown() {
         let (entries, watch) = state.withLock { state in
             state.isShutDown = true
@@ -187,7 +187,7 @@ final class DownloadEngine: DownloadBackend {
         withExtendedLifetime(watch) {}
         for entry in entries {
             entry.task?.cancel()
-            entry.alarm?.cancel()
+            entry.timer?.cancel()
         }
     }
 
@@ -195,42 +195,42 @@ final class DownloadEngine: DownloadBackend {
         shutDown()
         for task in state.withLock({ $0.entries.values.compactMap(\.task) }) { await task.value }
         if let journal = state.withLock({ $0.journal.take() }) { await journal.close() }
-        board.close()
+        broadcaster.close()
     }
 
     func settled() async throws(DownloadError) {
         try await open()
         while true {
-            let version = board.version
+            let version = broadcaster.version
             if state.withLock({ $0.isSettled }) { return }
-            await board.waitForChange(since: version)
+            await broadcaster.waitForChange(since: version)
             if Task.isCancelled || state.withLock({ $0.isShutDown }) { throw .cancelled }
         }
     }
 
-    /// Returns when none of some downloads is being worked on.
+    /// Returns once none of some downloads has a task.
     func finish(_ ids: Set<String>) async {
         while !Task.isCancelled {
-            let version = board.version
+            let version = broadcaster.version
             let isBusy = state.withLock { state in ids.contains { state.entries[$0]?.task != nil } }
             if !isBusy || state.withLock({ $0.isShutDown }) { return }
-            await board.waitForChange(since: version)
+            await broadcaster.waitForChange(since: version)
         }
     }
 
-    /// Whether a run ends only because this process stops, so that whoever else carries the download may go on.
+    /// Whether a run ends only because this process stops. Its transfer may then continue elsewhere.
     func leavesAlone(_ id: String) -> Bool {
-        state.withLock { $0.isShutDown && $0.entries[id]?.wish == nil }
+        state.withLock { $0.isShutDown && $0.entries[id]?.pendingAction == nil }
     }
 
     // MARK: Changes
 
     func error(of id: String) -> DownloadError? { state.withLock { $0.entries[id]?.error } }
 
-    /// Changes a download, shows it, and gives its record for the journal.
+    /// Changes a download and shows its status.
     ///
-    /// - Parameter body: Changes it; false for no change after all.
-    /// - Returns: nil if there is no such download, or nothing changed.
+    /// - Parameter body: Changes the entry, and returns whether it did.
+    /// - Returns: The record for the journal, or nil without a change.
     @discardableResult
     func update(_ id: String, _ body: (inout Entry) -> Bool) -> DownloadRecord? {
         state.withLock { state in
@@ -239,25 +239,25 @@ final class DownloadEngine: DownloadBackend {
         }
     }
 
-    /// Takes a changed entry back and shows it, under the lock: in the order of the changes.
+    /// Stores a changed entry and shows its status. Called under the lock, which keeps the order of changes.
     func keep(_ changed: Entry, in state: inout State) -> DownloadRecord {
         var entry = changed
         state.revision &+= 1
         entry.record.revision = state.revision
         state.entries[entry.record.id] = entry
-        board.show(entry.record.status)
+        broadcaster.show(entry.record.status)
         return entry.record
     }
 
-    /// Keeps a record on disk, unless a newer one of the download was kept.
+    /// Stores a record in the journal, unless it has a newer one.
     ///
-    /// - Parameter endsRun: Whether a run has ended as it should.
+    /// - Parameter endsRun: Whether a run has ended regularly.
     func save(_ record: DownloadRecord, endsRun: Bool = false) async throws(DownloadError) {
         guard let journal = state.withLock({ $0.journal }) else { return }
         try await journal.save(record, endsRun: endsRun)
     }
 
-    /// Does on a thread that may block what has to do with files.
+    /// Runs file operations on a thread that may block.
     static func onFiles<T: Sendable>(
         _ body: @escaping @Sendable () throws(FileError) -> T
     ) async throws(DownloadError) -> T {
@@ -266,20 +266,20 @@ final class DownloadEngine: DownloadBackend {
 }
 
 extension DownloadEngine.Entry {
-    /// Makes what an earlier run of the program left something that can be gone on with, or says why not.
+    /// Prepares a download of an earlier run of the program.
     ///
-    /// - Returns: Whether it was given up.
+    /// - Returns: Whether it has failed.
     fileprivate mutating func settle(after starts: Journal.Starts?) -> Bool {
         record.status.speed = nil
         record.status.retryDate = nil
         guard !record.status.state.isSettled else { return false }
-        // Whoever ran it has gone.
+        // The process that ran it has ended.
         record.status.state = .waiting
         var problem: DownloadError?
         do throws(DownloadError) {
             try record.request.check()
             if record.request.directory == nil {
-                throw .invalidDestination(record.status.path, reason: "the journal names no directory")
+                throw .invalidDestination(record.status.path, reason: "the journal has no directory for it")
             }
         } catch {
             problem = error

@@ -6,10 +6,10 @@ import Foundation
 import VitrineCore
 import VitrineNetwork
 
-/// Running downloads in turn.
+/// Runs downloads in the order of the queue.
 extension DownloadEngine {
-    /// Lets as many run as may.
-    func pump() {
+    /// Starts waiting downloads up to the limits.
+    func startWaiting() {
         state.withLock { state in
             guard !state.isShutDown, state.journal != nil else { return }
             let running = state.entries.values.filter { $0.task != nil && !$0.isAbandoned }
@@ -17,9 +17,9 @@ extension DownloadEngine {
             guard free > 0, !running.contains(where: \.isSuspect) else { return }
             var perHost = Dictionary(running.map { ($0.record.host, 1) }, uniquingKeysWith: +)
             var waiting = state.entries.values.filter {
-                $0.record.status.state == .waiting && $0.task == nil && $0.isNoted && $0.wish == nil
+                $0.record.status.state == .waiting && $0.task == nil && $0.isNoted && $0.pendingAction == nil
             }
-            // One that may have ended the process runs before others and alone, so that they are not taken for it.
+            // A download that may have ended the process runs first and alone, so that others are not suspected.
             if let suspect = waiting.filter(\.isSuspect).min(by: { Self.precedes($0.record, $1.record) }) {
                 waiting = [suspect]
             }
@@ -29,7 +29,7 @@ extension DownloadEngine {
                 perHost[host, default: 0] += 1
                 free -= 1
                 entry.record.status.state = .running
-                // Bound before the lock is let go, so that nobody finds it running without a task.
+                // Stored under the lock, so that a running download always has a task.
                 entry.task = Task(executorPreference: transfers) { [record = entry.record, limit = entry.limit] in
                     await self.run(record, limit)
                 }
@@ -38,44 +38,43 @@ extension DownloadEngine {
         }
     }
 
-    /// One run, from its turn to its end.
+    /// Runs a download once.
     private func run(_ record: DownloadRecord, _ limit: RateLimit) async {
         await noteStart(record.id)
-        let proof = Task { [weak self] in
-            do { try await Task.sleep(for: Self.provingTime) } catch { return }
-            await self?.prove(record.id, received: nil)
+        let timer = Task { [weak self] in
+            do { try await Task.sleep(for: Self.suspicionTime) } catch { return }
+            await self?.clearSuspicion(of: record.id, received: nil)
         }
-        defer { proof.cancel() }
+        defer { timer.cancel() }
         let rules = LimitedLoader.Rules([rateLimit, limit])
         let outcome = await LimitedLoader.$rules.withValue(rules) {
             await DownloadRun(engine: self, record: record, rules: rules).outcome()
         }
         await finish(record, outcome)
-        pump()
+        startWaiting()
     }
 
-    // MARK: Runs that end the process
+    // MARK: Runs that may end the process
 
-    /// After how many ends of the process while it ran a download is not run any more by itself.
+    /// The number of times the process may end during runs of a download before it is not run automatically.
     static let highestStarts = 3
-    /// A run that is so old has not ended the process by its beginning.
-    private static let provingTime = Duration.seconds(10)
+    /// A run of this duration has not ended the process by its start.
+    private static let suspicionTime = Duration.seconds(10)
 
-    /// Notes durably that a run begins: if the process ends without having heard of its end, it may have been the
-    /// reason.
+    /// Stores durably that a run starts. If the process ends without storing its end, the run may have been the reason.
     private func noteStart(_ id: String) async {
         guard let journal = state.withLock({ $0.journal }) else { return }
         do throws(DownloadError) { try await journal.noteStart(id) } catch {
-            log.error("The start of a download was not noted", metadata: ["id": "\(id)", "error": "\(error)"])
+            log.error("The start of a download was not stored", metadata: ["id": "\(id)", "error": "\(error)"])
         }
     }
 
-    /// A run has come further than any before, or has run for a while.
+    /// Clears the suspicion of a run that has made progress or has run for a while.
     ///
-    /// - Parameter received: How far it has come; nil if only time has passed.
-    func prove(_ id: String, received: Int?) async {
+    /// - Parameter received: The bytes received; nil if only time has passed.
+    func clearSuspicion(of id: String, received: Int?) async {
         let journal = state.withLock { state -> Journal? in
-            // Others have nothing to be cleared of.
+            // Only suspected downloads need this.
             guard var entry = state.entries[id], entry.task != nil, entry.isSuspect else { return nil }
             if let received {
                 guard received > entry.furthest else { return nil }
@@ -87,25 +86,25 @@ extension DownloadEngine {
         }
         guard let journal else { return }
         do throws(DownloadError) { try await journal.clearStarts(id, received: received) } catch {
-            log.error("The course of a download was not noted", metadata: ["id": "\(id)", "error": "\(error)"])
+            log.error("The progress of a download was not stored", metadata: ["id": "\(id)", "error": "\(error)"])
         }
-        pump()
+        startWaiting()
     }
 
     // MARK: The end of a run
 
     private enum Ending {
-        /// What is there has to be thrown away first.
+        /// The partial file must be deleted first.
         case discard
         case over(DownloadRecord, retryAfter: Duration?)
     }
 
-    /// What becomes of a download after a run.
+    /// Updates a download after a run.
     private func finish(_ before: DownloadRecord, _ outcome: Result<DownloadRun.Success, DownloadError>) async {
         let isOffline = if case .failure(let error) = outcome {
             error.isUnreached && !configuration.hasRoute(before.host)
         } else { false }
-        // What is whole has its name, and what cannot be used was thrown away by the run.
+        // A complete file is in place, and the run has deleted a useless one.
         var isDiscarded = if case .success = outcome { true } else { false }
         while true {
             switch end(before, outcome, isOffline: isOffline, isDiscarded: isDiscarded) {
@@ -115,37 +114,37 @@ extension DownloadEngine {
                 isDiscarded = true
             case .over(let record, let delay)?:
                 do throws(DownloadError) { try await save(record, endsRun: true) } catch {
-                    log.error("A download was not noted", metadata: ["id": "\(record.id)", "error": "\(error)"])
+                    log.error("A download was not stored", metadata: ["id": "\(record.id)", "error": "\(error)"])
                 }
-                if let delay { ring(record.id, after: delay) }
+                if let delay { scheduleRetry(record.id, after: delay) }
                 return
             }
         }
     }
 
-    /// - Returns: nil if it is no longer on the list.
+    /// - Returns: nil if the download is no longer on the list.
     private func end(
         _ before: DownloadRecord, _ outcome: Result<DownloadRun.Success, DownloadError>, isOffline: Bool,
         isDiscarded: Bool
     ) -> Ending? {
         state.withLock { state in
             guard var entry = state.entries[before.id] else { return nil }
-            if !isDiscarded, entry.wish == .cancel || entry.wish == .remove { return .discard }
+            if !isDiscarded, entry.pendingAction == .cancel || entry.pendingAction == .remove { return .discard }
             entry.task = nil
             (entry.isSuspect, entry.isAbandoned) = (false, false)
-            guard entry.wish != .remove else {
+            guard entry.pendingAction != .remove else {
                 state.entries[before.id] = entry
                 return nil
             }
-            let wish = entry.wish.take()
+            let pendingAction = entry.pendingAction.take()
             entry.record.status.speed = nil
             var delay: Duration?
             switch outcome {
-            // It may have been quicker than whoever wanted to stop it.
+            // It may have completed before a call could stop it.
             case .success(let success): entry.complete(success)
             case .failure(let error):
-                // It may have been paused and let go on while it stopped: then its turn comes again.
-                if wish == nil, entry.record.status.state == .running, !state.isShutDown {
+                // It may have been paused and resumed while it stopped, and then waits in the queue.
+                if pendingAction == nil, entry.record.status.state == .running, !state.isShutDown {
                     delay = entry.fail(error, before: before.status.received, isOffline: isOffline, configuration)
                 }
             }
@@ -153,63 +152,63 @@ extension DownloadEngine {
         }
     }
 
-    /// Throws away what is there of a download that does not run, as its task.
+    /// Deletes the partial file of a download that does not run, as its task.
     func discard(_ record: DownloadRecord) async {
         await discardPart(of: record)
         state.withLock { state in
             guard var entry = state.entries[record.id] else { return }
             entry.task = nil
-            if entry.wish == .cancel { entry.wish = nil }
+            if entry.pendingAction == .cancel { entry.pendingAction = nil }
             state.entries[record.id] = entry
         }
-        board.touch()
-        pump()
+        broadcaster.touch()
+        startWaiting()
     }
 
-    /// What is there of a download is not wanted any more. Only within its task.
+    /// Deletes the partial file of a download. Only within its task.
     func discardPart(of record: DownloadRecord) async {
         if let carrier { return await carrier.discard(record) }
         let path = record.partPath
         await BlockingExecutor.shared.run {
             do throws(FileError) {
-                // Also where there is only what is kept beside it.
+                // Also where only the files beside it exist.
                 try PartialFile.open(path, identity: record.id)?.discard()
             } catch .notFound {
-                // The directory is gone, too.
+                // The directory does not exist either.
             } catch {
-                Log.logger("downloads").warning("A part file stays", metadata: ["error": "\(error)"])
+                Log.logger("downloads").warning("A partial file was not deleted", metadata: ["error": "\(error)"])
             }
         }
     }
 
-    // MARK: Trying again
+    // MARK: Retrying
 
-    /// Puts a delayed download into the line again, later.
-    private func ring(_ id: String, after delay: Duration) {
-        let alarm = Task { [weak self] in
+    /// Returns a delayed download to the queue after a delay.
+    private func scheduleRetry(_ id: String, after delay: Duration) {
+        let timer = Task { [weak self] in
             do { try await Task.sleep(for: delay) } catch { return }
             self?.wake(id)
         }
         let isWanted = state.withLock { state in
             guard !state.isShutDown, state.entries[id]?.record.status.state == .delayed else { return false }
-            state.entries[id]?.alarm = alarm
+            state.entries[id]?.timer = timer
             return true
         }
-        // It was paused, cancelled or tried again meanwhile.
-        if !isWanted { alarm.cancel() }
+        // It was paused, cancelled or retried meanwhile.
+        if !isWanted { timer.cancel() }
     }
 
     private func wake(_ id: String) {
         update(id) { entry in
             guard entry.record.status.state == .delayed else { return false }
-            entry.stopAlarm()
+            entry.cancelRetryTimer()
             entry.record.status.state = .waiting
             return true
         }
-        pump()
+        startWaiting()
     }
 
-    /// There may be a network again: what waits for one is tried at once.
+    /// Retries at once the downloads that wait for a network, which may have returned.
     func networkChanged() {
         let ids = state.withLock { state in
             state.entries.values.filter { $0.isOffline && $0.record.status.state == .delayed }.map(\.record.id)
@@ -219,7 +218,7 @@ extension DownloadEngine {
 }
 
 extension DownloadEngine.Entry {
-    /// Its file is there.
+    /// Notes its complete file.
     fileprivate mutating func complete(_ success: DownloadRun.Success) {
         record.status.state = .completed
         record.status.path = success.path
@@ -232,12 +231,12 @@ extension DownloadEngine.Entry {
         error = nil
     }
 
-    /// A run of it has failed.
+    /// Notes a failed run.
     ///
     /// - Parameters:
-    ///   - before: How much was there when the run began.
-    ///   - isOffline: Whether the machine has no way to the host, which says nothing about the download.
-    /// - Returns: After how long it is tried again; nil for not at all, or at once.
+    ///   - before: The number of bytes received before the run.
+    ///   - isOffline: Whether the machine has no route to the host, so that the failure does not count.
+    /// - Returns: The delay of the next attempt; nil for none, or an immediate one.
     fileprivate mutating func fail(
         _ error: DownloadError, before: Int, isOffline: Bool, _ configuration: DownloadManager.Configuration
     ) -> Duration? {
@@ -247,7 +246,7 @@ extension DownloadEngine.Entry {
         self.isOffline = isOffline
         if record.status.received > before { failures = 0 }
         if record.source < record.request.mirrors.count, !error.isLocal {
-            // Another place may have it, now.
+            // A mirror may have the file.
             record.source += 1
             record.status.state = .waiting
             return nil
