@@ -225,6 +225,9 @@ let package = Package(
                 "VitrinePipeline", "VitrineHelperProtocol", "ModelsSamples", "TestSupport",
             ],
             path: "Tests/Fuzz", swiftSettings: swift),
+        // Costs of the scheduling primitives, which are internal to this package; see `Benchmarks/README.md`.
+        .executableTarget(
+            name: "CoreBenchmark", dependencies: ["VitrineCore"], path: "Tests/CoreBenchmark", swiftSettings: swift),
         .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineDatabaseTests", dependencies: ["VitrineDatabase", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineCacheTests", dependencies: ["VitrineCache", "TestSupport"], swiftSettings: swift),

@@ -10,7 +10,7 @@ import VitrineCore
 ///
 /// A follower receives the newest state and skips states in between. A new follower receives the current state at once,
 /// also after the end.
-public final class TransferProgress: AsyncSequence, Sendable, Followed {
+public final class TransferProgress: AsyncSequence, Sendable, Broadcast {
     /// A state of a transfer.
     public struct Step: Sendable, Hashable {
         /// The bytes of the body that have been read.
@@ -34,10 +34,10 @@ public final class TransferProgress: AsyncSequence, Sendable, Followed {
         }
     }
 
-    package struct State: FollowedState {
+    package struct State: BroadcastState {
         fileprivate var step = Step()
         package fileprivate(set) var version = 0
-        package var followers = Followers()
+        package var waiters = BroadcastWaiters()
         /// A follower of a finished transfer has seen the end and does not wait.
         package var isClosed: Bool { false }
     }

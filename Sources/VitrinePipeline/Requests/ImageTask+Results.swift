@@ -66,11 +66,11 @@ extension ImageTask {
     ///   the task leaves the request as it is.
     public var value: Image {
         get async throws {
-            let pending = PendingValue<Image>()
+            let pending = Promise<Result<Image, any Error>>()
             observeResult { result in
-                pending.settle(result.mapError { $0.isCancellation ? CancellationError() as any Error : $0 })
+                pending.fulfill(result.mapError { $0.isCancellation ? CancellationError() as any Error : $0 })
             }
-            return try await pending.wait()
+            return try await pending.cancellableValue().get()
         }
     }
 
@@ -90,9 +90,9 @@ extension ImageTask {
     /// - Throws: `CancellationError` when the waiting task is cancelled.
     public var placeholder: Image? {
         get async throws {
-            let pending = PendingValue<Image?>()
-            observePlaceholder { pending.settle(.success($0)) }
-            return try await pending.wait()
+            let pending = Promise<Image?>()
+            observePlaceholder { pending.fulfill($0) }
+            return try await pending.cancellableValue()
         }
     }
 
@@ -110,17 +110,17 @@ extension ImageTask {
         /// - Throws: ``ImagePipelineError``.
         public func value() throws(ImagePipelineError) -> Image {
             checkThread()
-            let outcome = Outcome<Result<Image, ImagePipelineError>>()
-            task.observeResult { outcome.set($0) }
-            return try outcome.wait().get()
+            let promise = Promise<Result<Image, ImagePipelineError>>()
+            task.observeResult { promise.fulfill($0) }
+            return try promise.wait().get()
         }
 
         /// What to show until the thumbnail is there; nil if there is nothing, or the thumbnail came first.
         public func placeholder() -> Image? {
             checkThread()
-            let outcome = Outcome<Image?>()
-            task.observePlaceholder { outcome.set($0) }
-            return outcome.wait()
+            let promise = Promise<Image?>()
+            task.observePlaceholder { promise.fulfill($0) }
+            return promise.wait()
         }
 
         private func checkThread() {
