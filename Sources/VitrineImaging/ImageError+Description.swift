@@ -4,7 +4,7 @@ extension ImageError: CustomStringConvertible {
         switch self {
         case .unreadable(let input, _), .empty(let input), .notAnImage(let input), .unsupported(let input, _),
             .corrupt(let input, _), .truncated(let input), .limitExceeded(let input, _, _, _), .timedOut(let input),
-            .cancelled(let input), .workerFailed(let input, _):
+            .cancelled(let input), .workerFailed(let input, _), .decoderFailed(let input, _, _):
             input
         case .invalidRequest, .encodingFailed:
             nil
@@ -26,6 +26,7 @@ extension ImageError: CustomStringConvertible {
         case .timedOut: "took longer than the deadline"
         case .cancelled: "cancelled"
         case .workerFailed(_, let reason): reason
+        case .decoderFailed(_, let format, let reason): "the decoder of \(format) failed: \(reason)"
         case .encodingFailed(let format, let reason): "cannot write \(format.rawValue): \(reason)"
         }
     }
