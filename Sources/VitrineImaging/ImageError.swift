@@ -23,6 +23,9 @@ public enum ImageError: Error, Sendable, Hashable {
     case cancelled(input: String)
     /// The helper process is missing, could not be started, or died while decoding `input`.
     case workerFailed(input: String, reason: String)
+    /// A decoder given to ``ImageDecoder/register(_:)`` threw an error of its own, or delivered an image that its header
+    /// does not announce.
+    case decoderFailed(input: String, format: ImageFormat, reason: String)
     /// The encoder refused.
     case encodingFailed(format: ImageFormat, reason: String)
 }
@@ -33,7 +36,7 @@ extension ImageError: CustomStringConvertible {
         switch self {
         case .unreadable(let input, _), .empty(let input), .notAnImage(let input), .unsupported(let input, _),
             .corrupt(let input, _), .truncated(let input), .limitExceeded(let input, _, _, _), .timedOut(let input),
-            .cancelled(let input), .workerFailed(let input, _):
+            .cancelled(let input), .workerFailed(let input, _), .decoderFailed(let input, _, _):
             input
         case .invalidRequest, .encodingFailed:
             nil
@@ -55,6 +58,7 @@ extension ImageError: CustomStringConvertible {
         case .timedOut: "took longer than the deadline"
         case .cancelled: "cancelled"
         case .workerFailed(_, let reason): reason
+        case .decoderFailed(_, let format, let reason): "the decoder of \(format) failed: \(reason)"
         case .encodingFailed(let format, let reason): "cannot write \(format.rawValue): \(reason)"
         }
     }

@@ -100,7 +100,7 @@ struct VipsDecoder: ImageDecoding {
         case .heic, .avif: CVIPS_HEIF
         case .jp2: CVIPS_JP2
         case .svg: CVIPS_SVG
-        case .jxl, .bmp, .ico: nil
+        default: nil
         }
     }
 

@@ -78,7 +78,8 @@ extension ImageLimits {
         case .svg: nil
         case .png where info.isProgressive: min(maximumInterlacedPixels, maximumPixels)
         case .jpeg, .png, .tiff, .bmp, .ico: maximumPixels
-        case .webp, .gif, .heic, .avif, .jxl, .jp2: maximumWholeImagePixels
+        // Registered decoders deliver the whole image, too.
+        default: maximumWholeImagePixels
         }
     }
 

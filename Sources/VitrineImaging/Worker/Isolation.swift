@@ -40,7 +40,7 @@ public struct IsolatedDecoder: ImageDecoding {
     private let decoder: String?
 
     /// Every format the worker reads.
-    public static let allFormats = Set(ImageFormat.allCases)
+    public static let allFormats = Set(ImageFormat.builtIn)
 
     /// - Parameters:
     ///   - formats: What it is asked for.

@@ -101,7 +101,8 @@ package struct WorkerRequest: WorkerMessage {
     }
 
     private static func readInfo(from wire: inout WireReader) -> ImageInfo {
-        let format = ImageFormat(rawValue: wire.text())
+        // Registered decoders do not run in workers.
+        let format = ImageFormat(rawValue: wire.text()).flatMap { $0.isBuiltIn ? $0 : nil }
         if format == nil { wire.invalidate() }
         var info = ImageInfo(
             format: format ?? .jpeg, storedSize: PixelSize(width: wire.int(), height: wire.int()))
