@@ -16,6 +16,7 @@ struct ByteSourceTests {
         let path = directory.file("bytes")
         try Data(Self.content).write(to: URL(filePath: path))
         #expect(try ByteSource(.file(path)).bytes(at: offset, count: count).isEmpty)
+        withExtendedLifetime(directory) {}
     }
 
     @Test func readsUpToTheEnd() throws {
