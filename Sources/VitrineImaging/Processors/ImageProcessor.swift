@@ -96,7 +96,17 @@ public struct ImageProcessor: ImageProcessing, Hashable, CustomStringConvertible
     public var identifier: String { base.identifier }
 
     /// Processes a picture; see ``ImageProcessing/process(_:)``.
-    public func process(_ image: Image) throws(ImageError) -> Image { try base.process(image) }
+    ///
+    /// - Throws: The error of the wrapped processor, or ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if it
+    ///   enlarges the picture beyond ``ImageLimits/maximumOutputSide``.
+    public func process(_ image: Image) throws(ImageError) -> Image {
+        let result = try base.process(image)
+        // Pictures that were decoded at a larger size keep it, and resizers have a limit of their own.
+        if result.size.longestSide > image.size.longestSide, !(base is ImageResizer) {
+            try ProcessorCheck.outputSide(result.size, identifier)
+        }
+        return result
+    }
 
     /// The identifier.
     public var description: String { identifier }
