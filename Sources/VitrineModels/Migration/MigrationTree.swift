@@ -1,11 +1,174 @@
-/// Writes untyped data as a schema wants it: by names, with defaults for what is missing, and numbers widened.
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Reads an encoded value as untyped data, by the schema under which it was written.
+package struct TreeReader {
+    private let registry: TypeRegistry
+    private var objects: [MigrationData] = []
+    /// The schemas of the classes found, in order.
+    private var classes: [Schema] = []
+
+    private init(registry: TypeRegistry) { self.registry = registry }
+
+    /// Reads a value. All bytes must belong to it.
+    package static func read(
+        _ body: UnsafeRawBufferPointer, under schema: Schema, registry: TypeRegistry, depthLimit: Int
+    ) throws(PersistenceError) -> MigrationValue {
+        var reader = BinaryReader(body, registry: registry, depthLimit: depthLimit)
+        var tree = TreeReader(registry: registry)
+        do throws(PersistenceError) {
+            let value = try tree.value(schema.root, schema, &reader)
+            guard reader.remaining == 0 else { throw .malformed("\(reader.remaining) bytes after the value") }
+            return value
+        } catch {
+            // Objects that were read before the error can form cycles.
+            for data in tree.objects { data.removeAll() }
+            throw error
+        }
+    }
+
+    private mutating func value(
+        _ type: ValueType, _ schema: Schema, _ reader: inout BinaryReader
+    ) throws(PersistenceError) -> MigrationValue {
+        switch type {
+        case .optional(let type): return try reader.readByte() == 0 ? .null : try value(type, schema, &reader)
+        case .array(let type), .set(let type):
+            let count = try reader.readCount()
+            var values: [MigrationValue] = []
+            values.reserveCapacity(reader.reservation(count, stride: MemoryLayout<MigrationValue>.stride))
+            for _ in 0..<count { values.append(try value(type, schema, &reader)) }
+            return .array(values)
+        case .dictionary(let keyType, let valueType):
+            let count = try reader.readCount()
+            var entries: [MigrationEntry] = []
+            entries.reserveCapacity(reader.reservation(count, stride: MemoryLayout<MigrationEntry>.stride))
+            for _ in 0..<count {
+                let key = try value(keyType, schema, &reader)
+                entries.append(MigrationEntry(key: key, value: try value(valueType, schema, &reader)))
+            }
+            return .dictionary(entries)
+        case .record(let name): return .record(try inlineRecord(name, schema, &reader))
+        case .object: return .record(try object(&reader))
+        default: return try Self.leaf(type, &reader)
+        }
+    }
+
+    // A separate function keeps the stack frame of the recursive one small.
+    @inline(never)
+    private static func leaf(
+        _ type: ValueType, _ reader: inout BinaryReader
+    ) throws(PersistenceError) -> MigrationValue {
+        switch type {
+        case .bool: .bool(try reader.read())
+        case .int8, .int16, .int32, .int64: .int(try reader.readSigned())
+        case .uint8, .uint16, .uint32, .uint64: .uint(try reader.readUnsigned())
+        case .float: .float(try reader.read())
+        case .double: .double(try reader.read())
+        case .string: .string(try reader.read())
+        case .data: .data(try reader.read())
+        case .date: .date(try reader.read())
+        case .uuid: .uuid(try reader.read())
+        case .url: .url(try reader.read())
+        case .decimal: .decimal(try reader.read())
+        case .optional, .array, .set, .dictionary, .record, .object: .null
+        }
+    }
+
+    private mutating func inlineRecord(
+        _ name: String, _ schema: Schema, _ reader: inout BinaryReader
+    ) throws(PersistenceError) -> MigrationData {
+        guard let record = schema.records[name] else { throw .malformed("there is no record of \(name)") }
+        try reader.enter()
+        let data = MigrationData(record, schema)
+        if record.kind == .enumeration {
+            let element = try record.readCase(&reader)
+            data.caseName = element.name
+            for part in element.payload { data.append(part.name, try value(part.type, schema, &reader)) }
+        } else if record.isEmpty {
+            _ = try reader.readByte()
+        } else {
+            try properties(record, data, schema, &reader)
+        }
+        reader.leave()
+        return data
+    }
+
+    private mutating func properties(
+        _ record: RecordSchema, _ data: MigrationData, _ schema: Schema, _ reader: inout BinaryReader
+    ) throws(PersistenceError) {
+        data.reserve(record.early.count + record.late.count)
+        for property in record.early { data.append(property.name, try value(property.type, schema, &reader)) }
+        if let name = record.superclass {
+            guard let superclass = schema.records[name] else { throw .malformed("there is no record of \(name)") }
+            try properties(superclass, data, schema, &reader)
+        }
+        for property in record.late { data.append(property.name, try value(property.type, schema, &reader)) }
+        if record.isExtensible { try extensions(data, &reader) }
+    }
+
+    private func extensions(_ data: MigrationData, _ reader: inout BinaryReader) throws(PersistenceError) {
+        for entry in try ExtensionEntry.entries(from: &reader) {
+            guard let schema = registry.schema(fingerprint: entry.fingerprint) else {
+                throw .unknownSchema(fingerprint: entry.fingerprint)
+            }
+            let value = try entry.body.lend { body throws(PersistenceError) in
+                try Self.read(body, under: schema, registry: registry, depthLimit: max(0, reader.levels))
+            }
+            data.append(entry.name.description, value)
+            data.extensionSchemas[entry.name.description] = schema
+        }
+    }
+
+    private mutating func object(_ reader: inout BinaryReader) throws(PersistenceError) -> MigrationData {
+        let tag = try reader.readUnsigned()
+        if tag == 0 {
+            let number = try reader.readUnsigned()
+            guard number < UInt64(objects.count) else { throw .malformed("there is no object \(number)") }
+            return objects[Int(number)]
+        }
+        if tag == 1 {
+            let fingerprint = try reader.readWord()
+            guard let schema = registry.schema(fingerprint: fingerprint) else {
+                throw .unknownSchema(fingerprint: fingerprint)
+            }
+            classes.append(schema)
+        } else if tag - 2 >= UInt64(classes.count) {
+            throw .malformed("there is no class \(tag)")
+        }
+        let schema = tag == 1 ? classes[classes.count - 1] : classes[Int(tag - 2)]
+        guard case .object = schema.root, let record = schema.rootRecord else { throw .malformed("no class") }
+        try reader.enter()
+        let data = MigrationData(record, schema)
+        objects.append(data)
+        try properties(record, data, schema, &reader)
+        reader.leave()
+        return data
+    }
+}
+
+extension RecordSchema {
+    /// Reads the case of an enum.
+    func readCase(_ reader: inout BinaryReader) throws(PersistenceError) -> Case {
+        let number = try reader.readUnsigned()
+        guard number < UInt64(cases.count) else { throw .malformed("\(name) has no case \(number)") }
+        return cases[Int(number)]
+    }
+}
+
+/// Writes untyped data under a schema. Properties are found by name, missing ones get defaults, and numbers are
+/// widened.
 struct TreeWriter {
     /// The schemas of the classes written, by the names their data goes by.
     private var classes: [String: Schema] = [:]
 
     private init() {}
 
-    /// - Throws: ``PersistenceError`` with the path from the outermost value; the writer's bytes are of no use then.
+    /// Writes a value.
+    ///
+    /// - Throws: ``PersistenceError`` with the path from the outermost value. The bytes of the writer are useless then.
     static func write(
         _ value: MigrationValue, as schema: Schema, to writer: inout BinaryWriter
     ) throws(PersistenceError) {
@@ -52,20 +215,20 @@ struct TreeWriter {
         }
     }
 
-    /// - Returns: false if the value is none of the type's.
+    /// - Returns: false if the value has another type.
     private static func writeLeaf(_ value: MigrationValue, _ type: ValueType, _ writer: inout BinaryWriter) -> Bool {
         switch (type, value) {
-        case (.bool, .bool(let bool)): bool.persist(to: &writer)
-        case (.string, .string(let text)): text.persist(to: &writer)
-        case (.data, .data(let data)): data.persist(to: &writer)
-        case (.date, .date(let date)): date.persist(to: &writer)
-        case (.uuid, .uuid(let identifier)): identifier.persist(to: &writer)
-        case (.url, .url(let url)): url.persist(to: &writer)
-        case (.decimal, .decimal(let number)): number.persist(to: &writer)
-        case (.float, .float(let number)): number.persist(to: &writer)
+        case (.bool, .bool(let bool)): writer.write(bool)
+        case (.string, .string(let text)): writer.write(text)
+        case (.data, .data(let data)): writer.write(data)
+        case (.date, .date(let date)): writer.write(date)
+        case (.uuid, .uuid(let identifier)): writer.write(identifier)
+        case (.url, .url(let url)): writer.write(url)
+        case (.decimal, .decimal(let number)): writer.write(number)
+        case (.float, .float(let number)): writer.write(number)
         case (.double, _):
-            guard let number = Double.converted(from: value) else { return false }
-            number.persist(to: &writer)
+            guard let number = Double._converted(from: value) else { return false }
+            writer.write(number)
         case (.int8, _): return write(value, as: Int8.self, &writer)
         case (.int16, _): return write(value, as: Int16.self, &writer)
         case (.int32, _): return write(value, as: Int32.self, &writer)
@@ -82,8 +245,8 @@ struct TreeWriter {
     private static func write<Number: PersistentValue & MigrationConvertible>(
         _ value: MigrationValue, as type: Number.Type, _ writer: inout BinaryWriter
     ) -> Bool {
-        guard let number = Number.converted(from: value) else { return false }
-        number.persist(to: &writer)
+        guard let number = Number._converted(from: value) else { return false }
+        writer.write(number)
         return true
     }
 
@@ -132,7 +295,7 @@ struct TreeWriter {
         guard let record = chain.first, chain.contains(where: { $0.name == name }) else {
             throw mismatch(.object(name), .record(data))
         }
-        // The writer knows the objects: default values may be objects as well.
+        // The writer numbers the objects, because default values can be objects, too.
         guard writer.beginObject(data, fingerprint: schema.fingerprint) else {
             if let failure = writer.failure { throw failure }
             return
@@ -143,7 +306,7 @@ struct TreeWriter {
         writer.leave()
     }
 
-    /// - Parameter taken: Gets which of the data's values something was made of.
+    /// - Parameter taken: Marks the values of the data that were written.
     private mutating func writeProperties(
         _ record: RecordSchema, _ data: MigrationData, _ schema: Schema, _ taken: inout [Bool],
         _ writer: inout BinaryWriter
@@ -156,7 +319,7 @@ struct TreeWriter {
         if record.isExtensible { try writeExtensions(data, &taken, &writer) }
     }
 
-    /// Tells which of the data's names nothing was made of (R138).
+    /// Records the properties of the data that were not written.
     private func noteDropped(_ data: MigrationData, _ taken: [Bool], _ registry: TypeRegistry) {
         guard data.schema != nil, taken.contains(false) else { return }
         registry.noteDropped(taken.indices.filter { !taken[$0] }.map { data.names[$0] }, of: data.typeName)

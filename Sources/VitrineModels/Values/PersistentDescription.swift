@@ -4,8 +4,40 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Writes a tree of data as JSON for people.
-struct TreeDescription {
+extension PersistentValue {
+    /// The stored form as readable JSON.
+    ///
+    /// Properties of a type appear under `*Type`, those of its superclass inside it under `**Superclass`, and those of
+    /// extensions as `(Category)name`. A repeated object appears by its name only, so cycles end.
+    public var persistentDescription: String {
+        let coder = PersistentCoder()
+        do throws(PersistenceError) {
+            let tree = try coder.tree(of: coder.encode(self))
+            defer { tree.breakCycles() }
+            return tree.persistentDescription
+        } catch {
+            return "<\(Self.self): \(error)>"
+        }
+    }
+}
+
+extension PersistentObject {
+    /// ``PersistentValue/persistentDescription`` after a line break, because other text usually precedes the first
+    /// line.
+    public var description: String { "\n" + persistentDescription }
+}
+
+extension MigrationValue {
+    /// The data as readable JSON, in the form of ``PersistentValue/persistentDescription``.
+    public var persistentDescription: String {
+        var description = TreeDescription()
+        description.add(self)
+        return description.json.text
+    }
+}
+
+/// Writes untyped data as readable JSON.
+private struct TreeDescription {
     private(set) var json = JSONText()
     private var described: Set<ObjectIdentifier> = []
 
@@ -42,7 +74,7 @@ struct TreeDescription {
     }
 
     private mutating func add<Number: BinaryFloatingPoint & LosslessStringConvertible>(_ number: Number) {
-        // JSON has no word for these.
+        // JSON has no infinities and no NaN.
         number.isFinite ? json.literal("\(number)") : json.string("\(number)")
     }
 
@@ -98,10 +130,65 @@ struct TreeDescription {
         return text.hasPrefix("\"") ? String(text.dropFirst().dropLast()) : text
     }
 
-    /// ISO 8601 for the years it has four digits for; else the seconds since 2001.
+    /// ISO 8601 for years of four digits, otherwise the seconds since 2001.
     private static func text(of date: Date) -> String {
         let seconds = date.timeIntervalSinceReferenceDate
         guard seconds > -63_113_904_000, seconds < 252_423_993_600 else { return "\(seconds)" }
         return date.formatted(.iso8601)
+    }
+}
+
+/// Writes JSON with two spaces of indentation a level, in the given order.
+private struct JSONText {
+    private(set) var text = ""
+    private var indentation = ""
+    private var isEmpty: [Bool] = []
+
+    /// Begins an object or array.
+    mutating func open(_ bracket: String) {
+        text += bracket
+        indentation += "  "
+        isEmpty.append(true)
+    }
+
+    /// Ends the innermost object or array.
+    mutating func close(_ bracket: String) {
+        indentation.removeLast(2)
+        if isEmpty.popLast() == false { text += "\n" + indentation }
+        text += bracket
+    }
+
+    /// Begins an element of an array.
+    mutating func element() {
+        text += isEmpty.last == true ? "\n" : ",\n"
+        text += indentation
+        if !isEmpty.isEmpty { isEmpty[isEmpty.count - 1] = false }
+    }
+
+    /// Begins a member of an object.
+    mutating func member(_ name: String) {
+        element()
+        string(name)
+        text += " : "
+    }
+
+    mutating func literal(_ word: String) { text += word }
+
+    mutating func string(_ string: String) {
+        text += "\""
+        for scalar in string.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
+            case _ where scalar.value < 0x20:
+                let digits = String(scalar.value, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        text += "\""
     }
 }
