@@ -73,10 +73,13 @@ let package = Package(
             dependencies: ["VitrineCore", "VitrineDatabase", .product(name: "Metrics", package: "swift-metrics")],
             swiftSettings: fast
         ),
+        // Arithmetic on single pixels, for the other files of VitrineImaging to inline in debug builds.
+        .target(name: "VitrinePixels", swiftSettings: fast),
         .target(
             name: "VitrineImaging",
             dependencies: [
                 "VitrineCore",
+                "VitrinePixels",
                 "CVitrineSandbox",
                 .target(name: "CVitrineJPEG", condition: .when(traits: ["SystemCodecs"])),
                 .target(name: "CVitrinePNG", condition: .when(traits: ["SystemCodecs"])),

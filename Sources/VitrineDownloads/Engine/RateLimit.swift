@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 import VitrineCore
 import VitrineNetwork
 
@@ -53,12 +58,6 @@ final class RateLimit: Sendable {
         }
     }
 }
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A transport whose bodies obey the rate limits of the current task, and which refuses bodies that its watcher
 /// rejects.
