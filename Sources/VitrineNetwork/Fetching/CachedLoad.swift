@@ -17,13 +17,19 @@ struct CachedLoad: Sendable {
     let key: CacheKey
     var options: FetchOptions
     let progress: TransferProgress?
+    /// Receives the body while it is transferred; nil for none.
+    let arriving: ArrivingBytes?
     let cache: HTTPCache
 
-    init(_ request: HTTPRequest, _ key: CacheKey, _ options: FetchOptions, _ progress: TransferProgress?) {
+    init(
+        _ request: HTTPRequest, _ key: CacheKey, _ options: FetchOptions, _ progress: TransferProgress?,
+        _ arriving: ArrivingBytes? = nil
+    ) {
         self.request = request
         self.key = key
         self.options = options
         self.progress = progress
+        self.arriving = arriving
         cache = HTTPCache(policy: options.caching)
         self.request.maximumBodySize = min(request.maximumBodySize, options.maximumBodySize)
         // The cache sends its own conditions.
@@ -49,8 +55,8 @@ struct CachedLoad: Sendable {
         let response = try await options.loader.load(request, progress: progress)
         // Files have no media type.
         if response.head.contentType != nil { try check(response.head) }
-        let bytes = try await response.body.collect()
-        return .body(bytes, timeToLive: nil, tag: [], .all)
+        let body = arriving.map { response.body.copied(to: $0) } ?? response.body
+        return .body(try await body.collect(), timeToLive: nil, tag: [], .all)
     }
 
     // MARK: HTTP
@@ -175,10 +181,11 @@ extension NetworkError {
 
 extension CachedLoad {
     private func collected(_ response: HTTPResponse) async throws(NetworkError) -> [UInt8] {
-        guard let progress else { return try await response.body.collect() }
+        let body = arriving.map { response.body.copied(to: $0) } ?? response.body
+        guard let progress else { return try await body.collect() }
         let total = response.head.contentLength
         progress.update { $0.total = total }
-        return try await response.body.counted(by: progress).collect()
+        return try await body.counted(by: progress).collect()
     }
 
     /// Returns a complete body with the levels that may store it.
@@ -219,7 +226,14 @@ extension CachedLoad {
         _ partials: PartialDirectory
     ) async throws(NetworkError) -> Answer? {
         do throws(NetworkError) {
-            let whole = try await options.loader.load(sent, into: file, beginningWith: first, progress: progress)
+            if first == nil, let arriving, file.pieces == nil, file.length <= arriving.limit {
+                // The part of an earlier, interrupted transfer.
+                let bytes = try await BlockingExecutor.shared.onFiles { () throws(FileError) in try file.contents() }
+                arriving.begin()
+                arriving.append(bytes)
+            }
+            let whole = try await options.loader.load(
+                sent, into: file, beginningWith: first, progress: progress, arriving: arriving)
             try check(whole.head)
             let bytes = try await BlockingExecutor.shared.onFiles { () throws(FileError) in try file.contents() }
             await partials.close(file, isDone: true)

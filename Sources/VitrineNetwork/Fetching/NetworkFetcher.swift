@@ -31,6 +31,8 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     public let key: CacheKey
     private let options: FetchOptions
     private let progress: TransferProgress?
+    /// Receives the body while it is transferred; nil, the default, for none.
+    package var arriving: ArrivingBytes?
     private let resource: Resource
 
     /// Creates a fetcher for a URL.
@@ -81,7 +83,7 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// - Throws: ``NetworkError``, or `CancellationError` if the task is cancelled.
     public func fetch(_ context: FetchContext) async throws -> FetchResult<Value> {
         do throws(NetworkError) {
-            let answer = try await CachedLoad(request, key, options, progress).answer(context, resource)
+            let answer = try await CachedLoad(request, key, options, progress, arriving).answer(context, resource)
             progress?.end(isComplete: true)
             switch answer {
             case .body(let bytes, let timeToLive, let tag, let levels):

@@ -87,6 +87,12 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// Returns a body that reports its progress as it is read.
     func counted(by progress: TransferProgress) -> ResponseBody { ResponseBody(CountedBody(source, progress)) }
 
+    /// Returns a body whose bytes are copied as they are read.
+    func copied(to arriving: ArrivingBytes) -> ResponseBody {
+        arriving.begin()
+        return ResponseBody(CopiedBody(source, arriving))
+    }
+
     /// Reads a small rest so that the connection can be reused. Ends the transfer if more follows or if the rest does
     /// not arrive soon, because a new connection is cheaper than the wait.
     func discard() async {

@@ -79,18 +79,19 @@ extension NetworkLoader {
     ///   - first: A response to the request that has already been received. The transfer begins with it. It must have
     ///     no content coding if the transfer is to be resumable.
     ///   - progress: Receives the progress of the file, but not the end.
+    ///   - arriving: Receives the appended bytes, unless several connections transfer them.
     ///   - executor: The threads that write.
     package func load(
         _ request: HTTPRequest, into file: PartialFile, connections: Int = 1,
         beginningWith first: DatedResponse? = nil, progress: TransferProgress? = nil,
-        executor: BlockingExecutor = .shared
+        arriving: ArrivingBytes? = nil, executor: BlockingExecutor = .shared
     ) async throws(NetworkError) -> CompletedTransfer {
         if first == nil, connections > 1 || file.pieces != nil {
             return try await PiecewiseTransfer(
                 self, request, file, connections: max(1, connections), progress, executor
             ).run()
         }
-        var transfer = PartialTransfer(self, request, file, progress, executor)
+        var transfer = PartialTransfer(self, request, file, progress, executor, arriving: arriving)
         return try await transfer.run(beginningWith: first)
     }
 

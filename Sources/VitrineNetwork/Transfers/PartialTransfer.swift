@@ -20,6 +20,7 @@ struct PartialTransfer {
     private let request: HTTPRequest
     private let file: PartialFile
     private let progress: TransferProgress?
+    private let arriving: ArrivingBytes?
     private let executor: BlockingExecutor
     /// The URL in errors.
     private let url: String
@@ -33,12 +34,13 @@ struct PartialTransfer {
 
     init(
         _ loader: NetworkLoader, _ request: HTTPRequest, _ file: PartialFile, _ progress: TransferProgress?,
-        _ executor: BlockingExecutor, restarts: Int = 0
+        _ executor: BlockingExecutor, restarts: Int = 0, arriving: ArrivingBytes? = nil
     ) {
         self.loader = loader
         self.request = request
         self.file = file
         self.progress = progress
+        self.arriving = arriving
         self.executor = executor
         self.restarts = restarts
         url = SourceURL.withoutCredentials(request.url.absoluteString)
@@ -165,6 +167,7 @@ struct PartialTransfer {
             step.received = 0
             step.total = total
         }
+        arriving?.begin()
         if case .broken(let error) = try await read(dated.response.body) { return .interrupted(error) }
         return .whole(completed(dated, headers: head.headers))
     }
@@ -210,14 +213,14 @@ struct PartialTransfer {
     ///   - body: The body.
     ///   - overlap: The number of first bytes that must equal the last ones of the file.
     private func read(_ body: ResponseBody, comparing overlap: Int = 0) async throws(NetworkError) -> Reading {
-        let (file, progress) = (file, progress)
+        let (file, progress, arriving) = (file, progress, arriving)
         typealias End = Result<Result<Void, Obstacle>, NetworkError>
         let result = await withTaskExecutorPreference(executor) { () async -> End in
             var rest = overlap
             do throws(NetworkError) {
                 return .success(
                     try await body.read { bytes throws(Obstacle) in
-                        try Self.take(bytes, into: file, comparing: &rest)
+                        try Self.take(bytes, into: file, comparing: &rest, arriving)
                         let length = file.length
                         progress?.update { $0.received = length }
                     })
@@ -236,7 +239,7 @@ struct PartialTransfer {
 
     /// Compares the first bytes and appends the others.
     private static func take(
-        _ bytes: UnsafeRawBufferPointer, into file: PartialFile, comparing rest: inout Int
+        _ bytes: UnsafeRawBufferPointer, into file: PartialFile, comparing rest: inout Int, _ arriving: ArrivingBytes?
     ) throws(Obstacle) {
         let count = min(rest, bytes.count)
         let isKnown: Bool
@@ -245,6 +248,7 @@ struct PartialTransfer {
             isKnown = try file.matches(known, at: file.length - rest)
             if isKnown, count < bytes.count {
                 try file.append(UnsafeRawBufferPointer(rebasing: bytes[count...]))
+                arriving?.append(Array(bytes[count...]))
             }
         } catch {
             throw .file(error)

@@ -6,6 +6,7 @@ public import Foundation
 public import VitrineCache
 public import VitrineCore
 public import VitrineImaging
+import VitrineNetwork
 
 /// A source whose content is loaded before an image can be made from it: a URL, an object in a database or a store.
 ///
@@ -62,6 +63,8 @@ public struct SourceLoadContext: Sendable {
     public let priority: PrioritySource
     /// The service's cache of original bytes; nil for a load that is to use none.
     public let originals: Cache<Data>?
+    /// Receives the bytes while they are transferred; nil if no request is progressive.
+    var arriving: ArrivingBytes?
 
     public init(priority: PrioritySource = PrioritySource(), originals: Cache<Data>? = nil) {
         self.priority = priority

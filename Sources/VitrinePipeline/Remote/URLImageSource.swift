@@ -97,14 +97,18 @@ public struct URLImageSource: RemoteImageSource {
     ///   ``ImagePipelineError/unsupported(source:reason:)`` if they are neither a picture nor a document nor a film.
     public func load(_ context: SourceLoadContext) async throws -> LoadedSource {
         if url.isFileURL { return LoadedSource(try await source(for: .file(url.path(percentEncoded: false)))) }
+        var fetcher = fetcher
+        // Previews are images of the first page.
+        if part == .whole { fetcher.arriving = context.arriving }
+        let chosen = fetcher
         guard let originals = context.originals else {
-            let fetched = try await failing { try await fetcher.fetch(FetchContext(priority: context.priority)) }
+            let fetched = try await failing { try await chosen.fetch(FetchContext(priority: context.priority)) }
             guard case .bytes(let bytes) = fetched.content else {
                 throw ImagePipelineError.unreadable(source: name, reason: "no content")
             }
             return LoadedSource(try await source(for: .bytes(bytes, name: name)))
         }
-        let original = try await failing { try await originals.originalBytes(from: fetcher, following: context.priority) }
+        let original = try await failing { try await originals.originalBytes(from: chosen, following: context.priority) }
         let discard: @Sendable () async -> Void = { [key = fetcher.key] in await originals.remove(key) }
         do {
             let source = try await source(for: .bytes(original.bytes, name: name))

@@ -34,7 +34,9 @@ extension ImageTask {
 
     /// Calls `handler` on the main actor with previews of the image, before the image itself is delivered.
     ///
-    /// Not called if the source has no preview, or the image was in memory. Without a handler none is made.
+    /// The source may have a preview. With ``ImageRequest/isProgressive``, a URL has one after another while it is
+    /// transferred. The handler is not called if there is no preview, or if the image was in memory. Without a handler
+    /// no preview is made.
     ///
     /// - Returns: The task.
     @discardableResult
@@ -57,6 +59,7 @@ extension ImageTask {
             }
         }
         if let known { call(handler, known) } else { wantPlaceholder() }
+        if request.isProgressive { addPreviewReceiver(.handler(handler)) }
         return self
     }
 
@@ -74,11 +77,15 @@ extension ImageTask {
         }
     }
 
-    /// The previews of the image, until the task ends. A source without previews, and an image that was in memory, give
-    /// none. Iterating asks for them; any number of iterations may run.
+    /// The previews of the image: the one that its source has, and with ``ImageRequest/isProgressive`` one after another
+    /// while a URL is transferred.
+    ///
+    /// The sequence ends before the task does. It is empty if the source has no preview or the image was in memory. An
+    /// iteration that begins late starts with the latest preview, and a slow one skips previews. Previews are made only
+    /// for tasks whose previews are observed. Any number of iterations may run.
     public var previews: AsyncStream<Image> {
-        AsyncStream { continuation in
-            observeEnd { continuation.finish() }
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            addPreviewReceiver(.stream(continuation))
             observePlaceholder { image in
                 if let image { continuation.yield(image) }
             }

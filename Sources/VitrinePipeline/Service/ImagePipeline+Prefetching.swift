@@ -55,8 +55,12 @@ private final class PrefetchSubscriber: JobSubscriber {
     var executionPriority: ExecutionPriority { .background }
     var cacheLevels: CacheLevels { .disk }
     var wantsImage: Bool { false }
+    var isProgressive: Bool { false }
+    var wantsPreviews: Bool { false }
 
     func markRunning() {}
+
+    func previewDidArrive(_ preview: JobPreview) {}
 
     func jobDidEnd(_ result: Result<Made, ImagePipelineError>) {
         made.fulfill(result.mapError { $0 })
