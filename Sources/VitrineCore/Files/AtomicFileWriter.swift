@@ -190,6 +190,7 @@ public final class AtomicFileWriter {
         }
         guard code == 0 else { throw FileError(operation: "rename", path: asked, code: code) }
         isOpen = false
+        ActiveTemporaries.forget(temporary)
     }
 
     /// Gives the file up. Does nothing after a commit.
@@ -197,5 +198,6 @@ public final class AtomicFileWriter {
         guard isOpen else { return }
         isOpen = false
         unlink(temporary)
+        ActiveTemporaries.forget(temporary)
     }
 }
