@@ -198,6 +198,13 @@ import Testing
             #expect(outcome.status == 1 && outcome.output.isEmpty, "\(words)")
             #expect(outcome.errors.hasSuffix(errors), "\(outcome.errors)")
         }
+        // A message of a codec library.
+        let cut = scratch.file("cut.jp2")
+        try Data(Samples.bytes("lake.jp2").prefix(3000)).write(to: cut)
+        let damaged = try await Tool.run(["thumbnail", cut.path, "-o", "-"])
+        #expect(damaged.errors.hasPrefix("\(cut.path): it is damaged") && !damaged.errors.contains(";;"))
+        #expect(damaged.errors.last == "\n" && damaged.errors.dropLast().last?.isPunctuation == false)
+
         let directory = try await Tool.run(["contact-sheet", lake, "-o", scratch.url.path])
         #expect(directory.status == 2 && directory.errors.contains("\(scratch.url.path) is a directory"))
     }

@@ -79,14 +79,24 @@ enum Diagnostics {
     /// Returns an error as input and reason, for a line `input: reason`.
     static func describe(_ error: any Error) -> (input: String?, reason: String) {
         switch error {
-        case let error as ImageError: (error.input, error.reason)
-        case let error as ImagePipelineError: (error.source, error.reason)
+        case let error as ImageError: (error.input, tidied(error.reason))
+        case let error as ImagePipelineError: (error.source, tidied(error.reason))
         case let error as NetworkError: (error.url, error.reason)
         case let failure as InputFailure: (failure.name, failure.reason)
         case let error as FileError: (error.path, error.cause)
         case is CancellationError: (nil, "cancelled")
         default: (nil, String(describing: error))
         }
+    }
+
+    /// Codec libraries repeat their messages and end them with separators: returns the first and the last one.
+    private static func tidied(_ reason: String) -> String {
+        var parts: [String] = []
+        for part in reason.split(separator: ";").map({ $0.trimmingCharacters(in: .whitespaces) })
+        where !part.isEmpty && !parts.contains(part) { parts.append(part) }
+        if parts.count > 3 { parts = [parts[0], "…", parts[parts.count - 1]] }
+        let text = parts.joined(separator: "; ")
+        return text.hasSuffix(":") ? String(text.dropLast()) : text
     }
 }
 
