@@ -110,7 +110,8 @@ import Testing
             #expect(page.utf8.allSatisfy { $0 < 0x80 })
             #expect(page.contains(".SH EXIT STATUS") && page.contains("\\fB129, 130, 143\\fR"))
             for command in subcommand.all {
-                for argument in command.arguments ?? [] where argument.shouldDisplay && argument.kind != "positional" {
+                let options = (command.arguments ?? []).filter { $0.shouldDisplay && $0.kind != "positional" }
+                for argument in options {
                     let name = (argument.preferredName?.kind == "short" ? "-" : "--") + argument.label
                     let bold = "\\fB\(name.replacing("-", with: "\\-"))\\fR"
                     #expect(page.contains(bold), "\(command.words) \(name)")
@@ -149,23 +150,25 @@ import Testing
             #expect(script.output.contains(word), "\(word)")
         }
         #expect(script.output.contains(shell == "fish" ? "keep-metadata" : "--keep-metadata"))
-        guard shell == "bash" else { return }
         let scratch = try Scratch()
-        try Data(script.bytes).write(to: scratch.file("vitrine.bash"))
-        let checked = try await Self.run("/bin/bash", ["-n", scratch.file("vitrine.bash").path])
+        let file = scratch.file("completions").path
+        try Data(script.bytes).write(to: URL(filePath: file))
+        // Every system has bash; the others are checked where they are installed.
+        let program = shell == "bash" ? "/bin/bash" : "/usr/bin/\(shell)"
+        guard shell == "bash" || FileManager.default.isExecutableFile(atPath: program) else { return }
+        let checked = try await Self.run(program, ["-n", file])
         #expect(checked.status == 0 && checked.errors.isEmpty, "\(checked.errors)")
-        // What the script offers for the beginning of a word.
+        guard shell == "bash" else { return }
         let words = "COMP_WORDS=(vitrine cache st) COMP_CWORD=2 COMP_LINE='vitrine cache st' COMP_POINT=16"
         let offered = try await Self.run(
-            "/bin/bash",
-            ["-c", "source '\(scratch.file("vitrine.bash").path)'; \(words); _vitrine vitrine st cache; echo ${COMPREPLY[@]}"])
+            program, ["-c", "source '\(file)'; \(words); _vitrine vitrine st cache; echo ${COMPREPLY[@]}"])
         #expect(offered.output == "stats\n", "\(offered.errors)")
     }
 
     @Test func wrongCommandLinesNameTheSubcommandWithHelp() async throws {
         for (words, advice) in [
             (["cache", "get", "key"], "See 'vitrine cache get --help'"),
-            (["thumbnail", Samples.path("lake.jpg"), Samples.path("leaf.png"), "-o", "-"], "See 'vitrine thumbnail --help'"),
+            (["thumbnail", "a.jpg", "b.png", "-o", "-"], "See 'vitrine thumbnail --help'"),
             (["thumbnail", "--nothing", "x"], "See 'vitrine thumbnail --help'"),
             (["nothing"], "See 'vitrine --help'"),
         ] {
@@ -185,9 +188,18 @@ import Testing
             (["thumbnail", lake, "-o", missing], "\(lake): cannot write \(missing): its directory does not exist\n"),
             (["contact-sheet", lake, "-o", missing], "\(missing): cannot write it: its directory does not exist\n"),
             (["thumbnail", ""], "'': the name of the input is empty\n"),
-            (["thumbnail", lake, lake, "-o", "/proc/none/"], "/proc/none/: cannot make the directory: No such file or directory\n"),
-            (["fetch", "file://\(lake)", "-o", missing], "file://\(lake): cannot write \(missing): its directory does not exist\n"),
-            (["fetch", "ftp://a/b"], "ftp://a/b: cannot load addresses of this scheme; use http, https, file or data\n"),
+            (
+                ["thumbnail", lake, lake, "-o", "/proc/none/"],
+                "/proc/none/: cannot make the directory: No such file or directory\n"
+            ),
+            (
+                ["fetch", "file://\(lake)", "-o", missing],
+                "file://\(lake): cannot write \(missing): its directory does not exist\n"
+            ),
+            (
+                ["fetch", "ftp://a/b"],
+                "ftp://a/b: cannot load addresses of this scheme; use http, https, file or data\n"
+            ),
             (["fetch", "a"], "a: it is not an address; addresses begin with https:// or http://\n"),
             (["objects", "list", text], "vitrine objects: \(text): it is not an object store, or it is damaged\n"),
             (["store", "save", text + "2", "--root", scratch.file("s").path], "\(text)2: No such file or directory\n"),
@@ -214,7 +226,8 @@ import Testing
         let scratch = try Scratch()
         let path = Samples.path(sample)
         let outcome = try await Self.run(
-            "/usr/bin/env", ["\(variable)=/none", Tool.executable.path, "thumbnail", path, "-o", scratch.file("x").path])
+            "/usr/bin/env",
+            ["\(variable)=/none", Tool.executable.path, "thumbnail", path, "-o", scratch.file("x").path])
         #expect(outcome.status == 1 && outcome.errors.hasPrefix("\(path): vitrine-"), "\(outcome.errors)")
         #expect(outcome.errors.contains("set \(variable) to its path"))
         #expect(scratch.contents == [])
