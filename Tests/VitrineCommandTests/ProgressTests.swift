@@ -38,7 +38,9 @@ import Testing
         }
         #expect(lines.allSatisfy { $0.count < 80 })
         // The bar is gone at the end.
-        #expect(!(String(decoding: shown.output, as: UTF8.self).split(separator: "\r\u{1B}[2K").last ?? "█").contains("█"))
+        let text = String(decoding: shown.output, as: UTF8.self)
+        let bar = try #require(text.lastIndex(of: "█"))
+        #expect(text[bar...].contains("\r\u{1B}[2K"))
 
         let quiet = try await RawTool.run(all + words(["--quiet"]), home: home, onTerminal: true)
         #expect(quiet.status == 0 && !quiet.output.contains(0x1B))
@@ -63,7 +65,8 @@ import Testing
         try FileManager.default.copyItem(atPath: Samples.path("lake.jpg"), toPath: path)
         let shown = try await RawTool.run(
             words(["inspect", path, Samples.path("leaf.png")]), home: home, onTerminal: true)
-        #expect(Self.lines(shown.output).contains { $0.contains(#"owned\u{7}\n\u{202E}.jpg"#) }, "\(Self.lines(shown.output))")
+        let lines = Self.lines(shown.output)
+        #expect(lines.contains { $0.contains(#"owned\u{7}\n\u{202E}.jpg"#) }, "\(lines)")
         #expect(!shown.output.contains(0x07))
     }
 
