@@ -144,7 +144,7 @@ let package = Package(
             name: "VitrineCommand",
             dependencies: [
                 "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineDownloads",
-                "VitrinePipeline", "VitrineStores",
+                "VitrinePipeline", "VitrineStores", "CVitrineSandbox",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swift

@@ -296,6 +296,7 @@ package final class AtomicFileWriter {
         }
         guard code == 0 else { throw FileError(operation: "rename", path: requestedPath, code: code) }
         isOpen = false
+        ActiveTemporaries.forget(temporary)
     }
 
     /// Removes the temporary file. Does nothing after a commit.
@@ -303,5 +304,6 @@ package final class AtomicFileWriter {
         guard isOpen else { return }
         isOpen = false
         unlink(temporary)
+        ActiveTemporaries.forget(temporary)
     }
 }

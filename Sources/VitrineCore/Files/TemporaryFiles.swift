@@ -99,7 +99,7 @@ extension AtomicFile {
             attempts += 1
             let path = make()
             do throws(FileError) {
-                let file = try FileDescriptor(opening: path, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW)
+                let file = try ActiveTemporaries.create(path)
                 // Some network file systems have no locks; no process can remove the file under a lock there either.
                 while flock(file.number, LOCK_EX) != 0, errno == EINTR {}
                 // Another process may have locked it first and removed it as a dead writer's file.
@@ -124,7 +124,10 @@ package final class TemporaryGroup {
         self.identifier = identifier
     }
 
-    deinit { unlink(file.path) }
+    deinit {
+        unlink(file.path)
+        ActiveTemporaries.forget(file.path)
+    }
 
     static func name(of identifier: String) -> String {
         "\(AtomicFile.temporaryPrefix)\(AtomicFile.TemporaryKind.group.rawValue)\(identifier)"
