@@ -20,8 +20,6 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .executableTarget(
-            name: "CoreBenchmark", dependencies: [.product(name: "VitrineCore", package: "Vitrine")]),
-        .executableTarget(
             name: "DiskBenchmark",
             dependencies: [
                 .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
@@ -32,6 +30,7 @@ let package = Package(
                 "CAllocations",
                 .product(name: "VitrineCore", package: "Vitrine"),
                 .product(name: "VitrineCache", package: "Vitrine"),
+                .product(name: "VitrineStores", package: "Vitrine"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .target(name: "CAllocations"),

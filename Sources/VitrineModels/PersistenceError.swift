@@ -1,5 +1,4 @@
 public import VitrineCore
-public import VitrineDatabase
 
 /// An error in storing, reading or migrating a value. Stored bytes stay unchanged.
 ///

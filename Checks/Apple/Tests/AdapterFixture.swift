@@ -43,7 +43,7 @@ struct AdapterFixture: Sendable {
 /// A source that waits for its gate.
 struct SlowSource: ImageSource {
     let key: CacheKey
-    let gate = Outcome<Void>()
+    let gate = Promise<Void>()
     let make: @Sendable (RenderRequest) throws -> Image
 
     init(key: CacheKey, make: @escaping @Sendable (RenderRequest) throws -> Image) {
@@ -51,7 +51,7 @@ struct SlowSource: ImageSource {
         self.make = make
     }
 
-    func open() { gate.set(()) }
+    func open() { gate.fulfill(()) }
     var knownIdentity: CacheKey? { key }
     func identity() -> CacheKey { key }
 

@@ -1,11 +1,11 @@
 public import VitrineCore
-public import VitrineDatabase
+import VitrineDatabase
 
 extension ObjectStore {
     /// The options of a store.
     public struct Configuration: Sendable {
         /// Whether a power failure can lose the last changes. Default `full`: it cannot.
-        public var durability: Database.Options.Durability
+        public var durability: Durability
         /// The coder, with the registry of types. Default: a coder with the shared registry.
         public var coder: PersistentCoder
         /// The cipher for the values. Default nil: values are not encrypted.
@@ -34,7 +34,7 @@ extension ObjectStore {
 
         /// Creates a configuration.
         public init(
-            durability: Database.Options.Durability = .full, coder: PersistentCoder = PersistentCoder(),
+            durability: Durability = .full, coder: PersistentCoder = PersistentCoder(),
             cipher: (any ObjectEncryption)? = nil, memoryCapacity: ByteCount = .zero, version: String? = nil,
             compatibleVersions: [String] = [], reservedGroups: [ObjectGroup] = [], isReadOnly: Bool = false
         ) {

@@ -88,7 +88,7 @@ extension ImagePipeline {
 
     /// Whether an image is on disk, without reading it.
     func isOnDisk(_ key: CacheKey) async -> Bool {
-        await cache.original.outbox.settle()
+        await cache.original.pendingWrites.waitUntilIdle()
         let disk = cache.original.disk
         return await Self.lookupExecutor.run { (try? disk.blocking.contains(key)) ?? false }
     }
@@ -209,16 +209,16 @@ extension ImagePipeline {
     /// A source's identity, asked for on a thread that may block.
     func identity(of source: any ImageSource) async throws -> CacheKey {
         if let known = source.knownIdentity { return known }
-        let pending = PendingValue<CacheKey>()
+        let pending = Promise<Result<CacheKey, any Error>>()
         let id = state.withLock { $0.scheduler.newID() }
         let slot = QueueSlot(PrioritySource())
         call(id, slot, on: identifying) {
-            pending.settle(Result { try source.identity() })
+            pending.fulfill(Result { try source.identity() })
         } onFailure: { error in
-            pending.settle(.failure(error("\(type(of: source))")))
+            pending.fulfill(.failure(error("\(type(of: source))")))
         }
         do {
-            return try await pending.wait()
+            return try await pending.cancellableValue().get()
         } catch {
             if error is CancellationError {
                 slot.cancel()

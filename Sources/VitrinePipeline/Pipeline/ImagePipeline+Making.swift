@@ -156,10 +156,10 @@ extension ImagePipeline {
             return state.withLock { $0.statistics.discarded += 1 }
         }
         if case .success(let made) = result, let image = made.image {
-            let stored = Outcome<Void>()
+            let stored = Promise<Void>()
             Task {
                 await self.store(image, plan, lifetime)
-                stored.set(())
+                stored.fulfill(())
             }
             stored.wait()
             if made.origin == .source, let shared = configuration.shared {

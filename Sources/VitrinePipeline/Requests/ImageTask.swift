@@ -169,11 +169,11 @@ extension ImageTask {
     ///   Cancelling the task leaves the request as it is.
     public var value: Image {
         get async throws {
-            let pending = PendingValue<Image>()
+            let pending = Promise<Result<Image, any Error>>()
             observeResult { result in
-                pending.settle(result.mapError { $0.isCancellation ? CancellationError() as any Error : $0 })
+                pending.fulfill(result.mapError { $0.isCancellation ? CancellationError() as any Error : $0 })
             }
-            return try await pending.wait()
+            return try await pending.cancellableValue().get()
         }
     }
 
@@ -197,9 +197,9 @@ extension ImageTask {
     /// - Throws: `CancellationError` when the waiting task is cancelled.
     package var placeholder: Image? {
         get async throws {
-            let pending = PendingValue<Image?>()
-            observePlaceholder { pending.settle(.success($0)) }
-            return try await pending.wait()
+            let pending = Promise<Image?>()
+            observePlaceholder { pending.fulfill($0) }
+            return try await pending.cancellableValue()
         }
     }
 
@@ -217,17 +217,17 @@ extension ImageTask {
         /// - Throws: ``ImagePipelineError``.
         public func value() throws(ImagePipelineError) -> Image {
             checkThread()
-            let outcome = Outcome<Result<Image, ImagePipelineError>>()
-            task.observeResult { outcome.set($0) }
-            return try outcome.wait().get()
+            let promise = Promise<Result<Image, ImagePipelineError>>()
+            task.observeResult { promise.fulfill($0) }
+            return try promise.wait().get()
         }
 
         /// Returns the placeholder of the source; nil if it has none, or if the image came first.
         public func placeholder() -> Image? {
             checkThread()
-            let outcome = Outcome<Image?>()
-            task.observePlaceholder { outcome.set($0) }
-            return outcome.wait()
+            let promise = Promise<Image?>()
+            task.observePlaceholder { promise.fulfill($0) }
+            return promise.wait()
         }
 
         private func checkThread() {

@@ -48,12 +48,12 @@ extension RemoteImageSource {
 
     /// Loads the content for a thread that may block.
     func loadBlocking(_ context: SourceLoadContext, cancellation: CancellationToken) throws -> LoadedSource {
-        let outcome = Outcome<Result<LoadedSource, any Error>>()
+        let promise = Promise<Result<LoadedSource, any Error>>()
         let task = Task { try await load(context) }
         let registration = cancellation.onCancel { task.cancel() }
         defer { cancellation.remove(registration) }
-        Task { outcome.set(await task.result) }
-        return try outcome.wait().get()
+        Task { promise.fulfill(await task.result) }
+        return try promise.wait().get()
     }
 }
 

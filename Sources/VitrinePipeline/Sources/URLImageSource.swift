@@ -34,8 +34,8 @@ public struct URLImageSource: RemoteImageSource {
     public let url: URL
     /// Which part of the content is wanted.
     package let part: Part
-    /// How the bytes are loaded. Only `image/*`, `video/*`, `audio/*` and `application/pdf` are accepted, unless the
-    /// options name content types themselves.
+    /// How the bytes are loaded. Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types and
+    /// the media types of registered decoders (`ImageDecoder.register(_:)`), unless the options name content types.
     package let options: FetchOptions
     /// Told how far the transfer is, if there is one.
     package let progress: TransferProgress?
@@ -56,7 +56,7 @@ public struct URLImageSource: RemoteImageSource {
         self.url = url
         self.part = part
         var options = options
-        if options.contentTypes.isEmpty { options.contentTypes = Self.contentTypes }
+        if options.contentTypes.isEmpty { options.contentTypes = Self.contentTypes + Self.registeredTypes }
         self.options = options
         self.progress = progress
         fetcher = NetworkFetcher(url: url, id: id, options: options, progress: progress)
@@ -68,6 +68,11 @@ public struct URLImageSource: RemoteImageSource {
     private static let contentTypes = [
         "image/*", "video/*", "audio/*", "application/pdf", "application/octet-stream", "binary/octet-stream",
     ]
+
+    /// Media types of registered decoders that the patterns do not cover.
+    private static var registeredTypes: [String] {
+        ImageDecoder.registeredFormats.flatMap(\.mediaTypes).filter { !$0.hasPrefix("image/") }
+    }
 
     public func identity() throws(ImagePipelineError) -> CacheKey {
         if let known = knownIdentity { return known }

@@ -47,14 +47,14 @@ public final class ApplicationEvents: Sendable {
 
     /// Performs work while the system does not suspend the program.
     private static func finish(_ work: @escaping @Sendable () async -> Void) {
-        let isOver = Outcome<Bool>()
+        let isOver = Promise<Bool>()
         Task(priority: .userInitiated) {
             await work()
-            isOver.set(true)
+            isOver.fulfill(true)
         }
         // Calls on a thread of its own, which keeps the program running, and once more when the time is up.
         ProcessInfo.processInfo.performExpiringActivity(withReason: "Vitrine completes writes") { hasExpired in
-            if hasExpired { isOver.set(false) } else { _ = isOver.wait() }
+            if hasExpired { isOver.fulfill(false) } else { _ = isOver.wait() }
         }
     }
 }

@@ -18,7 +18,7 @@ import VitrineModels
 
     private static func open(_ path: String) throws -> ObjectStore {
         try ObjectStore(
-            at: path, configuration: .init(durability: .normal, coder: PersistentCoder(registry: TypeRegistry())))
+            at: path, configuration: .init(durability: .relaxed, coder: PersistentCoder(registry: TypeRegistry())))
     }
 
     /// The reason why a key cannot be read, whose object must be the same before and after.

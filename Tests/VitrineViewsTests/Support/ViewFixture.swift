@@ -44,11 +44,11 @@ struct SourceFailure: Error, Equatable {}
 /// A source that waits for its gate, without a look at the request's cancellation.
 struct SlowSource: ImageSource {
     let key: CacheKey
-    let gate = Outcome<Void>()
+    let gate = Promise<Void>()
     /// nil to fail.
     let text: String?
 
-    func open() { gate.set(()) }
+    func open() { gate.fulfill(()) }
     var knownIdentity: CacheKey? { key }
     func identity() -> CacheKey { key }
 
