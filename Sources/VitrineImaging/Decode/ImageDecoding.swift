@@ -54,3 +54,64 @@ public protocol ImageDecoding: Sendable {
     ///   of the format is asked; any other ``ImageError`` ends the decode.
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage
 }
+
+extension DecodeRequest {
+    /// ``reduction`` for a picture stored with `size`, by a parser other than the one that read ``info``.
+    func reduction(of size: PixelSize) -> Double {
+        guard let target, !target.isEmpty else { return 1 }
+        return max(1, min(Double(size.width) / Double(target.width), Double(size.height) / Double(target.height)))
+    }
+
+    /// The side of the blocks to average of a picture stored with `size`, which leaves at least twice the target.
+    func blockSide(for size: PixelSize) -> Int { max(1, Int(reduction(of: size) / 2)) }
+}
+
+/// The decoders of this build, in the order in which they are asked.
+///
+/// The first one that does not call a file unsupported decides. A worker holds the same list plus the ones that live
+/// only there.
+package struct DecoderRegistry: Sendable {
+    package var decoders: [any ImageDecoding]
+
+    /// The decoders compiled into this module: the pure Swift ones always, a library's with the trait `SystemCodecs`.
+    package static let standard: DecoderRegistry = {
+        let png = PNGDecoder()
+        var decoders: [any ImageDecoding] = [BlockMeanDecoder()]
+        #if SystemCodecs
+        decoders.append(LibJPEGDecoder())
+        #endif
+        decoders += [png, GIFDecoder(), BMPDecoder(), ICODecoder(png: png), JXLLowFrequencyDecoder()]
+        #if SystemCodecs
+        decoders.append(WebPDecoder())
+        decoders.append(AVIFDecoder())
+        #endif
+        return DecoderRegistry(decoders: decoders)
+    }()
+
+    package init(decoders: [any ImageDecoding]) {
+        self.decoders = decoders
+    }
+
+    /// Those that read `format`.
+    package func decoders(for format: ImageFormat) -> [any ImageDecoding] {
+        decoders.filter { $0.formats.contains(format) }
+    }
+
+    /// Asks each decoder in turn until one does not call the input unsupported.
+    ///
+    /// - Throws: What the deciding decoder threw, or the last ``ImageError/unsupported(input:reason:)``.
+    package static func decode(
+        _ source: ByteSource, _ request: DecodeRequest, with decoders: [any ImageDecoding]
+    ) throws(ImageError) -> DecodedImage {
+        var refusal = ImageError.unsupported(
+            input: source.name, reason: "this build has no decoder for \(request.info.format)")
+        for decoder in decoders {
+            do {
+                return try decoder.decode(source, request)
+            } catch .unsupported(let input, let reason) {
+                refusal = .unsupported(input: input, reason: reason)
+            }
+        }
+        throw refusal
+    }
+}

@@ -56,3 +56,109 @@ public struct ImageInfo: Sendable, Hashable {
     /// Whether there is more than one frame and they are to be shown in time.
     public var isAnimated: Bool { frameCount > 1 && duration != nil }
 }
+
+extension ImageInfo {
+    /// Reads the header of `input` and no pixels. Blocking; typically some microseconds and a few KiB of reading.
+    ///
+    /// Whether the picture is within `limits` is not judged here, but by ``ImageLimits/check(_:source:frames:)``; of
+    /// `limits` only the size of profiles and documents counts.
+    ///
+    /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/empty(input:)``,
+    ///   ``ImageError/notAnImage(input:)``, ``ImageError/corrupt(input:reason:)``, ``ImageError/truncated(input:)``,
+    ///   or ``ImageError/unsupported(input:reason:)`` for a compressed SVG.
+    public init(of input: ImageInput, limits: ImageLimits = .standard) throws(ImageError) {
+        try self.init(reading: ByteSource(input), limits: limits)
+    }
+
+    /// Reads the header of an opened input; see ``init(of:limits:)``.
+    public init(reading source: ByteSource, limits: ImageLimits = .standard) throws(ImageError) {
+        self = try ImageHeader(ByteReader(source), limits).info
+    }
+}
+
+extension ImageHeader {
+    /// Finds the format by content and reads its header.
+    package init(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) {
+        guard reader.count > 0 else { throw .empty(input: reader.name) }
+        if let decoder = try RegisteredDecoders.shared.decoder(recognizing: reader) {
+            self = try decoder.header(reader, limits)
+        } else {
+            guard let format = try ImageFormat.detectBuiltIn(reader), let headerReader = format.headerReader else {
+                throw .notAnImage(input: reader.name)
+            }
+            self = try headerReader.read(reader, limits)
+        }
+        guard !info.storedSize.isEmpty else { throw reader.corrupt("a side of zero pixels") }
+        sortPreviews()
+    }
+}
+
+extension ImageFormat {
+    /// Reads the header of a built-in format; nil for any other.
+    var headerReader: (any HeaderReading.Type)? {
+        switch self {
+        case .jpeg: JPEGHeaderReader.self
+        case .png: PNGHeaderReader.self
+        case .webp: WebPHeaderReader.self
+        case .gif: GIFHeaderReader.self
+        case .tiff: TIFFHeaderReader.self
+        case .heic, .avif: HEIFHeaderReader.self
+        case .jxl: JXLHeaderReader.self
+        case .jp2: JP2HeaderReader.self
+        case .svg: SVGHeaderReader.self
+        case .bmp: BMPHeaderReader.self
+        case .ico: ICOHeaderReader.self
+        default: nil
+        }
+    }
+}
+
+/// What one pass over a file's structure finds: the facts for ``ImageInfo`` and where the metadata stands.
+package struct ImageHeader {
+    package var info: ImageInfo
+    /// Where the Exif block stands, from its byte-order mark on.
+    package var exif: Range<Int>?
+    /// Where the XMP packet stands, if it is stored uncompressed.
+    package var xmp: Range<Int>?
+
+    package init(info: ImageInfo) {
+        self.info = info
+    }
+
+    /// Takes the profile, unless it is too large or no ICC profile; see ``ImageLimits/maximumProfileBytes``.
+    package mutating func setProfile(_ profile: [UInt8]?, _ limits: ImageLimits) {
+        guard let profile, info.colorProfile == nil, profile.count <= limits.maximumProfileBytes,
+            ICCDescription.isProfile(profile)
+        else { return }
+        info.colorProfile = profile
+        info.colorProfileName = ICCDescription.name(of: profile)
+    }
+
+    /// Takes the profile that stands at `range`, unless it is too large or lies outside the input.
+    package mutating func setProfile(at range: Range<Int>, _ reader: ByteReader, _ limits: ImageLimits) {
+        guard range.count <= limits.maximumProfileBytes else { return }
+        setProfile(try? reader.bytes(range), limits)
+    }
+
+    /// Applies what the Exif block says about orientation and its thumbnail.
+    package mutating func applyExif(_ reader: ByteReader, orientation: Bool) {
+        guard let exif, let block = ExifBlock(reader, exif) else { return }
+        if orientation, let value = block.orientation { info.orientation = value }
+        if let preview = block.preview { info.embeddedPreviews.append(preview) }
+    }
+
+    /// Orders previews as ``ImageInfo/embeddedPreviews`` promises.
+    package mutating func sortPreviews() {
+        info.embeddedPreviews.sort { a, b in
+            let (p, q) = (a.size?.pixelCount ?? 0, b.size?.pixelCount ?? 0)
+            return p == q ? a.offset < b.offset : p > q
+        }
+    }
+}
+
+/// Reads the structure of one format, up to where it stops being worth it, never its pixels.
+package protocol HeaderReading {
+    /// - Throws: ``ImageError/corrupt(input:reason:)`` or ``ImageError/truncated(input:)`` when not even the size can
+    ///   be had, ``ImageError/unreadable(input:reason:)`` when the system refuses. Damage behind that is passed over.
+    static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader
+}

@@ -51,3 +51,69 @@ package struct BlockMeanDecoder: ImageDecoding {
         return try reader.decode().image
     }
 }
+
+/// How much a block-mean decode reduces.
+package enum BlockMeanScale: Int, Sendable {
+    /// One sample a block of 8×8: the DC coefficient.
+    case eighth = 8
+    /// Four samples a block: DC and the three lowest AC coefficients.
+    case quarter = 4
+
+    /// Samples a block, along one side.
+    var samplesPerBlock: Int { 8 / rawValue }
+}
+
+/// The samples of one component of a block-mean decode, as they come into being.
+struct BlockMeanPlane {
+    /// Samples a row in memory and rows, whole MCUs.
+    let bytesPerRow: Int
+    /// Samples that belong to the picture.
+    let size: PixelSize
+    let extentWidth: Double
+    let extentHeight: Double
+    let storage: PixelStorage
+
+    /// Memory for a component, all of it mid-grey, which is what damaged files show where data is missing.
+    init(_ frame: JPEGFrame, component: Int, scale: BlockMeanScale) {
+        let c = frame.components[component]
+        let perBlock = scale.samplesPerBlock
+        let blocks = frame.blocks(of: component)
+        extentWidth = Double(frame.width * c.horizontal) / Double(frame.maximumHorizontal * scale.rawValue)
+        extentHeight = Double(frame.height * c.vertical) / Double(frame.maximumVertical * scale.rawValue)
+        size = PixelSize(
+            width: min(blocks.width * perBlock, Int(extentWidth.rounded(.up))),
+            height: min(blocks.height * perBlock, Int(extentHeight.rounded(.up))))
+        bytesPerRow = frame.mcuColumns * c.horizontal * perBlock
+        let count = bytesPerRow * frame.mcuRows * c.vertical * perBlock
+        storage = PixelStorage(uninitializedByteCount: count)
+        storage.bytes.initializeMemory(as: UInt8.self, repeating: 128)
+    }
+
+    /// The first sample. Never nil: a component has at least one block.
+    var base: UnsafeMutablePointer<UInt8> { storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self) }
+
+    /// What the contract of decoders calls it.
+    var plane: PixelPlane {
+        PixelPlane(
+            width: size.width, height: size.height, channels: 1, bytesPerRow: bytesPerRow,
+            extentWidth: extentWidth, extentHeight: extentHeight, storage: storage)
+    }
+}
+
+/// One block of an MCU: which tables it uses and where its samples go.
+struct BlockMeanSlot {
+    let dc: JPEGHuffmanCode
+    let ac: JPEGHuffmanCode
+    /// ``JPEGHuffmanTable/skip(bits:)`` of the AC table; unused in DC scans.
+    let skip: UnsafePointer<UInt16>
+    /// Which predictor it shares with the other blocks of its component.
+    let predictor: Int
+    /// Quantisation steps of coefficients (0,0), (0,1), (1,0) and (1,1).
+    let steps: SIMD4<Int32>
+    /// Where the next block's samples go.
+    var output: UnsafeMutablePointer<UInt8>
+    /// From one MCU to the next, from one row of MCUs to the next, and from one row of samples to the next, in bytes.
+    let advance: Int
+    let rowAdvance: Int
+    let bytesPerRow: Int
+}
