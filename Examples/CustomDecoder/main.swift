@@ -12,10 +12,10 @@ struct PixmapDecoder: ImageFormatDecoder {
     func recognizes(_ prefix: [UInt8]) -> Bool { prefix.starts(with: Array("P3\n".utf8)) }
 
     func info(of source: ByteSource) throws -> ImageInfo {
-        let numbers = numbers(in: try source.bytes(at: 3, count: 512), upTo: 3)
-        guard numbers.count == 3 else { throw ImageError.truncated(input: source.name) }
-        guard numbers[2] == 255 else { throw ImageError.unsupported(input: source.name, reason: "not 8 bits a sample") }
-        return ImageInfo(format: format, storedSize: PixelSize(width: numbers[0], height: numbers[1]))
+        let header = numbers(in: try source.bytes(at: 3, count: 512), upTo: 3)
+        guard header.count == 3 else { throw ImageError.truncated(input: source.name) }
+        guard header[2] == 255 else { throw ImageError.unsupported(input: source.name, reason: "not 8 bits a sample") }
+        return ImageInfo(format: format, storedSize: PixelSize(width: header[0], height: header[1]))
     }
 
     // The size has been checked against the limits.
@@ -46,11 +46,11 @@ let info = try await ImageDecoder().info(of: .file(file.path))
 print("after:", info.format, info.size, info.format.mediaType)
 
 let thumbnail = try await ImagePipeline.shared.image(for: ImageRequest(file, size: .fit(50)))
-print("thumbnail:", thumbnail.size, "- middle:", thumbnail[25, 12].cssString)
+print("thumbnail:", thumbnail.size, "- blue:", thumbnail[25, 12].blue)
 
 // An announcement beyond the limits is refused before the decoder is asked for pixels.
 do {
     _ = try await ImageDecoder().image(from: .bytes([UInt8]("P3\n60000 60000 255\n".utf8), name: "bomb"))
-} catch {
-    print(error)
+} catch ImageError.limitExceeded(_, let limit, _, let allowed) {
+    print("refused: at most", allowed, limit)
 }

@@ -1,6 +1,6 @@
 /// A decoder for a file format that the package does not read.
 ///
-/// A registered decoder serves every way to an image: ``ImageInfo``, ``ImageDecoder``, image pipelines, stores and views.
+/// ``ImageInfo``, ``ImageDecoder``, image pipelines, stores and views all use registered decoders.
 ///
 /// ```swift
 /// struct FarbfeldDecoder: ImageFormatDecoder {
@@ -27,8 +27,8 @@
 /// try ImageDecoder.register(FarbfeldDecoder())
 /// ```
 ///
-/// The methods block, run on threads for blocking work, and are called concurrently. The library holds no lock during a
-/// call. The input is foreign: check every number, and throw an ``ImageError`` for damaged bytes. Any other error becomes
+/// The methods may block. They are called concurrently, and the library holds no lock during a call. The input is foreign:
+/// check every number, and throw an ``ImageError`` for damaged bytes. Any other error becomes
 /// ``ImageError/decoderFailed(input:format:reason:)``.
 public protocol ImageFormatDecoder: Sendable {
     /// The format, with a name that no built-in format has. Read once, by ``ImageDecoder/register(_:)``.
@@ -62,8 +62,8 @@ extension ImageDecoder {
     /// Adds a decoder for a further file format, for the whole process and at once.
     ///
     /// Registered decoders are asked before the built-in formats, the latest first. A decoder can therefore claim a
-    /// variety of a built-in container, such as camera files in TIFF. A decoder replaces an earlier one of the same format
-    /// name. Running decodes finish with the decoder they began with, and cached results are kept.
+    /// variety of a built-in container, such as camera files in TIFF. A decoder replaces an earlier one of the same
+    /// format name. Running decodes finish with the decoder they began with, and cached results are kept.
     ///
     /// Registered decoders run in this process. With ``Isolation/always``, decoding their formats throws
     /// ``ImageError/unsupported(input:reason:)``. Can be called from any thread.

@@ -45,8 +45,8 @@ final class RegisteredDecoders: Sendable {
         return decoders.first { $0.decoder.recognizes(prefix) }
     }
 
-    /// - Returns: The decoders before the change. The caller releases them, so that no decoder is deinitialized under the
-    ///   lock.
+    /// - Returns: The decoders before the change. The caller releases them, so that no decoder is deinitialized under
+    ///   the lock.
     @discardableResult
     private func replace(_ change: ([RegisteredDecoder]) -> [RegisteredDecoder]) -> [RegisteredDecoder] {
         decoders.withLock { decoders in
@@ -57,7 +57,7 @@ final class RegisteredDecoders: Sendable {
     }
 }
 
-/// Checks what a decoder of a user announces and delivers, and adapts it to the decoders of the package.
+/// Adapts a decoder of a user to the decoders of the package, and checks its headers and images.
 struct RegisteredDecoder: ImageDecoding {
     /// No header of a built-in format holds larger numbers, so that no caller computes with them.
     private static let maximumNumber = Int(Int32.max)
@@ -103,7 +103,7 @@ struct RegisteredDecoder: ImageDecoding {
         guard isAllowed else {
             throw .unsupported(
                 input: source.name,
-                reason: "Isolation.always decodes in workers, and the decoder of \(format) is registered in this process")
+                reason: "Isolation.always decodes in workers; the decoder of \(format) is registered in this process")
         }
         let image = try calling(source.name) { try decoder.decode(source, request) }
         if request.cancellation.isCancelled { throw .cancelled(input: source.name) }
@@ -112,7 +112,8 @@ struct RegisteredDecoder: ImageDecoding {
             throw failure(source.name, "It announces \(announced) and delivers \(image.size)")
         }
         let plane = PixelPlane(
-            width: image.width, height: image.height, channels: 4, bytesPerRow: image.bytesPerRow, storage: image.storage)
+            width: image.width, height: image.height, channels: 4, bytesPerRow: image.bytesPerRow,
+            storage: image.storage)
         // The fourth channel of an opaque image is 255, which reads the same either way.
         return DecodedImage(planes: [plane], model: .rgb, alpha: image.alpha == .straight ? .straight : .premultiplied)
     }

@@ -99,9 +99,9 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
 extension ImageFormat {
     /// Returns the format of a file that begins with `prefix`; nil if no known format begins so.
     ///
-    /// Registered decoders are asked first, the latest first, then the built-in formats. 4 KiB suffice, with two
-    /// exceptions: an SVG document behind a longer comment, and a HEIF file whose brands do not name the codec, which is
-    /// reported as HEIC if the prefix ends too early.
+    /// Registered decoders are asked first, the latest first, then the built-in formats. 4 KiB suffice for all formats
+    /// but an SVG document behind a longer comment. A HEIF file whose brands do not name the codec counts as HEIC if the
+    /// prefix ends too early.
     public static func detect(_ prefix: [UInt8]) -> ImageFormat? {
         try? detect(ByteReader(ByteSource(bytes: prefix, name: "prefix")))
     }

@@ -197,7 +197,7 @@ private struct TestDecoder: ImageFormatDecoder {
         }
         try await registered(decoder) {
             let small = try await ImageDecoder().image(from: decoder.input(41, 21), at: .fit(20))
-            #expect(small.size == PixelSize(width: 20, height: 10))
+            #expect(small.size == PixelSize(width: 20, height: 11))
             #expect(small[0, 0] == .white)
             let whole = try await ImageDecoder().image(from: decoder.input(41, 21))
             #expect(whole.size == PixelSize(width: 41, height: 21))
