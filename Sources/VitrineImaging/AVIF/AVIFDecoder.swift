@@ -60,7 +60,7 @@ package struct AVIFDecoder: ImageDecoding {
 }
 
 /// Owns one decoder of libavif, opened on a file in memory that outlives it.
-struct AVIFSession: ~Copyable {
+private struct AVIFSession: ~Copyable {
     private let decoder: OpaquePointer
     private let name: String
     /// What opening came to.
@@ -134,7 +134,7 @@ struct AVIFSession: ~Copyable {
 }
 
 /// Reduces the planes of one decoded frame to 8-bit ones, in the colour model they were coded in.
-struct AVIFFrameReader {
+private struct AVIFFrameReader {
     let frame: cavif_frame
     /// The side of the blocks to average, in luma samples.
     let factor: Int
@@ -301,7 +301,7 @@ struct AVIFFrameReader {
 /// Averages blocks of a plane with straight alpha: every sample counts as much as it is visible, so that the colours
 /// under transparent pixels do not bleed into visible ones. The same as premultiplying, averaging and dividing again,
 /// and right for Y′CbCr too, where premultiplied samples would need a range of their own.
-struct AlphaWeightedBox {
+private struct AlphaWeightedBox {
     let width: Int
     let height: Int
     let factor: Int

@@ -88,7 +88,7 @@ package struct ICODecoder: ImageDecoding {
 }
 
 /// The directory of an icon or cursor file.
-enum ICODirectory {
+private enum ICODirectory {
     /// One picture: where its bytes are, and what the directory says about it.
     struct Entry {
         var offset: Int

@@ -29,7 +29,7 @@ enum Deadline {
 }
 
 /// The token of one piece of work, and whether the clock was what cancelled it.
-final class Expiry: Sendable {
+private final class Expiry: Sendable {
     let token = CancellationToken()
     private let passed = Atomic<Bool>(false)
 
@@ -45,7 +45,7 @@ final class Expiry: Sendable {
 ///
 /// Most work ends long before its deadline, so adding one costs a lock and no timer, unless it comes before all others:
 /// with deadlines of one length that is once in that length.
-final class DeadlineWatch: Sendable {
+private final class DeadlineWatch: Sendable {
     static let shared = DeadlineWatch()
 
     private struct State {

@@ -135,7 +135,7 @@ package struct GIFDecoder: ImageDecoding {
 }
 
 /// Means of square blocks of a GIF's canvas.
-enum GIFReduction {
+private enum GIFReduction {
     /// Every `factor` times `factor` pixels become one, at the edges those that are there.
     ///
     /// Pixels of a GIF are opaque or empty and empty ones are black here, so plain sums are sums of premultiplied
@@ -171,7 +171,7 @@ enum GIFReduction {
 ///
 /// Source: GIF89a specification §20, §23; appendix E for the order of interlaced rows. Like every browser, disposal to
 /// the background clears to transparent and ignores the background colour.
-struct GIFCanvas {
+private struct GIFCanvas {
     let width: Int
     let height: Int
     let storage: PixelStorage

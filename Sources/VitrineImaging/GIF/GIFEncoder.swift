@@ -82,7 +82,7 @@ package struct GIFEncoder: ImageEncoding {
 ///
 /// The colours are those of ``ColorPalette``. Dithering: Floyd and Steinberg, "An Adaptive Algorithm for Spatial
 /// Greyscale" (1976), rows in alternating directions.
-enum GIFQuantizer {
+private enum GIFQuantizer {
     /// A part of an image, indexed. Exact when it has at most 256 colours, transparency included.
     static func index(_ image: Image, _ area: GIFArea, isDithered: Bool) -> IndexedPixels {
         let colors = opaqueColors(image, area)
@@ -189,7 +189,7 @@ enum GIFQuantizer {
 }
 
 /// A picture in at most 256 colours.
-struct IndexedPixels {
+private struct IndexedPixels {
     /// Red in the lowest byte, then green and blue; the highest byte means nothing.
     var palette: [UInt32]
     var transparentIndex: Int?
@@ -198,7 +198,7 @@ struct IndexedPixels {
 }
 
 /// Puts the blocks of a GIF file together.
-struct GIFWriter {
+private struct GIFWriter {
     private var bytes: [UInt8] = Array("GIF89a".utf8)
 
     /// A file with this canvas and without a global colour table.

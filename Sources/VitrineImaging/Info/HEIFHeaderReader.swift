@@ -135,7 +135,7 @@ package enum HEIFHeaderReader: HeaderReading {
 /// The picture track of an image sequence (AVIF `avis`, HEIC `hevc`).
 ///
 /// Source: ISO/IEC 14496-12 §8.2 to §8.7; ISO/IEC 23008-12 §7. Loops: the edit list as libavif documents it.
-struct HEIFSequence {
+private struct HEIFSequence {
     private(set) var size: PixelSize
     private(set) var samples = 1
     private(set) var seconds: Double?

@@ -200,7 +200,7 @@ package struct JPEGSegmentWalker {
 }
 
 /// The pieces of an ICC profile that JPEG spreads over APP2 segments (ICC.1:2022 annex B.4).
-struct JPEGProfileSegments {
+private struct JPEGProfileSegments {
     private var pieces: [Int: Range<Int>] = [:]
     private var total = 0
 
@@ -228,7 +228,7 @@ struct JPEGProfileSegments {
 ///
 /// Source: CIPA DC-007-2009 §5.2.3; offsets count from the byte-order mark of the segment. Views of a stereo pair, of a
 /// panorama, and gain maps are pictures of their own right, not previews, and are left out.
-enum MultiPictureIndex {
+private enum MultiPictureIndex {
     /// Entries looked at; real files have 2 to 4.
     private static let maximumEntries = 32
 

@@ -125,7 +125,7 @@ package struct LibJPEGDecoder: ImageDecoding {
 /// What the callbacks of the shim read from, ask, and leave their error in.
 ///
 /// Not sendable: lives in one decode, on one thread.
-final class LibJPEGInput {
+private final class LibJPEGInput {
     let source: ByteSource
     let cancellation: CancellationToken
     /// What a failed read threw; the shim itself only knows that it failed.

@@ -27,7 +27,7 @@ struct JXLEntropyCode {
     var usesPrefixCodes = false
     var logAlphabet = 15
     /// Of ANS: one slot an alphabet symbol and distribution.
-    var slots: [JXLANSTable.Slot] = []
+    fileprivate var slots: [JXLANSTable.Slot] = []
     /// Of prefix codes: the tables one behind the other, where each begins and how many bits index it.
     var prefixEntries: [UInt32] = []
     var prefixTables: [(start: Int, bits: Int)] = []
@@ -231,7 +231,7 @@ struct JXLEntropyReader {
 /// Prefix codes as Brotli writes them.
 ///
 /// Source: ISO/IEC 18181-1 annex C.2.4; RFC 7932 §3.4 and §3.5.
-enum JXLPrefixCode {
+private enum JXLPrefixCode {
     /// The code length of each symbol; 0 for symbols that do not occur.
     static func lengths(_ bits: inout JXLBits, alphabet: Int) throws(JXLFault) -> [UInt8] {
         var lengths = [UInt8](repeating: 0, count: alphabet)
@@ -348,7 +348,7 @@ enum JXLPrefixCode {
 /// Distributions of asymmetric numeral systems and their alias tables.
 ///
 /// Source: ISO/IEC 18181-1 annex C.2.5 and C.2.6 (alias mapping after Vose, 1991).
-enum JXLANSTable {
+private enum JXLANSTable {
     /// One bucket of the alias table: below `cutoff` the symbol is the bucket's own.
     struct Slot {
         var cutoff: UInt16 = 0

@@ -97,7 +97,7 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
 /// What the low-frequency sections of a frame have in common.
 ///
 /// Source: ISO/IEC 18181-1 annex G.1 (LfGlobal).
-struct JXLLowFrequencyGlobals {
+private struct JXLLowFrequencyGlobals {
     /// The step of each channel in the order X, Y, B (or Cb, Y, Cr).
     var steps: [Float]
     /// How much of Y is in the other two.
@@ -144,7 +144,7 @@ struct JXLLowFrequencyGlobals {
 }
 
 /// The low-frequency samples of a frame: one a block of 8 × 8 pixels and channel, fewer where chroma is subsampled.
-struct JXLLowFrequencyPlanes: ~Copyable {
+private struct JXLLowFrequencyPlanes: ~Copyable {
     struct Plane {
         var samples: UnsafeMutablePointer<Float>
         var width: Int

@@ -213,7 +213,7 @@ struct JXLModularTree {
 /// The samples around the one to be predicted.
 ///
 /// Source: ISO/IEC 18181-1 annex H.3 (table H.3, table H.4).
-struct JXLNeighbours {
+private struct JXLNeighbours {
     var w = 0
     var n = 0
     var nw = 0
@@ -269,7 +269,7 @@ struct JXLNeighbours {
 /// The self-correcting predictor: four guesses weighted by how wrong each was nearby.
 ///
 /// Source: ISO/IEC 18181-1 annex H.5.
-struct JXLWeightedPredictor {
+private struct JXLWeightedPredictor {
     /// Its parameters as a stream's header gives them.
     struct Parameters {
         var p1 = 16

@@ -141,7 +141,7 @@ struct PNGFrame: Sendable {
 }
 
 /// The picture an animation draws its frames on: RGBA with straight alpha, transparent at first.
-struct PNGCanvas {
+private struct PNGCanvas {
     private let width: Int
     private let height: Int
     private let storage: PixelStorage

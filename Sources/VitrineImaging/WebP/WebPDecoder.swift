@@ -44,14 +44,14 @@ package struct WebPDecoder: ImageDecoding {
 }
 
 /// A still WebP file in memory that somebody else keeps alive.
-struct WebPChunk {
+private struct WebPChunk {
     let data: UnsafePointer<UInt8>
     let count: Int
 }
 
 extension WebPDecoder {
     /// One decode: the request and what errors call the input.
-    struct Context {
+    fileprivate struct Context {
         let name: String
         let request: DecodeRequest
 
@@ -185,7 +185,7 @@ extension WebPDecoder.Context {
 }
 
 /// The table of frames of an animated WebP.
-struct WebPFrameTable: ~Copyable {
+private struct WebPFrameTable: ~Copyable {
     private let demuxer: OpaquePointer
     let count: Int
     let canvas: PixelSize
@@ -344,7 +344,7 @@ extension WebPDecoder {
 }
 
 /// Owns one incremental decoder of libwebp and feeds it a file piece by piece.
-struct WebPFeeder: ~Copyable {
+private struct WebPFeeder: ~Copyable {
     private let decoder: OpaquePointer
     private let chunk: WebPChunk
     private let pieceBytes: Int
