@@ -27,8 +27,8 @@
 /// try ImageDecoder.register(FarbfeldDecoder())
 /// ```
 ///
-/// The methods may block. They are called concurrently, and the library holds no lock during a call. The input is foreign:
-/// check every number, and throw an ``ImageError`` for damaged bytes. Any other error becomes
+/// The methods may block. They are called concurrently, and the library holds no lock during a call. The input is
+/// foreign: check every number, and throw an ``ImageError`` for damaged bytes. Any other error becomes
 /// ``ImageError/decoderFailed(input:format:reason:)``.
 public protocol ImageFormatDecoder: Sendable {
     /// The format, with a name that no built-in format has. Read once, by ``ImageDecoder/register(_:)``.

@@ -100,8 +100,8 @@ extension ImageFormat {
     /// Returns the format of a file that begins with `prefix`; nil if no known format begins so.
     ///
     /// Registered decoders are asked first, the latest first, then the built-in formats. 4 KiB suffice for all formats
-    /// but an SVG document behind a longer comment. A HEIF file whose brands do not name the codec counts as HEIC if the
-    /// prefix ends too early.
+    /// but an SVG document behind a longer comment. A HEIF file whose brands do not name the codec counts as HEIC if
+    /// the prefix ends too early.
     public static func detect(_ prefix: [UInt8]) -> ImageFormat? {
         try? detect(ByteReader(ByteSource(bytes: prefix, name: "prefix")))
     }
