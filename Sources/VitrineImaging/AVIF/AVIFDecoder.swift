@@ -11,8 +11,8 @@ import VitrineCore
 /// A frame is one call that cannot be stopped, so the decoder belongs into a worker. A file that ends early gives no
 /// partial picture.
 ///
-/// Without an ICC profile the colour primaries and transfer function of the file (`nclx`, or the AV1 sequence header)
-/// are turned into one, except for those no ICC curve describes (PQ, HLG): these are taken as sRGB.
+/// A file without an ICC profile gets one made from its colour primaries and transfer function (`nclx`, or the AV1
+/// sequence header). PQ and HLG, which no ICC curve describes, count as sRGB.
 package struct AVIFDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.avif]
     package let needsIsolation = true
@@ -63,7 +63,7 @@ package struct AVIFDecoder: ImageDecoding {
 private struct AVIFSession: ~Copyable {
     private let decoder: OpaquePointer
     private let name: String
-    /// What opening came to.
+    /// The status of opening the file.
     private let status: Int
     private let size: PixelSize
     /// 1 for a still picture.
@@ -139,7 +139,7 @@ private struct AVIFFrameReader {
     /// The side of the blocks to average, in luma samples.
     let factor: Int
 
-    /// What the planes mean.
+    /// The meaning of the planes.
     enum Colors: Equatable {
         case gray
         case planes(DecodedImage.Matrix)

@@ -4,7 +4,7 @@
 struct CodePointProfile {
     let bytes: [UInt8]
 
-    /// nil for what is sRGB as far as eight bits show (BT.709 and BT.601 primaries with the usual curves, or nothing
+    /// nil for colours that equal sRGB at eight bits (BT.709 and BT.601 primaries with the usual curves, or nothing
     /// specified), and for transfer functions that no ICC curve describes (PQ, HLG, logarithmic ones).
     init?(primaries: Int, transfer: Int) {
         guard let curve = Curve(transfer: transfer) else { return nil }

@@ -1,7 +1,7 @@
 /// Decodes Windows icons and cursors, in Swift alone but for PNG entries.
 ///
-/// Pages are the pictures inside, the largest first; of equal ones the deepest, then as stored. Page 0 is thus what a
-/// viewer shows. A picture's own header decides its size, not the directory.
+/// Pages are the images inside, the largest first; of equal ones the deepest, then as stored. Viewers show page 0. The
+/// header of an image decides its size, not the directory.
 ///
 /// Source: Microsoft, "Icons" (Windows Dev Center, 1995) and "The evolution of the ICO file format".
 package struct ICODecoder: ImageDecoding {
@@ -72,7 +72,7 @@ package struct ICODecoder: ImageDecoding {
         return false
     }
 
-    /// What the header of a PNG says; nil for anything else. Source: PNG specification, third edition, §11.2.1.
+    /// The header of a PNG; nil for any other data. Source: PNG specification, third edition, §11.2.1.
     private static func pngInfo(_ bytes: [UInt8]) -> ImageInfo? {
         guard bytes.count >= 29, bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) else {
             return nil
@@ -89,7 +89,7 @@ package struct ICODecoder: ImageDecoding {
 
 /// The directory of an icon or cursor file.
 private enum ICODirectory {
-    /// One picture: where its bytes are, and what the directory says about it.
+    /// One image: the range of its bytes, and its entry of the directory.
     struct Entry {
         var offset: Int
         var count: Int

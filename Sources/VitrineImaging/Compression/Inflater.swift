@@ -11,9 +11,9 @@
 /// }
 /// ```
 ///
-/// Memory is 32 KiB of window, one chunk of output, one of input and 40 KiB of tables, whatever the stream says.
+/// Memory is always 32 KiB of window, one chunk of output, one of input and 40 KiB of tables.
 package struct Inflater<Source: InflaterSource>: ~Copyable {
-    /// What surrounds the deflate data.
+    /// The container of the deflate data.
     package enum Wrapper: Sendable {
         case zlib, raw
     }
@@ -171,7 +171,7 @@ package struct Inflater<Source: InflaterSource>: ~Copyable {
 extension Inflater where Source == InflaterBytes {
     /// Everything a stream in memory decodes to.
     ///
-    /// - Parameter maximum: The most bytes to give; what lies behind is cut off.
+    /// - Parameter maximum: The most bytes to return; further bytes are cut off.
     package static func inflate(
         _ bytes: [UInt8], wrapper: Wrapper = .zlib, maximum: Int
     ) throws(InflateError) -> [UInt8] {

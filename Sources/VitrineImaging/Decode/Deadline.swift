@@ -6,7 +6,7 @@ import VitrineCore
 enum Deadline {
     /// Runs `body` with a token that is cancelled with `cancellation` or after `seconds`, whichever comes first.
     ///
-    /// - Throws: What `body` throws; a cancellation that the clock caused becomes ``ImageError/timedOut(input:)``.
+    /// - Throws: The error of `body`; a cancellation by the clock becomes ``ImageError/timedOut(input:)``.
     static func run<R>(
         seconds: Double, input: String, cancellation: CancellationToken,
         _ body: (CancellationToken) throws(ImageError) -> R
@@ -28,7 +28,7 @@ enum Deadline {
     }
 }
 
-/// The token of one piece of work, and whether the clock was what cancelled it.
+/// The token of one piece of work, and whether the clock cancelled it.
 private final class Expiry: Sendable {
     let token = CancellationToken()
     private let passed = Atomic<Bool>(false)

@@ -1,16 +1,16 @@
 import VitrineCore
 
-/// What a resizer means for one picture: what to ask the decoder for, and what to make of its samples.
+/// The sizes and regions that a resizer requires of one image: those to decode, and those to scale to.
 ///
 /// All sizes and regions are in the orientation the file stores.
 struct DecodePlan {
-    /// The size the whole picture would be scaled to; nil for every pixel. What a decoder is asked for.
+    /// The size the whole image would be scaled to, which the decoder is given; nil for every pixel.
     var target: PixelSize?
     /// The part of the picture that is shown; nil for all of it.
     var region: UnitRect?
     /// The size that part is scaled to.
     var rendered: PixelSize
-    /// Whether the resizer still has to look at the pixels, to find what deserves attention.
+    /// Whether the resizer needs the pixels to choose the crop.
     var needsPixels = false
 
     /// - Throws: ``ImageError/invalidRequest(reason:)`` or ``ImageError/limitExceeded(input:limit:actual:allowed:)``
@@ -68,8 +68,8 @@ extension ImageInfo {
 
 /// Finished pictures of several sizes from one decoder's samples.
 struct ResizedImages {
-    /// How many times as wide and as high a finished picture must be to stand in for the decoder's samples. From twice
-    /// the size on, what Lanczos leaves out of the larger one is more than the smaller one can show.
+    /// How many times as wide and as high a finished image must be to replace the decoder's samples. From twice the
+    /// size on, the detail that Lanczos removes from the larger one is finer than the smaller one can show.
     static let reduction = 2
 
     let decoded: DecodedImage

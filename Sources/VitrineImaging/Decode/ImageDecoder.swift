@@ -1,18 +1,18 @@
 import VitrineCore
 
-/// Reads pictures of any supported format at the size they are wanted.
+/// Decodes images of any supported format at a requested size.
 ///
 /// ```swift
 /// let decoder = ImageDecoder()
 /// let thumbnail = try await decoder.image(from: .file("photo.jpg"), at: .fit(200))
 /// ```
 ///
-/// The result is upright, in sRGB, and made from the cheapest representation in the file that is at least as good: the
-/// block means of a large JPEG, the first scan of a progressive one, a scaled decode, or every pixel. Asking for the
-/// size here is therefore far cheaper than decoding and resizing afterwards.
+/// The result is upright and in sRGB. It is made from the cheapest representation in the file that is at least as good.
+/// Examples are the block means of a large JPEG, the first scan of a progressive one, or a scaled decode. Decoding at a
+/// size is therefore far cheaper than decoding and resizing afterwards.
 ///
 /// The header is checked against ``limits`` before any pixel is decoded. Formats whose libraries cannot be stopped or
-/// trusted are decoded in a worker process; see ``Isolation``.
+/// trusted are decoded in a worker process; see ``Isolation``. ``register(_:)`` adds decoders for further formats.
 public struct ImageDecoder: Sendable {
     /// Bounds on the input and on the work; see ``ImageLimits``.
     public var limits: ImageLimits
@@ -21,6 +21,8 @@ public struct ImageDecoder: Sendable {
     package var registry: DecoderRegistry
     package var pool: WorkerPool
 
+    /// Creates a decoder.
+    ///
     /// - Parameters:
     ///   - limits: Bounds on the input and on the work.
     ///   - isolation: Which decoders run in worker processes.
@@ -37,7 +39,7 @@ public struct ImageDecoder: Sendable {
 
     /// Reads the header: format, size, orientation, frames and more, without decoding pixels.
     ///
-    /// - Throws: ``ImageError`` when the input cannot be read or is no picture.
+    /// - Throws: ``ImageError`` if the input cannot be read or is not an image.
     public func info(of input: ImageInput) async throws -> ImageInfo {
         let limits = limits
         return try await BlockingExecutor.shared.run { () throws(ImageError) in
@@ -45,13 +47,13 @@ public struct ImageDecoder: Sendable {
         }
     }
 
-    /// Decodes one picture on a thread for blocking work.
+    /// Decodes one image on a thread for blocking work.
     ///
     /// - Parameters:
     ///   - input: A file or bytes.
     ///   - resizer: The size and mode of the result, upright. Default ``ImageResizer/none``: every pixel.
     ///   - options: Page, previews and partial files.
-    /// - Throws: ``ImageError``, or `CancellationError` when the task is cancelled; the decode stops within
+    /// - Throws: ``ImageError``, or `CancellationError` if the task is cancelled; the decode stops within
     ///   milliseconds.
     public func image(
         from input: ImageInput, at resizer: ImageResizer = .none, options: DecodeOptions = DecodeOptions()
@@ -70,7 +72,7 @@ public struct ImageDecoder: Sendable {
         }
     }
 
-    /// Decodes one picture on the calling thread, which it blocks. Prefer ``image(from:at:options:)`` in asynchronous
+    /// Decodes one image on the calling thread, which it blocks. Prefer ``image(from:at:options:)`` in asynchronous
     /// code.
     ///
     /// - Throws: ``ImageError``; ``ImageError/cancelled(input:)`` soon after `cancellation` is cancelled and
@@ -132,13 +134,13 @@ public struct ImageDecoder: Sendable {
 }
 
 extension ImageDecoder {
-    /// Decodes one picture at several sizes, on the calling thread, which it blocks. The file is decoded once.
+    /// Decodes one image at several sizes, on the calling thread, which it blocks. The file is decoded once.
     ///
-    /// Each picture is made from the decoder's samples, or from a larger one of the same call that has at least
-    /// `ResizedImages.reduction` times its pixels in both directions, which looks the same and costs a fraction.
+    /// A small result may be made from a larger one of the same call, which looks the same and costs less. The larger
+    /// one is at least twice as wide and as high.
     ///
-    /// - Returns: The pictures in the order of `resizers`; each has the size it has when asked for alone.
-    /// - Throws: As ``decode(_:at:options:cancellation:)-(_,ImageResizer,_,_)``: one error for all.
+    /// - Returns: The images in the order of `resizers`; each has the size of a single request.
+    /// - Throws: ``ImageError`` as ``decode(_:at:options:cancellation:)-(_,ImageResizer,_,_)``: one error for all.
     public func decode(
         _ input: ImageInput, at resizers: [ImageResizer], options: DecodeOptions = DecodeOptions(),
         cancellation: CancellationToken = CancellationToken()
@@ -197,13 +199,13 @@ extension ImageDecoder {
     }
 }
 
-/// How a picture is to be read, beside its size.
+/// Options of a decode, beside its size.
 public struct DecodeOptions: Sendable, Hashable {
-    /// When the small picture a camera stored in the file may stand in for the real one.
+    /// The use of the small image that a camera stored in the file, in place of the image itself.
     public enum EmbeddedPreview: Sendable, Hashable {
-        /// Never: previews can be soft, cropped differently, or older than an edit. The default.
+        /// No use: previews can be soft, cropped differently, or older than an edit. The default.
         case never
-        /// When it is at least as large as the result in both directions and has the same shape (within 2 %).
+        /// Used if it is at least as large as the result in both directions and has the same shape (within 2 %).
         case whenLargeEnough
     }
 
@@ -211,10 +213,15 @@ public struct DecodeOptions: Sendable, Hashable {
     public var page = 0
     /// Whether the camera's preview may be used. Default ``EmbeddedPreview/never``.
     public var embeddedPreview = EmbeddedPreview.never
-    /// Whether a truncated input gives the part that is there. Default false: it throws
-    /// ``ImageError/truncated(input:)``.
+    /// Whether a truncated input gives a partial image. Default false: it throws ``ImageError/truncated(input:)``.
     public var allowPartial = false
 
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - page: Frame of an animation or page of a document, from 0.
+    ///   - embeddedPreview: Whether the camera's preview may be used.
+    ///   - allowPartial: Whether a truncated input gives a partial image.
     public init(
         page: Int = 0, embeddedPreview: EmbeddedPreview = .never, allowPartial: Bool = false
     ) {

@@ -1,27 +1,28 @@
 import VitrineCore
 
-/// What a decoder is asked for.
+/// A request to a decoder.
 public struct DecodeRequest: Sendable {
-    /// The header, already read and found within the limits.
+    /// The header, checked against the limits.
     public var info: ImageInfo
-    /// The size the result will be scaled to, in the orientation the file stores; nil for every pixel.
+    /// The size the result will be scaled to, in the orientation of the file; nil for every pixel.
     ///
-    /// The decoder chooses the cheapest representation that is at least as good, usually 1.5 to 2 times this.
+    /// A decoder chooses the cheapest representation that is at least as good, usually 1.5 to 2 times this size.
     public var target: PixelSize?
     /// Frame or page, from 0.
     public var page: Int
-    /// Whether a truncated input may give the part that is there.
+    /// Whether a truncated input may give a partial image.
     public var allowPartial: Bool
-    /// Whether a decoder may give the smaller picture stored in the file, if it is large enough and has the shape of
-    /// the picture. JPEG previews in JPEG files are tried before any decoder is asked.
-    public var allowsEmbeddedPreview: Bool
+    /// Whether a decoder may return the smaller image stored in the file, if it is large enough and has the same shape.
+    /// JPEG previews are tried before any decoder.
+    package var allowsEmbeddedPreview: Bool
+    /// Bounds on the work.
     public var limits: ImageLimits
-    /// Polled at least every few milliseconds by decoders that can stop.
+    /// Cancelled at the deadline or by the caller. Decoders that can stop poll it every few milliseconds.
     public var cancellation: CancellationToken
     /// Where a worker's decoder may put its planes, so that they need not be copied there; nil elsewhere.
     package var room: SharedBuffer?
 
-    public init(
+    package init(
         info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,
         allowsEmbeddedPreview: Bool = false, limits: ImageLimits = .standard,
         cancellation: CancellationToken = CancellationToken()
@@ -35,20 +36,19 @@ public struct DecodeRequest: Sendable {
         self.cancellation = cancellation
     }
 
-    /// How many stored pixels fall on one pixel of the result, along the side where it is fewer; at least 1.
-    ///
-    /// A request for every pixel has a reduction of 1.
+    /// The number of stored pixels per pixel of the result, along the side with fewer; at least 1. It is 1 if
+    /// ``target`` is nil.
     public var reduction: Double { reduction(of: info.storedSize) }
 }
 
 /// Turns bytes into samples. Synchronous and blocking: the library calls it off the cooperative pool.
-public protocol ImageDecoding: Sendable {
+package protocol ImageDecoding: Sendable {
     /// The formats it reads.
     var formats: Set<ImageFormat> { get }
     /// Whether it belongs into a worker process: it cannot be cancelled, or its library is known to abort.
     var needsIsolation: Bool { get }
 
-    /// Decodes one frame at, or above, the size asked for.
+    /// Decodes one frame at the requested size or above.
     ///
     /// - Throws: ``ImageError/unsupported(input:reason:)`` for a variety it does not read, whereupon the next decoder
     ///   of the format is asked; any other ``ImageError`` ends the decode.
@@ -97,9 +97,9 @@ package struct DecoderRegistry: Sendable {
         decoders.filter { $0.formats.contains(format) }
     }
 
-    /// Asks each decoder in turn until one does not call the input unsupported.
+    /// Calls each decoder in turn until one does not throw ``ImageError/unsupported(input:reason:)``.
     ///
-    /// - Throws: What the deciding decoder threw, or the last ``ImageError/unsupported(input:reason:)``.
+    /// - Throws: The error of the last decoder that was called.
     package static func decode(
         _ source: ByteSource, _ request: DecodeRequest, with decoders: [any ImageDecoding]
     ) throws(ImageError) -> DecodedImage {

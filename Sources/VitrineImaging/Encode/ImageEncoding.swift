@@ -1,13 +1,19 @@
-/// Choices an encoder may have, all with a default.
+/// Options of an encoder.
 public struct EncodeOptions: Sendable, Hashable {
-    /// JPEG: several scans, from coarse to fine. PNG: Adam7. Others ignore it. Default false.
+    /// Whether the file can be shown before it is complete: several scans in JPEG, Adam7 in PNG. Other formats ignore
+    /// it. Default false.
     public var isProgressive = false
-    /// What to write beside the pixels. Default nil: nothing, all metadata is stripped.
+    /// Metadata to write. Default nil: none, all metadata is stripped.
     public var metadata: ImageMetadata?
     /// PNG: red, green, blue and alpha of 8 bits each, also where fewer would do; for readers that expect no others.
     /// Others ignore it. Default false.
     package var writesAllChannels = false
 
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - isProgressive: Whether the file can be shown before it is complete.
+    ///   - metadata: Metadata to write.
     public init(isProgressive: Bool = false, metadata: ImageMetadata? = nil) {
         self.isProgressive = isProgressive
         self.metadata = metadata
@@ -15,7 +21,7 @@ public struct EncodeOptions: Sendable, Hashable {
 }
 
 /// Turns pixels into the bytes of a file. Synchronous and blocking: the library calls it off the cooperative pool.
-public protocol ImageEncoding: Sendable {
+package protocol ImageEncoding: Sendable {
     /// The format it writes.
     var format: ImageFormat { get }
 
@@ -59,7 +65,7 @@ package struct EncoderRegistry: Sendable {
 
     /// The encoder of a format.
     ///
-    /// - Throws: ``ImageError/encodingFailed(format:reason:)``, which says what is missing.
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)``, which names the missing part.
     package func encoder(for format: ImageFormat) throws(ImageError) -> any ImageEncoding {
         guard let encoder = encoders[format] else {
             throw .encodingFailed(format: format, reason: EncoderRegistry.missing(format))
@@ -77,8 +83,8 @@ package struct EncoderRegistry: Sendable {
 }
 
 #if SystemCodecs
-/// What the C encoders of WebP and AVIF are given alike, and the way back: pixels with straight alpha, metadata, and a
-/// file in the library's memory.
+/// The common input of the C encoders of WebP and AVIF: pixels with straight alpha, and metadata. Copies the file from
+/// the library's memory.
 struct EncoderInput {
     /// Where everything lies during one call.
     struct Addresses {
@@ -97,7 +103,7 @@ struct EncoderInput {
     private let exif: [UInt8]
     private let xmp: [UInt8]
 
-    /// - Parameter maximumSide: What the format can say, in pixels.
+    /// - Parameter maximumSide: The longest side that the format can store, in pixels.
     /// - Throws: ``ImageError/encodingFailed(format:reason:)`` for a longer side.
     init(
         _ image: Image, as format: ImageFormat, maximumSide: Int, options: EncodeOptions

@@ -2,7 +2,7 @@ import VitrineCore
 
 /// Decodes any frame of a GIF, composed with those before it. Pure Swift, in process.
 ///
-/// Memory is four bytes a pixel of the canvas, twice where a frame restores what was below it, and one byte a pixel of
+/// Memory is four bytes a pixel of the canvas, twice if a frame restores the canvas below it, and one byte a pixel of
 /// the largest frame; ``ImageLimits/maximumWholeImagePixels`` bounds both canvas and frames.
 package struct GIFDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.gif]

@@ -128,7 +128,7 @@ package struct GIFWalker {
 ///
 /// Source: GIF89a specification (CompuServe, 1990) §20 (image descriptor), §23 (graphic control extension).
 package struct GIFFrame {
-    /// What happens to the canvas before the next frame.
+    /// The change to the canvas before the next frame.
     package enum Disposal {
         case keep, clear, restore
     }

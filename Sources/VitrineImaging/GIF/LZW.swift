@@ -1,9 +1,9 @@
 /// Expands the LZW data of one GIF frame into palette indices.
 ///
 /// Source: GIF89a specification appendix F; T. Welch, "A Technique for High-Performance Data Compression" (1984).
-/// A code's string is kept as its first eight indices in one word, which is all there is of most strings and one store,
-/// and as the place in the output where it first came out, from where the rest is copied. All reads stay inside `data`
-/// and `output`, all writes inside `output`, whatever the codes say.
+/// The string of a code is kept as its first eight indices in one word, and as the place of its first occurrence in the
+/// output. Most strings fit the word, which one store writes; the rest of others is copied from that place. All reads
+/// stay inside `data` and `output`, and all writes inside `output`, for any codes.
 struct LZWDecoder {
     /// How the data ended.
     enum End {

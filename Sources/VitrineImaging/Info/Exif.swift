@@ -1,32 +1,32 @@
-/// When, with what and whether with a place a picture was taken, from its Exif block.
+/// The date, the camera and the orientation of a photo, and whether it holds a place, from its Exif block.
 ///
 /// Source: CIPA DC-008 (Exif 2.32) §4.6.5 and §4.6.6.
-public struct ExifSummary: Sendable, Hashable {
+package struct ExifSummary: Sendable, Hashable {
     /// A date and a time of day on the camera's clock.
-    public struct CaptureDate: Sendable, Hashable {
-        public var year: Int
-        public var month: Int
-        public var day: Int
-        public var hour: Int
-        public var minute: Int
-        public var second: Int
+    package struct CaptureDate: Sendable, Hashable {
+        package var year: Int
+        package var month: Int
+        package var day: Int
+        package var hour: Int
+        package var minute: Int
+        package var second: Int
         /// Fraction of the second, from 0 to below 1.
-        public var fraction: Double
+        package var fraction: Double
         /// Seconds east of Greenwich; nil when the camera did not say.
-        public var offset: Int?
+        package var offset: Int?
     }
 
     /// The maker of the camera, as it writes itself.
-    public var make: String?
-    public var model: String?
+    package var make: String?
+    package var model: String?
     /// When the picture was taken; nil when unknown or not a date.
-    public var captureDate: CaptureDate?
+    package var captureDate: CaptureDate?
     /// Whether it says where it was taken.
-    public var hasLocation = false
-    public var orientation: Orientation?
+    package var hasLocation = false
+    package var orientation: Orientation?
 
-    /// Reads a block such as ``ImageMetadata/exif``; what is damaged is absent, nothing is an error.
-    public init(exif: [UInt8]) {
+    /// Reads a block such as ``ImageMetadata/exif``. Damaged fields are nil; damage is not an error.
+    package init(exif: [UInt8]) {
         guard let block = ExifBlock(ByteReader(ByteSource(bytes: exif, name: "Exif")), 0..<exif.count) else { return }
         let structure = block.structure
         make = structure.text(block.primary[0x010F])
@@ -68,9 +68,9 @@ public struct ExifSummary: Sendable, Hashable {
     }
 }
 
-/// What a header needs of an Exif block: orientation and the thumbnail of its second directory.
+/// The orientation of an Exif block, and the thumbnail of its second directory.
 ///
-/// Source: CIPA DC-008 (Exif 2.32) §4.5.8, §4.6.4. Damage makes the block say less; it is never an error.
+/// Source: CIPA DC-008 (Exif 2.32) §4.5.8, §4.6.4. Damaged fields are nil; damage is not an error.
 package struct ExifBlock {
     package let structure: TIFFStructure
     package let primary: TIFFStructure.Directory

@@ -67,7 +67,7 @@ package struct HEIFContainer {
         item.properties.compactMap { $0 >= 1 && $0 <= properties.count ? properties[$0 - 1] : nil }
     }
 
-    /// What `ispe` says of an item's size, before any turning.
+    /// The size of an item in `ispe`, before any turning.
     func size(of item: Item) -> PixelSize? {
         guard let payload = boxes(of: item)["ispe"]?.fullPayload,
             let width = try? reader.u32(at: payload.lowerBound),
@@ -241,7 +241,7 @@ package struct ISOBox {
     static let maximumSiblings = 4_096
 
     package var type: FourCC
-    /// What stands behind the box's own header, cut to what its parent has.
+    /// The range behind the box's own header, cut to the range of its parent.
     package var payload: Range<Int>
 
     /// The boxes that stand side by side in `range`; ends where they stop making sense.

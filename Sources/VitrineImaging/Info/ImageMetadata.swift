@@ -1,12 +1,17 @@
-/// Camera and authoring data that can travel with a picture.
+/// Camera and authoring data of an image.
 ///
-/// Nothing of it is written unless it is asked for: photos carry places and serial numbers.
+/// Encoders write it only if ``EncodeOptions/metadata`` holds it, as photos contain places and serial numbers.
 public struct ImageMetadata: Sendable, Hashable {
     /// An Exif block: a TIFF structure, without the `Exif\0\0` that JPEG puts in front.
     public var exif: [UInt8]?
     /// An XMP packet, UTF-8 XML.
     public var xmp: [UInt8]?
 
+    /// Creates metadata.
+    ///
+    /// - Parameters:
+    ///   - exif: An Exif block, from its byte-order mark on.
+    ///   - xmp: An XMP packet.
     public init(exif: [UInt8]? = nil, xmp: [UInt8]? = nil) {
         self.exif = exif
         self.xmp = xmp
@@ -17,12 +22,12 @@ extension ImageMetadata {
     /// Larger blocks are left out. 4 MB.
     static let maximumBlockBytes = 4 << 20
 
-    /// The Exif block and the XMP packet of an input, as they stand in it; empty when it has none.
+    /// Reads the Exif block and the XMP packet of an input, unchanged; empty if it has none. Blocks.
     ///
-    /// JPEG, PNG, WebP, HEIC, AVIF and JPEG XL have both, TIFF and GIF XMP alone. Blocks above 4 MB, compressed ones,
+    /// JPEG, PNG, WebP, HEIC, AVIF and JPEG XL have both, TIFF and GIF only XMP. Blocks above 4 MB, compressed ones,
     /// the extension packets of JPEG's XMP, and HEIF items in several pieces are left out.
     ///
-    /// - Throws: What ``ImageInfo/init(reading:limits:)`` throws.
+    /// - Throws: As ``ImageInfo/init(of:limits:)``.
     public init(reading source: ByteSource) throws(ImageError) {
         let reader = ByteReader(source)
         let header = try ImageHeader(reader, .standard)
@@ -35,14 +40,14 @@ extension ImageMetadata {
 }
 
 extension ImageMetadata {
-    /// A copy that is true of pixels which have been turned upright and changed.
+    /// Returns a copy for pixels that were turned upright and changed.
     ///
-    /// Exif: orientation becomes 1, and the thumbnail, which shows the picture as it was, is taken out and its bytes
-    /// zeroed. Nothing is moved, so offsets inside maker notes stay right. XMP: `tiff:Orientation` becomes 1; a packet
+    /// Exif: the orientation becomes 1, and the thumbnail, which shows the former image, is removed and its bytes
+    /// zeroed. Nothing moves, so offsets inside maker notes stay valid. XMP: `tiff:Orientation` becomes 1; a packet
     /// with thumbnails is dropped. An Exif block that cannot be read is dropped.
     ///
-    /// - Parameter removingLocation: Also takes out the GPS directory of the Exif block, zeroing its bytes, and drops
-    ///   an XMP packet that names a place. Maker notes stay and may say more than is known of them.
+    /// - Parameter removingLocation: Also removes the GPS directory of the Exif block, zeroing its bytes, and drops an
+    ///   XMP packet that names a place. Maker notes stay and can contain a place in an unknown form.
     public func sanitizedForUprightPixels(removingLocation: Bool = false) -> ImageMetadata {
         ImageMetadata(
             exif: exif.flatMap { ExifEditor($0)?.sanitized(removingLocation: removingLocation) },

@@ -2,7 +2,7 @@
 ///
 /// Source: ITU-T T.81 annex B; JFIF 1.02; Adobe TN 5116 (APP14); ICC.1:2022 annex B.4 (APP2); CIPA DC-007 (MPF).
 package enum JPEGHeaderReader: HeaderReading {
-    /// What SOF says.
+    /// The content of a start of frame (SOF).
     private struct Frame {
         var marker: Int
         var precision: Int
@@ -29,7 +29,7 @@ package enum JPEGHeaderReader: HeaderReading {
         }
     }
 
-    /// What the application segments say.
+    /// The content of the application segments.
     private struct Application {
         var isJFIF = false
         var adobeTransform: Int?

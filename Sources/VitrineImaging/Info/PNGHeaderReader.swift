@@ -6,7 +6,7 @@ package enum PNGHeaderReader: HeaderReading {
     /// Chunks looked at; the rest of the file is passed over. A 100 MB file in libpng's 8 KiB chunks has 12,800.
     private static let maximumChunks = 50_000
 
-    /// What stands in the chunks of an animation.
+    /// The content of the chunks of an animation.
     private struct Animation {
         var declaredFrames = 0
         var plays = 0
@@ -103,7 +103,7 @@ package enum PNGHeaderReader: HeaderReading {
     }
 }
 
-/// Decompression of what PNG stores deflated beside the pixels: the ICC profile and compressed texts.
+/// Decompresses the ICC profile and compressed texts of a PNG file.
 private enum PNGProfile {
     /// The zlib stream `compressed` unpacked; nil when it is damaged or longer than `limit` bytes.
     static func decompress(_ compressed: [UInt8], limit: Int) -> [UInt8]? {

@@ -7,7 +7,7 @@ import VitrineCore
 /// time of a library that decodes at 1/8. Of a progressive file it reads only the first scans: for 1/8 about a
 /// twentieth of the bytes.
 ///
-/// Memory is the planes of the result and 250 KiB, whatever the size of the file.
+/// Memory is the planes of the result and 250 KiB, for any size of the file.
 ///
 /// It refuses with ``ImageError/unsupported(input:reason:)``, so that the next decoder is asked: reductions below 6,
 /// CMYK, arithmetic coding, lossless and hierarchical processes, and samples of more than 8 bits.
@@ -25,9 +25,9 @@ package struct BlockMeanDecoder: ImageDecoding {
 
     /// Decodes at the coarsest scale that is good enough for the request.
     ///
-    /// - Throws: ``ImageError/unsupported(input:reason:)`` for what it leaves to others,
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` for varieties that other decoders read.
     ///   ``ImageError/truncated(input:)`` and ``ImageError/corrupt(input:reason:)`` unless the request allows a partial
-    ///   picture and a row of blocks is there, ``ImageError/limitExceeded(input:limit:actual:allowed:)`` and
+    ///   image and a row of blocks is there. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` and
     ///   ``ImageError/cancelled(input:)``.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard request.reduction >= BlockMeanDecoder.minimumQuarterReduction else {
@@ -41,7 +41,7 @@ package struct BlockMeanDecoder: ImageDecoding {
         return image
     }
 
-    /// Decodes at a given scale, whatever size is wanted; for previews.
+    /// Decodes at a given scale, for previews.
     package func decode(
         _ source: ByteSource, at scale: BlockMeanScale, limits: ImageLimits = .standard, allowPartial: Bool = false,
         cancellation: CancellationToken = CancellationToken()
@@ -73,7 +73,7 @@ struct BlockMeanPlane {
     let extentHeight: Double
     let storage: PixelStorage
 
-    /// Memory for a component, all of it mid-grey, which is what damaged files show where data is missing.
+    /// Memory for a component, all of it mid-grey, which missing data of damaged files shows.
     init(_ frame: JPEGFrame, component: Int, scale: BlockMeanScale) {
         let c = frame.components[component]
         let perBlock = scale.samplesPerBlock
@@ -92,7 +92,7 @@ struct BlockMeanPlane {
     /// The first sample. Never nil: a component has at least one block.
     var base: UnsafeMutablePointer<UInt8> { storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self) }
 
-    /// What the contract of decoders calls it.
+    /// The samples as a plane of a ``DecodedImage``.
     var plane: PixelPlane {
         PixelPlane(
             width: size.width, height: size.height, channels: 1, bytesPerRow: bytesPerRow,

@@ -137,10 +137,10 @@ struct BlockMeanLoop {
         return UInt8(truncatingIfNeeded: max(0, min(255, level)))
     }
 
-    /// What coefficients (0,0), (0,1), (1,0) and (1,1) give to a block's quarters.
+    /// The means of a block's quarters by coefficients (0,0), (0,1), (1,0) and (1,1).
     ///
-    /// The mean of the first cosine of the transform over half a block is 0.906 of the constant one, which is what a
-    /// box would give; an ideal low-pass would give 1. Halfway between, 0.953, comes nearest to a Lanczos reduction of
+    /// The mean of the first cosine of the transform over half a block is 0.906 of the constant one, which a box filter
+    /// would give; an ideal low-pass would give 1. Halfway between, 0.953, comes nearest to a Lanczos reduction of
     /// every pixel: 0.2 dB better than the box on four photos at reductions of 4 to 12. In 1/256: 244, its square 233.
     @inline(__always)
     static var gains: SIMD4<Int32> { SIMD4(256, 244, 244, 233) }

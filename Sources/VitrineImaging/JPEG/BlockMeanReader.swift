@@ -2,7 +2,7 @@ import VitrineCore
 
 /// One block-mean decode of a JPEG file: walks the segments and hands scans to ``BlockMeanLoop``.
 struct BlockMeanReader: ~Copyable {
-    /// What a decode gives.
+    /// The result of a decode.
     struct Result {
         var image: DecodedImage
         var isProgressive: Bool
@@ -54,7 +54,7 @@ struct BlockMeanReader: ~Copyable {
 
     func unsupported(_ reason: String) -> ImageError { .unsupported(input: window.source.name, reason: reason) }
 
-    /// Reads until every component has its samples; what comes behind is not read.
+    /// Reads until every component has its samples; later bytes are not read.
     mutating func decode() throws(ImageError) -> Result {
         guard window.source.count > 0 else { throw .empty(input: name) }
         guard try window.require(2) else { throw .truncated(input: name) }
@@ -88,7 +88,7 @@ struct BlockMeanReader: ~Copyable {
 
     private var isComplete: Bool { hasMeans && missingLow.allSatisfy(\.isEmpty) }
 
-    /// Throws what is wrong, unless a partial picture may be given and there is one.
+    /// Throws the error of the damage, unless a partial image is allowed and there is one.
     private func judgeDamage() throws(ImageError) {
         guard let damage else { return }
         if allowPartial && progress.contains(where: { $0.done > 0 }) { return }
@@ -212,7 +212,7 @@ extension BlockMeanReader {
         }
     }
 
-    /// What a scan brings.
+    /// The content of a scan.
     private enum Kind {
         /// Whole blocks, of which one or four samples are made.
         case blocks
@@ -227,7 +227,7 @@ extension BlockMeanReader {
     /// The AC coefficients a quarter is made of, by zigzag index.
     static let lowCoefficients: Set<Int> = [1, 2, 4]
 
-    /// What a scan brings; nil if nothing of it is needed.
+    /// The content of a scan; nil if nothing of it is needed.
     private func kind(of header: JPEGScanHeader, _ frame: JPEGFrame) throws(ImageError) -> Kind? {
         guard frame.isProgressive else { return .blocks }
         guard header.approximationHigh == 0 else { return nil }

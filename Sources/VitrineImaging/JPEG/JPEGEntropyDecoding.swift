@@ -58,7 +58,7 @@ struct JPEGEntropyFeed: ~Copyable {
     private let scratch: UnsafeMutablePointer<UInt8>
     private let capacity: Int
     private var count = 0
-    /// Whether the data ends with what has been fed: a marker or the end of the input follows.
+    /// Whether all data has been fed: a marker or the end of the input follows.
     private(set) var isAtEnd = false
 
     /// - Parameter inputSize: Bytes of the whole input; a small one needs less memory.
@@ -81,7 +81,7 @@ struct JPEGEntropyFeed: ~Copyable {
         return reader
     }
 
-    /// Moves what `reader` has not loaded to the front and fills up behind it.
+    /// Moves the bytes that `reader` has not loaded to the front and fills up behind them.
     mutating func feed(_ window: inout JPEGInputWindow, _ reader: inout JPEGBitReader) throws(ImageError) {
         let offset = reader.next - UnsafePointer(scratch)
         let left = max(0, count - offset)
@@ -121,7 +121,7 @@ struct JPEGEntropyFeed: ~Copyable {
         }
     }
 
-    /// Passes over what is left of the segment.
+    /// Passes over the rest of the segment.
     mutating func finish(_ window: inout JPEGInputWindow) throws(ImageError) {
         while !isAtEnd {
             count = 0
@@ -136,7 +136,7 @@ struct JPEGEntropyFeed: ~Copyable {
     }
 }
 
-/// Where the tables of one Huffman code lie: what a decoding loop carries in registers.
+/// The addresses of the tables of one Huffman code, for a decoding loop to keep in registers.
 struct JPEGHuffmanCode {
     /// Bits that one look-up of ``fast`` covers.
     static let fastBits = 10

@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// A moving window of 128 KiB over the input: what a decoder needs of a file of any size.
+/// A moving window of 128 KiB over the input, which suffices for a file of any size.
 struct JPEGInputWindow: ~Copyable {
     /// Holds the largest marker segment (64 KiB) whole, with as much again so that reads are large.
     private static let capacity = 128 << 10

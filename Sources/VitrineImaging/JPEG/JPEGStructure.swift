@@ -24,7 +24,7 @@ enum JPEGMarker {
 
     static func isRestart(_ marker: UInt8) -> Bool { marker >= firstRestart && marker <= lastRestart }
 
-    /// Whether the marker starts a frame of any process, also those nobody here decodes.
+    /// Whether the marker starts a frame of any process, also of those without a decoder here.
     static func isFrame(_ marker: UInt8) -> Bool {
         marker >= 0xC0 && marker <= 0xCF && marker != huffmanTables && marker != arithmeticExtension
             && marker != arithmeticConditioning
@@ -138,9 +138,9 @@ struct JPEGScanHeader {
     var isFirstDC: Bool { spectralStart == 0 && approximationHigh == 0 }
 }
 
-/// What a growing prefix of a JPEG file holds: its frame header and the scans that are whole.
+/// The frame header and the complete scans of a growing prefix of a JPEG file.
 ///
-/// Each byte is looked at once, however many pieces the prefix comes in.
+/// Each byte is read once, however many pieces the prefix comes in.
 struct JPEGScanIndex: Sendable {
     /// The frame header, once it is there.
     private(set) var frame: JPEGFrame?
@@ -160,7 +160,7 @@ struct JPEGScanIndex: Sendable {
     private var scan: JPEGScanHeader?
     private var componentsWithDC: Set<Int> = []
 
-    /// Goes on where the last call stopped. `bytes` starts with what earlier calls were given.
+    /// Continues after the last byte of the previous call. `bytes` starts with the bytes of earlier calls.
     mutating func advance(over bytes: UnsafeBufferPointer<UInt8>) {
         if offset == 0 {
             guard bytes.count >= 2 else { return }
@@ -247,7 +247,7 @@ struct JPEGScanIndex: Sendable {
     }
 }
 
-/// What the application segments of a JPEG file say about its colour model.
+/// The colour model of a JPEG file by its application segments.
 struct JPEGColorHints {
     var hasJFIF = false
     /// The transform flag of an Adobe segment: 0 none, 1 Y′CbCr, 2 YCCK.

@@ -17,13 +17,12 @@ package struct LibJPEGDecoder: ImageDecoding {
     package var formats: Set<ImageFormat> { [.jpeg] }
     package var needsIsolation: Bool { false }
 
-    /// Decodes at the smallest of 1/8, 1/4, 1/2 and 1/1 that is at least ``oversampling`` times the size asked for.
+    /// Decodes at the smallest of 1/8, 1/4, 1/2 and 1/1 that is at least ``oversampling`` times the requested size.
     ///
     /// - Throws: ``ImageError/truncated(input:)`` and ``ImageError/corrupt(input:reason:)`` unless the request allows a
-    ///   partial picture, ``ImageError/limitExceeded(input:limit:actual:allowed:)`` with
-    ///   ``ImageLimits/Kind/memory`` when a progressive file needs too many coefficients,
-    ///   ``ImageError/unsupported(input:reason:)`` for processes the library has not, and
-    ///   ``ImageError/cancelled(input:)`` within a row of blocks.
+    ///   partial image. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` with ``ImageLimits/Kind/memory`` if a
+    ///   progressive file needs too many coefficients. ``ImageError/unsupported(input:reason:)`` for processes that the
+    ///   library does not have. ``ImageError/cancelled(input:)`` within a row of blocks.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         var image = try decode(
             source, eighths: LibJPEGDecoder.eighths(for: request.reduction), isPlanar: request.reduction >= 1.25,
@@ -122,13 +121,13 @@ package struct LibJPEGDecoder: ImageDecoding {
     }
 }
 
-/// What the callbacks of the shim read from, ask, and leave their error in.
+/// The input, the cancellation and the read error of the shim's callbacks.
 ///
 /// Not sendable: lives in one decode, on one thread.
 private final class LibJPEGInput {
     let source: ByteSource
     let cancellation: CancellationToken
-    /// What a failed read threw; the shim itself only knows that it failed.
+    /// The error of a failed read; the shim itself only has the failure.
     private(set) var readError: ImageError?
 
     init(_ source: ByteSource, _ cancellation: CancellationToken) {

@@ -17,7 +17,7 @@ import VitrineCore
 /// again whenever a tenth more of the height is there. All of them are marked partial. Once the end of the file has
 /// arrived there are no more: the whole file is for the ordinary decoders.
 ///
-/// Damage never throws here. It ends the previews; the ordinary decoder says what is wrong.
+/// Damage does not throw here. It ends the previews; the ordinary decoder throws the error.
 package struct ProgressiveJPEGScanner: Sendable {
     /// How much more of the height makes a new picture of a file that is not progressive.
     package static let minimumGrowth = 0.1
@@ -41,7 +41,7 @@ package struct ProgressiveJPEGScanner: Sendable {
     private var hasFailed = false
 
     /// - Parameters:
-    ///   - name: What errors call the input.
+    ///   - name: The name of the input in errors.
     ///   - target: The size the pictures will be scaled to, in the orientation the file stores; nil when it is not
     ///     known, which gives an eighth first and every pixel later.
     package init(

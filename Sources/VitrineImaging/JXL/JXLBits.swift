@@ -137,7 +137,7 @@ enum JXLFault: Error {
     case truncated
     /// The bytes break the rules.
     case corrupt(StaticString)
-    /// The codestream is in order, but uses what this library does not read by itself.
+    /// The codestream is valid, but uses a feature that this decoder does not read.
     case unsupported(StaticString)
 
     func error(_ name: String) -> ImageError {

@@ -54,7 +54,7 @@ struct JXLCodestream {
 
     /// Reads something at `offset` whose length is not known before: first from a few bytes, then from more.
     ///
-    /// - Throws: What `body` throws, except ``JXLFault/truncated`` while there are more bytes to be had.
+    /// - Throws: The error of `body`, except ``JXLFault/truncated`` while more bytes are available.
     func parse<R>(
         at offset: Int, first length: Int, limit: Int = 16 << 20,
         _ body: (inout JXLBits) throws(JXLFault) -> R
@@ -81,7 +81,7 @@ struct JXLFrameStart {
     /// Where the sections begin in the codestream.
     let sections: Int
 
-    /// The first frame of the codestream, whatever it is.
+    /// The first frame of the codestream, of any kind.
     init(_ codestream: JXLCodestream) throws(ImageError) {
         self = try codestream.parse(at: 0, first: 8 << 10) { bits throws(JXLFault) in
             let image = try JXLImageHeader(&bits)
@@ -111,8 +111,8 @@ struct JXLFrameWalker {
         self.codestream = codestream
     }
 
-    /// Fills in what an animation is: frames that are shown, seconds, loops. Where the headers end early or make no
-    /// sense, what was found before stands.
+    /// Counts the frames that are shown, seconds and loops of an animation. If the headers end early or are invalid,
+    /// the numbers up to there stay.
     func describe(_ info: inout ImageInfo) {
         guard let start = try? JXLFrameStart(codestream), let animation = start.image.animation,
             !start.image.hasPreview

@@ -20,7 +20,7 @@ package enum JXLHeaderReader: HeaderReading {
     }
 }
 
-/// What stands before the first frame of a JPEG XL codestream.
+/// The headers before the first frame of a JPEG XL codestream.
 ///
 /// Source: ISO/IEC 18181-1 annex D (SizeHeader, ImageMetadata) and E.2 (ColourEncoding).
 struct JXLImageHeader {
@@ -210,13 +210,13 @@ struct JXLFrameHeader {
     var hasCrop = false
     var width: Int
     var height: Int
-    /// 0 replaces what was there before.
+    /// 0 replaces the former pixels.
     var blendMode = 0
     /// Ticks it stays; 0 for a layer of the frame that follows.
     var duration = 0
     var isLast = true
 
-    /// Whether viewers show it, other than what later frames build upon.
+    /// Whether viewers show the frame; others are only references of later frames.
     var isShown: Bool { (kind == .regular || kind == .skipProgressive) && (isLast || duration > 0) }
 
     init(_ bits: inout JXLBits, _ image: JXLImageHeader) throws(JXLFault) {

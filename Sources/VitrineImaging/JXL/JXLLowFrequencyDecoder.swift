@@ -94,7 +94,7 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
     }
 }
 
-/// What the low-frequency sections of a frame have in common.
+/// The common parameters of a frame's low-frequency sections.
 ///
 /// Source: ISO/IEC 18181-1 annex G.1 (LfGlobal).
 private struct JXLLowFrequencyGlobals {

@@ -105,7 +105,7 @@ struct JXLModularStream {
         }
     }
 
-    /// What earlier channels have at the same place: four properties each.
+    /// The samples of earlier channels at the same place: four properties each.
     private static func property(_ index: Int, _ x: Int, _ y: Int, _ previous: [Channel]) -> Int {
         guard index / 4 < previous.count else { return 0 }
         let channel = previous[index / 4]
@@ -239,7 +239,7 @@ private struct JXLNeighbours {
         }
     }
 
-    /// What a predictor says, the weighted one excepted.
+    /// The value of a predictor other than the weighted one.
     @inline(__always)
     func prediction(_ predictor: Int) -> Int {
         switch predictor {

@@ -162,7 +162,7 @@ struct JXLProfile {
         return result
     }
 
-    /// Numbers as differences from what those before would lead to.
+    /// Numbers as differences from a prediction by earlier ones.
     private mutating func predict() -> Bool {
         guard let flags = nextCommand() else { return false }
         let width = (flags & 3) + 1
@@ -194,14 +194,14 @@ struct JXLProfile {
     }
 }
 
-/// The entropy-coded ICC profile between a codestream's header and its first frame, which has no length of its own:
-/// who wants to go on must read it.
+/// The entropy-coded ICC profile between a codestream's header and its first frame. It has no length, so every decoder
+/// of the first frame has to read it.
 ///
 /// Source: ISO/IEC 18181-1 annex E.4.1 and E.4.2 (contexts).
 enum JXLProfileStream {
     static let maximumBytes = 4 << 20
 
-    /// Reads it to its end; what it means ``JXLProfile`` knows.
+    /// Reads the profile to its end; ``JXLProfile`` decodes it.
     static func read(_ bits: inout JXLBits) throws(JXLFault) -> [UInt8] {
         let count = bits.u64()
         guard count <= maximumBytes else { throw .unsupported("its profile is too large") }

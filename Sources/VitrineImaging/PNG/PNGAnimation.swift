@@ -96,7 +96,7 @@ struct PNGAnimation {
 
 /// One frame control chunk (fcTL) of an animated PNG (PNG specification, third edition, §11.3.5.2).
 struct PNGFrame: Sendable {
-    /// What becomes of the frame's rectangle before the next frame.
+    /// The change to the frame's rectangle before the next frame.
     enum Disposal: UInt8, Sendable {
         case keep = 0
         case clear = 1
@@ -111,7 +111,7 @@ struct PNGFrame: Sendable {
     let x: Int
     let y: Int
     let disposal: Disposal
-    /// Whether the frame is composed over what is there; otherwise it replaces it.
+    /// Whether the frame is composed over the canvas; otherwise it replaces its part.
     let blends: Bool
     /// The first chunk with its pixels: IDAT or fdAT; nil until one has been found.
     var data: PNGChunk?
@@ -134,7 +134,7 @@ struct PNGFrame: Sendable {
         width > 0 && height > 0 && x <= header.width - width && y <= header.height - height
     }
 
-    /// Whether nothing of what was there before can be seen through the frame.
+    /// Whether the frame hides its part of the canvas completely.
     func replaces(_ header: PNGHeader) -> Bool {
         !blends && x == 0 && y == 0 && width == header.width && height == header.height
     }
@@ -158,7 +158,7 @@ private struct PNGCanvas {
         return UnsafeMutableRawBufferPointer(rebasing: storage.bytes[start..<(start + frame.width * 4)])
     }
 
-    /// Draws a frame's pixels, over what is there or in its place.
+    /// Draws a frame's pixels over the canvas or in its place.
     func draw(_ plane: PixelPlane, _ frame: PNGFrame) {
         for y in 0..<min(frame.height, plane.height) {
             let start = y * plane.bytesPerRow
@@ -208,7 +208,7 @@ private struct PNGCanvas {
         return bytes
     }
 
-    /// Puts back what ``copy(_:)`` gave.
+    /// Restores the bytes of ``copy(_:)``.
     func restore(_ bytes: [UInt8], _ frame: PNGFrame) {
         for y in 0..<frame.height {
             let start = y * frame.width * 4

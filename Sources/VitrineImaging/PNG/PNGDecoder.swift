@@ -14,7 +14,7 @@ import VitrineCore
 package struct PNGDecoder: ImageDecoding {
     /// The longest stored row, in bytes; three of them are kept.
     private static let maximumRowBytes = 1 << 28
-    /// The most bytes a result may have, whatever limits say.
+    /// The most bytes of a result, for any limits.
     private static let maximumResultBytes = 1 << 34
 
     package init() {}
@@ -91,7 +91,7 @@ package struct PNGDecoder: ImageDecoding {
 
 /// Decodes one image of a PNG file: the picture itself, or one frame of an animation.
 struct PNGImageDecoder {
-    /// What was decoded.
+    /// The result of a decode.
     struct Result {
         var plane: PixelPlane
         var isPartial: Bool

@@ -1,6 +1,6 @@
 import VitrineCore
 
-/// What stands before the pixels of a PNG file.
+/// The chunks before the pixels of a PNG file.
 struct PNGFile {
     var header: PNGHeader
     /// Red, green and blue of each entry.
@@ -9,7 +9,7 @@ struct PNGFile {
     var transparency: [UInt8] = []
     /// The payload of gAMA: 100,000 times the encoding exponent.
     var gamma: UInt32?
-    /// Whether an sRGB, iCCP or cICP chunk says what the samples mean, so that gAMA does not count.
+    /// Whether an sRGB, iCCP or cICP chunk defines the colours, so that gAMA is ignored.
     var hasColorSpace = false
     /// Frames of an APNG as acTL gives them; nil for a still picture.
     var frameCount: Int?
@@ -129,7 +129,7 @@ struct PNGFile {
 
 /// The IHDR chunk of a PNG file (PNG specification, third edition, §11.2.1).
 struct PNGHeader: Sendable, Hashable {
-    /// What the samples of a pixel are, with the values of the file.
+    /// The samples of a pixel, with the values of the file.
     enum ColorType: UInt8, Sendable {
         case gray = 0
         case rgb = 2
@@ -307,7 +307,7 @@ struct PNGDataSource: InflaterSource {
         left = max(0, chunk.count - skip)
     }
 
-    /// Reads file bytes straight into `buffer` and moves payloads together over what stands between them.
+    /// Reads file bytes straight into `buffer` and moves payloads together over the bytes between them.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws(ImageError) -> Int {
         var filled = 0
         while filled == 0 && !hasEnded {

@@ -19,7 +19,7 @@ struct PNGPixels {
     /// Entries of the palette that are not opaque.
     let transparentCount: Int
 
-    /// What a look at every pixel found.
+    /// The properties of all pixels.
     private struct Findings {
         var isGray = true
         var isOpaque = true
@@ -27,9 +27,9 @@ struct PNGPixels {
         var colors: [UInt32: UInt8]? = [:]
     }
 
-    /// Converts an image. Grey pictures become grey, pictures of at most 256 colours get a palette.
+    /// Converts an image. Grey images become grey, images of at most 256 colours get a palette.
     ///
-    /// - Parameter allChannels: Whether it stays RGBA whatever its colours are.
+    /// - Parameter allChannels: Whether it stays RGBA for any colours.
     init(_ image: Image, allChannels: Bool = false) {
         let straight = Self.straight(image)
         width = image.width
@@ -144,7 +144,7 @@ enum PNGGamma {
         return (0..<256).map { UInt8(min(255, max(0, pow(Double($0) / 255, exponent) * 255 + 0.5))) }
     }
 
-    /// Corrects all colour samples of a plane that nobody else can see yet.
+    /// Corrects all colour samples of a plane that is not shared yet.
     static func apply(_ table: [UInt8], to plane: PixelPlane, isPremultiplied: Bool) {
         let hasAlpha = plane.channels & 1 == 0
         let colors = hasAlpha ? plane.channels - 1 : plane.channels

@@ -74,7 +74,7 @@ struct PNGRowReader: ~Copyable {
     }
 }
 
-/// What becomes of decoded rows: a plane of every pixel, or of means.
+/// The destination of decoded rows: a plane of every pixel, or of means.
 protocol PNGRowSink: ~Copyable {
     /// Adds the next row of samples; 16 bytes behind it are readable.
     mutating func add(_ source: UnsafeRawPointer)
@@ -190,12 +190,12 @@ enum PNGFilter {
         }
     }
 
-    /// Paeth's predictor without absolute values, with next to nothing to wait for.
+    /// Paeth's predictor without absolute values, and with few dependencies between its steps.
     ///
-    /// The estimate a + b − c is nearest to the smaller of a and b when t = 3c − a − b is at least both, to the greater
-    /// when it is at most both, and to c in between; where it is as near to two of them the specification's order
-    /// (a, b, c) picks the same value. With u = 3c − b, which does not depend on a, the first is a ≤ u / 2 and
-    /// a ≤ u − b, the second a ≥ u / 2 and a ≥ u − b: two comparisons with what is known before a is.
+    /// With t = 3c − a − b, the estimate a + b − c is nearest to the smaller of a and b if t is at least both. It is
+    /// nearest to the greater if t is at most both, and to c otherwise. If two are equally near, the specification's
+    /// order (a, b, c) picks the same value. Let u = 3c − b, which does not depend on a. The first condition is then
+    /// a ≤ u / 2 and a ≤ u − b; the second is a ≥ u / 2 and a ≥ u − b. Both bounds are known before a is.
     @inline(__always)
     private static func paeth(
         _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ above: UnsafeRawPointer, _ count: Int,
@@ -261,10 +261,10 @@ enum PNGInterlacing {
     /// How many passes are worth decoding when `reduction` stored pixels fall on one of the result.
     ///
     /// Five passes are every second pixel of every second row, three are every fourth; leaving the others out takes
-    /// samples instead of means. With at least 64 samples left for a pixel of the result a 12-megapixel photo keeps
-    /// 50 dB (five passes, to 200 pixels) and 48 dB (three, to 100 pixels) against all seven, for 0.27 and 0.06 of the
-    /// time. Palettes and low depths are often dithered in patterns of a few pixels, which samples would turn into
-    /// plain areas of a wrong colour: they get every pass.
+    /// samples instead of means. At least 64 samples remain for a pixel of the result. A 12-megapixel photo then keeps
+    /// 50 dB with five passes (to 200 pixels) and 48 dB with three (to 100 pixels), compared with all seven. The time
+    /// is 0.27 and 0.06. Palettes and low depths are often dithered in patterns of a few pixels, which samples would
+    /// turn into plain areas of a wrong colour: they get every pass.
     static func passCount(reduction: Double, header: PNGHeader) -> Int {
         guard header.colorType != .palette, header.depth >= 8 else { return 7 }
         return reduction >= 32 ? 3 : reduction >= 16 ? 5 : 7

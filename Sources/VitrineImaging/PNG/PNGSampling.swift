@@ -199,7 +199,7 @@ struct FullPlane: PNGRowSink, ~Copyable {
         }
     }
 
-    /// Copies the pixel `left` and `up` of (x, y) to it: how what an interlaced file lacks is filled in.
+    /// Copies the pixel `left` and `up` of (x, y) to it, which fills the gaps of an interlaced file.
     mutating func repeatPixel(y: Int, x: Int, left: Int, up: Int) {
         let to = base + (y * width + x) * channels
         to.copyMemory(from: to - (up * width + left) * channels, byteCount: channels)

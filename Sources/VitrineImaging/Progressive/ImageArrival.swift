@@ -1,8 +1,8 @@
 import VitrineCore
 
-/// The state of one file that is arriving: its bytes, its header once it is there, and what has been shown of it.
+/// The state of one file that is arriving: its bytes, its header, and the progress of its previews.
 struct ImageArrival: Sendable {
-    /// What is known once the header has arrived.
+    /// The state after the header has arrived.
     private struct Header: Sendable {
         var info: ImageInfo
         var plan: DecodePlan

@@ -1,27 +1,30 @@
 import VitrineCore
 
-/// One of the better and better pictures made from a file that is still arriving.
+/// One of the successive images of a file that is still arriving.
 public struct ProgressiveImage: Sendable {
-    /// What the picture was made from.
+    /// The part of the file that an image was made from.
     public enum Stage: Int, Sendable, Hashable, Comparable {
-        /// The small picture a camera stored in front of the real one.
+        /// The small image that a camera stored in the file.
         case embeddedPreview
         /// The scans or rows that have arrived.
         case partial
-        /// The whole file; the last picture of every sequence that does not throw.
+        /// The whole file; the last image of every sequence that does not throw.
         case complete
 
+        /// Whether `a` comes before `b`.
         public static func < (a: Stage, b: Stage) -> Bool { a.rawValue < b.rawValue }
     }
 
+    /// The image.
     public var image: Image
+    /// The part of the file that it was made from.
     public var stage: Stage
-    /// Bytes that had arrived when the picture was made.
+    /// The number of bytes that had arrived.
     public var byteCount: Int
 }
 
 extension ImageDecoder {
-    /// Better and better pictures of a file while its bytes arrive.
+    /// Returns successive images of a file, each better than the last, while its bytes arrive.
     ///
     /// ```swift
     /// for try await arriving in decoder.images(arrivingIn: chunks, at: .fit(800)) {
@@ -29,21 +32,22 @@ extension ImageDecoder {
     /// }
     /// ```
     ///
-    /// The first is the preview a camera stored in the file, if it has the picture's shape. A progressive JPEG follows
-    /// with an eighth of its resolution after about a twentieth of its bytes, then with every scan; any other JPEG with
-    /// the rows that are there. The last one is always ``ProgressiveImage/Stage/complete``. All have the size `resizer`
-    /// asks for; with ``ImageResizer/none`` the earlier ones have the size they were decoded at.
+    /// - The first image is the preview that a camera stored in the file, if it has the shape of the image.
+    /// - A progressive JPEG follows at an eighth of its resolution after about a twentieth of its bytes, then with
+    ///   every scan. Any other JPEG follows with the rows that have arrived.
+    /// - The last image is always ``ProgressiveImage/Stage/complete``.
     ///
-    /// A consumer that is slower than the network misses pictures in between, never the last. Ending the iteration, or
-    /// cancelling the task that iterates, stops the decoders and the reading of `chunks`.
+    /// All have the size of `resizer`; with ``ImageResizer/none``, earlier ones have the size of their decode. A
+    /// consumer slower than the network misses images in between, never the last. Ending the iteration, or cancelling
+    /// the task that iterates, stops the decoders and the reading of `chunks`.
     ///
     /// - Parameters:
     ///   - chunks: The bytes of the file in order, in pieces of any size. Their sum is bounded by
     ///     ``ImageLimits/maximumInputBytes``.
-    ///   - name: What errors call the input.
-    ///   - resizer: The size and mode of the pictures.
+    ///   - name: The name of the input in errors.
+    ///   - resizer: The size and mode of the images.
     ///   - options: As in ``image(from:at:options:)``.
-    /// - Returns: A sequence that throws what `chunks` throws, or ``ImageError``.
+    /// - Returns: A sequence that throws the errors of `chunks`, or ``ImageError``.
     public func images<Chunks: AsyncSequence & Sendable>(
         arrivingIn chunks: Chunks, name: String = "stream", at resizer: ImageResizer = .none,
         options: DecodeOptions = DecodeOptions()

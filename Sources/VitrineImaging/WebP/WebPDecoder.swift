@@ -4,10 +4,10 @@ import VitrineCore
 
 /// Decodes WebP through libwebp.
 ///
-/// The file is fed to the library in pieces of about a million pixels, and rows are averaged as they appear: memory
-/// is given back while a lossy picture is decoded, and cancellation takes effect between pieces. (A lossless picture
-/// costs the library four bytes a pixel of its own.) As it can be stopped it does not ask for isolation. It is a C
-/// library all the same, and its lossless decoder has had a heap overflow (CVE-2023-4863): keep it patched.
+/// The file is fed to the library in pieces of about a million pixels, and rows are averaged as they appear. Memory is
+/// returned during the decode of a lossy image, and cancellation takes effect between pieces. A lossless image costs
+/// the library four bytes a pixel of its own. The decoder can be stopped, so it does not need isolation. Its lossless
+/// decoder has had a heap overflow (CVE-2023-4863): keep the library patched.
 ///
 /// - An opaque lossy picture comes as its Y′CbCr planes (BT.601, limited range: RFC 9649 §2.5), reduced before any
 ///   conversion.
@@ -50,7 +50,7 @@ private struct WebPChunk {
 }
 
 extension WebPDecoder {
-    /// One decode: the request and what errors call the input.
+    /// One decode: the request, and the name of the input in errors.
     fileprivate struct Context {
         let name: String
         let request: DecodeRequest
@@ -72,9 +72,9 @@ extension WebPDecoder {
             if request.cancellation.isCancelled { throw .cancelled(input: name) }
         }
 
-        /// Whether the deblocking filter can be left out: averages of at least 2 × 2 that are then scaled by another
-        /// two hide what it would have changed. On a 12-megapixel photo the result stays above 50 dB against Lanczos3
-        /// of the full decode (200, 400 and 900 pixels), for 0.8 of the time.
+        /// Whether the deblocking filter can be left out. Averages of at least 2 × 2 pixels, scaled by another two,
+        /// hide its effect. On a 12-megapixel photo the result stays above 50 dB against Lanczos3 of the full decode
+        /// (200, 400 and 900 pixels), for 0.8 of the time.
         func isDraft(_ size: PixelSize) -> Bool { request.reduction(of: size) >= Self.draftReduction }
 
         static let draftReduction = 4.0

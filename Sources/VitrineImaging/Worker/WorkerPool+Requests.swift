@@ -19,7 +19,7 @@ extension WorkerPool {
     ///   - decoder: The type name of the worker's decoder to use; nil for the first that reads the format.
     /// - Throws: What the decoder throws; ``ImageError/timedOut(input:)``, ``ImageError/cancelled(input:)`` (within
     ///   50 ms), and ``ImageError/workerFailed(input:reason:)`` when there is no helper or it died.
-    public func decode(
+    package func decode(
         _ source: ByteSource, _ request: DecodeRequest, decoder: String? = nil
     ) throws(ImageError) -> DecodedImage {
         var wire = WorkerRequest(id: nextRequest(), request)
@@ -56,7 +56,7 @@ extension WorkerPool {
     ///
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``; ``ImageError/workerFailed(input:reason:)`` and others
     ///   as ``decode(_:_:decoder:)`` does.
-    public func encode(
+    package func encode(
         _ image: Image, as format: ImageFormat, quality: Double, isProgressive: Bool = false,
         limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> [UInt8] {

@@ -34,8 +34,8 @@ public struct URLImageSource: RemoteImageSource {
     public let url: URL
     /// Which part of the content is wanted.
     public let part: Part
-    /// How the bytes are loaded. Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types and the
-    /// media types of registered decoders (`ImageDecoder.register(_:)`), unless the options name content types.
+    /// How the bytes are loaded. Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types and
+    /// the media types of registered decoders (`ImageDecoder.register(_:)`), unless the options name content types.
     public let options: FetchOptions
     /// Told how far the transfer is, if there is one.
     public let progress: TransferProgress?
