@@ -9,7 +9,7 @@ import VitrineCore
 /// `clap`, `pasp` and gain maps are ignored. Grids and sequences are the library's.
 ///
 /// A frame is one call that cannot be stopped, so the decoder belongs into a worker. A file that ends early gives no
-/// partial picture.
+/// partial image.
 ///
 /// A file without an ICC profile gets one made from its colour primaries and transfer function (`nclx`, or the AV1
 /// sequence header). PQ and HLG, which no ICC curve describes, count as sRGB.
@@ -39,7 +39,7 @@ package struct AVIFDecoder: ImageDecoding {
     ) throws(ImageError) -> DecodedImage {
         let session = try AVIFSession.open(data, count: count, name: name, limits: request.limits)
         guard request.page < session.frameCount else {
-            throw .invalidRequest(reason: "frame \(request.page) of a picture of \(session.frameCount)")
+            throw .invalidRequest(reason: "frame \(request.page) of an image of \(session.frameCount)")
         }
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
         let frame = try session.read(request.page)
@@ -66,7 +66,7 @@ private struct AVIFSession: ~Copyable {
     /// The status of opening the file.
     private let status: Int
     private let size: PixelSize
-    /// 1 for a still picture.
+    /// 1 for a still image.
     let frameCount: Int
 
     /// Reads the container and checks the size it states.

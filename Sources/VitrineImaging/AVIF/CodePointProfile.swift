@@ -24,7 +24,7 @@ struct CodePointProfile {
     /// with only g.
     private struct Curve {
         let parameters: [Double]
-        /// Whether it is sRGB's, or so near that pictures made for screens mean sRGB by it.
+        /// Whether it is sRGB's, or so near that images made for screens mean sRGB by it.
         let isVideo: Bool
 
         init?(transfer: Int) {

@@ -3,7 +3,7 @@ import VitrineCore
 /// Decodes Windows and OS/2 bitmaps, in Swift alone.
 ///
 /// All header versions, 1 to 32 bits a pixel, RLE4, RLE8 and colour masks with alpha. Rows are averaged while they are
-/// read, so memory does not grow with the picture. Huffman, RLE24 and embedded JPEG or PNG are refused.
+/// read, so memory does not grow with the image. Huffman, RLE24 and embedded JPEG or PNG are refused.
 package struct BMPDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.bmp]
     package let needsIsolation = false
@@ -11,7 +11,7 @@ package struct BMPDecoder: ImageDecoding {
     package init() {}
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        guard request.page == 0 else { throw .invalidRequest(reason: "page \(request.page) of a still picture") }
+        guard request.page == 0 else { throw .invalidRequest(reason: "page \(request.page) of a still image") }
         let head = BMPReader(bytes: try source.bytes(at: 0, count: 14))
         guard head.count > 0 else { throw .empty(input: source.name) }
         guard head[0] == 0x42, head[1] == 0x4D else { throw .notAnImage(input: source.name) }

@@ -144,7 +144,7 @@ struct BMPRowWindow {
 /// Run-length coded rows (RLE8 and RLE4), readable in any order.
 ///
 /// The code runs from the bottom row up, while rows are wanted from the top. A first pass notes where each row begins;
-/// a row is then decoded from there. Memory is a few bytes a row, never the picture.
+/// a row is then decoded from there. Memory is a few bytes a row, never the image.
 ///
 /// Source: Microsoft, "Bitmap Compression".
 struct BMPRunLength {

@@ -107,7 +107,7 @@ private enum ICODirectory {
         guard head.u16(0) == 0, head.u16(2) == 1 || head.u16(2) == 2 else { throw .notAnImage(input: source.name) }
         let isCursor = head.u16(2) == 2
         let count = Int(head.u16(4))
-        guard count > 0 else { throw .corrupt(input: source.name, reason: "the icon has no pictures") }
+        guard count > 0 else { throw .corrupt(input: source.name, reason: "the icon has no images") }
         let table = BMPReader(bytes: try source.bytes(at: 6, count: 16 * count))
         var entries: [Entry] = []
         for i in 0..<(table.count / 16) {

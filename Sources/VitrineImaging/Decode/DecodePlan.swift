@@ -6,7 +6,7 @@ import VitrineCore
 struct DecodePlan {
     /// The size the whole image would be scaled to, which the decoder is given; nil for every pixel.
     var target: PixelSize?
-    /// The part of the picture that is shown; nil for all of it.
+    /// The part of the image that is shown; nil for all of it.
     var region: UnitRect?
     /// The size that part is scaled to.
     var rendered: PixelSize
@@ -14,7 +14,7 @@ struct DecodePlan {
     var needsPixels = false
 
     /// - Throws: ``ImageError/invalidRequest(reason:)`` or ``ImageError/limitExceeded(input:limit:actual:allowed:)``
-    ///   when there is no such picture.
+    ///   when there is no such image.
     init(
         _ resizer: ImageResizer, for info: ImageInfo, limits: ImageLimits, input: String
     ) throws(ImageError) {
@@ -66,7 +66,7 @@ extension ImageInfo {
     }
 }
 
-/// Finished pictures of several sizes from one decoder's samples.
+/// Finished images of several sizes from one decoder's samples.
 struct ResizedImages {
     /// How many times as wide and as high a finished image must be to replace the decoder's samples. From twice the
     /// size on, the detail that Lanczos removes from the larger one is finer than the smaller one can show.
@@ -78,14 +78,14 @@ struct ResizedImages {
     let cancellation: CancellationToken
     let inputName: String
 
-    /// The pictures, in the order of `resizers`.
+    /// The images, in the order of `resizers`.
     func images(_ resizers: [ImageResizer]) throws(ImageError) -> [Image] {
         var plans: [DecodePlan] = []
         for resizer in resizers {
             plans.append(try DecodePlan(resizer, for: info, limits: limits, input: inputName))
         }
         var images = [Image?](repeating: nil, count: resizers.count)
-        // Pictures of all that is to be seen, smallest last.
+        // Images of all that is to be seen, smallest last.
         var whole: [Image] = []
         for index in plans.indices.sorted(by: { plans[$0].rendered.pixelCount > plans[$1].rendered.pixelCount }) {
             let plan = plans[index]
@@ -106,13 +106,13 @@ struct ResizedImages {
         return images.compactMap { $0 }
     }
 
-    /// Whether a picture of this size, as stored, was not enlarged.
+    /// Whether an image of this size, as stored, was not enlarged.
     private func hasAllPixels(_ size: PixelSize) -> Bool {
         guard let plane = decoded.planes.first else { return false }
         return Double(size.width) <= plane.extentWidth && Double(size.height) <= plane.extentHeight
     }
 
-    /// Whether the part of a finished picture that `plan` shows has enough pixels for it.
+    /// Whether the part of a finished image that `plan` shows has enough pixels for it.
     private func serves(_ larger: Image, _ plan: DecodePlan) -> Bool {
         let stored = info.orientation.upright(larger.size)
         let region = plan.region ?? .full

@@ -7,7 +7,7 @@ package struct PixelPlane: Sendable {
     package var channels: Int
     /// Bytes from one row to the next; at least `width * channels`.
     package var bytesPerRow: Int
-    /// How many samples the picture really spans, which can be a fraction less than `width` and `height`: an eighth of
+    /// How many samples the image really spans, which can be a fraction less than `width` and `height`: an eighth of
     /// 1,001 pixels is 125.125 samples in a plane of 126. Scaling maps this extent, not the plane, onto the result.
     package var extentWidth: Double
     package var extentHeight: Double

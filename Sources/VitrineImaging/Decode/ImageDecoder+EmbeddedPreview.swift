@@ -93,7 +93,7 @@ extension ImageDecoder {
             var part = request
             part.info = info
             part.allowsEmbeddedPreview = false
-            // Half a preview is worse than the picture.
+            // Half a preview is worse than the image.
             part.allowPartial = false
             return try DecoderRegistry.decode(inner, part, with: decoders(for: .jpeg))
         } catch {
@@ -106,7 +106,7 @@ extension ImageDecoder {
 }
 
 extension ImageInfo.EmbeddedPreview {
-    /// Whether it shows the same section as a picture stored with `size`: the shapes agree within 2 %. Cameras
+    /// Whether it shows the same section as an image stored with `size`: the shapes agree within 2 %. Cameras
     /// letterbox some previews and crop others.
     func hasShape(of size: PixelSize) -> Bool {
         guard let own = self.size, !own.isEmpty, !size.isEmpty else { return false }

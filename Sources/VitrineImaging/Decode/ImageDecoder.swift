@@ -164,7 +164,7 @@ extension ImageDecoder {
     ) throws(ImageError) -> [Image] {
         guard options.page >= 0 && options.page < max(1, info.frameCount) else {
             throw .invalidRequest(
-                reason: "page \(options.page) of \(source.name), which has \(info.frameCount), counted from 0")
+                reason: "\(source.name) has no page \(options.page): it has \(info.frameCount), counted from 0")
         }
         let request = DecodeRequest(
             info: info, target: try target(of: resizers, for: info, input: source.name), page: options.page,

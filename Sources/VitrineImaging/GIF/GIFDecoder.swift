@@ -167,7 +167,7 @@ private enum GIFReduction {
     }
 }
 
-/// The picture a GIF's frames are composed on: red, green, blue and alpha, transparent at first.
+/// The image a GIF's frames are composed on: red, green, blue and alpha, transparent at first.
 ///
 /// Source: GIF89a specification §20, §23; appendix E for the order of interlaced rows. Like every browser, disposal to
 /// the background clears to transparent and ignores the background colour.
@@ -230,7 +230,7 @@ private struct GIFCanvas {
         }
     }
 
-    /// Which row of the picture the `stored`-th row of an interlaced frame is.
+    /// Which row of the image the `stored`-th row of an interlaced frame is.
     static func interlacedRow(_ stored: Int, of height: Int) -> Int {
         var rest = stored
         for (first, step) in [(0, 8), (4, 8), (2, 4), (1, 2)] {

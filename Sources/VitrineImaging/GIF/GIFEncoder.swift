@@ -1,6 +1,6 @@
-/// Writes GIF89a: one picture, or an animation. Pure Swift.
+/// Writes GIF89a: one image, or an animation. Pure Swift.
 ///
-/// Pictures of at most 256 colours keep them exactly; others get a palette by variance (``GIFQuantizer``) and, unless
+/// Images of at most 256 colours keep them exactly; others get a palette by variance (``GIFQuantizer``) and, unless
 /// it is turned off, Floyd–Steinberg dithering. Alpha from 128 on becomes opaque, below that transparent.
 ///
 /// Source: GIF89a specification; the Netscape application extension for loops.
@@ -20,7 +20,7 @@ package struct GIFEncoder: ImageEncoding {
     /// An animation of frames of one size.
     ///
     /// - Parameters:
-    ///   - frames: Pictures and how many seconds each stays, to a hundredth, at most 655.35.
+    ///   - frames: Images and how many seconds each stays, to a hundredth, at most 655.35.
     ///   - loopCount: How often it is shown; 0 for ever, at most 65,536.
     /// - Throws: ``ImageError/encodingFailed(format:reason:)`` without frames, for frames of different sizes, or a side
     ///   above 65,535.
@@ -50,7 +50,7 @@ package struct GIFEncoder: ImageEncoding {
         seconds.isFinite ? Int(min(max((seconds * 100).rounded(), 0), 65_535)) : 0
     }
 
-    /// The smallest rectangle outside of which two pictures are equal; one pixel when they are equal.
+    /// The smallest rectangle outside of which two images are equal; one pixel when they are equal.
     private static func changedArea(from old: Image, to new: Image) -> GIFArea {
         // Different meanings of the fourth channel cannot be compared byte by byte; transparency cannot be painted
         // over.
@@ -78,7 +78,7 @@ package struct GIFEncoder: ImageEncoding {
     }
 }
 
-/// Chooses at most 256 colours for a picture and maps its pixels to them.
+/// Chooses at most 256 colours for an image and maps its pixels to them.
 ///
 /// The colours are those of ``ColorPalette``. Dithering: Floyd and Steinberg, "An Adaptive Algorithm for Spatial
 /// Greyscale" (1976), rows in alternating directions.
@@ -188,7 +188,7 @@ private enum GIFQuantizer {
     }
 }
 
-/// A picture in at most 256 colours.
+/// An image in at most 256 colours.
 private struct IndexedPixels {
     /// Red in the lowest byte, then green and blue; the highest byte means nothing.
     var palette: [UInt32]

@@ -19,7 +19,7 @@ package struct ExifSummary: Sendable, Hashable {
     /// The maker of the camera, as it writes itself.
     package var make: String?
     package var model: String?
-    /// When the picture was taken; nil when unknown or not a date.
+    /// When the image was taken; nil when unknown or not a date.
     package var captureDate: CaptureDate?
     /// Whether it says where it was taken.
     package var hasLocation = false

@@ -14,7 +14,7 @@ package struct HEIFContainer {
         var extent: Range<Int>?
     }
 
-    /// A reference between items: a thumbnail to its picture, alpha to its picture, a grid to its tiles.
+    /// A reference between items: a thumbnail to its image, alpha to its image, a grid to its tiles.
     struct Reference {
         var type: FourCC
         var from: Int
@@ -51,7 +51,7 @@ package struct HEIFContainer {
         if let iprp = boxes["iprp"] { try? readProperties(iprp) }
     }
 
-    /// The item type that says which codec the picture needs: `hvc1`, `av01`; that of the first tile for a grid.
+    /// The item type that says which codec the image needs: `hvc1`, `av01`; that of the first tile for a grid.
     package var codec: FourCC? {
         if let primary, let item = items[primary] {
             if item.type == "hvc1" || item.type == "av01" { return item.type }
@@ -202,7 +202,7 @@ package struct HEIFContainer {
 
 extension HEIFContainer {
     /// Whether the primary item has thumbnails, and all of them are turned, mirrored and cut by the same properties as
-    /// it is. Decoders apply an item's own properties only; a thumbnail that lacks them shows another picture.
+    /// it is. Decoders apply an item's own properties only; a thumbnail that lacks them shows another image.
     ///
     /// Source: ISO/IEC 23008-12 §6.5.9 to §6.5.12 (clap, irot, imir), ISO/IEC 14496-12 §12.1.4 (clap).
     package var hasThumbnailTurnedAlike: Bool {

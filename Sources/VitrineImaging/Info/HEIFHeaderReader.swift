@@ -103,7 +103,7 @@ package enum HEIFHeaderReader: HeaderReading {
         }
     }
 
-    /// Pictures to be shown on their own: not hidden, no thumbnail, no alpha or depth, no tile of another.
+    /// Images to be shown on their own: not hidden, no thumbnail, no alpha or depth, no tile of another.
     private static func pictures(_ container: HEIFContainer) -> Int {
         var parts: Set<Int> = []
         for reference in container.references {
@@ -132,7 +132,7 @@ package enum HEIFHeaderReader: HeaderReading {
     }
 }
 
-/// The picture track of an image sequence (AVIF `avis`, HEIC `hevc`).
+/// The image track of an image sequence (AVIF `avis`, HEIC `hevc`).
 ///
 /// Source: ISO/IEC 14496-12 §8.2 to §8.7; ISO/IEC 23008-12 §7. Loops: the edit list as libavif documents it.
 private struct HEIFSequence {
@@ -142,7 +142,7 @@ private struct HEIFSequence {
     /// Times shown, 0 for ever; for ever when the file does not say.
     private(set) var plays = 0
 
-    /// The first track with pictures; nil when there is none.
+    /// The first track with images; nil when there is none.
     init?(_ reader: ByteReader, _ movie: ISOBox) {
         for track in ISOBox.children(reader, in: movie.payload) where track.type == "trak" {
             let boxes = ISOBox.children(reader, in: track.payload)

@@ -1,4 +1,4 @@
-/// Reads JPEG up to the first scan: frame header, Exif, ICC profile, XMP, Adobe marker, multi-picture index.
+/// Reads JPEG up to the first scan: frame header, Exif, ICC profile, XMP, Adobe marker, multi-image index.
 ///
 /// Source: ITU-T T.81 annex B; JFIF 1.02; Adobe TN 5116 (APP14); ICC.1:2022 annex B.4 (APP2); CIPA DC-007 (MPF).
 package enum JPEGHeaderReader: HeaderReading {
@@ -224,10 +224,10 @@ private struct JPEGProfileSegments {
     }
 }
 
-/// Large previews that cameras put behind the picture and list in an MPF segment.
+/// Large previews that cameras put behind the image and list in an MPF segment.
 ///
 /// Source: CIPA DC-007-2009 §5.2.3; offsets count from the byte-order mark of the segment. Views of a stereo pair, of a
-/// panorama, and gain maps are pictures of their own right, not previews, and are left out.
+/// panorama, and gain maps are images of their own right, not previews, and are left out.
 private enum MultiPictureIndex {
     /// Entries looked at; real files have 2 to 4.
     private static let maximumEntries = 32

@@ -21,7 +21,7 @@ package enum PNGHeaderReader: HeaderReading {
         var offset = 33
         var complete = false
         for _ in 0..<maximumChunks {
-            // What follows IHDR may be cut off or damaged: the picture is the decoder's to judge.
+            // What follows IHDR may be cut off or damaged: the image is the decoder's to judge.
             guard let length = try? reader.u32(at: offset), let type = try? reader.fourCC(at: offset &+ 4) else {
                 break
             }

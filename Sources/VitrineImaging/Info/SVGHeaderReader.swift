@@ -1,6 +1,6 @@
 /// Reads the size an SVG document asks for: `width`, `height` and `viewBox` of its root element.
 ///
-/// Source: SVG 2 §8.2, §8.6; CSS 2.2 §10.3.2 (300 × 150 for a picture without any size) and CSS Values 4 §6.2 (units).
+/// Source: SVG 2 §8.2, §8.6; CSS 2.2 §10.3.2 (300 × 150 for an image without any size) and CSS Values 4 §6.2 (units).
 package enum SVGHeaderReader: HeaderReading {
     package static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         let start = try reader.source.bytes(at: 0, count: 64 << 10)

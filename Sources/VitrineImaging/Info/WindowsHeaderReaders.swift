@@ -39,7 +39,7 @@ package enum BMPHeaderReader: HeaderReading {
     }
 }
 
-/// Reads the directory of a Windows icon or cursor. The picture is its largest entry.
+/// Reads the directory of a Windows icon or cursor. The image is its largest entry.
 ///
 /// Source: Microsoft, ICONDIR and ICONDIRENTRY ("Icons", 1995). Entries hold a BMP without its file header, of twice
 /// the height, or a whole PNG.
@@ -58,7 +58,7 @@ package enum ICOHeaderReader: HeaderReading {
 
     package static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         let count = try reader.u16(at: 4, bigEndian: false)
-        guard count > 0 else { throw reader.corrupt("an icon without pictures") }
+        guard count > 0 else { throw reader.corrupt("an icon without images") }
         var best: (size: PixelSize, bits: Int, entries: Int)?
         for i in 0..<min(count, 1_024) {
             guard let (size, bits) = try? picture(reader, head + i * entry) else { continue }
@@ -75,7 +75,7 @@ package enum ICOHeaderReader: HeaderReading {
         return header
     }
 
-    /// Size and bits a pixel of an entry, from the picture itself: the directory's bytes cannot say more than 256.
+    /// Size and bits a pixel of an entry, from the image itself: the directory's bytes cannot say more than 256.
     private static func picture(_ reader: ByteReader, _ at: Int) throws(ImageError) -> (PixelSize, Int)? {
         let count = try reader.u32(at: at + 8, bigEndian: false)
         let offset = try reader.u32(at: at + 12, bigEndian: false)

@@ -12,10 +12,10 @@ import VitrineCore
 /// It refuses with ``ImageError/unsupported(input:reason:)``, so that the next decoder is asked: reductions below 6,
 /// CMYK, arithmetic coding, lossless and hierarchical processes, and samples of more than 8 bits.
 package struct BlockMeanDecoder: ImageDecoding {
-    /// From this reduction on the 1/8 picture is at least 1.5 times the size asked for, and equal in quality to better
+    /// From this reduction on the 1/8 image is at least 1.5 times the size asked for, and equal in quality to better
     /// paths (study: PSNR 50 dB at 200 px against a Lanczos3 reduction of every pixel).
     package static let minimumEighthReduction = 12.0
-    /// The same for the 1/4 picture.
+    /// The same for the 1/4 image.
     package static let minimumQuarterReduction = 6.0
 
     package init() {}
@@ -67,7 +67,7 @@ package enum BlockMeanScale: Int, Sendable {
 struct BlockMeanPlane {
     /// Samples a row in memory and rows, whole MCUs.
     let bytesPerRow: Int
-    /// Samples that belong to the picture.
+    /// Samples that belong to the image.
     let size: PixelSize
     let extentWidth: Double
     let extentHeight: Double

@@ -277,7 +277,7 @@ extension BlockMeanReader {
         }
     }
 
-    /// Larger tables pass more codes a look-up but must be filled first, which a small picture does not pay back.
+    /// Larger tables pass more codes a look-up but must be filled first, which a small image does not pay back.
     private func skipBits(_ frame: JPEGFrame) -> Int {
         let pixels = frame.width * frame.height
         return pixels < 1_000_000 ? 10 : pixels < 4_000_000 ? 12 : 13

@@ -174,7 +174,7 @@ final class JPEGHuffmanTable {
     private let limits: UnsafeMutablePointer<Int32>
     private let values: UnsafeMutablePointer<UInt8>
     private var skipTable: UnsafeMutablePointer<UInt16>?
-    /// Whether every symbol is a length of at most 14 bits, as the DC loops rely on; 8-bit pictures need no more than
+    /// Whether every symbol is a length of at most 14 bits, as the DC loops rely on; 8-bit images need no more than
     /// 11.
     private(set) var isUsableForDC = true
 

@@ -152,7 +152,7 @@ struct JPEGScanIndex: Sendable {
     private(set) var firstScanOffset: Int?
     /// Where the last whole scan's data ends.
     private(set) var completeEnd = 0
-    /// Whether the end of the picture has been reached.
+    /// Whether the end of the image has been reached.
     private(set) var isAtEnd = false
     /// Whether nothing can be made of the bytes: not a JPEG file, or a broken or unsupported header.
     private(set) var isHopeless = false

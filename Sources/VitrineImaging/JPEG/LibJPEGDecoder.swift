@@ -4,12 +4,12 @@ import VitrineCore
 
 /// Decodes JPEG by libjpeg-turbo, scaled down in the transform where the request allows it.
 ///
-/// Reduced pictures come as Y′CbCr planes, neither upsampled nor converted: that happens after scaling, to far fewer
+/// Reduced images come as Y′CbCr planes, neither upsampled nor converted: that happens after scaling, to far fewer
 /// samples. A request for every pixel gives red, green and blue exactly as the library makes them.
 package struct LibJPEGDecoder: ImageDecoding {
     /// Scans decoded of one file. Real encoders write about ten; thousands of them are an attack on the clock.
     package static let maximumScans = 200
-    /// How many times the size asked for the scaled picture is at least.
+    /// How many times the size asked for the scaled image is at least.
     package static let oversampling = 1.6
 
     package init() {}
@@ -106,7 +106,7 @@ package struct LibJPEGDecoder: ImageDecoding {
         }
     }
 
-    /// Memory for the planes, with the rows and columns that the library writes beyond the picture.
+    /// Memory for the planes, with the rows and columns that the library writes beyond the image.
     private func makePlanes(_ layout: cjpeg_layout, _ room: SharedBuffer?) -> [PixelPlane] {
         let described = [layout.planes.0, layout.planes.1, layout.planes.2]
         return described.prefix(Int(layout.plane_count)).map { plane in

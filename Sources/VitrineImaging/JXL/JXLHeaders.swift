@@ -1,4 +1,4 @@
-/// Reads the headers of JPEG XL, bare or in its container: the picture's, and of animations every frame's.
+/// Reads the headers of JPEG XL, bare or in its container: the image's, and of animations every frame's.
 ///
 /// Source: ISO/IEC 18181-1 annex D to F, 18181-2 (container). Exif orientation does not count
 /// beside the codestream's own.
@@ -44,7 +44,7 @@ struct JXLImageHeader {
     var whitePoint = 1
     var primaries = 1
     var transfer = 13
-    /// Nits of the brightest white; 255 for pictures that are not made for brighter screens.
+    /// Nits of the brightest white; 255 for images that are not made for brighter screens.
     var intensityTarget: Float = 255
     var hasCustomTransform = false
 
@@ -206,7 +206,7 @@ struct JXLFrameHeader {
     var upsampling = 1
     var groupSizeShift = 1
     var passCount = 1
-    /// Whether it covers another area than the picture's.
+    /// Whether it covers another area than the image's.
     var hasCrop = false
     var width: Int
     var height: Int
@@ -281,7 +281,7 @@ struct JXLFrameHeader {
         for _ in 0..<steps { _ = bits.u32((0, 0), (1, 0), (2, 0), (0, 3)) }
     }
 
-    /// Returns whether it leaves part of the picture out.
+    /// Returns whether it leaves part of the image out.
     private mutating func readCrop(_ bits: inout JXLBits) -> Bool {
         func number(_ bits: inout JXLBits) -> Int { bits.u32((0, 8), (256, 11), (2304, 14), (18_688, 30)) }
         func signed(_ value: Int) -> Int { value & 1 == 1 ? -((value + 1) / 2) : value / 2 }

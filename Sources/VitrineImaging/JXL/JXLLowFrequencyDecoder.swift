@@ -1,11 +1,11 @@
 import VitrineCore
 
-/// Makes small pictures of large JPEG XL files from their low-frequency sections alone: one sample a block of 8 × 8
+/// Makes small images of large JPEG XL files from their low-frequency sections alone: one sample a block of 8 × 8
 /// pixels, which the format stores apart and first, in a tenth of the file.
 ///
-/// Reads lossy pictures (VarDCT) in the format's own colours and JPEG files recompressed without loss, when the target
-/// is at most a twelfth of the picture. Everything else (lossless pictures, alpha, layers, patches, splines, later
-/// frames, pictures for brighter screens) it calls unsupported, whereupon the worker decodes every pixel.
+/// Reads lossy images (VarDCT) in the format's own colours and JPEG files recompressed without loss, when the target
+/// is at most a twelfth of the image. Everything else (lossless images, alpha, layers, patches, splines, later
+/// frames, images for brighter screens) it calls unsupported, whereupon the worker decodes every pixel.
 package struct JXLLowFrequencyDecoder: ImageDecoding {
     /// How many pixels must fall on one of the result.
     static let minimumReduction = 12.0
@@ -44,7 +44,7 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
         return DecodedImage(planes: [plane], model: .rgb, isPartial: isPartial, samplesAreMeans: true)
     }
 
-    /// Whether the first frame is the whole picture, in a variety that is read here.
+    /// Whether the first frame is the whole image, in a variety that is read here.
     private func check(_ start: JXLFrameStart, _ request: DecodeRequest, _ name: String) throws(ImageError) {
         let (image, frame) = (start.image, start.frame)
         let special = JXLFrameHeader.Flag.patches | JXLFrameHeader.Flag.splines
@@ -54,7 +54,7 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
         guard isWhole, !frame.isModular, frame.flags & special == 0, image.extraChannels == 0,
             start.contents.sizes.count > 1
         else {
-            throw .unsupported(input: name, reason: "no low frequencies of the whole picture")
+            throw .unsupported(input: name, reason: "no low frequencies of the whole image")
         }
         let isKnownColor = image.isXYB
             ? !image.hasCustomTransform && image.transfer != 16 && image.transfer != 18

@@ -140,7 +140,7 @@ struct PNGFrame: Sendable {
     }
 }
 
-/// The picture an animation draws its frames on: RGBA with straight alpha, transparent at first.
+/// The image an animation draws its frames on: RGBA with straight alpha, transparent at first.
 private struct PNGCanvas {
     private let width: Int
     private let height: Int

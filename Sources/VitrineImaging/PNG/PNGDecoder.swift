@@ -2,9 +2,9 @@ import VitrineCore
 
 /// Decodes PNG and animated PNG, in pure Swift, in the memory of a few rows and the result.
 ///
-/// When the result is to be smaller than half the picture, rows are averaged over square blocks as they are inflated,
-/// so that a 200-pixel thumbnail of any picture needs less than 4 MB. All colour types, depths, transparency chunks and
-/// Adam7 are read. Alpha is straight at full size and premultiplied in a reduced picture.
+/// When the result is to be smaller than half the image, rows are averaged over square blocks as they are inflated,
+/// so that a 200-pixel thumbnail of any image needs less than 4 MB. All colour types, depths, transparency chunks and
+/// Adam7 are read. Alpha is straight at full size and premultiplied in a reduced image.
 ///
 /// Samples are in ``ImageInfo/colorProfile`` where the header has one. Without it, a gAMA chunk that differs clearly
 /// from sRGB is corrected for; cHRM without a profile is not.
@@ -89,7 +89,7 @@ package struct PNGDecoder: ImageDecoding {
     }
 }
 
-/// Decodes one image of a PNG file: the picture itself, or one frame of an animation.
+/// Decodes one image of a PNG file: the image itself, or one frame of an animation.
 struct PNGImageDecoder {
     /// The result of a decode.
     struct Result {

@@ -14,7 +14,7 @@ package struct PNGEncoder: ImageEncoding {
 
     package func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
         guard image.width <= 0x7FFF_FFFF, image.height <= 0x7FFF_FFFF else {
-            throw .encodingFailed(format: .png, reason: "the picture is too large")
+            throw .encodingFailed(format: .png, reason: "the image is too large")
         }
         let pixels = PNGPixels(image, allChannels: options.writesAllChannels)
         let types: [UInt8] = [0, 4, 2, 6]

@@ -11,7 +11,7 @@ struct PNGFile {
     var gamma: UInt32?
     /// Whether an sRGB, iCCP or cICP chunk defines the colours, so that gAMA is ignored.
     var hasColorSpace = false
-    /// Frames of an APNG as acTL gives them; nil for a still picture.
+    /// Frames of an APNG as acTL gives them; nil for a still image.
     var frameCount: Int?
     /// The frame control of the default image, if it is the first frame of the animation.
     var firstFrame: PNGFrame?

@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// The smallest lossless form in which a picture's pixels can be written to a PNG file.
+/// The smallest lossless form in which an image's pixels can be written to a PNG file.
 struct PNGPixels {
     /// Samples a pixel: 1 grey or palette index, 2 grey and alpha, 3 RGB, 4 RGBA with straight alpha.
     let channels: Int

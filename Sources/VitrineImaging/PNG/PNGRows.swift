@@ -245,9 +245,9 @@ enum PNGInterlacing {
         let columnStep: Int
         let rowStep: Int
 
-        /// Pixels a row of the pass, of a picture that wide.
+        /// Pixels a row of the pass, of an image that wide.
         func columns(of width: Int) -> Int { width > x ? (width - x + columnStep - 1) / columnStep : 0 }
-        /// Rows of the pass, of a picture that high.
+        /// Rows of the pass, of an image that high.
         func rows(of height: Int) -> Int { height > y ? (height - y + rowStep - 1) / rowStep : 0 }
     }
 
@@ -271,7 +271,7 @@ enum PNGInterlacing {
     }
 
     /// Fills pixels that did not come, from `pass` and its row `row` on, with the one to the left or above that an
-    /// earlier pass has: the blocky preview of an interlaced picture.
+    /// earlier pass has: the blocky preview of an interlaced image.
     static func fill(_ plane: inout FullPlane, pass: Int, row: Int) {
         var first = row
         for index in max(1, pass)..<7 {

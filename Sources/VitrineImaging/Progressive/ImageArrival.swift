@@ -55,7 +55,7 @@ struct ImageArrival: Sendable {
         }
     }
 
-    /// The next picture that the bytes so far give; nil when there is none.
+    /// The next image that the bytes so far give; nil when there is none.
     mutating func next() async throws -> ProgressiveImage? {
         guard var header else { return nil }
         defer { self.header = header }
@@ -72,7 +72,7 @@ struct ImageArrival: Sendable {
         }
         scanner = advanced
         header.scanner = scanner
-        // A preview that comes after a picture is of no use.
+        // A preview that comes after an image is of no use.
         guard var decoded else { return nil }
         header.isPreviewPending = false
         decoded.colorProfile = header.info.colorProfile
@@ -80,7 +80,7 @@ struct ImageArrival: Sendable {
         return ProgressiveImage(image: image, stage: .partial, byteCount: bytes.count)
     }
 
-    /// The picture of the whole file.
+    /// The image of the whole file.
     func complete() async throws -> ProgressiveImage {
         let image = try await decoder.image(from: .bytes(bytes, name: name), at: resizer, options: options)
         return ProgressiveImage(image: image, stage: .complete, byteCount: bytes.count)

@@ -9,7 +9,7 @@ import VitrineCore
 /// the library four bytes a pixel of its own. The decoder can be stopped, so it does not need isolation. Its lossless
 /// decoder has had a heap overflow (CVE-2023-4863): keep the library patched.
 ///
-/// - An opaque lossy picture comes as its Y′CbCr planes (BT.601, limited range: RFC 9649 §2.5), reduced before any
+/// - An opaque lossy image comes as its Y′CbCr planes (BT.601, limited range: RFC 9649 §2.5), reduced before any
 ///   conversion.
 /// - A lossless one, or one with alpha, comes as one RGB or RGBA plane, premultiplied whenever pixels are averaged.
 /// - A frame of an animation comes composed onto the canvas, starting from the nearest frame before it that does not
@@ -82,22 +82,22 @@ extension WebPDecoder {
 }
 
 extension WebPDecoder.Context {
-    /// A still picture, or a frame that needs no other.
+    /// A still image, or a frame that needs no other.
     func still(_ chunk: WebPChunk, _ features: cwebp_features) throws(ImageError) -> DecodedImage {
         guard request.page == 0 || features.has_animation != 0 else {
-            throw .invalidRequest(reason: "page \(request.page) of a still picture")
+            throw .invalidRequest(reason: "page \(request.page) of a still image")
         }
         return try picture(chunk, features)
     }
 
-    /// The picture in `chunk`, reduced as the request allows.
+    /// The image in `chunk`, reduced as the request allows.
     func picture(_ chunk: WebPChunk, _ features: cwebp_features) throws(ImageError) -> DecodedImage {
         let size = PixelSize(width: Int(features.width), height: Int(features.height))
         return features.has_alpha == 0 && features.is_lossless == 0
             ? try planes(chunk, size) : try interleaved(chunk, size, hasAlpha: features.has_alpha != 0)
     }
 
-    /// An opaque lossy picture: luma and chroma, averaged separately.
+    /// An opaque lossy image: luma and chroma, averaged separately.
     private func planes(_ chunk: WebPChunk, _ size: PixelSize) throws(ImageError) -> DecodedImage {
         let chroma = PixelSize(width: (size.width + 1) / 2, height: (size.height + 1) / 2)
         let factor = request.blockSide(for: size)
@@ -118,7 +118,7 @@ extension WebPDecoder.Context {
         else { throw .limitExceeded(input: name, limit: .memory, actual: size.pixelCount, allowed: 0) }
 
         while let rows = try feedPiece(&feeder) {
-            // An odd last row of luma has its chroma only once the picture is complete.
+            // An odd last row of luma has its chroma only once the image is complete.
             let chromaRows = rows == size.height ? chroma.height : rows / 2
             luma.add(rows: y0 + luma.row * size.width, count: rows - luma.row, bytesPerRow: size.width)
             u.add(rows: u0 + u.row * chroma.width, count: chromaRows - u.row, bytesPerRow: chroma.width)
@@ -140,7 +140,7 @@ extension WebPDecoder.Context {
             samplesAreMeans: factor > 1)
     }
 
-    /// A lossless picture, or one with alpha: one plane of pixels.
+    /// A lossless image, or one with alpha: one plane of pixels.
     private func interleaved(
         _ chunk: WebPChunk, _ size: PixelSize, hasAlpha: Bool
     ) throws(ImageError) -> DecodedImage {
@@ -168,13 +168,13 @@ extension WebPDecoder.Context {
             samplesAreMeans: factor > 1)
     }
 
-    /// The next piece of a picture, or nil at its end; a broken one ends early when partial pictures are allowed.
+    /// The next piece of an image, or nil at its end; a broken one ends early when partial images are allowed.
     func feedPiece(_ feeder: inout WebPFeeder) throws(ImageError) -> Int? {
         try checkCancellation()
         return try feeder.next(input: name)
     }
 
-    /// Whether the picture is partial, after all bytes were read.
+    /// Whether the image is partial, after all bytes were read.
     ///
     /// - Throws: ``ImageError/truncated(input:)`` when it is and must not be, or nothing of it is there.
     func finish(_ isComplete: Bool, rows: Int) throws(ImageError) -> Bool {
@@ -349,7 +349,7 @@ private struct WebPFeeder: ~Copyable {
     private let chunk: WebPChunk
     private let pieceBytes: Int
     private var fed = 0
-    /// Whether the whole picture has been decoded.
+    /// Whether the whole image has been decoded.
     private(set) var isComplete = false
 
     /// Pixels a piece: some milliseconds of work, and few enough pieces that resuming costs nothing measurable.
