@@ -38,7 +38,7 @@ public struct DecodeRequest: Sendable {
 
     /// The number of stored pixels per pixel of the result, along the side with fewer; at least 1. It is 1 if
     /// ``target`` is nil.
-    public var reduction: Double { reduction(of: info.storedSize) }
+    package var reduction: Double { reduction(of: info.storedSize) }
 }
 
 /// Turns bytes into samples. Synchronous and blocking: the library calls it off the cooperative pool.

@@ -122,7 +122,7 @@ public enum OutputFormat: Sendable, Hashable {
     }
 
     /// The quality, not clamped; nil for lossless formats.
-    public var quality: Double? {
+    package var quality: Double? {
         switch self {
         case .jpeg(let quality), .webp(let quality), .avif(let quality), .jxl(let quality),
             .automatic(let quality, _):

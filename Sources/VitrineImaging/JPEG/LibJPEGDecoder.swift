@@ -19,10 +19,9 @@ package struct LibJPEGDecoder: ImageDecoding {
 
     /// Decodes at the smallest of 1/8, 1/4, 1/2 and 1/1 that is at least ``oversampling`` times the requested size.
     ///
-    /// - Throws: ``ImageError/truncated(input:)`` and ``ImageError/corrupt(input:reason:)`` unless the request allows a
-    ///   partial image. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` with ``ImageLimits/Kind/memory`` if a
-    ///   progressive file needs too many coefficients. ``ImageError/unsupported(input:reason:)`` for processes that the
-    ///   library does not have. ``ImageError/cancelled(input:)`` within a row of blocks.
+    /// - Throws: Damage is an error unless the request allows a partial image. A progressive file that needs too many
+    ///   coefficients breaks the limit ``ImageLimits/Kind/memory``. Processes that the library does not have are
+    ///   ``ImageError/unsupported(input:reason:)``. A cancellation takes effect within a row of blocks.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         var image = try decode(
             source, eighths: LibJPEGDecoder.eighths(for: request.reduction), isPlanar: request.reduction >= 1.25,

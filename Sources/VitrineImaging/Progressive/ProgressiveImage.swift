@@ -3,16 +3,13 @@ import VitrineCore
 /// One of the successive images of a file that is still arriving.
 public struct ProgressiveImage: Sendable {
     /// The part of the file that an image was made from.
-    public enum Stage: Int, Sendable, Hashable, Comparable {
+    public enum Stage: Sendable, Hashable, Comparable {
         /// The small image that a camera stored in the file.
         case embeddedPreview
         /// The scans or rows that have arrived.
         case partial
         /// The whole file; the last image of every sequence that does not throw.
         case complete
-
-        /// Whether `a` comes before `b`.
-        public static func < (a: Stage, b: Stage) -> Bool { a.rawValue < b.rawValue }
     }
 
     /// The image.
