@@ -20,8 +20,6 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .executableTarget(
-            name: "CoreBenchmark", dependencies: [.product(name: "VitrineCore", package: "Vitrine")]),
-        .executableTarget(
             name: "DiskBenchmark",
             dependencies: [
                 .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),

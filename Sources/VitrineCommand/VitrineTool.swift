@@ -3,55 +3,82 @@ import Foundation
 import VitrineCore
 import VitrineImaging
 
-/// `vitrine`: thumbnails, headers, caches, downloads, and pictures in the terminal.
-///
-/// Exit status: 0 everything done, 1 some inputs failed, 2 the command line is wrong.
+/// The program `vitrine`. ``HelpTopic/exitStatus`` documents its exit statuses.
 @main
 struct VitrineTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "vitrine",
-        abstract: "Makes thumbnails of pictures, pages, films and web pages, reads headers, downloads, and keeps caches.",
+        abstract: "Makes thumbnails, inspects images, downloads files, and manages caches and stores.",
         discussion: """
-            Exit status: 0 all done, 1 some inputs failed, 2 bad usage.
-            Text shows control characters as \\n or \\u{1B}, and bytes of names that are no UTF-8 as \\xE9; \
-            JSON has these bytes as \\udbff\\udee9. A line that is one name or path has its bytes in pipes and files.
+            Run 'vitrine help topics' for formats, sizes, output, exit statuses and environment variables.
             """,
         version: "0.1.0",
         subcommands: [
             ThumbnailCommand.self, ContactSheetCommand.self, InspectCommand.self, ShowCommand.self,
             FetchCommand.self, DownloadCommand.self, PrecacheCommand.self, CacheCommand.self, StoreCommand.self,
-            ObjectsCommand.self, ThumbnailerCommand.self,
+            ObjectsCommand.self, ThumbnailerCommand.self, ManualCommand.self,
         ]
     )
 
     static func main() async {
         let words = ProcessArguments.words
+        Termination.install()
         // No helper is left for process 1, which may not reap it.
         WorkerPool.endHelpersOnSignals()
         ToolProcess.adoptOrphans()
+        if let text = HelpTopic.text(for: words) {
+            Output.text(text)
+            exit(withStatus: Output.hasFailed ? .failure : .success)
+        }
+        let command: any ParsableCommand
         do {
-            var command = try parseAsRoot(words)
+            command = try parseAsRoot(words)
+        } catch {
+            end(with: error, words: words)
+        }
+        do {
+            var command = command
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
                 try command.run()
             }
-            if Output.hasFailed { exit(withStatus: 1) }
         } catch let code as ExitCode {
-            exit(withStatus: code.rawValue)
+            exit(withStatus: code)
+        } catch let error as ValidationError {
+            let path = CommandTree.path(to: type(of: command)) ?? ["vitrine"]
+            Diagnostics.write("Error: \(error.message)")
+            Diagnostics.write("  See '\(path.joined(separator: " ")) --help' for more information.")
+            exit(withStatus: .usage)
         } catch {
-            let text = fullMessage(for: error)
-            guard exitCode(for: error) != .success else {
-                print(text)
-                exit(withStatus: 0)
-            }
-            Diagnostics.writeUsage(text, words: words)
-            exit(withStatus: exitCode(for: error) == .validationFailure ? 2 : 1)
+            end(with: error, words: words)
+        }
+        exit(withStatus: Output.hasFailed ? .failure : .success)
+    }
+
+    /// Prints help that was requested, or an error, and ends the process.
+    private static func end(with error: any Error, words: [String]) -> Never {
+        switch exitCode(for: error) {
+        case .success:
+            Output.text(fullMessage(for: error))
+            exit(withStatus: Output.hasFailed ? .failure : .success)
+        case .validationFailure:
+            Diagnostics.writeUsage(fullMessage(for: error), words: words)
+            exit(withStatus: .usage)
+        default:
+            let (input, reason) = Diagnostics.describe(error)
+            Diagnostics.write("\(input ?? "vitrine"): \(reason)")
+            exit(withStatus: .failure)
         }
     }
 
-    private static func exit(withStatus status: Int32) -> Never {
+    private static func exit(withStatus status: ExitCode) -> Never {
         fflush(nil)
-        Foundation.exit(status)
+        Foundation.exit(status.rawValue)
     }
+}
+
+extension ExitCode {
+    /// The command line is wrong.
+    fileprivate static var usage: ExitCode { ExitCode(2) }
 }

@@ -106,9 +106,9 @@ package final class DatabaseWriter: Sendable {
 
     /// ``write(_:)`` for threads that may block. Never from a job: it would wait for itself.
     package func writeBlocking<Value: Sendable>(_ job: @escaping @Sendable (Database) throws -> Value) throws -> Value {
-        let outcome = Outcome<Result<Value, any Error>>()
-        submit(job) { outcome.set($0) }
-        return try outcome.wait().get()
+        let promise = Promise<Result<Value, any Error>>()
+        submit(job) { promise.fulfill($0) }
+        return try promise.wait().get()
     }
 
     /// Uses the connection on the calling thread between two transactions, or not at all while one runs. Blocks.

@@ -88,9 +88,7 @@ struct StorageLimitTests {
                 withExtendedLifetime(values) {}
             }
             if !hasLog {
-                try waitUntil("the values are closed") {
-                    !FileManager.default.fileExists(atPath: living + "/values-1.sqlite-shm")
-                }
+                try DatabaseFiles.waitUntilClosed(living + "/values-1.sqlite")
                 try FileManager.default.copyItem(atPath: living, toPath: directory.file("values"))
             }
             let child = try ChildProcess(

@@ -38,7 +38,7 @@ import Testing
         #expect(try await cache("remove", "other", "-n", "notes").status == 0)
         let again = try await cache("remove", "other", "-n", "notes")
         #expect(again.status == 1)
-        #expect(again.errors == "other: There is no such entry.\n")
+        #expect(again.errors == "other: there is no such entry; 'vitrine cache list' lists the keys\n")
         #expect(try await cache("list", "--json").objects.count == 1)
     }
 
@@ -102,7 +102,7 @@ import Testing
     @Test func whatIsNotThereIsSaidAndNothingIsMade() async throws {
         let outcome = try await cache("get", "k", "-n", "nowhere")
         #expect(outcome.status == 1)
-        #expect(outcome.errors.hasPrefix("nowhere: There is no such cache"))
+        #expect(outcome.errors.hasPrefix("nowhere: there is no such cache"))
         #expect(try await cache("stats").status == 0)
         #expect(try await cache("get", "k").status == 2)
         #expect(try await cache("put", "k", "/nowhere/file", "-n", "c").status == 1)

@@ -60,7 +60,7 @@ import VitrineImaging
         let inputs = [tree.path, Samples.path("moon.gif")]
         let refused = try await Tool.run(["contact-sheet"] + inputs + ["-o", out.path, "--size", "40"])
         #expect(refused.status == 1)
-        #expect(refused.errors == "\(tree.path): is a directory\n")
+        #expect(refused.errors == "\(tree.path): it is a directory; add --recursive to use the files in it\n")
         // 3 pages, a film, a leaf and 2 of the moon's frames, in one row.
         let outcome = try await Tool.run(
             ["contact-sheet"] + inputs
@@ -79,7 +79,7 @@ import VitrineImaging
         let out = scratch.file("sheet.png")
         let outcome = try await Tool.run(["contact-sheet", tree.path, "--recursive", "-o", out.path])
         #expect(outcome.status == 1)
-        #expect(outcome.errors == "\(tree.path): there is nothing in it to make thumbnails of\n")
+        #expect(outcome.errors == "\(tree.path): no file in this directory is an image, PDF or film\n")
         #expect(!FileManager.default.fileExists(atPath: out.path))
     }
 }

@@ -165,11 +165,11 @@ final class DiskEngine: Sendable {
     func onWriterAndWait<Result: Sendable>(
         _ body: @escaping @Sendable (DiskEngine) throws(CacheError) -> Result
     ) throws(CacheError) -> Result {
-        let outcome = Outcome<Swift.Result<Result, CacheError>>()
+        let promise = Promise<Swift.Result<Result, CacheError>>()
         onWriter { engine in
-            outcome.set(Swift.Result { () throws(CacheError) in try body(engine) })
+            promise.fulfill(Swift.Result { () throws(CacheError) in try body(engine) })
         }
-        return try outcome.wait().get()
+        return try promise.wait().get()
     }
 
     private func startDraining() {

@@ -2,27 +2,33 @@ import ArgumentParser
 import VitrineCache
 import VitrineCore
 
-/// `vitrine cache audit`: removes what is old, unused or too much.
+/// `vitrine cache audit`: removes entries by age, by last access, or to reach a size.
 struct CacheAuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "audit", abstract: "Removes entries by age, by last use, or until the rest fits.",
-        discussion: "Ages are written 90s, 15m, 12h, 30d or 4w; sizes 64k, 500M or 1.5GiB.")
+        commandName: "audit", abstract: "Removes entries by age, by last access, or until the rest fits.",
+        discussion: """
+            Ages are 90s, 15m, 12h, 30d or 4w; a number without a unit is in days. Sizes are 64k, 500MB or 1.5GiB. At \
+            least one criterion is needed.
+            """)
 
     @OptionGroup var selection: CacheSelection
 
-    @Option(help: "Removes what was stored longer ago.")
+    @Option(help: ArgumentHelp("Remove entries stored longer ago than this. (default: off)", valueName: "age"))
     var olderThan: AgeArgument?
 
-    @Option(help: "Removes what has not been used for so long.")
+    @Option(help: ArgumentHelp("Remove entries not accessed for this time. (default: off)", valueName: "age"))
     var accessedBefore: AgeArgument?
 
-    @Option(help: "Removes the least recently used until each cache has at most this.")
+    @Option(
+        help: ArgumentHelp(
+            "Remove the least recently used entries until each cache has this size. (default: off)",
+            valueName: "bytes"))
     var shrinkTo: ByteCountArgument?
 
-    @Flag(help: "Removes what is not fresh any more.")
+    @Flag(help: "Remove expired entries.")
     var expired = false
 
-    @Flag(help: "Removes nothing, and lists what would be.")
+    @Flag(help: "Remove nothing, and list the entries that would be removed.")
     var dryRun = false
 
     private struct Line: Encodable {
@@ -73,15 +79,15 @@ struct CacheAuditCommand: AsyncParsableCommand {
     }
 }
 
-/// `vitrine cache verify`: reads every entry again.
+/// `vitrine cache verify`: checks every entry for damage.
 struct CacheVerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "verify", abstract: "Reads every entry again, and reports or removes what is damaged.",
-        discussion: "Exit status 1 when something was damaged.")
+        commandName: "verify", abstract: "Reads every entry, and reports or removes damaged ones.",
+        discussion: "The exit status is 1 if it found damage, also if --remove has repaired it.")
 
     @OptionGroup var selection: CacheSelection
 
-    @Flag(help: "Removes what is damaged, and files that belong to no entry.")
+    @Flag(help: "Remove damaged entries, and files without an entry.")
     var remove = false
 
     private struct Line: Encodable {
@@ -126,7 +132,7 @@ struct CacheVerifyCommand: AsyncParsableCommand {
         let state = report.isSound ? "sound" : remove ? "damaged, removed" : "damaged"
         Output.row("\(cache)  \(format)  \(report.entries) entries  \(report.bytes)  \(state)")
         for damage in report.damaged { Diagnostics.write("\(damage.key.parts): \(damage.reason)") }
-        for file in report.orphans { Diagnostics.write("\(file): belongs to no entry") }
+        for file in report.orphans { Diagnostics.write("\(file): the file has no entry") }
         for finding in report.database { Diagnostics.write("\(cache)/\(format): \(finding)") }
     }
 }

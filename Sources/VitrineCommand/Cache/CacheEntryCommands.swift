@@ -3,10 +3,10 @@ import Foundation
 import VitrineCache
 import VitrineCore
 
-/// `vitrine cache get`: an entry's bytes.
+/// `vitrine cache get`: writes an entry.
 struct CacheGetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "get", abstract: "Writes an entry's bytes, as they are stored.")
+        commandName: "get", abstract: "Writes the stored bytes of an entry.")
 
     @OptionGroup var selection: CacheSelection
     @OptionGroup var format: FormatSelection
@@ -14,14 +14,15 @@ struct CacheGetCommand: AsyncParsableCommand {
     @Argument(help: "Key of the entry.")
     var key: String
 
-    @Option(name: [.customShort("o"), .long], help: "File to write; standard output without it.")
+    @Option(
+        name: [.customShort("o"), .long], help: "File to write. (default: standard output)", completion: .file())
     var output: String?
 
     func run() async throws {
         try await reportingFailures {
             let cache = try await selection.one()
             guard let bytes = try await cache.bytes(forKey: CacheKey(identity: key), format: format.name) else {
-                throw CacheFailure(input: key, reason: "There is no such entry.")
+                throw CacheFailure.noEntry(key)
             }
             guard let output, output != "-" else {
                 return Output.contents(bytes)
@@ -29,16 +30,16 @@ struct CacheGetCommand: AsyncParsableCommand {
             do throws(FileError) {
                 try AtomicFile.write(bytes, to: output)
             } catch {
-                throw CacheFailure(input: output, error)
+                throw CacheFailure(input: output, reason: "cannot write it: \(error.writeCause)")
             }
         }
     }
 }
 
-/// `vitrine cache put`: an entry from a file.
+/// `vitrine cache put`: stores a file as an entry.
 struct CachePutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "put", abstract: "Stores a file's bytes under a key, in place of what was there.")
+        commandName: "put", abstract: "Stores the bytes of a file as an entry, and replaces an existing one.")
 
     @OptionGroup var selection: CacheSelection
     @OptionGroup var format: FormatSelection
@@ -46,10 +47,11 @@ struct CachePutCommand: AsyncParsableCommand {
     @Argument(help: "Key of the entry.")
     var key: String
 
-    @Argument(help: "File to read; - is standard input.")
+    @Argument(help: "File to read; - is standard input.", completion: .file())
     var file: String
 
-    @Option(help: "How long the entry is fresh: 90s, 15m, 12h, 30d. For ever without it.")
+    @Option(
+        help: ArgumentHelp("Time until the entry expires, such as 90s, 12h or 30d. (default: never)", valueName: "age"))
     var expiresIn: AgeArgument?
 
     func run() async throws {
@@ -73,17 +75,17 @@ struct CachePutCommand: AsyncParsableCommand {
     }
 }
 
-/// `vitrine cache remove`: an entry less.
+/// `vitrine cache remove`: removes entries.
 struct CacheRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove", abstract: "Removes entries, in all formats unless told otherwise.")
+        commandName: "remove", abstract: "Removes entries.")
 
     @OptionGroup var selection: CacheSelection
 
     @Argument(help: "Keys of the entries.")
     var keys: [String]
 
-    @Option(help: "Only the entries of this format.")
+    @Option(help: "Remove only entries of this format. (default: all formats)")
     var format: String?
 
     func run() async throws {
@@ -100,7 +102,7 @@ struct CacheRemoveCommand: AsyncParsableCommand {
                 }
                 if !found {
                     missing += 1
-                    CacheFailure(input: key, reason: "There is no such entry.").report()
+                    CacheFailure.noEntry(key).report()
                 }
             }
             try await cache.flush()
@@ -109,17 +111,17 @@ struct CacheRemoveCommand: AsyncParsableCommand {
     }
 }
 
-/// `vitrine cache clear`: an empty cache.
+/// `vitrine cache clear`: empties caches.
 struct CacheClearCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "clear", abstract: "Removes every entry of a cache, or with --all of all caches.")
+        commandName: "clear", abstract: "Removes all entries of a cache, or with --all of all caches.")
 
     @OptionGroup var selection: CacheSelection
 
-    @Option(help: "Only the entries of this format.")
+    @Option(help: "Remove only entries of this format. (default: all formats)")
     var format: String?
 
-    @Flag(help: "Every cache below the root.")
+    @Flag(help: "Clear every cache below --root.")
     var all = false
 
     func validate() throws {

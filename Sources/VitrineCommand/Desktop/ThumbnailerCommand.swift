@@ -1,16 +1,18 @@
 import ArgumentParser
 import Foundation
 import VitrineCore
+import VitrineImaging
+import VitrinePipeline
 
-/// `vitrine thumbnailer`: makes file managers use `vitrine`.
+/// `vitrine thumbnailer`: registers `vitrine` with file managers.
 struct ThumbnailerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "thumbnailer",
-        abstract: "Makes file managers show thumbnails made by vitrine.",
+        abstract: "Registers vitrine as the program that makes thumbnails for file managers.",
         discussion: """
-            Entries are put into thumbnailers in the user's directory for data. They name the program that is running \
-            now, and the types of files that it and the helpers beside it can read. GNOME starts thumbnailers in a \
-            sandbox that shows them /usr alone: install the programs there for it.
+            The entries name the running program, and the file types that it and its helper programs can read. They \
+            are files in thumbnailers below the user's data directory. GNOME runs thumbnailers in a sandbox that \
+            contains /usr only: install vitrine there.
             """,
         subcommands: [
             ThumbnailerShowCommand.self, ThumbnailerInstallCommand.self, ThumbnailerUninstallCommand.self,
@@ -18,7 +20,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
 
     static var directory: String { FilePath.join(Directories.current.data, "thumbnailers") }
 
-    /// The program that is running.
+    /// The path of the running program.
     static var program: String {
         HelperProgram.running ?? "/usr/bin/vitrine"
     }
@@ -27,7 +29,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
 /// `vitrine thumbnailer show`.
 struct ThumbnailerShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Prints the entries that install would write.")
+        commandName: "show", abstract: "Prints the entries that 'install' writes.")
 
     func run() async throws {
         for entry in ThumbnailerEntry.all {
@@ -40,7 +42,7 @@ struct ThumbnailerShowCommand: AsyncParsableCommand {
 /// `vitrine thumbnailer install`.
 struct ThumbnailerInstallCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "install", abstract: "Writes the entries, over older ones.")
+        commandName: "install", abstract: "Writes the entries, and replaces older ones.")
 
     func run() async throws {
         let (directory, program) = (ThumbnailerCommand.directory, ThumbnailerCommand.program)
@@ -52,12 +54,13 @@ struct ThumbnailerInstallCommand: AsyncParsableCommand {
                 Output.name(path)
             }
         } catch {
-            Diagnostics.write("\(directory): \(Diagnostics.describe(error).reason)")
+            let (path, reason) = Diagnostics.describe(error)
+            Diagnostics.write("\(path ?? directory): cannot write it: \(reason)")
             throw ExitCode(1)
         }
         if !program.hasPrefix("/usr/") {
             Diagnostics.write(
-                "\(program): file managers that sandbox thumbnailers, as GNOME's, see programs below /usr only")
+                "\(program): GNOME and other file managers with a sandbox can only run programs below /usr")
         }
     }
 }
@@ -79,5 +82,62 @@ struct ThumbnailerUninstallCommand: AsyncParsableCommand {
             }
         }
         if failures > 0 { throw ExitCode(1) }
+    }
+}
+
+/// The files that register `vitrine` with file managers. GNOME, MATE, Cinnamon and Xfce read them.
+///
+/// There are two: images and films are never enlarged, but pages and drawings have no size in pixels.
+private struct ThumbnailerEntry: Sendable {
+    let fileName: String
+    let mediaTypes: [String]
+    let allowsUpscaling: Bool
+
+    /// The entries for the types that the installed helpers can read. An entry without types is left out.
+    static var all: [ThumbnailerEntry] {
+        let decoder = ImageDecoder()
+        var pictures = ImageFormat.builtIn.filter { $0 != .svg && decoder.canDecode($0) }.flatMap(\.mediaTypes)
+        if VideoWorkers.shared.isAvailable { pictures += films }
+        var documents: [String] = []
+        if PDFWorkers.shared.isAvailable { documents.append("application/pdf") }
+        if decoder.canDecode(.svg) { documents += ImageFormat.svg.mediaTypes }
+        return [
+            ThumbnailerEntry(fileName: "vitrine.thumbnailer", mediaTypes: pictures, allowsUpscaling: false),
+            ThumbnailerEntry(fileName: "vitrine-documents.thumbnailer", mediaTypes: documents, allowsUpscaling: true),
+        ].filter { !$0.mediaTypes.isEmpty }
+    }
+
+    /// The names of all entries, installed or not.
+    static let fileNames = ["vitrine.thumbnailer", "vitrine-documents.thumbnailer"]
+
+    private static let films =
+        FileKind.Media.allCases.map(\.rawValue) + [
+            "video/3gpp", "video/3gpp2", "video/x-m4v", "video/vnd.avi", "video/x-ms-wmv", "video/x-ogm+ogg",
+            "video/x-theora+ogg", "audio/x-m4b",
+        ]
+
+    /// Returns the text of the file.
+    ///
+    /// - Parameter program: The path of `vitrine`.
+    func text(program: String) -> String {
+        let growing = allowsUpscaling ? "" : " --no-upscale"
+        let command = "\(Self.quoted(program)) thumbnail --no-cache --format png --size %s\(growing) -o %o -- %i"
+        return """
+            [Thumbnailer Entry]
+            TryExec=\(program)
+            Exec=\(command)
+            MimeType=\(mediaTypes.map { $0 + ";" }.joined())
+
+            """
+    }
+
+    /// Returns a word quoted for the command lines of GLib, where a percent sign begins a placeholder.
+    private static func quoted(_ word: String) -> String {
+        let plain = word.utf8.allSatisfy { byte in
+            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+                || "/._-+".utf8.contains(byte)
+        }
+        let text = word.replacing("%", with: "%%")
+        return plain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
     }
 }

@@ -12,59 +12,67 @@ extension Checksum: ExpressibleByArgument {
 struct DownloadAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Puts files on the list of downloads.",
+        abstract: "Adds addresses to the list of downloads.",
         discussion: """
-            An address that is on the list is not added again: the download that is there goes on, or has ended well \
-            already. So the same command, run again after it was killed, continues where it was. One that was waited \
-            for is taken off the list at its end.
+            An address that is on the list already is not added again, so that repeating the command resumes the \
+            download. With --wait, finished downloads are removed from the list.
             """)
 
-    @Argument(help: ArgumentHelp("Addresses: http, https.", valueName: "url"))
+    @Argument(help: ArgumentHelp("Addresses: http or https.", valueName: "url"))
     var urls: [String]
 
-    @Option(name: [.customShort("o"), .long], help: "File for one address, or a directory. Default: this directory.")
+    @Option(
+        name: [.customShort("o"), .long], help: "File for one address, or directory. (default: the current directory)",
+        completion: .file())
     var output: String?
 
-    @Flag(help: "Show how they come on, and return when they have ended: status 1 if one has no file.")
+    @Flag(help: "Show the progress and wait. The exit status is 1 if a download fails.")
     var wait = false
 
-    @Flag(help: "Load in this process, with a list of its own, as where nothing outlives it. Implies --wait.")
+    @Flag(help: "Download in this process, with its own list and without the agent. Implies --wait.")
     var noAgent = false
 
-    @Option(help: "What the file must be, such as sha256:9f86d0…; also sha1, md5. For one address.")
+    @Option(help: "Checksum of a single file: sha256:, sha1: or md5: with hexadecimal digits. (default: none)")
     var checksum: Checksum?
 
-    @Option(name: .customLong("mirror"), help: "Where the file is too; several times for several places.")
+    @Option(
+        name: .customLong("mirror"),
+        help: ArgumentHelp("Another address of a single file. Can be repeated. (default: none)", valueName: "url"))
     var mirrors: [String] = []
 
     @Option(
         help: """
-            What to do with a file that is there: replace, number, keep. Default: replace a file that --output names, \
-            number others. A name that the server chooses never replaces a file.
+            Action for an existing file: replace, number (add a number) or keep. (default: replace the file of \
+            --output, number others)
             """)
     var existing: DownloadRequest.ExistingFile?
 
-    @Option(name: .customLong("header"), help: "A field to send, as 'Name: value'; several times for several fields.")
+    @Option(
+        name: .customLong("header"), help: "Header field to send, as 'Name: value'. Can be repeated. (default: none)")
     var headers: [HeaderArgument] = []
 
-    @Option(help: "The most bytes a second, such as 500kB.")
+    @Option(
+        help: ArgumentHelp(
+            "Largest number of bytes per second, such as 500kB. (default: no limit)", valueName: "bytes"))
     var limitRate: ByteCountArgument?
 
-    @Option(help: "How many connections bring each file at once, where its server allows that.")
+    @Option(help: "Connections per file, from 1 to 64, if the server supports ranges.")
     var connections = 1
 
-    @Option(name: [.customShort("j"), .long], help: "How many run at once from now on, of all on the list.")
+    @Option(
+        name: [.customShort("j"), .long],
+        help: "Downloads of the list that run at a time, from now on. (default: the last setting)")
     var parallel: Int?
 
-    @Flag(help: "JSON objects, one a line; with --wait one whenever something changes.")
+    @Flag(help: "Print one JSON object per line; with --wait one for every change.")
     var json = false
 
     func validate() throws {
         try headers.validateNames()
-        guard parallel ?? 1 > 0 else { throw ValidationError("--parallel is at least 1") }
-        guard (1...64).contains(connections) else { throw ValidationError("--connections is from 1 to 64") }
+        guard parallel ?? 1 > 0 else { throw ValidationError("--parallel is a number from 1") }
+        guard (1...64).contains(connections) else { throw ValidationError("--connections is a number from 1 to 64") }
         guard urls.count == 1 || checksum == nil && mirrors.isEmpty else {
-            throw ValidationError("--checksum and --mirror are for a single address")
+            throw ValidationError("--checksum and --mirror take a single address")
         }
     }
 
@@ -76,7 +84,7 @@ struct DownloadAddCommand: AsyncParsableCommand {
         var downloads: [Download] = [], failures = 0
         for (url, request) in zip(urls, requests) {
             do throws(DownloadError) {
-                // One that is under way may have come to its end by now: started again it would begin anew.
+                // A listed download can have finished by now. A second start would download it again.
                 if let known = listed.last(where: { Self.isSeenTo($0, request) }) {
                     downloads.append(known)
                 } else {
@@ -88,8 +96,8 @@ struct DownloadAddCommand: AsyncParsableCommand {
             }
         }
         if wait || noAgent {
-            failures += await DownloadFollower(asJSON: json).follow(downloads)
-            // What was told is no longer of interest.
+            failures += await DownloadFollower(downloads, asJSON: json).follow()
+            // The results are printed, so that the list no longer needs them.
             for download in downloads where download.status?.state == .completed { try? await download.remove() }
         } else {
             for download in downloads {
@@ -119,8 +127,7 @@ struct DownloadAddCommand: AsyncParsableCommand {
         return request
     }
 
-    /// Whether a download of the same goes on without being told to, or has ended well at the same place without
-    /// anybody having waited for it.
+    /// Whether a listed download runs without further calls, or has completed at the same path.
     private static func isSeenTo(_ download: Download, _ request: DownloadRequest) -> Bool {
         guard download.url == request.url, let status = download.status else { return false }
         switch status.state {
@@ -134,7 +141,7 @@ struct DownloadAddCommand: AsyncParsableCommand {
 
     private func address(_ text: String) throws -> URL {
         guard let url = URL(string: text), url.scheme != nil else {
-            throw ValidationError("\(text) is no address: http:// is missing")
+            throw ValidationError("\(text) is not an address; addresses begin with https:// or http://")
         }
         return url
     }

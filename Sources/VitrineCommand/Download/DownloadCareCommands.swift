@@ -1,7 +1,8 @@
 import ArgumentParser
+import VitrineCore
 import VitrineDownloads
 
-/// What the subcommands that do something to downloads have in common.
+/// The common part of the subcommands that act on downloads.
 protocol DownloadCare: AsyncParsableCommand {
     var selection: DownloadSelection { get }
     func care(for download: Download) async throws(DownloadError)
@@ -18,7 +19,7 @@ extension DownloadCare {
 /// `vitrine download pause`.
 struct DownloadPauseCommand: DownloadCare {
     static let configuration = CommandConfiguration(
-        commandName: "pause", abstract: "Stops downloads where they are.")
+        commandName: "pause", abstract: "Pauses downloads.")
     @OptionGroup var selection: DownloadSelection
     func care(for download: Download) async throws(DownloadError) { try await download.pause() }
 }
@@ -26,7 +27,7 @@ struct DownloadPauseCommand: DownloadCare {
 /// `vitrine download resume`.
 struct DownloadResumeCommand: DownloadCare {
     static let configuration = CommandConfiguration(
-        commandName: "resume", abstract: "Lets paused downloads go on.")
+        commandName: "resume", abstract: "Resumes paused downloads.")
     @OptionGroup var selection: DownloadSelection
     func care(for download: Download) async throws(DownloadError) { try await download.resume() }
 }
@@ -34,7 +35,7 @@ struct DownloadResumeCommand: DownloadCare {
 /// `vitrine download cancel`.
 struct DownloadCancelCommand: DownloadCare {
     static let configuration = CommandConfiguration(
-        commandName: "cancel", abstract: "Stops downloads and throws away what is there of them.")
+        commandName: "cancel", abstract: "Cancels downloads and deletes their received bytes.")
     @OptionGroup var selection: DownloadSelection
     func care(for download: Download) async throws(DownloadError) { try await download.cancel() }
 }
@@ -42,7 +43,7 @@ struct DownloadCancelCommand: DownloadCare {
 /// `vitrine download retry`.
 struct DownloadRetryCommand: DownloadCare {
     static let configuration = CommandConfiguration(
-        commandName: "retry", abstract: "Tries downloads again that failed, or wait for the next try.")
+        commandName: "retry", abstract: "Retries downloads that failed, or that wait for their next attempt.")
     @OptionGroup var selection: DownloadSelection
     func care(for download: Download) async throws(DownloadError) { try await download.retry() }
 }
@@ -51,17 +52,17 @@ struct DownloadRetryCommand: DownloadCare {
 struct DownloadRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Takes downloads off the list.",
-        discussion: "What is under way is stopped, and what is there of it thrown away. Files that are whole stay.")
+        abstract: "Removes downloads from the list.",
+        discussion: "Running downloads are cancelled, and their received bytes deleted. Complete files stay.")
 
-    @Argument(help: ArgumentHelp("Identifiers, or beginnings of them that no others have.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Identifiers, or their unique beginnings.", valueName: "id"))
     var ids: [String] = []
 
-    @Flag(help: "Everything that has ended, well or not.")
+    @Flag(help: "Remove all downloads that completed, failed or were cancelled.")
     var ended = false
 
     func validate() throws {
-        guard ended != !ids.isEmpty else { throw ValidationError("name downloads, or say --ended") }
+        guard ended != !ids.isEmpty else { throw ValidationError("remove needs either identifiers or --ended") }
     }
 
     func run() async throws {
@@ -81,19 +82,78 @@ struct DownloadRemoveCommand: AsyncParsableCommand {
 struct DownloadResetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reset",
-        abstract: "Begins an empty list if the one that is there is damaged.",
+        abstract: "Replaces a damaged list of downloads by an empty one.",
         discussion: """
-            The damaged list is kept: its file gets the ending .damaged- and the time, and its new path is printed. \
-            Files and parts of files stay. A list that can be read is not touched; see "vitrine download remove".
+            The damaged list is renamed to a name with .damaged- and the time, and its path is printed. Files and \
+            parts of files stay. A readable list does not change; see 'vitrine download remove'.
             """)
 
-    @Flag(help: "The list of \"add --no-agent\" instead of the agent's.")
+    @Flag(help: "Use the list of 'add --no-agent' instead of the list of the agent.")
     var noAgent = false
 
     func run() async throws {
         let manager = noAgent ? DownloadManager() : DownloadCommand.manager()
         let path = try await manager.setListAside()
-        print(path ?? "The list is not damaged.")
+        if let path { Output.name(path) } else { Output.row("The list is not damaged.") }
         await manager.close()
+    }
+}
+
+/// `vitrine download agent`.
+struct DownloadAgentCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "agent",
+        abstract: "Controls the process that downloads in the background.",
+        subcommands: [Status.self, Stop.self, Install.self])
+
+    /// `vitrine download agent status`.
+    struct Status: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "status",
+            abstract: "Prints the state of the agent. The exit status is 1 if it does not run.")
+
+        @Flag(help: "Print a JSON object instead of text.")
+        var json = false
+
+        func run() async throws {
+            guard let info = try await DownloadAgent().info() else {
+                Output.row(json ? "{}" : "The agent does not run.")
+                throw ExitCode(1)
+            }
+            Output.row(
+                json
+                    ? JSONLine.text(info)
+                    : "Process \(info.process): \(info.downloads) downloads, \(info.unsettled) of them unfinished.")
+        }
+    }
+
+    /// `vitrine download agent stop`.
+    struct Stop: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "stop",
+            abstract: "Stops the agent. Its downloads resume when it starts again.")
+
+        func run() async throws {
+            if try await !DownloadAgent().stop() { Output.row("The agent does not run.") }
+        }
+    }
+
+    /// `vitrine download agent install`.
+    struct Install: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "install",
+            abstract: "Writes a systemd user unit that starts the agent at every login.")
+
+        @Flag(help: "Print the unit instead of writing it.")
+        var printOnly = false
+
+        func run() async throws {
+            let agent = DownloadAgent()
+            if printOnly { return Output.contents(PathText.bytes(of: try agent.systemdUnit())) }
+            let path = try await agent.install()
+            Output.name(path)
+            Output.row("To start it now: systemctl --user enable --now \(DownloadAgent.unitName)")
+            Output.row("To run it without a login: loginctl enable-linger")
+        }
     }
 }

@@ -7,11 +7,14 @@ import VitrineDownloads
 struct DownloadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "download",
-        abstract: "Downloads files, over as many runs and restarts as it takes.",
+        abstract: "Downloads files in the background, and resumes interrupted downloads.",
         discussion: """
-            A process of its own, vitrine-agent, does the work: it goes on when this command ends or is killed, and \
-            ends when nothing is left to do. What breaks off goes on where it was, if the source is still the same; a \
-            file appears under its name when it is whole and verified.
+            The process vitrine-agent downloads. It continues when this command ends, and ends when its list is \
+            finished. Interrupted downloads resume if the source has not changed. A file appears under its name when \
+            it is complete and verified.
+
+              vitrine download add https://example.org/film.mp4 -o film.mp4
+              vitrine download watch
             """,
         subcommands: [
             DownloadAddCommand.self, DownloadListCommand.self, DownloadWatchCommand.self, DownloadWaitCommand.self,
@@ -20,25 +23,93 @@ struct DownloadCommand: AsyncParsableCommand {
             DownloadAgentCommand.self,
         ])
 
-    /// The list that the agent carries.
+    /// Returns the manager of the list of the agent.
     static func manager() -> DownloadManager { DownloadManager(mode: .agent) }
 }
 
-/// Which downloads a command is for.
+/// The downloads of a subcommand.
 struct DownloadSelection: ParsableArguments {
-    @Argument(help: ArgumentHelp("Identifiers, or beginnings of them that no others have.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Identifiers, or their unique beginnings.", valueName: "id"))
     var ids: [String]
 
-    /// Those of a manager.
+    /// Returns the downloads with the identifiers.
     ///
-    /// - Throws: `ValidationError` for what names none, or several.
+    /// - Throws: ``InputFailure`` for an identifier without a download, or with several.
     func downloads(of manager: DownloadManager) async throws -> [Download] {
         let all = try await manager.downloads
         return try ids.map { id in
             let found = all.filter { $0.id.hasPrefix(id.lowercased()) }
-            guard let first = found.first, !id.isEmpty else { throw ValidationError("there is no download \(id)") }
-            guard found.count == 1 else { throw ValidationError("several downloads begin with \(id)") }
+            guard let first = found.first, !id.isEmpty else { 
+                throw InputFailure(name: id, reason: "there is no such download; 'vitrine download list' lists them")
+            }
+            guard found.count == 1 else { 
+                throw InputFailure(name: id, reason: "several downloads begin with it; add more characters")
+            }
             return first
         }
+    }
+}
+
+/// `vitrine download list`.
+struct DownloadListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Lists downloads in the order in which they run.")
+
+    @Flag(help: "Print one JSON object per line instead of text.")
+    var json = false
+
+    func run() async throws {
+        let manager = DownloadCommand.manager()
+        for download in try await manager.downloads {
+            if let status = download.status { DownloadReport(status).print(asJSON: json) }
+        }
+        await manager.close()
+    }
+}
+
+/// `vitrine download watch`.
+struct DownloadWatchCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch", abstract: "Shows the progress of all downloads until they have finished.")
+
+    @Flag(help: "Print a JSON object for every change.")
+    var json = false
+
+    func run() async throws {
+        let manager = DownloadCommand.manager()
+        let unsettled = try await manager.downloads.filter { $0.status?.state.isSettled == false }
+        _ = await DownloadFollower(unsettled, asJSON: json).follow()
+        await manager.close()
+    }
+}
+
+/// `vitrine download wait`.
+struct DownloadWaitCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "wait",
+        abstract: "Waits until downloads have finished.",
+        discussion: "The exit status is 1 if a download failed or was cancelled.")
+
+    @Argument(
+        help: ArgumentHelp(
+            "Identifiers, or their unique beginnings. (default: all unfinished downloads)", valueName: "id"))
+    var ids: [String] = []
+
+    @Flag(help: "Print a JSON object for every change.")
+    var json = false
+
+    func run() async throws {
+        let manager = DownloadCommand.manager()
+        let downloads: [Download]
+        if ids.isEmpty {
+            downloads = try await manager.downloads.filter { $0.status?.state.isSettled == false }
+        } else {
+            var selection = DownloadSelection()
+            selection.ids = ids
+            downloads = try await selection.downloads(of: manager)
+        }
+        let failures = await DownloadFollower(downloads, asJSON: json).follow()
+        await manager.close()
+        if failures > 0 { throw ExitCode(1) }
     }
 }

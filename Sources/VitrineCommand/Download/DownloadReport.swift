@@ -1,11 +1,12 @@
 import Foundation
 import VitrineCore
 import VitrineDownloads
+import VitrineNetwork
 
-/// How a download is; a line of text or of JSON.
+/// The state of a download, as a line of text or JSON.
 struct DownloadReport: Sendable, Encodable {
     let status: DownloadStatus
-    /// Why it is not followed any more, where its status does not tell.
+    /// The reason why its updates ended, if its status has none.
     var error: String?
 
     init(_ status: DownloadStatus, error: String? = nil) {
@@ -17,7 +18,7 @@ struct DownloadReport: Sendable, Encodable {
         case id, url, state, path, received, total, fraction, speed, secondsLeft, restarts, retries, code, error
     }
 
-    /// Every key is always there; what does not apply is null.
+    /// Every key is present. Values that do not apply are null.
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(status.id, forKey: .id)
@@ -37,7 +38,7 @@ struct DownloadReport: Sendable, Encodable {
 
     private static func rounded(_ number: Double?) -> Double? { number.map { ($0 * 1e4).rounded() / 1e4 } }
 
-    /// Says it on standard output, at once, as others may wait for the line; failures as text on standard error.
+    /// Prints it to standard output, and the text of failures to standard error.
     func print(asJSON: Bool) {
         if asJSON { return Output.json(self) }
         let name = "\(status.id.prefix(8))  \(status.url.absoluteString)"
@@ -54,8 +55,73 @@ struct DownloadReport: Sendable, Encodable {
 }
 
 extension ByteCount {
-    /// The nearest number of bytes there is.
+    /// Makes the nearest valid count.
     init(clamping number: Double) {
         self.init(number.isNaN ? 0 : Int(exactly: min(max(0, number), 0x1p62).rounded()) ?? 0)
+    }
+}
+
+/// Shows the progress of downloads until all have finished: bars on a terminal, or a JSON object for each change.
+struct DownloadFollower {
+    private let asJSON: Bool
+    private let display: TransferDisplay
+    private let downloads: [Download]
+
+    init(_ downloads: [Download], asJSON: Bool) {
+        self.downloads = downloads
+        self.asJSON = asJSON
+        display = TransferDisplay(total: downloads.count)
+    }
+
+    /// Follows the downloads, and prints the result of each.
+    ///
+    /// - Returns: The number of downloads without a file.
+    func follow() async -> Int {
+        let drawing = Task { [display] in await display.run() }
+        let failures = await withTaskGroup(of: Bool.self) { group in
+            for (number, download) in downloads.enumerated() {
+                group.addTask {
+                    defer { display.finish() }
+                    return await follow(download, number)
+                }
+            }
+            return await group.reduce(into: 0) { $0 += $1 ? 0 : 1 }
+        }
+        drawing.cancel()
+        await drawing.value
+        display.clear()
+        return failures
+    }
+
+    /// - Returns: Whether the file is complete.
+    private func follow(_ download: Download, _ number: Int) async -> Bool {
+        let progress = TransferProgress()
+        display.add(number, name: download.status.map { FilePath.name(of: $0.path) } ?? "", progress)
+        defer { display.remove(number) }
+        var last = download.status
+        for await status in download.updates {
+            last = status
+            progress.update { step in
+                (step.received, step.total) = (status.received, status.total)
+            }
+            if status.state.isSettled { break }
+            if asJSON { DownloadReport(status).print(asJSON: true) }
+        }
+        display.remove(number)
+        display.clear()
+        guard let last else {
+            Diagnostics.write("\(download.id.prefix(8))  \(download.url.absoluteString): it was removed from the list")
+            return false
+        }
+        let reason = await ending(of: download, last)
+        DownloadReport(last, error: reason).print(asJSON: asJSON)
+        return last.state == .completed
+    }
+
+    /// The reason why its updates ended, if its status has none.
+    private func ending(of download: Download, _ status: DownloadStatus) async -> String? {
+        guard !status.state.isSettled else { return nil }
+        do throws(DownloadError) { _ = try await download.file } catch { return error.description }
+        return nil
     }
 }

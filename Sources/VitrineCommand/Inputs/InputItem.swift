@@ -3,19 +3,19 @@ import VitrineCore
 import VitrineImaging
 import VitrinePipeline
 
-/// One thing to show: a file, an address or standard input, perhaps one page of it.
+/// One input: a file, an address or standard input, or one page of it.
 struct InputItem: Sendable {
     enum Content: Sendable {
         case input(ImageInput)
         case webPage(String)
     }
 
-    /// What messages and reports call it: the word of the command line, or the path below it.
+    /// The name in messages and reports: the word of the command line, or the path below it.
     let name: String
     let content: Content
-    /// Directories between the one named on the command line and the file, for putting results in their like.
+    /// The directories between the word of the command line and the file. Outputs keep them.
     var folder = ""
-    /// Set where several pages were asked for.
+    /// The page, if several pages were requested.
     var page: Int?
 
     init(name: String, content: Content, folder: String = "") {
@@ -24,18 +24,19 @@ struct InputItem: Sendable {
         self.folder = folder
     }
 
-    /// What a word of the command line stands for.
+    /// Makes the input of a word of the command line.
     init(word: String) throws {
+        guard !word.isEmpty else { throw InputFailure(name: "''", reason: "the name of the input is empty") }
         name = word
         content = InputArgument.isWebAddress(word) ? .webPage(word) : .input(try InputArgument.read(word))
     }
 
-    /// Whether it is a page of the web, which may be another one each time.
+    /// Whether it is a web page, which can change at any time.
     var isWebPage: Bool {
         if case .webPage = content { true } else { false }
     }
 
-    /// What a person calls it, fit to be shown: the name of a file, an address without its scheme.
+    /// The escaped name for people: the name of a file, or an address without its scheme.
     var caption: String {
         switch content {
         case .input(let input): Printable.line(FilePath.name(of: input.name))
@@ -43,7 +44,7 @@ struct InputItem: Sendable {
         }
     }
 
-    /// What names of results begin with.
+    /// The beginning of the names of outputs.
     var stem: String {
         switch content {
         case .input(.bytes): return "stdin"
@@ -57,25 +58,29 @@ struct InputItem: Sendable {
         }
     }
 
-    /// The path; nil for anything but a file.
+    /// The path of a file; nil for other inputs.
     var path: String? {
         if case .input(.file(let path)) = content { path } else { nil }
     }
 
-    /// What it can be shown by, and what kind it is where it is a file. Reads the first bytes.
+    /// Returns the image source, and the kind of a file. Reads the first bytes on an executor.
     func source(
+        _ options: SourceDetector.Options, web: WebPageOptions
+    ) async throws -> (source: any ImageSource, kind: FileKind?) {
+        try await BlockingExecutor.shared.run { Result { try blockingSource(options, web: web) } }.get()
+    }
+
+    private func blockingSource(
         _ options: SourceDetector.Options, web: WebPageOptions
     ) throws -> (source: any ImageSource, kind: FileKind?) {
         switch content {
         case .webPage(let address):
-            // The browser's profile goes with this process, also when a signal ends it.
-            RunningBrowsers.endOnSignals()
             var page = WebPageSource(url: address)
             page.policy = web.policy
             return (page, nil)
         case .input(let input):
             guard let kind = try FileKind(of: input) else {
-                // Says what is wrong with it: that it is empty, for one.
+                // Throws the exact reason, for example that the file is empty.
                 _ = try ImageInfo(of: input)
                 throw ImageError.notAnImage(input: name)
             }
@@ -84,8 +89,138 @@ struct InputItem: Sendable {
     }
 }
 
-/// Something that cannot be shown, and why.
+extension Result where Success == InputItem, Failure == InputFailure {
+    /// The name of the input, also of one that failed.
+    var name: String {
+        switch self {
+        case .success(let item): item.name
+        case .failure(let failure): failure.name
+        }
+    }
+}
+
+/// An input that failed, with the reason.
 struct InputFailure: Error, Sendable {
     let name: String
     let reason: String
+}
+
+/// Turns a word of the command line into an input: `-` for standard input, a `file://` address, or a path.
+enum InputArgument {
+    static func read(_ word: String) throws -> ImageInput {
+        guard word == "-" else { return .file(FileURI.path(of: word) ?? word) }
+        let limit = ImageLimits.standard.maximumInputBytes
+        var bytes: [UInt8] = []
+        while bytes.count <= limit, let part = try FileHandle.standardInput.read(upToCount: 1 << 16), !part.isEmpty {
+            bytes += part
+        }
+        return .bytes(bytes, name: "standard input")
+    }
+
+    /// Whether the word is the address of a web page.
+    fileprivate static func isWebAddress(_ word: String) -> Bool {
+        let start = word.prefix(8).lowercased()
+        return start.hasPrefix("http://") || start.hasPrefix("https://")
+    }
+}
+
+/// Turns the words of a command line into inputs: directories into the files below them, and documents into pages. All
+/// calls block.
+struct InputExpansion {
+    /// Whether directories stand for the files below them.
+    var isRecursive = false
+    /// Whether a directory without any input is no failure.
+    var mayBeEmpty = false
+    /// Directories that are skipped, because outputs go there.
+    var excluded: [String] = []
+    /// The requested pages of each document and animation.
+    var pages: PagesArgument?
+    /// The password of encrypted documents.
+    var password: String?
+
+    /// Returns the inputs in the order of the words, and of the names in a directory.
+    func items(_ words: [String]) -> [Result<InputItem, InputFailure>] {
+        words.flatMap { word -> [Result<InputItem, InputFailure>] in
+            do {
+                return try items(word)
+            } catch let failure as InputFailure {
+                return [.failure(failure)]
+            } catch {
+                return [.failure(InputFailure(name: word, reason: Diagnostics.describe(error).reason))]
+            }
+        }
+    }
+
+    private func items(_ word: String) throws -> [Result<InputItem, InputFailure>] {
+        let item = try InputItem(word: word)
+        guard let path = item.path, Directory.isDirectory(path) else { return split(item) }
+        guard isRecursive else {
+            throw InputFailure(name: word, reason: "it is a directory; add --recursive to use the files in it")
+        }
+        var found: [Result<InputItem, InputFailure>] = []
+        walk(path, name: word, folder: "", into: &found)
+        guard !found.isEmpty || mayBeEmpty else {
+            throw InputFailure(name: word, reason: "no file in this directory is an image, PDF or film")
+        }
+        return found
+    }
+
+    /// Finds the inputs below a directory. Skips names that begin with a dot, and links to directories, which can form
+    /// cycles.
+    private func walk(
+        _ path: String, name: String, folder: String, into found: inout [Result<InputItem, InputFailure>]
+    ) {
+        let items: [DirectoryListing.Item]
+        do {
+            items = try DirectoryListing.items(in: path)
+        } catch {
+            found.append(.failure(InputFailure(name: name, reason: Diagnostics.describe(error).reason)))
+            return
+        }
+        for item in items where item.name.utf8.first != UInt8(ascii: ".") {
+            let (below, itsName) = (FilePath.join(path, item.name), FilePath.join(name, item.name))
+            if item.isDirectory {
+                guard !excluded.contains(where: { OutputPlan.isSameFile($0, below) }) else { continue }
+                walk(
+                    below, name: itsName, folder: folder.isEmpty ? item.name : FilePath.join(folder, item.name),
+                    into: &found)
+            } else if !Directory.isDirectory(below) {
+                do {
+                    guard try FileKind(of: .file(below)) != nil else { continue }
+                    found += split(InputItem(name: itsName, content: .input(.file(below)), folder: folder))
+                } catch where item.isRegularFile || Self.isRegularFile(below) {
+                    found.append(.failure(InputFailure(name: itsName, reason: Diagnostics.describe(error).reason)))
+                } catch {
+                    // A pipe, a device, or a broken link.
+                }
+            }
+        }
+    }
+
+    private static func isRegularFile(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
+    /// One item for each page.
+    private func split(_ item: InputItem) -> [Result<InputItem, InputFailure>] {
+        guard let pages, case .input(let input) = item.content else { return [.success(item)] }
+        do {
+            if case .media? = try FileKind(of: input) { return [.success(item)] }
+            var options = SourceDetector.Options()
+            options.password = password
+            let count = try SourceDetector.pageCount(of: input, options)
+            let numbers = pages.pages(of: count)
+            guard !numbers.isEmpty else {
+                throw ImagePipelineError.noSuchPage(source: item.name, page: pages.first, count: count)
+            }
+            return numbers.map { number in
+                var page = item
+                page.page = number
+                return .success(page)
+            }
+        } catch {
+            return [.failure(InputFailure(name: item.name, reason: Diagnostics.describe(error).reason))]
+        }
+    }
 }

@@ -1,16 +1,17 @@
 import ArgumentParser
+import Foundation
 import VitrineCore
 import VitrineModels
 
 /// `vitrine objects list`: one line per object.
 struct ObjectsListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the objects: size, time, type, group and key.")
+        commandName: "list", abstract: "Lists objects with size, time, type, group and key.")
 
     @OptionGroup var selection: ObjectsSelection
     @OptionGroup var scope: ObjectsScope
 
-    @Option(help: "Only objects of the type with this name.")
+    @Option(help: "List only objects of this type. (default: all types)")
     var type: String?
 
     func run() async throws {
@@ -21,7 +22,7 @@ struct ObjectsListCommand: AsyncParsableCommand {
                 let line = ObjectLine(
                     group: entry.group.path, key: entry.key, type: entry.type, version: entry.version.description,
                     bytes: entry.size.bytes, modified: modified)
-                // Keys may hold anything, also what would move the cursor.
+                // Keys can contain control characters.
                 selection.report(
                     line,
                     text: "\(entry.size)  \(modified)  \(entry.type) \(entry.version)  "
@@ -34,7 +35,7 @@ struct ObjectsListCommand: AsyncParsableCommand {
 /// `vitrine objects groups`: one line per group.
 struct ObjectsGroupsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "groups", abstract: "Lists the groups with the number and size of the objects in each itself.")
+        commandName: "groups", abstract: "Lists groups with the number and size of their own objects.")
 
     @OptionGroup var selection: ObjectsSelection
     @OptionGroup var scope: ObjectsScope
@@ -53,30 +54,93 @@ struct ObjectsGroupsCommand: AsyncParsableCommand {
     }
 }
 
-/// `vitrine objects show`: one object for people, or as JSON that can be read back.
+/// `vitrine objects show`: one object as text, or as JSON that programs can decode.
 struct ObjectsShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Prints an object; with --json as JSON that the program can read back, with its schemas.")
+        abstract: "Prints an object. With --json, programs can decode the output.")
 
     @OptionGroup var selection: ObjectsSelection
 
     @Argument(help: "Key of the object.")
     var key: String
 
-    @Option(help: "Group of the object; the root group without it.")
-    var group = ""
+    @Option(help: "Group of the object. (default: the root group)")
+    var group: String?
 
     func run() async throws {
         try await selection.run { store throws(PersistenceError) in
             let text =
                 selection.json
-                ? try store.json(for: key, in: ObjectGroup(group))
-                : try store.tree(for: key, in: ObjectGroup(group))?.persistentDescription
+                ? try store.json(for: key, in: ObjectGroup(group ?? ""))
+                : try store.tree(for: key, in: ObjectGroup(group ?? ""))?.persistentDescription
             guard let text else {
-                throw .unreadable(key: key, group: group, .missingValue(path: "The object"))
+                throw .unreadable(key: key, group: group ?? "", .missingValue(path: "The object"))
             }
             Output.text(Printable.json(text))
+        }
+    }
+}
+
+/// `vitrine objects export`: everything as JSON.
+struct ObjectsExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Writes objects as JSON lines with group, key and schemas.",
+        discussion: "PersistentCoder.decode(_:fromJSON:) decodes the member \"object\" of a line.")
+
+    @OptionGroup var selection: ObjectsSelection
+    @OptionGroup var scope: ObjectsScope
+
+    @Option(
+        name: [.customShort("o"), .long], help: "File to write. (default: standard output)", completion: .file())
+    var output: String?
+
+    func run() async throws {
+        var failed = 0
+        try await selection.run { store throws(PersistenceError) in
+            let file = try writer()
+            try scope.forEach(of: store) { entry throws(PersistenceError) in
+                do throws(PersistenceError) {
+                    guard let json = try store.json(for: entry.key, in: entry.group) else { return }
+                    try write(line(entry, json), to: file)
+                } catch .unreadable(let key, let group, let reason) {
+                    // The export continues with the other objects.
+                    failed += 1
+                    Diagnostics.write("vitrine objects: \(PersistenceError.unreadable(key: key, group: group, reason))")
+                }
+            }
+            do throws(FileError) {
+                try file?.commit()
+            } catch {
+                throw .file(error)
+            }
+        }
+        if failed > 0 { throw ExitCode(1) }
+    }
+
+    private func writer() throws(PersistenceError) -> AtomicFileWriter? {
+        guard let output, output != "-" else { return nil }
+        do throws(FileError) {
+            return try AtomicFileWriter(path: output)
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    private func line(_ entry: ObjectEntry, _ json: String) -> [UInt8] {
+        let head = JSONLine.text(
+            ObjectLine(
+                group: entry.group.path, key: entry.key, type: entry.type, version: entry.version.description))
+        return Array((head.dropLast() + ",\"object\":" + Printable.json(json) + "}\n").utf8)
+    }
+
+    private func write(_ line: [UInt8], to file: AtomicFileWriter?) throws(PersistenceError) {
+        guard let file else { return Output.contents(line) }
+        do throws(FileError) {
+            try file.write(line)
+        } catch {
+            throw .file(error)
         }
     }
 }

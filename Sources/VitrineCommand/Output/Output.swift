@@ -1,44 +1,47 @@
 import Foundation
 import VitrineCore
+import VitrineDownloads
+import VitrineImaging
+import VitrineNetwork
+import VitrinePipeline
 
-/// What the command says on standard output. Everything goes through here, so that no text of a file or a server can
-/// do anything to a terminal.
+/// Standard output. All output goes through here, so that text from files and servers cannot control a terminal.
 ///
 /// | Output | On a terminal | Into a pipe or file |
 /// | --- | --- | --- |
 /// | rows of several columns | escaped | escaped |
 /// | a line that is one name or path | escaped | its bytes, as `ls` does |
 /// | JSON | `\u` escapes | `\u` escapes |
-/// | contents of files | as they are | as they are |
+/// | contents of files | unchanged | unchanged |
 enum Output {
     private static let isTerminal = isatty(STDOUT_FILENO) == 1
 
-    /// A row of text, for people.
+    /// Writes a row of text for people.
     static func row(_ text: String) { write(Array((Printable.line(text) + "\n").utf8)) }
 
-    /// Several lines that are the command's own.
+    /// Writes several lines of the command's own text.
     static func text(_ text: String) { write(Array((Printable.lines(text) + "\n").utf8)) }
 
-    /// A name or path that has the line for itself, for other programs.
+    /// Writes a line that is a single name or path, for other programs.
     static func name(_ text: String) {
         guard !isTerminal else { return row(text) }
         write(PathText.bytes(of: text) + [UInt8(ascii: "\n")])
     }
 
-    /// An object on one line.
+    /// Writes an object on one line.
     static func json(_ value: some Encodable) { row(JSONLine.text(value)) }
 
-    /// The contents of a file.
+    /// Writes the contents of a file.
     static func contents(_ bytes: [UInt8]) { write(bytes) }
 
-    /// Whether something could not be written, for exit status 1.
+    /// Whether a write failed, for exit status 1.
     static var hasFailed: Bool { failure.withLock { $0 } }
 
     private static let failure = Locked(false)
 
-    /// The work goes on when the disk is full: what it is for may be files. It is said once.
+    /// A full disk does not stop the work, which can also write files. The failure is printed once.
     private static func write(_ bytes: [UInt8]) {
-        guard let code = StandardStream.write(bytes, to: STDOUT_FILENO) else { return }
+        guard !Termination.hasBegun, let code = StandardStream.write(bytes, to: STDOUT_FILENO) else { return }
         let isFirst = failure.withLock { failed in
             defer { failed = true }
             return !failed
@@ -47,7 +50,82 @@ enum Output {
     }
 }
 
-/// The descriptors a process is started with. Unlike `FileHandle`, a write that fails is an answer and no trap.
+/// Standard error. Failures to write to it are ignored, as there is no other place to report them.
+enum Diagnostics {
+    /// Writes one line, escaped by ``Printable/line(_:)``.
+    static func write(_ line: String) {
+        draw(Printable.line(line) + "\n")
+    }
+
+    /// Writes a message of the argument parser. It has several lines, and repeats words of the command line.
+    static func writeUsage(_ text: String, words: [String]) {
+        var text = text
+        // A newline in a word must not look like a line of the message. Values can follow `=` and `-x`.
+        for word in words where Printable.line(word) != word {
+            let value = word.firstIndex(of: "=").map { word[word.index(after: $0)...] } ?? ""
+            for part in [word[...], value, word.dropFirst(2)] where part.unicodeScalars.contains("\n") {
+                text = text.replacing(part, with: Printable.line(String(part)))
+            }
+        }
+        draw(Printable.lines(text) + "\n")
+    }
+
+    /// Writes text unchanged, to draw on a terminal.
+    static func draw(_ text: String) {
+        guard !Termination.hasBegun else { return }
+        _ = StandardStream.write(Array(text.utf8), to: STDERR_FILENO)
+    }
+
+    /// Returns an error as input and reason, for a line `input: reason`.
+    static func describe(_ error: any Error) -> (input: String?, reason: String) {
+        switch error {
+        case let error as ImageError: (error.input, tidied(error.reason))
+        case let error as ImagePipelineError: (error.source, tidied(error.reason))
+        case let error as NetworkError: (error.url, error.reason)
+        case let failure as InputFailure: (failure.name, failure.reason)
+        case let error as FileError: (error.path, error.cause)
+        case is CancellationError: (nil, "cancelled")
+        default: (nil, String(describing: error))
+        }
+    }
+
+    /// Codec libraries repeat their messages and end them with separators: returns the first and the last one.
+    private static func tidied(_ reason: String) -> String {
+        var parts: [String] = []
+        for part in reason.split(separator: ";").map({ $0.trimmingCharacters(in: .whitespaces) })
+        where !part.isEmpty && !parts.contains(part) { parts.append(part) }
+        if parts.count > 3 { parts = [parts[0], "…", parts[parts.count - 1]] }
+        let text = parts.joined(separator: "; ")
+        return text.hasSuffix(":") ? String(text.dropLast()) : text
+    }
+}
+
+extension FileError {
+    /// The reason of a failed write, with the path of the output.
+    var failedWrite: String { "cannot write \(path): \(writeCause)" }
+
+    /// The reason of a failed write, for lines that begin with the path.
+    var writeCause: String {
+        if case .notFound = self { "its directory does not exist" } else { cause }
+    }
+
+    /// The reason without the path, for lines that begin with the path.
+    var cause: String {
+        switch self {
+        case .notFound: "No such file or directory"
+        case .alreadyExists: "it exists already"
+        case .notPermitted(_, let code), .system(_, _, let code): String(cString: strerror(code))
+        case .noSpace: "No space left on device"
+        case .tooLarge(_, let limit): "it is larger than \(limit) bytes"
+        case .cancelled: "cancelled"
+        case .untrusted(_, let reason): reason
+        case .notDurable(_, let code):
+            "written, but not yet safe from a power failure: \(String(cString: strerror(code)))"
+        }
+    }
+}
+
+/// The descriptors that a process starts with. Unlike `FileHandle`, a failed write returns an error and does not trap.
 enum StandardStream {
     /// Writes all bytes.
     ///
@@ -64,7 +142,9 @@ enum StandardStream {
                     var state = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     _ = poll(&state, 1, -1)
                 } else if count == 0 || errno != EINTR {
-                    return count == 0 ? EIO : errno
+                    let code = count == 0 ? EIO : errno
+                    if code == EPIPE { Termination.endOnBrokenPipe() }
+                    return code
                 }
             }
             return nil
@@ -72,8 +152,8 @@ enum StandardStream {
     }
 }
 
-/// One JSON object on one line, keys in alphabetical order. Bytes of paths that are no UTF-8 are `\udbff\udeXX`, as
-/// `PathText` has them.
+/// One JSON object on one line, with keys in alphabetical order. Bytes of paths that are not UTF-8 are `\udbff\udeXX`,
+/// as in `PathText`.
 enum JSONLine {
     static func text(_ value: some Encodable) -> String {
         let encoder = JSONEncoder()

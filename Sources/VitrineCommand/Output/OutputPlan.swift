@@ -3,13 +3,13 @@ import Foundation
 import VitrineCore
 import VitrinePipeline
 
-/// Decides where each result goes before any is made, so that two inputs never share an output and no input is
+/// Decides on the output of each result before any is made. Two inputs never share an output, and no input is
 /// overwritten.
 struct OutputPlan {
     enum Target: Sendable {
         /// This file; its extension is fixed.
         case file(String)
-        /// This path and the extension of the format that comes out.
+        /// This path, with the extension of the resulting format.
         case stem(String)
         case standardOutput
     }
@@ -18,16 +18,19 @@ struct OutputPlan {
     let targets: [[Target]]
 
     /// - Parameters:
-    ///   - items: What is to be shown.
-    ///   - sizes: The sizes of each, as they stand in names; a single one does not.
-    ///   - output: The argument of `-o`: a file for one result, a directory (made if absent) for several, `-` for
-    ///     standard output; nil for the current directory, where results get `-thumbnail` behind their names.
-    ///   - isOne: Whether the command line named a single thing. Its pages and sizes go into files that are named after
-    ///     `output` if that has the extension of a format.
+    ///   - items: The inputs.
+    ///   - sizes: The sizes of each input. Several sizes become part of the names.
+    ///   - output: The argument of `-o`: a file for one result, a directory for several, `-` for standard output. nil
+    ///     for the current directory, where names end in `-thumbnail`.
+    ///   - isOne: Whether the command line has a single input. If `output` has the extension of a format, the names of
+    ///     its pages and sizes begin with `output`.
+    /// - Throws: `ValidationError`, or ``InputFailure`` if the directory cannot be made.
     init(items: [InputItem], sizes: [String], output: String?, isOne: Bool) throws {
         let endings = sizes.count > 1 ? sizes.map { "-\($0)" } : [""]
         if output == "-" {
-            guard isOne, items.count <= 1, sizes.count == 1 else { throw ValidationError("-o - takes one result") }
+            guard isOne, items.count <= 1, sizes.count == 1 else {
+                throw ValidationError("-o - takes a single result; name a directory for several")
+            }
             targets = items.map { _ in [.standardOutput] }
             return
         }
@@ -42,7 +45,7 @@ struct OutputPlan {
         }
         let directory = output ?? "."
         if output != nil { try Self.makeDirectory(directory) }
-        // Names are told apart without regard to case, for file systems that do not keep it.
+        // Names that differ only in case are equal, for file systems that ignore case.
         var used: Set<String> = []
         targets = items.map { item in
             let base = item.stem + (output == nil ? "-thumbnail" : "") + Self.pageEnding(item)
@@ -63,7 +66,7 @@ struct OutputPlan {
 
     private static func pageEnding(_ item: InputItem) -> String { item.page.map { "-page-\($0)" } ?? "" }
 
-    /// `path` with `ending` before its extension.
+    /// Returns `path` with `ending` before its extension.
     private static func name(_ path: String, with ending: String) -> String {
         let file = path.split(separator: "/").last ?? ""
         guard let dot = file.lastIndex(of: "."), dot != file.startIndex else { return path + ending }
@@ -75,20 +78,20 @@ struct OutputPlan {
         do throws(FileError) {
             try Directory.create(directory, mode: 0o777)
         } catch .alreadyExists {
-            throw ValidationError("\(directory) is a file, and there are several results")
+            throw ValidationError("\(directory) is a file; -o needs a directory for several results")
         } catch {
-            throw ValidationError("cannot make the directory \(directory)")
+            throw InputFailure(name: directory, reason: "cannot make the directory: \(error.cause)")
         }
     }
 
-    /// Whether both paths lead to one file.
+    /// Whether both paths refer to one file.
     static func isSameFile(_ a: String, _ b: String) -> Bool {
         func identity(_ path: String) -> String {
             if let path = FilePath.resolved(path) { return path }
             let directory = FilePath.parent(of: path)
             return FilePath.join(FilePath.resolved(directory) ?? FileURI.absolute(directory), FilePath.name(of: path))
         }
-        // As bytes: String's == takes canonically equivalent names for one.
+        // As bytes, because == of String ignores the Unicode normalization of names.
         return identity(a).utf8.elementsEqual(identity(b).utf8)
     }
 }

@@ -3,26 +3,26 @@ import Foundation
 import VitrineCore
 import VitrineStores
 
-/// `vitrine store save`: a file under a name.
+/// `vitrine store save`: saves files.
 struct StoreSaveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "save", abstract: "Saves files, each under its own name or a given one.",
-        discussion: "A picture gets a thumbnail. A name that is taken is refused unless --replace is given.")
+        commandName: "save", abstract: "Saves files under their names.",
+        discussion: "An existing name is an error without --replace.")
 
     @OptionGroup var selection: StoreSelection
     @OptionGroup var picture: StorePictureOptions
 
-    @Argument(help: "Files to save.")
+    @Argument(help: "Files to save.", completion: .file())
     var inputs: [String]
 
-    @Option(help: "The name, for one file. \"\" makes a new one that sorts by time.")
+    @Option(help: "Name of a single file; an empty name generates one that sorts by time. (default: the file's name)")
     var name: String?
 
-    @Flag(help: "Replace what is there by this name.")
+    @Flag(help: "Replace existing files of the same names.")
     var replace = false
 
     func validate() throws {
-        guard name == nil || inputs.count == 1 else { throw ValidationError("--name takes one file") }
+        guard name == nil || inputs.count == 1 else { throw ValidationError("--name takes a single file") }
     }
 
     func run() async throws {
@@ -33,7 +33,7 @@ struct StoreSaveCommand: AsyncParsableCommand {
                 selection.report(StoreLine(name: saved, path: try selection.fileStore.path(of: saved)))
             } catch {
                 failures += 1
-                selection.report(StoreLine(name: input, error: "\(error)"))
+                selection.report(StoreLine(name: input, error: error.reason))
             }
         }
         if failures > 0 { throw ExitCode(1) }
@@ -57,19 +57,21 @@ struct StoreSaveCommand: AsyncParsableCommand {
     }
 }
 
-/// `vitrine store load`: a file out of the store.
+/// `vitrine store load`: writes a file of the store.
 struct StoreLoadCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "load", abstract: "Writes a file of the store.")
+    static let configuration = CommandConfiguration(
+        commandName: "load", abstract: "Writes a file of the store to a file or standard output.")
 
     @OptionGroup var selection: StoreSelection
 
-    @Argument(help: "Its name.")
+    @Argument(help: "Name of the file.")
     var name: String
 
-    @Flag(help: "The thumbnail instead of the picture.")
+    @Flag(help: "Load the thumbnail instead of the image.")
     var thumbnail = false
 
-    @Option(name: [.customShort("o"), .long], help: "File to write; standard output without it.")
+    @Option(
+        name: [.customShort("o"), .long], help: "File to write. (default: standard output)", completion: .file())
     var output: String?
 
     func run() async throws {
@@ -79,25 +81,29 @@ struct StoreLoadCommand: AsyncParsableCommand {
                 ? try await selection.imageStore().load(name, as: .thumbnail)
                 : try await selection.ownFiles.load(name)
             guard let output, output != "-" else { return Output.contents(bytes) }
-            do throws(FileError) { try AtomicFile.write(bytes, to: output) } catch { throw StoreError.file(error) }
+            do throws(FileError) {
+                try AtomicFile.write(bytes, to: output)
+            } catch {
+                throw InputFailure(name: output, reason: "cannot write it: \(error.writeCause)")
+            }
         }
     }
 }
 
-/// `vitrine store rename`: another name for a file.
+/// `vitrine store rename`: renames a file.
 struct StoreRenameCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rename", abstract: "Renames a file, and its thumbnail with it.")
+        commandName: "rename", abstract: "Renames a file and its thumbnail.")
 
     @OptionGroup var selection: StoreSelection
 
-    @Argument(help: "Its name.")
+    @Argument(help: "Name of the file.")
     var name: String
 
-    @Argument(help: "Its new name.")
+    @Argument(help: "New name of the file.")
     var newName: String
 
-    @Flag(help: "Replace what is there by the new name.")
+    @Flag(help: "Replace an existing file of the new name.")
     var replace = false
 
     func run() async throws {
@@ -111,15 +117,15 @@ struct StoreRenameCommand: AsyncParsableCommand {
     }
 }
 
-/// `vitrine store delete`: files less.
+/// `vitrine store delete`: deletes files.
 struct StoreDeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "delete", abstract: "Deletes files, and their thumbnails with them.",
-        discussion: "A name that is not there is no failure.")
+        commandName: "delete", abstract: "Deletes files and their thumbnails.",
+        discussion: "A name that does not exist is not an error.")
 
     @OptionGroup var selection: StoreSelection
 
-    @Argument(help: "Their names.")
+    @Argument(help: "Names of the files.")
     var names: [String]
 
     func run() async throws {

@@ -2,18 +2,18 @@ import ArgumentParser
 import VitrineCore
 import VitrineStores
 
-/// `vitrine store list`: what there is.
+/// `vitrine store list`: lists the files.
 struct StoreListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists the files.")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists the files of the store.")
 
     enum Order: String, ExpressibleByArgument, CaseIterable { case name, size, date }
 
     @OptionGroup var selection: StoreSelection
 
-    @Option(help: "What to sort by.")
+    @Option(help: "Order of the list.")
     var by = Order.name
 
-    @Flag(help: "Largest, latest, last first.")
+    @Flag(help: "Reverse the order: largest, newest or last name first.")
     var reverse = false
 
     func run() async throws {
@@ -37,14 +37,14 @@ struct StoreListCommand: AsyncParsableCommand {
     }
 }
 
-/// `vitrine store exists`: whether there is a file; also the exit status says so.
+/// `vitrine store exists`: whether a file exists, also as exit status.
 struct StoreExistsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "exists", abstract: "Says whether there is a file, also by the exit status: 0 or 1.")
+        commandName: "exists", abstract: "Prints yes or no. The exit status is 0 if the file exists, else 1.")
 
     @OptionGroup var selection: StoreSelection
 
-    @Argument(help: "Its name.")
+    @Argument(help: "Name of the file.")
     var name: String
 
     func run() async throws {
@@ -58,17 +58,17 @@ struct StoreExistsCommand: AsyncParsableCommand {
     }
 }
 
-/// `vitrine store path`: where a file is or would be.
+/// `vitrine store path`: the path of a file.
 struct StorePathCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "path", abstract: "Prints where a file is or would be.")
+        commandName: "path", abstract: "Prints the path of a file, also of one that does not exist.")
 
     @OptionGroup var selection: StoreSelection
 
-    @Argument(help: "Its name.")
+    @Argument(help: "Name of the file.")
     var name: String
 
-    @Flag(help: "The thumbnail instead of the picture.")
+    @Flag(help: "Print the path of the thumbnail.")
     var thumbnail = false
 
     func run() async throws {
@@ -83,6 +83,84 @@ struct StorePathCommand: AsyncParsableCommand {
 }
 
 extension StoreSelection {
-    /// The files that are the store's own, whichever kind it is.
+    /// The files themselves, in both kinds of stores.
     var ownFiles: FileStore { files ? fileStore : imageStore().files }
+}
+
+/// `vitrine store import`: saves the files of a directory.
+struct StoreImportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import", abstract: "Saves all files of a directory, without its subdirectories.")
+
+    @OptionGroup var selection: StoreSelection
+    @OptionGroup var picture: StorePictureOptions
+
+    @OptionGroup var progress: ProgressOption
+
+    @Argument(help: "Directory to read.", completion: .directory)
+    var directory: String
+
+    @Flag(help: "Replace existing files of the same names.")
+    var replace = false
+
+    func run() async throws {
+        let steps =
+            selection.files
+            ? selection.fileStore.importFiles(from: directory, replacing: replace)
+            : selection.imageStore(picture.configuration).importPictures(from: directory, replacing: replace)
+        try await selection.follow(steps, isQuiet: progress.quiet)
+    }
+}
+
+/// `vitrine store export`: copies all files into a directory.
+struct StoreExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Copies all files of the store into a directory.")
+
+    @OptionGroup var selection: StoreSelection
+
+    @OptionGroup var progress: ProgressOption
+
+    @Argument(help: "Directory to write; it is made if needed.", completion: .directory)
+    var directory: String
+
+    @Flag(help: "Copy the thumbnails instead of the images.")
+    var thumbnail = false
+
+    @Flag(help: "Replace existing files of the same names.")
+    var replace = false
+
+    func run() async throws {
+        let steps =
+            selection.files
+            ? selection.fileStore.exportFiles(to: directory, replacing: replace)
+            : selection.imageStore().exportPictures(
+                to: directory, as: thumbnail ? .thumbnail : .original, replacing: replace)
+        try await selection.follow(steps, isQuiet: progress.quiet)
+    }
+}
+
+extension StoreSelection {
+    /// Shows the progress of a transfer, and prints its files and failures.
+    func follow(_ steps: AsyncThrowingStream<ExportProgress, any Error>, isQuiet: Bool) async throws {
+        var failures = 0
+        var bar: ProgressBar?
+        try await reportingFailures {
+            for try await step in steps {
+                let shown = bar ?? ProgressBar(total: step.total, isQuiet: isQuiet)
+                bar = shown
+                shown.begin(step.done, step.name)
+                shown.clear()
+                if step.failure != nil { failures += 1 }
+                if !isQuiet || json || step.failure != nil {
+                    report(
+                        StoreLine(
+                            name: step.name, done: step.done, total: step.total, error: step.failure.map(\.reason)))
+                }
+                shown.finish(step.done)
+            }
+        }
+        bar?.clear()
+        if failures > 0 { throw ExitCode(1) }
+    }
 }

@@ -6,6 +6,7 @@ public import Foundation
 public import VitrineCache
 public import VitrineCore
 public import VitrineImaging
+import VitrineNetwork
 
 /// A source whose content is loaded before an image can be made from it: a URL, an object in a database or a store.
 ///
@@ -47,12 +48,12 @@ extension RemoteImageSource {
 
     /// Loads the content for a thread that may block.
     func loadBlocking(_ context: SourceLoadContext, cancellation: CancellationToken) throws -> LoadedSource {
-        let outcome = Outcome<Result<LoadedSource, any Error>>()
+        let promise = Promise<Result<LoadedSource, any Error>>()
         let task = Task { try await load(context) }
         let registration = cancellation.onCancel { task.cancel() }
         defer { cancellation.remove(registration) }
-        Task { outcome.set(await task.result) }
-        return try outcome.wait().get()
+        Task { promise.fulfill(await task.result) }
+        return try promise.wait().get()
     }
 }
 
@@ -62,6 +63,8 @@ public struct SourceLoadContext: Sendable {
     public let priority: PrioritySource
     /// The service's cache of original bytes; nil for a load that is to use none.
     public let originals: Cache<Data>?
+    /// Receives the bytes while they are transferred; nil if no request is progressive.
+    var arriving: ArrivingBytes?
 
     public init(priority: PrioritySource = PrioritySource(), originals: Cache<Data>? = nil) {
         self.priority = priority

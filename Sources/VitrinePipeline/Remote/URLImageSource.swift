@@ -34,8 +34,8 @@ public struct URLImageSource: RemoteImageSource {
     public let url: URL
     /// Which part of the content is wanted.
     public let part: Part
-    /// How the bytes are loaded. Only `image/*`, `video/*`, `audio/*` and `application/pdf` are accepted, unless the
-    /// options name content types themselves.
+    /// How the bytes are loaded. Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types and the
+    /// media types of registered decoders (`ImageDecoder.register(_:)`), unless the options name content types.
     public let options: FetchOptions
     /// Told how far the transfer is, if there is one.
     public let progress: TransferProgress?
@@ -56,7 +56,7 @@ public struct URLImageSource: RemoteImageSource {
         self.url = url
         self.part = part
         var options = options
-        if options.contentTypes.isEmpty { options.contentTypes = Self.contentTypes }
+        if options.contentTypes.isEmpty { options.contentTypes = Self.contentTypes + Self.registeredTypes }
         self.options = options
         self.progress = progress
         fetcher = NetworkFetcher(url: url, id: id, options: options, progress: progress)
@@ -68,6 +68,11 @@ public struct URLImageSource: RemoteImageSource {
     private static let contentTypes = [
         "image/*", "video/*", "audio/*", "application/pdf", "application/octet-stream", "binary/octet-stream",
     ]
+
+    /// Media types of registered decoders that the patterns do not cover.
+    private static var registeredTypes: [String] {
+        ImageDecoder.registeredFormats.flatMap(\.mediaTypes).filter { !$0.hasPrefix("image/") }
+    }
 
     public func identity() throws(ImagePipelineError) -> CacheKey {
         if let known = knownIdentity { return known }
@@ -92,14 +97,18 @@ public struct URLImageSource: RemoteImageSource {
     ///   ``ImagePipelineError/unsupported(source:reason:)`` if they are neither a picture nor a document nor a film.
     public func load(_ context: SourceLoadContext) async throws -> LoadedSource {
         if url.isFileURL { return LoadedSource(try await source(for: .file(url.path(percentEncoded: false)))) }
+        var fetcher = fetcher
+        // Previews are images of the first page.
+        if part == .whole { fetcher.arriving = context.arriving }
+        let chosen = fetcher
         guard let originals = context.originals else {
-            let fetched = try await failing { try await fetcher.fetch(FetchContext(priority: context.priority)) }
+            let fetched = try await failing { try await chosen.fetch(FetchContext(priority: context.priority)) }
             guard case .bytes(let bytes) = fetched.content else {
                 throw ImagePipelineError.unreadable(source: name, reason: "no content")
             }
             return LoadedSource(try await source(for: .bytes(bytes, name: name)))
         }
-        let original = try await failing { try await originals.originalBytes(from: fetcher, following: context.priority) }
+        let original = try await failing { try await originals.originalBytes(from: chosen, following: context.priority) }
         let discard: @Sendable () async -> Void = { [key = fetcher.key] in await originals.remove(key) }
         do {
             let source = try await source(for: .bytes(original.bytes, name: name))

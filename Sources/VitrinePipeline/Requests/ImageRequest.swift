@@ -30,6 +30,12 @@ public struct ImageRequest: Sendable {
     public var executionPriority = ExecutionPriority.low
     /// The levels of the pipeline's cache that it may use. Default: all.
     public var cacheLevels = CacheLevels.all
+    /// Whether ``ImageTask/previews`` contain images of the bytes received so far, while a URL is transferred: the
+    /// preview that a camera embeds, then the scans or rows of a JPEG. Default: false.
+    ///
+    /// The previews have the size of the request and are not cached. They cost up to a few additional decodes of each
+    /// image, and only tasks whose previews are observed pay for them. The transfer keeps a copy of its bytes.
+    public var isProgressive = false
 
     /// A request for an image of any source.
     ///
@@ -39,23 +45,27 @@ public struct ImageRequest: Sendable {
     ///   - scale: Pixels for each point, as of a display of high density. Default: 1.
     ///   - processors: What is done to the image after it was resized.
     ///   - priority: How urgent it is.
+    ///   - isProgressive: See ``isProgressive``.
     public init(
         _ source: some ImageSource, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
-        priority: Priority = .normal
+        priority: Priority = .normal, isProgressive: Bool = false
     ) {
         self.source = source
         self.size = size
         self.size.scale *= scale
         self.processors = processors
         self.priority = priority
+        self.isProgressive = isProgressive
     }
 
     /// A request for the image at a URL. See ``URLImageSource``.
     public init(
         _ url: URL, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
-        priority: Priority = .normal
+        priority: Priority = .normal, isProgressive: Bool = false
     ) {
-        self.init(URLImageSource(url), size: size, scale: scale, processors: processors, priority: priority)
+        self.init(
+            URLImageSource(url), size: size, scale: scale, processors: processors, priority: priority,
+            isProgressive: isProgressive)
     }
 
     /// The box in pixels; a side of -1 for what is no size at all.

@@ -44,7 +44,9 @@ extension ImageTask {
     func end(_ result: Result<Image, ImagePipelineError>, as state: State, from origin: Origin? = nil) {
         let ended: TaskProgress? = progress.withLock { progress in
             guard !progress.state.isFinal else { return nil }
-            if state != .cancelled, case .coming = progress.placeholder {
+            var mustWait = progress.isDeliveringPreviews
+            if case .coming = progress.placeholder { mustWait = true }
+            if state != .cancelled, mustWait {
                 progress.withheld = (result, origin)
                 return nil
             }
@@ -52,6 +54,8 @@ extension ImageTask {
         }
         guard let ended else { return }
         ended.pipeline?.taskDidEnd(self, result, from: origin)
+        // Before the result, so that nobody waits for another preview when it is told.
+        for receiver in ended.previewReceivers { if case .stream(let stream) = receiver.destination { stream.finish() } }
         if state != .cancelled { for handler in ended.imageHandlers { call(handler, result) } }
         for waiter in ended.waiters { waiter(result) }
         for waiter in ended.placeholderWaiters { waiter(nil) }
@@ -110,5 +114,72 @@ extension ImageTask {
             if let image { for handler in handlers { call(handler, image) } }
             for waiter in waiters { waiter(image) }
         }
+    }
+
+    // MARK: Previews of the bytes received so far
+
+    /// Whether a preview would be delivered to anyone.
+    var wantsPreviews: Bool { request.isProgressive && progress.withLock { !$0.previewReceivers.isEmpty } }
+
+    /// Adds a receiver, which gets the latest preview at once and the later ones until the task ends.
+    func addPreviewReceiver(_ destination: TaskProgress.PreviewReceiver.Destination) {
+        let (isOver, pipeline, mustDeliver) = progress.withLock { progress in
+            guard !progress.state.isFinal else { return (true, ImagePipeline?.none, false) }
+            progress.previewReceivers.append(TaskProgress.PreviewReceiver(destination: destination))
+            return (false, progress.pipeline, progress.beginDeliveringPreviews())
+        }
+        if isOver, case .stream(let stream) = destination { stream.finish() }
+        if mustDeliver { deliverPreviews() }
+        if request.isProgressive { pipeline?.startPreviews(of: self) }
+    }
+
+    /// Delivers a preview, unless a later one came before it.
+    func previewDidArrive(_ preview: JobPreview) {
+        let mustDeliver = progress.withLock { progress in
+            guard !progress.state.isFinal, progress.withheld == nil, preview.number > progress.preview?.number ?? 0
+            else { return false }
+            progress.preview = preview
+            return progress.beginDeliveringPreviews()
+        }
+        if mustDeliver { deliverPreviews() }
+    }
+
+    /// One thread at a time delivers, so that previews keep their order and come before the result.
+    private func deliverPreviews() {
+        while true {
+            let (preview, receivers, withheld) = progress.withLock { $0.takePreview() }
+            guard let preview else {
+                if let (result, origin) = withheld { finish(result, from: origin) }
+                return
+            }
+            for receiver in receivers {
+                switch receiver.destination {
+                case .handler(let handler): call(handler, preview.image)
+                case .stream(let stream): stream.yield(preview.image)
+                }
+            }
+        }
+    }
+}
+
+extension TaskProgress {
+    /// Whether there is a preview that the calling thread has to deliver.
+    fileprivate mutating func beginDeliveringPreviews() -> Bool {
+        guard preview != nil, !previewReceivers.isEmpty, !isDeliveringPreviews else { return false }
+        isDeliveringPreviews = true
+        return true
+    }
+
+    /// The receivers that have not received the latest preview; without any, delivery ends.
+    fileprivate mutating func takePreview() -> (
+        JobPreview?, [PreviewReceiver], (result: Result<Image, ImagePipelineError>, origin: Origin?)?
+    ) {
+        guard !state.isFinal, let preview, previewReceivers.contains(where: { $0.received < preview.number }) else {
+            isDeliveringPreviews = false
+            return (nil, [], withheld)
+        }
+        let waiting = previewReceivers.filter { $0.received < preview.number }
+        for index in previewReceivers.indices { previewReceivers[index].received = preview.number }
+        return (preview, waiting, nil)
     }
 }

@@ -34,7 +34,9 @@ extension ImageTask {
 
     /// Calls `handler` on the main actor with previews of the image, before the image itself is delivered.
     ///
-    /// Not called if the source has no preview, or the image was in memory. Without a handler none is made.
+    /// The source may have a preview. With ``ImageRequest/isProgressive``, a URL has one after another while it is
+    /// transferred. The handler is not called if there is no preview, or if the image was in memory. Without a handler
+    /// no preview is made.
     ///
     /// - Returns: The task.
     @discardableResult
@@ -57,6 +59,7 @@ extension ImageTask {
             }
         }
         if let known { call(handler, known) } else { wantPlaceholder() }
+        if request.isProgressive { addPreviewReceiver(.handler(handler)) }
         return self
     }
 
@@ -66,19 +69,23 @@ extension ImageTask {
     ///   the task leaves the request as it is.
     public var value: Image {
         get async throws {
-            let pending = PendingValue<Image>()
+            let pending = Promise<Result<Image, any Error>>()
             observeResult { result in
-                pending.settle(result.mapError { $0.isCancellation ? CancellationError() as any Error : $0 })
+                pending.fulfill(result.mapError { $0.isCancellation ? CancellationError() as any Error : $0 })
             }
-            return try await pending.wait()
+            return try await pending.cancellableValue().get()
         }
     }
 
-    /// The previews of the image, until the task ends. A source without previews, and an image that was in memory, give
-    /// none. Iterating asks for them; any number of iterations may run.
+    /// The previews of the image: the one that its source has, and with ``ImageRequest/isProgressive`` one after another
+    /// while a URL is transferred.
+    ///
+    /// The sequence ends before the task does. It is empty if the source has no preview or the image was in memory. An
+    /// iteration that begins late starts with the latest preview, and a slow one skips previews. Previews are made only
+    /// for tasks whose previews are observed. Any number of iterations may run.
     public var previews: AsyncStream<Image> {
-        AsyncStream { continuation in
-            observeEnd { continuation.finish() }
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            addPreviewReceiver(.stream(continuation))
             observePlaceholder { image in
                 if let image { continuation.yield(image) }
             }
@@ -90,9 +97,9 @@ extension ImageTask {
     /// - Throws: `CancellationError` when the waiting task is cancelled.
     public var placeholder: Image? {
         get async throws {
-            let pending = PendingValue<Image?>()
-            observePlaceholder { pending.settle(.success($0)) }
-            return try await pending.wait()
+            let pending = Promise<Image?>()
+            observePlaceholder { pending.fulfill($0) }
+            return try await pending.cancellableValue()
         }
     }
 
@@ -110,17 +117,17 @@ extension ImageTask {
         /// - Throws: ``ImagePipelineError``.
         public func value() throws(ImagePipelineError) -> Image {
             checkThread()
-            let outcome = Outcome<Result<Image, ImagePipelineError>>()
-            task.observeResult { outcome.set($0) }
-            return try outcome.wait().get()
+            let promise = Promise<Result<Image, ImagePipelineError>>()
+            task.observeResult { promise.fulfill($0) }
+            return try promise.wait().get()
         }
 
         /// What to show until the thumbnail is there; nil if there is nothing, or the thumbnail came first.
         public func placeholder() -> Image? {
             checkThread()
-            let outcome = Outcome<Image?>()
-            task.observePlaceholder { outcome.set($0) }
-            return outcome.wait()
+            let promise = Promise<Image?>()
+            task.observePlaceholder { promise.fulfill($0) }
+            return promise.wait()
         }
 
         private func checkThread() {

@@ -69,16 +69,16 @@ public final class ImageTaskSequence: ImageTaskGroup {
     ///
     /// - Throws: `CancellationError` when the waiting task is cancelled. The sequence goes on.
     public func finished() async throws {
-        let pending = PendingValue<Void>()
-        observeFinish { pending.settle(.success(())) }
-        try await pending.wait()
+        let pending = Promise<Void>()
+        observeFinish { pending.fulfill(()) }
+        try await pending.cancellableValue()
     }
 
     /// As ``finished()``, for threads that may block.
     public func waitUntilFinished() {
-        let outcome = Outcome<Void>()
-        observeFinish { outcome.set(()) }
-        outcome.wait()
+        let promise = Promise<Void>()
+        observeFinish { promise.fulfill(()) }
+        promise.wait()
     }
 
     private func observeFinish(_ body: @escaping @Sendable () -> Void) {

@@ -27,6 +27,18 @@ struct TaskProgress {
         }
     }
 
+    /// A receiver of previews of the bytes received so far.
+    struct PreviewReceiver {
+        enum Destination {
+            case handler(Handler<Image>)
+            case stream(AsyncStream<Image>.Continuation)
+        }
+
+        let destination: Destination
+        /// The number of the last preview it received; 0 for none.
+        var received = 0
+    }
+
     var state = ImageTask.State.new
     var priority = Priority.normal
     var executionPriority = ExecutionPriority.low
@@ -34,6 +46,11 @@ struct TaskProgress {
     var imageHandlers: [Handler<Result<Image, ImagePipelineError>>] = []
     var placeholderHandlers: [Handler<Image>] = []
     var placeholder = Placeholder.unwanted
+    var previewReceivers: [PreviewReceiver] = []
+    /// The latest preview of the bytes received so far.
+    var preview: JobPreview?
+    /// Whether a thread delivers previews. It delivers those that arrive meanwhile, and then the result that waits.
+    var isDeliveringPreviews = false
     /// The result, from the moment it is told.
     var result: Result<Image, ImagePipelineError>?
     /// A result that waits for the placeholder to be told first.
@@ -62,6 +79,8 @@ struct TaskProgress {
         withheld = nil
         imageHandlers = []
         placeholderHandlers = []
+        previewReceivers = []
+        preview = nil
         waiters = []
         placeholderWaiters = []
         endObservers = []

@@ -52,16 +52,16 @@ extension ImagePipeline {
     /// A source's identity, asked for on a thread that may block.
     func identity(of source: any ImageSource) async throws -> CacheKey {
         if let known = source.knownIdentity { return known }
-        let pending = PendingValue<CacheKey>()
+        let pending = Promise<Result<CacheKey, any Error>>()
         let id = state.withLock { $0.board.newID() }
         let turn = QueueSlot(PrioritySource())
         call(id, turn, on: identifying) {
-            pending.settle(Result { try source.identity() })
+            pending.fulfill(Result { try source.identity() })
         } onFailure: { error in
-            pending.settle(.failure(error("\(type(of: source))")))
+            pending.fulfill(.failure(error("\(type(of: source))")))
         }
         do {
-            return try await pending.wait()
+            return try await pending.cancellableValue().get()
         } catch {
             if error is CancellationError {
                 turn.cancel()

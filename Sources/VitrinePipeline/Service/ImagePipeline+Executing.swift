@@ -116,9 +116,9 @@ extension ImagePipeline {
     }
 
     private func waitFor<T: Sendable>(_ body: @escaping @Sendable () async -> T) -> T {
-        let outcome = Outcome<T>()
-        Task { outcome.set(await body()) }
-        return outcome.wait()
+        let promise = Promise<T>()
+        Task { promise.fulfill(await body()) }
+        return promise.wait()
     }
 }
 

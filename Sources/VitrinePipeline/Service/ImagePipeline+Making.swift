@@ -5,16 +5,22 @@ import VitrineImaging
 extension ImagePipeline {
     /// Puts a job that no cache could serve in line for its source.
     func proceed(_ id: Int) {
-        guard let (batchID, batch) = change({ $0.wait(id, &$1) }) else { return }
+        guard let (batchID, batch) = change({ $0.wait(id, &$1) }) else { return startPreviews(ofJob: id) }
         if let remote = batch.source as? any RemoteImageSource { return load(remote, batchID, batch) }
         batch.turn.enqueue(on: making) { [self] in start(batchID, batch, batch.source) }
     }
 
     /// Loads a remote source's content, and then puts its batch in line. Requests that come meanwhile join the batch.
     private func load(_ remote: any RemoteImageSource, _ id: Int, _ batch: RequestScheduler.Batch) {
+        let arriving = change { board, _ in board.beginArriving(batch: id, limit: Self.previewedBytes) }
+        for job in arriving?.jobs ?? [] { startPreviews(ofJob: job) }
         let task = Task { [self] in
+            // The image itself follows soon: bytes that no preview was made of are not worth one.
+            defer { arriving?.bytes.end() }
             do {
-                let loaded = try await remote.load(beginLoad(priority: batch.turn.priority))
+                var context = beginLoad(priority: batch.turn.priority)
+                context.arriving = arriving?.bytes
+                let loaded = try await remote.load(context)
                 guard change({ board, _ in board.setLoaded(loaded, ofBatch: id) }) else { return }
                 batch.turn.enqueue(on: making) { [self] in start(id, batch, loaded.source) }
             } catch {
@@ -150,10 +156,10 @@ extension ImagePipeline {
             return state.withLock { $0.statistics.discarded += 1 }
         }
         if case .success(let made) = result, let image = made.image {
-            let stored = Outcome<Void>()
+            let stored = Promise<Void>()
             Task {
                 await self.store(image, plan, lifetime)
-                stored.set(())
+                stored.fulfill(())
             }
             stored.wait()
             if made.origin == .source, let shared = configuration.shared {

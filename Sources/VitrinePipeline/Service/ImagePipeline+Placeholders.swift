@@ -61,9 +61,9 @@ extension ImagePipeline {
         if let image = placeholders[key] { return image }
         let onMainActor = source.requiresMainActor
         if !onMainActor, configuration.usesDiskCache {
-            let found = Outcome<Image?>()
+            let found = Promise<Image?>()
             Task {
-                found.set(try? await placeholders.value(forKey: key))
+                found.fulfill(try? await placeholders.value(forKey: key))
             }
             if let image = found.wait() { return image }
         }
@@ -71,10 +71,10 @@ extension ImagePipeline {
         if onMainActor || !configuration.usesDiskCache {
             placeholders[key] = image
         } else {
-            let stored = Outcome<Void>()
+            let stored = Promise<Void>()
             Task {
                 _ = try? await placeholders.set(image, forKey: key)
-                stored.set(())
+                stored.fulfill(())
             }
             stored.wait()
         }

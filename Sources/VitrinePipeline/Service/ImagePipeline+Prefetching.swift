@@ -35,7 +35,7 @@ extension ImagePipeline {
             let identity = try await identity(of: request.source)
             if let error = request.invalidity(identity) { throw error }
             join(subscriber, request.source, identity, request.spec)
-            let made = try await subscriber.made.wait()
+            let made = try await subscriber.made.cancellableValue().get()
             prefetch.update { progress in
                 if made.origin == .disk { progress.skipped += 1 } else { progress.made += 1 }
             }
@@ -49,16 +49,20 @@ extension ImagePipeline {
 
 /// Subscribes a prefetch to one image.
 private final class PrefetchSubscriber: JobSubscriber {
-    let made = PendingValue<Made>()
+    let made = Promise<Result<Made, any Error>>()
 
     var priority: Priority { .veryLow }
     var executionPriority: ExecutionPriority { .background }
     var cacheLevels: CacheLevels { .disk }
     var wantsImage: Bool { false }
+    var isProgressive: Bool { false }
+    var wantsPreviews: Bool { false }
 
     func markRunning() {}
 
+    func previewDidArrive(_ preview: JobPreview) {}
+
     func jobDidEnd(_ result: Result<Made, ImagePipelineError>) {
-        made.settle(result.mapError { $0 })
+        made.fulfill(result.mapError { $0 })
     }
 }

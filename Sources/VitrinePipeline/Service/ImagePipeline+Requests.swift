@@ -86,11 +86,13 @@ extension ImagePipeline {
         _ subscriber: any JobSubscriber, _ source: any ImageSource, _ identity: CacheKey,
         _ spec: ResultSpec
     ) {
-        let (id, turn) = change { board, effects in
+        let (id, turn, preview) = change { board, effects in
             let (id, turn) = board.join(subscriber, source, identity, spec, &effects)
-            return (id, turn)
+            return (id, turn, subscriber.isProgressive ? board.jobs[id]?.preview : nil)
         }
-        if let turn { beginLookup(id, turn) }
+        if let turn { return beginLookup(id, turn) }
+        if let preview { subscriber.previewDidArrive(preview) }
+        if subscriber.isProgressive { startPreviews(ofJob: id) }
     }
 
     // MARK: Changes and ends

@@ -101,6 +101,8 @@ public final class ImagePipeline: Sendable {
     let identifying: WorkQueue
     /// Calls for placeholders.
     let placing: WorkQueue
+    /// Decodes of previews while a URL is transferred. Few at a time: images go first.
+    let previewing = WorkQueue(limit: 2)
     let placeholderFlights = SingleFlight<CacheKey, Image?>()
     let log = Log.logger("thumbnails")
 
@@ -202,13 +204,13 @@ public final class ImagePipeline: Sendable {
     /// Whether nothing waits or runs, and nothing is remembered of what did.
     package var isIdle: Bool {
         state.withLock { $0.board.isEmpty && $0.identifications.isEmpty && $0.placeholders.isEmpty }
-            && [making, lookups, identifying, placing].allSatisfy { $0.counts == .init(queued: 0, running: 0) }
+            && [making, lookups, identifying, placing, previewing].allSatisfy { $0.counts == .init(queued: 0, running: 0) }
     }
 
     /// Returns when nothing waits or runs any more.
     package func waitUntilIdle() async {
         while !isIdle {
-            for queue in [identifying, placing, lookups, making] { await queue.waitUntilIdle() }
+            for queue in [identifying, placing, lookups, previewing, making] { await queue.waitUntilIdle() }
             await Task.yield()
         }
     }

@@ -9,6 +9,13 @@ struct Made: Sendable {
     let origin: Origin
 }
 
+/// An image of the bytes received so far.
+struct JobPreview: Sendable {
+    let image: Image
+    /// Counts the previews of a job from 1.
+    let number: Int
+}
+
 /// Who waits for a job: a request, or a precaching.
 protocol JobSubscriber: AnyObject, Sendable {
     var priority: Priority { get }
@@ -16,9 +23,16 @@ protocol JobSubscriber: AnyObject, Sendable {
     var cacheLevels: CacheLevels { get }
     /// Whether the picture itself is wanted, not only that it is on disk.
     var wantsImage: Bool { get }
+    /// Whether previews may be wanted, so that a transfer keeps its bytes for them.
+    var isProgressive: Bool { get }
+    /// Whether previews are wanted now.
+    var wantsPreviews: Bool { get }
 
     /// The source is at work. Must not block, nor call the service.
     func markRunning()
+
+    /// The bytes received so far gave an image.
+    func previewDidArrive(_ preview: JobPreview)
 
     /// Called once, unless the subscriber left.
     func jobDidEnd(_ result: Result<Made, ImagePipelineError>)
@@ -26,6 +40,7 @@ protocol JobSubscriber: AnyObject, Sendable {
 
 extension ImageTask: JobSubscriber {
     var wantsImage: Bool { true }
+    var isProgressive: Bool { request.isProgressive }
 
     func jobDidEnd(_ result: Result<Made, ImagePipelineError>) {
         switch result {

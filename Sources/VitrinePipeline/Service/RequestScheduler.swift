@@ -1,6 +1,7 @@
 import VitrineCache
 import VitrineCore
 import VitrineImaging
+import VitrineNetwork
 
 /// The bookkeeping of a ``ImagePipeline``: who waits for what, and which sources are to be called.
 ///
@@ -26,10 +27,16 @@ struct RequestScheduler {
         var stage = Stage.lookingUp
         /// Its turn at the caches.
         let turn: QueueSlot
+        /// The latest image of the bytes received so far.
+        var preview: JobPreview?
+        /// Stops the making of previews; nil if none are made.
+        var previews: CancellationToken?
 
         /// The union of what the subscribers say (R98).
         var options: CacheLevels { subscribers.reduce([]) { $0.union($1.cacheLevels) } }
         var wantsImage: Bool { subscribers.contains { $0.wantsImage } }
+        var isProgressive: Bool { subscribers.contains { $0.isProgressive } }
+        var wantsPreviews: Bool { subscribers.contains { $0.wantsPreviews } }
         /// The highest of the subscribers' (R92).
         var priority: Priority { subscribers.map(\.priority).max() ?? .veryLow }
         var executionPriority: ExecutionPriority { subscribers.map(\.executionPriority).max() ?? .background }
@@ -40,6 +47,8 @@ struct RequestScheduler {
         let source: any ImageSource
         /// The content of a remote source, once it is loaded.
         var loaded: LoadedSource?
+        /// The bytes of the content while they are transferred; nil if no job is progressive.
+        var arriving: ArrivingBytes?
         var jobs: [Int]
         var isRunning = false
         let turn: QueueSlot
@@ -54,7 +63,7 @@ struct RequestScheduler {
         var cancelled: [QueueSlot] = []
         /// Batches that run for nobody.
         var abandoned: [(id: Int, batch: Batch)] = []
-        /// Batches whose content is loaded for nobody.
+        /// Loads of content, and previews, that no subscriber waits for.
         var cancelledLoads: [CancellationToken] = []
         /// To be released outside the lock.
         var released: [any Sendable] = []
@@ -154,6 +163,7 @@ struct RequestScheduler {
     private mutating func remove(_ id: Int, endsRunning: Bool = true, _ effects: inout Effects) {
         guard let job = jobs.removeValue(forKey: id) else { return }
         effects.released.append(job)
+        if let previews = job.previews { effects.cancelledLoads.append(previews) }
         joinable[job.key] = nil
         switch job.stage {
         case .lookingUp: break
@@ -175,6 +185,57 @@ struct RequestScheduler {
             batches[id] = nil
             effects.abandoned.append((id, batch))
         }
+    }
+
+    // MARK: Previews
+
+    /// The previews of one job that are to be made.
+    struct Previews: Sendable {
+        let job: Int
+        let spec: ResultSpec
+        let source: String
+        let arriving: ArrivingBytes
+        let priority: PrioritySource
+        let cancellation: CancellationToken
+    }
+
+    /// The job a subscriber waits for.
+    func job(of subscriber: any JobSubscriber) -> Int? { places[ObjectIdentifier(subscriber)] }
+
+    /// Lets a batch that is about to be loaded keep its bytes, if one of its jobs may want previews.
+    ///
+    /// - Returns: The bytes, and the batch's jobs.
+    mutating func beginArriving(batch id: Int, limit: Int) -> (bytes: ArrivingBytes, jobs: [Int])? {
+        guard let batch = batches[id], batch.jobs.contains(where: { jobs[$0]?.isProgressive == true }) else { return nil }
+        let arriving = ArrivingBytes(limit: limit)
+        batches[id]?.arriving = arriving
+        return (arriving, batch.jobs)
+    }
+
+    /// Begins with the previews of a job whose content is transferred.
+    ///
+    /// - Returns: nil if they are made already, not wanted, or not possible.
+    mutating func beginPreviews(of id: Int) -> Previews? {
+        guard let job = jobs[id], job.previews == nil, case .waiting(let batchID) = job.stage,
+            let batch = batches[batchID], let arriving = batch.arriving, job.wantsPreviews
+        else { return nil }
+        let token = CancellationToken()
+        jobs[id]?.previews = token
+        return Previews(
+            job: id, spec: job.spec, source: job.identity.sourceName, arriving: arriving, priority: batch.turn.priority,
+            cancellation: token)
+    }
+
+    /// Notes a preview of a job.
+    ///
+    /// - Returns: The preview and its subscribers; nil if the job has ended.
+    mutating func setPreview(
+        _ image: Image, of previews: Previews
+    ) -> (preview: JobPreview, subscribers: [any JobSubscriber])? {
+        guard let job = jobs[previews.job], job.previews === previews.cancellation else { return nil }
+        let preview = JobPreview(image: image, number: (job.preview?.number ?? 0) + 1)
+        jobs[previews.job]?.preview = preview
+        return (preview, job.subscribers.filter(\.isProgressive))
     }
 
     // MARK: Batches

@@ -51,7 +51,8 @@ extension ImagePipelineError: CustomStringConvertible {
             self = .limitExceeded(source: source, limit: limit, actual: actual, allowed: allowed)
         case .timedOut: self = .timedOut(source: source)
         case .cancelled: self = .cancelled(source: source)
-        case .invalidRequest, .workerFailed, .encodingFailed: self = .underlying(source: source, error: error)
+        case .invalidRequest, .workerFailed, .decoderFailed, .encodingFailed:
+            self = .underlying(source: source, error: error)
         }
     }
 }

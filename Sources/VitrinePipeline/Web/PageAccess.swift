@@ -63,7 +63,7 @@ final class PageAccess: Sendable {
         var violation: PolicyViolation?
         let permitted = addresses.filter { address in
             let reason = policy.check(address)
-                ?? (isFenced && address.class != .public ? .redirectToPrivate(address) : nil)
+                ?? (isFenced && address.class != .public ? .redirectToPrivate(address.description) : nil)
             if violation == nil { violation = reason }
             return reason == nil
         }

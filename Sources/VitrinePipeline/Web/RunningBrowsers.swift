@@ -1,4 +1,3 @@
-import CVitrineSandbox
 import VitrineCore
 
 #if canImport(Glibc)
@@ -12,13 +11,12 @@ import Darwin
 /// The browsers of this process, for programs that a signal ends.
 ///
 /// The default action of a signal ends a process at once: the profile of a page that is being drawn stays behind until
-/// the next process that draws a page sweeps it. A program that calls ``endOnSignals()`` removes it itself.
+/// the next process that draws a page sweeps it. A program that handles signals calls ``endAll()`` before it ends.
 package enum RunningBrowsers {
     private struct State {
         var isEnding = false
         /// By the path of the profile: the process group of the browser, once there is one.
         var groups: [String: Int32?] = [:]
-        var catchesSignals = false
     }
 
     private static let state = Locked(State())
@@ -54,24 +52,5 @@ package enum RunningBrowsers {
             return Array(state.groups.keys)
         }
         for profile in profiles { TemporaryProfile.remove(profile) }
-    }
-
-    /// From now on, SIGHUP, SIGINT and SIGTERM call ``endAll()`` before they end the process. A signal whose action is
-    /// not the default keeps its action. For programs, not for libraries.
-    package static func endOnSignals() {
-        let isFirst = state.withLock { state in
-            defer { state.catchesSignals = true }
-            return !state.catchesSignals
-        }
-        var descriptor: Int32 = -1
-        guard isFirst, csandbox_catch_termination(&descriptor) == 0 else { return }
-        _ = Thread.start(name: "signals") { [descriptor] in
-            var number: UInt8 = 0
-            while read(descriptor, &number, 1) != 1 {
-                guard errno == EINTR else { return }
-            }
-            endAll()
-            csandbox_end_by(Int32(number))
-        }
     }
 }

@@ -52,8 +52,8 @@ public final class WriteTask: Sendable {
 
     /// Blocks until the value is stored, like ``committed()``.
     public func waitUntilCommitted() throws(StoreError) {
-        let outcome = Outcome<Result<Void, StoreError>>()
-        onCompletion { outcome.set($0) }
-        try outcome.wait().get()
+        let promise = Promise<Result<Void, StoreError>>()
+        onCompletion { promise.fulfill($0) }
+        try promise.wait().get()
     }
 }

@@ -47,14 +47,14 @@ public final class ApplicationEvents: Sendable {
 
     /// Does something while the system is kept from halting the program.
     private static func finish(_ work: @escaping @Sendable () async -> Void) {
-        let isOver = Outcome<Bool>()
+        let isOver = Promise<Bool>()
         Task(priority: .userInitiated) {
             await work()
-            isOver.set(true)
+            isOver.fulfill(true)
         }
         // Calls on a thread of its own, which holds the program; and again, on another one, when time is up.
         ProcessInfo.processInfo.performExpiringActivity(withReason: "Vitrine writes what waits") { hasExpired in
-            if hasExpired { isOver.set(false) } else { _ = isOver.wait() }
+            if hasExpired { isOver.fulfill(false) } else { _ = isOver.wait() }
         }
     }
 }

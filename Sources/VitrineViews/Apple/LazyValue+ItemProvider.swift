@@ -10,7 +10,7 @@ public import VitrineNetwork
 /// func collectionView(_ view: UICollectionView, itemsForBeginning session: any UIDragSession, at path: IndexPath)
 ///     -> [UIDragItem]
 /// {
-///     guard let picture = Shared.imageURLs.provider(for: urls[path.item]) else { return [] }
+///     guard let picture = Shared.imageURLs.lazyValue(for: urls[path.item]) else { return [] }
 ///     return [UIDragItem(itemProvider: picture.itemProvider(named: "lake"))]
 /// }
 /// ```

@@ -24,9 +24,13 @@ struct RawTool {
     ///   - words: The command line without the program.
     ///   - home: Where the user's directories are.
     ///   - onTerminal: Whether standard output and error are a terminal.
-    static func run(_ words: [[UInt8]], home: URL, onTerminal: Bool = false) async throws -> Outcome {
+    ///   - watching: Called with all output so far, whenever more of it arrives on a terminal.
+    static func run(
+        _ words: [[UInt8]], home: URL, onTerminal: Bool = false,
+        watching: @escaping @Sendable ([UInt8]) -> Void = { _ in }
+    ) async throws -> Outcome {
         try await offPool {
-            onTerminal ? try runOnTerminal(words, home) : try runIntoFiles(words, home)
+            onTerminal ? try runOnTerminal(words, home, watching) : try runIntoFiles(words, home)
         }
     }
 
@@ -41,7 +45,9 @@ struct RawTool {
         return Outcome(status: status, output: contents[0], errors: contents[1])
     }
 
-    private static func runOnTerminal(_ words: [[UInt8]], _ home: URL) throws -> Outcome {
+    private static func runOnTerminal(
+        _ words: [[UInt8]], _ home: URL, _ watching: ([UInt8]) -> Void
+    ) throws -> Outcome {
         // posix_openpt(3) and the like by hand, as Swift does not see them (ioctl_tty(2): TIOCSPTLCK, TIOCGPTN).
         let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var locked: Int32 = 0, number: UInt32 = 0
@@ -61,6 +67,7 @@ struct RawTool {
             // EIO when the last process has closed the terminal.
             guard count > 0 else { break }
             output += buffer[..<count]
+            watching(output)
         }
         return Outcome(status: try wait(for: child), output: output, errors: [])
     }

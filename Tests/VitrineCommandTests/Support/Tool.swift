@@ -67,7 +67,7 @@ extension Tool {
 }
 
 /// A directory of its own for one test, removed with it.
-final class Scratch {
+final class Scratch: Sendable {
     let url: URL
 
     init() throws {

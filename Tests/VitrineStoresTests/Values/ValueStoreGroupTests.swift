@@ -184,10 +184,7 @@ import VitrineStores
             try await store.flush()
         }
         let file = path + "/values-1.sqlite"
-        // The last connection goes some time after the last reference to the store, and writes before.
-        try await offPool {
-            try waitUntil("the store is closed") { !FileManager.default.fileExists(atPath: file + "-shm") }
-        }
+        try await offPool { try DatabaseFiles.waitUntilClosed(file) }
         let handle = try #require(FileHandle(forWritingAtPath: file))
         try handle.seek(toOffset: 4096 * 2)
         try handle.write(contentsOf: Data(repeating: 0xA5, count: 400_000))

@@ -32,7 +32,6 @@ var pipeline: ImagePipeline { .shared }
 var decoder: ImageDecoder { ImageDecoder() }
 var loader: NetworkLoader { NetworkLoader.shared }
 var pictures: ObservedCache<Image> { ObservedCache(cache) }
-var queue: WorkQueue { WorkQueue(limit: 1) }
 var page: PDFPageSource { PDFPageSource(path: path) }
 var chunks: [[UInt8]] { [] }
 

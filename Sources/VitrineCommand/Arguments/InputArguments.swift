@@ -1,0 +1,105 @@
+import ArgumentParser
+import VitrineImaging
+import VitrineNetwork
+import VitrinePipeline
+
+/// Page numbers, counted from 1: `3`, `1-9`, `2,5-7`, `4-`.
+struct PagesArgument: ExpressibleByArgument {
+    private let ranges: [ClosedRange<Int>]
+
+    init?(argument: String) {
+        var ranges: [ClosedRange<Int>] = []
+        for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
+            let ends = part.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let first = Int(ends[0]), first >= 1 else { return nil }
+            var last = first
+            if ends.count == 2 {
+                guard let end = ends[1].isEmpty ? Int.max : Int(ends[1]), end >= first else { return nil }
+                last = end
+            }
+            ranges.append(first...last)
+        }
+        self.ranges = ranges
+    }
+
+    /// The requested pages of a document of `count` pages, in the requested order, without duplicates.
+    func pages(of count: Int) -> [Int] {
+        var seen: Set<Int> = []
+        return ranges.flatMap { range in
+            range.lowerBound > count ? [] : Array(range.lowerBound...min(range.upperBound, count))
+        }.filter { seen.insert($0).inserted }
+    }
+
+    /// The first requested page, for the message that it does not exist.
+    var first: Int { ranges[0].lowerBound }
+}
+
+/// A moment of a film: seconds from its start, or `poster`.
+struct TimeArgument: ExpressibleByArgument {
+    let moment: VideoFrameSource.Moment
+
+    init?(argument: String) {
+        if argument == "poster" {
+            moment = .poster
+        } else if let second = Double(argument), second.isFinite, second >= 0 {
+            moment = .second(second)
+        } else {
+            return nil
+        }
+    }
+}
+
+/// The options for loading web pages.
+struct WebPageOptions: ParsableArguments {
+    @Flag(help: "Load web pages and their resources from public addresses only, not from private networks.")
+    var publicOnly = false
+
+    var policy: URLAccessPolicy { publicOnly ? .publicOnly : .userInitiated }
+}
+
+/// The options for the page or moment of an input.
+struct PartOptions: ParsableArguments {
+    @Option(help: "Page of a document or frame of an animation, counted from 1. (default: 1)")
+    var page: Int?
+
+    @Option(
+        help: """
+            Several pages: 1-9 or 2,5-7 or 4-. Numbers after the last page are ignored. (default: the one of --page)
+            """)
+    var pages: PagesArgument?
+
+    @Option(help: "Moment of a film: seconds from its start, or poster for a typical frame. (default: poster)")
+    var time: TimeArgument?
+
+    @Flag(help: "Decode exactly the frame at --time. This is slower than the nearest key frame.")
+    var exact = false
+
+    @Option(help: "Password of encrypted PDFs. Other users can see it in process lists. (default: none)")
+    var password: String?
+
+    func validate() throws {
+        if let page {
+            guard page >= 1 else { throw ValidationError("--page is a number from 1") }
+            guard pages == nil else { throw ValidationError("use either --page or --pages") }
+        }
+    }
+
+    /// Returns the source options for one page of `pages`, or for `--page`.
+    func options(page: Int?) -> SourceDetector.Options {
+        var options = SourceDetector.Options(page: page ?? self.page ?? 1, moment: time?.moment ?? .poster)
+        options.precision = exact ? .exact : .nearestKeyFrame
+        options.password = password
+        return options
+    }
+}
+
+/// The option for decoding in helper processes, for all commands that decode.
+struct IsolationOption: ParsableArguments {
+    @Flag(help: "Decode all formats in sandboxed helper processes, not only the less trusted ones.")
+    var isolate = false
+
+    /// Sets the default of the whole process, so that no decoder needs the option.
+    func validate() throws {
+        if isolate { Isolation.standard = .always }
+    }
+}

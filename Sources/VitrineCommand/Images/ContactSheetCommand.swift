@@ -1,0 +1,155 @@
+import ArgumentParser
+import Foundation
+import VitrineCore
+import VitrineImaging
+import VitrinePipeline
+
+/// `vitrine contact-sheet`: all inputs on one image, with captions.
+struct ContactSheetCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "contact-sheet",
+        abstract: "Draws all inputs with captions on one PNG.",
+        discussion: """
+              vitrine contact-sheet ~/Pictures manual.pdf film.mp4 --recursive -o sheet.png
+            """)
+
+    @Argument(help: "Images, PDFs, films, directories or web addresses; - is standard input.", completion: .file())
+    var inputs: [String]
+
+    @Option(
+        name: [.customShort("o"), .long], help: "PNG file to write.", completion: .file(extensions: ["png"]))
+    var output: String
+
+    @Option(
+        help: ArgumentHelp("Height of each image, from 16 to 1024. Images can be a third wider.", valueName: "pixels"))
+    var size = 200
+
+    @Option(help: "Images per row, from 1 to 64. (default: as many as make the sheet about square)")
+    var columns: Int?
+
+    @Option(help: "Text above all images. (default: none)")
+    var title: String?
+
+    @Flag(help: "Use the files in directories.")
+    var recursive = false
+
+    @OptionGroup(title: "Pages, films, web pages") var parts: PartOptions
+    @OptionGroup(title: "Pages, films, web pages") var web: WebPageOptions
+    @OptionGroup var caches: CacheOptions
+    @OptionGroup var isolation: IsolationOption
+    @OptionGroup var progress: ProgressOption
+
+    func validate() throws {
+        guard (16...1024).contains(size) else { throw ValidationError("--size is a number from 16 to 1024") }
+        if let columns {
+            guard (1...64).contains(columns) else { throw ValidationError("--columns is a number from 1 to 64") }
+        }
+    }
+
+    func run() async throws {
+        if Directory.isDirectory(output) {
+            throw ValidationError("\(output) is a directory; --output needs the name of a PNG file")
+        }
+        let expansion = InputExpansion(isRecursive: recursive, pages: parts.pages, password: parts.password)
+        let items = await BlockingExecutor.shared.run { [inputs] in expansion.items(inputs) }
+        let service = caches.service()
+        let room = PixelSize(width: size * 4 / 3, height: size)
+        var cells: [ContactSheet.Item] = []
+        var failures = 0
+        let bar = ProgressBar(total: items.count, isQuiet: progress.quiet)
+        await Batch.run(items, progress: bar, name: { $0.name }) { [parts, web] _, item in
+            do {
+                let item = try item.get()
+                return Entry(cell: try await Self.cell(item, room, parts, web, service))
+            } catch let failure as InputFailure {
+                return Entry(failure: "\(failure.name): \(failure.reason)")
+            } catch {
+                return Entry(failure: "\(item.name): \(Diagnostics.describe(error).reason)")
+            }
+        } report: { entry in
+            if let cell = entry.cell { cells.append(cell) }
+            if let failure = entry.failure {
+                failures += 1
+                Diagnostics.write(failure)
+            }
+        }
+        if !caches.noCache { try? await service.cache.flush() }
+        do {
+            if !cells.isEmpty {
+                let columns = columns ?? Self.columns(cells.count)
+                let sheet = try ContactSheet(title: title ?? "", columns: columns, pictureSize: room).draw(cells)
+                try AtomicFile.write(try sheet.encoded(as: .png), to: output)
+            }
+        } catch {
+            let reason = (error as? FileError)?.writeCause ?? Diagnostics.describe(error).reason
+            Diagnostics.write("\(output): cannot write it: \(reason)")
+            failures += 1
+        }
+        if failures > 0 { throw ExitCode(1) }
+    }
+
+    /// An image for the sheet, or the reason of its failure.
+    private struct Entry: Sendable {
+        var cell: ContactSheet.Item?
+        var failure: String?
+    }
+
+    /// Returns the columns of a sheet that is about square. At least six, to limit the height of long sheets.
+    private static func columns(_ count: Int) -> Int {
+        min(count, max(Int((Double(count) * 0.75).squareRoot().rounded(.up)), min(count, 6)))
+    }
+
+    private static func cell(
+        _ item: InputItem, _ room: PixelSize, _ parts: PartOptions, _ web: WebPageOptions,
+        _ service: ImagePipeline
+    ) async throws -> ContactSheet.Item {
+        let options = parts.options(page: item.page)
+        let (source, kind) = try await item.source(options, web: web)
+        var detail = try await details(item, kind, options)
+        let size = ImageResizer(size: room, mode: .aspectFit, allowsUpscaling: kind == .pdf || kind == nil)
+        var request = ImageRequest(source, size: size)
+        request.executionPriority = .normal
+        if item.isWebPage || parts.password != nil { request.cacheLevels = [] }
+        let image = try await service.image(for: request)
+        if detail.isEmpty { detail = "web page" }
+        return ContactSheet.Item(image, title: item.caption, detail: detail)
+    }
+
+    private static func details(
+        _ item: InputItem, _ kind: FileKind?, _ options: SourceDetector.Options
+    ) async throws -> String {
+        guard case .input(let input) = item.content else { return "" }
+        switch kind {
+        case .image(let format)?:
+            let info = try await ImageDecoder().info(of: input)
+            let frame = info.frameCount > 1 && options.page > 1 ? " #\(options.page)" : ""
+            return "\(info.size) \(format.rawValue)\(frame)"
+        case .pdf?: return "pdf, page \(options.page)"
+        case .media(let media)?:
+            guard case .second(let second) = options.moment else { return media.shortName }
+            return "\(media.shortName) at \(second.formatted()) s"
+        case nil: return ""
+        }
+    }
+}
+
+extension FileKind.Media {
+    /// The short name for people.
+    fileprivate var shortName: String {
+        switch self {
+        case .mp4: "mp4"
+        case .quickTime: "mov"
+        case .matroska: "mkv"
+        case .webM: "webm"
+        case .avi: "avi"
+        case .flash: "flv"
+        case .asf: "asf"
+        case .ogg: "ogg"
+        case .transportStream: "ts"
+        case .programStream: "mpeg"
+        case .mp4Audio: "m4a"
+        case .mp3: "mp3"
+        case .flac: "flac"
+        }
+    }
+}

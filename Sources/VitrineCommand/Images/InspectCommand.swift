@@ -1,0 +1,170 @@
+import ArgumentParser
+import Foundation
+import VitrineCore
+import VitrineImaging
+import VitrinePipeline
+
+/// `vitrine inspect`: format, size and other properties of inputs.
+struct InspectCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "inspect",
+        abstract: "Prints format, size and other properties of images, PDFs and films.",
+        discussion: """
+            It reads headers only, and decodes no pixels. Keys of --json without a value are null.
+
+              vitrine inspect photo.heic manual.pdf film.mp4
+            """)
+
+    @Argument(help: "Images, PDFs or films; - is standard input.", completion: .file())
+    var inputs: [String]
+
+    @Option(help: "Password of encrypted PDFs. Other users can see it in process lists. (default: none)")
+    var password: String?
+
+    @OptionGroup var isolation: IsolationOption
+
+    @Flag(name: [.short, .long], help: "Show no progress bar.")
+    var quiet = false
+
+    @Flag(help: "Print one JSON object per input instead of text.")
+    var json = false
+
+    func run() async throws {
+        var failures = 0
+        let bar = ProgressBar(total: inputs.count, isQuiet: quiet)
+        await Batch.run(inputs, progress: bar, name: { $0 }) { [password] _, word in
+            await BlockingExecutor.shared.run { InspectReport(word, password: password) }
+        } report: { report in
+            if report.error != nil { failures += 1 }
+            report.print(asJSON: json)
+        }
+        if failures > 0 { throw ExitCode(1) }
+    }
+}
+
+/// The properties of one input, as a line of text or JSON.
+private struct InspectReport: Sendable, Encodable {
+    let input: String
+    var info: ImageInfo?
+    var document: PDFDocumentInfo?
+    var film: VideoInfo?
+    var error: String?
+
+    /// Reads the header of an input. Blocks.
+    init(_ word: String, password: String?) {
+        input = word
+        do {
+            let input = try InputArgument.read(word)
+            switch try FileKind(of: input) {
+            case .pdf?: document = try PDFDocument(input, password: password).info(pages: 1...1)
+            case .media?:
+                film = try VideoFrameSource(input, at: .poster).info()
+            case .image?, nil: info = try ImageInfo(of: input)
+            }
+        } catch {
+            self.error = Diagnostics.describe(error).reason
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case input, format, width, height, orientation, alpha, colorModel, bitDepth, profile, frames, duration, loops
+        case progressive, previews, error, pages, title, videoCodec, audioCodec, frameRate, created
+    }
+
+    private struct Preview: Encodable {
+        let width: Int?
+        let height: Int?
+        let bytes: Int
+    }
+
+    /// Every key is present. Values that do not apply are null.
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(input, forKey: .input)
+        try container.encode(format, forKey: .format)
+        try container.encode(size?.width, forKey: .width)
+        try container.encode(size?.height, forKey: .height)
+        try container.encode((info?.orientation ?? film?.orientation)?.rawValue, forKey: .orientation)
+        try container.encode(info?.hasAlpha, forKey: .alpha)
+        try container.encode(info?.colorModel.rawValue, forKey: .colorModel)
+        try container.encode(info?.bitDepth, forKey: .bitDepth)
+        try container.encode(
+            info.flatMap { $0.colorProfile == nil ? nil : $0.colorProfileName ?? "unnamed" }, forKey: .profile)
+        try container.encode(info?.frameCount, forKey: .frames)
+        try container.encode(info?.duration ?? film?.duration, forKey: .duration)
+        try container.encode(info?.loopCount, forKey: .loops)
+        try container.encode(info?.isProgressive, forKey: .progressive)
+        try container.encode(
+            info?.embeddedPreviews.map {
+                Preview(width: $0.size?.width, height: $0.size?.height, bytes: $0.count)
+            }, forKey: .previews)
+        try container.encode(error, forKey: .error)
+        try encodeDocument(to: &container)
+    }
+
+    private func encodeDocument(to container: inout KeyedEncodingContainer<CodingKeys>) throws {
+        try container.encode(document?.pageCount, forKey: .pages)
+        try container.encode(document?.title, forKey: .title)
+        try container.encode(film?.videoCodec, forKey: .videoCodec)
+        try container.encode(film?.audioCodec, forKey: .audioCodec)
+        try container.encode(film?.frameRate, forKey: .frameRate)
+        try container.encode(film?.creationDate.map { $0.formatted(.iso8601) }, forKey: .created)
+    }
+
+    private var format: String? {
+        info?.format.rawValue ?? (document == nil ? film?.container : "pdf")
+    }
+
+    /// The pixels of an image or film, or the points of a document's first page; nil for sound.
+    private var size: PixelSize? {
+        if let document {
+            guard let page = document.size(ofPage: 1), page.width < 1e9, page.height < 1e9 else { return nil }
+            return PixelSize(width: Int(page.width.rounded()), height: Int(page.height.rounded()))
+        }
+        if let film { return film.hasVideo ? film.size : nil }
+        return info?.size
+    }
+
+    func print(asJSON: Bool) {
+        if asJSON {
+            Output.json(self)
+        } else if let summary = info.map(summary) ?? document.map(summary) ?? film.map(summary) {
+            Output.row("\(input)  \(summary)")
+        } else {
+            Diagnostics.write("\(input): \(error ?? "unknown")")
+        }
+    }
+
+    private func summary(of document: PDFDocumentInfo) -> String {
+        var parts = ["pdf", document.pageCount == 1 ? "1 page" : "\(document.pageCount) pages"]
+        if let size { parts.append("\(size) points") }
+        if let title = document.title { parts.append("“\(title)”") }
+        return parts.joined(separator: ", ")
+    }
+
+    private func summary(of film: VideoInfo) -> String {
+        var parts = [film.container]
+        if let size { parts.append("\(size)") }
+        if let duration = film.duration { parts.append(String(format: "%.2f s", duration)) }
+        if let rate = film.frameRate { parts.append(String(format: "%.4g frames a second", rate)) }
+        if film.hasVideo, film.orientation != .up { parts.append("orientation \(film.orientation.rawValue)") }
+        parts += [film.videoCodec, film.audioCodec].compactMap(\.self)
+        if film.hasCoverArt { parts.append("cover") }
+        return parts.joined(separator: ", ")
+    }
+
+    private func summary(of info: ImageInfo) -> String {
+        var parts = ["\(info.format.rawValue)", "\(info.size)", "\(info.colorModel.rawValue) \(info.bitDepth)-bit"]
+        if info.hasAlpha { parts.append("alpha") }
+        if info.orientation != .up { parts.append("orientation \(info.orientation.rawValue)") }
+        if info.colorProfile != nil { parts.append("profile \(info.colorProfileName ?? "unnamed")") }
+        if info.isProgressive { parts.append("progressive") }
+        if let duration = info.duration {
+            parts.append("\(info.frameCount) frames in " + String(format: "%.2f s", duration))
+        } else if info.frameCount > 1 {
+            parts.append("\(info.frameCount) pages")
+        }
+        parts += info.embeddedPreviews.map { "preview \($0.size?.description ?? "of unknown size")" }
+        return parts.joined(separator: ", ")
+    }
+}

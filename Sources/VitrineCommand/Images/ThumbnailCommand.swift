@@ -1,0 +1,118 @@
+import ArgumentParser
+import Foundation
+import VitrineCore
+import VitrineImaging
+import VitrinePipeline
+
+/// `vitrine thumbnail`: one smaller image per input, page and size.
+struct ThumbnailCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "thumbnail",
+        abstract: "Makes a smaller image of each image, PDF page, film or web page.",
+        discussion: """
+            Several inputs run in parallel. One failed input does not stop the others.
+
+              vitrine thumbnail ~/Pictures/*.jpg --size 320 --format webp -o thumbnails/
+              vitrine thumbnail manual.pdf --pages 1-3 --sizes 128,512 -o pages/
+              vitrine thumbnail film.mp4 --time 12.5 --exact -o frame.jpg
+
+            The user's cache keeps thumbnails, and a second run takes them from there. Lossless outputs, qualities \
+            above 0.9, --keep-metadata, --round, --background, web pages and encrypted documents bypass the cache.
+            """)
+
+    @Argument(help: "Images, PDFs, films, directories or web addresses; - is standard input.", completion: .file())
+    var inputs: [String]
+
+    @OptionGroup(title: "Size") var geometry: GeometryOptions
+
+    @Option(help: "Part that a crop keeps: center, top, bottom-right and so on, attention, or X,Y from 0 to 1.")
+    var gravity = GravityArgument(.center)
+
+    @OptionGroup(title: "Pages, films, web pages") var parts: PartOptions
+    @OptionGroup(title: "Pages, films, web pages") var web: WebPageOptions
+
+    @Option(
+        name: [.customShort("o"), .long],
+        help: "File for one input, directory for several, - for standard output. (default: NAME-thumbnail.EXT here)",
+        completion: .file())
+    var output: String?
+
+    @Option(
+        help: """
+            Format of the output; auto is PNG for transparency, else JPEG. (default: by the output's extension, or \
+            auto)
+            """)
+    var format: FormatArgument?
+
+    @Option(help: "Quality of lossy formats, from 0 (smallest file) to 1 (best).")
+    var quality = 0.8
+
+    @Flag(help: "Write progressive JPEG and interlaced PNG.")
+    var progressive = false
+
+    @Flag(help: "Copy Exif and XMP, without embedded previews. Otherwise the output has no metadata.")
+    var keepMetadata = false
+
+    @Option(help: ArgumentHelp("Radius of rounded corners, in pixels of the output. (default: 0)", valueName: "pixels"))
+    var round: Double?
+
+    @Option(help: ArgumentHelp("CSS color behind transparent pixels. (default: none)", valueName: "color"))
+    var background: ColorArgument?
+
+    @Flag(help: "Use the preview that is stored in the file if it is large enough. This is fast.")
+    var embeddedPreview = false
+
+    @Flag(help: "Use the readable part of files that end early. Otherwise they fail.")
+    var allowPartial = false
+
+    @Flag(help: "Use the files in directories, and keep their directories below -o.")
+    var recursive = false
+
+    @OptionGroup var caches: CacheOptions
+    @OptionGroup var isolation: IsolationOption
+    @OptionGroup var progress: ProgressOption
+
+    @Flag(help: "Print one JSON object per output instead of text.")
+    var json = false
+
+    func validate() throws {
+        guard !quality.isNaN else { throw ValidationError("--quality is a number from 0 to 1") }
+        guard (0...1).contains(quality) else { throw ValidationError("--quality is a number from 0 to 1") }
+        if let round {
+            guard round >= 0, round.isFinite else { throw ValidationError("--round is a radius in pixels, 0 or more") }
+        }
+        if recursive, output == nil || output == "-" {
+            throw ValidationError("--recursive needs -o with a directory for the results")
+        }
+        _ = try geometry.resizers()
+    }
+
+    func run() async throws {
+        var expansion = InputExpansion(isRecursive: recursive, pages: parts.pages, password: parts.password)
+        if let output { expansion.excluded = [output] }
+        let items = await BlockingExecutor.shared.run { [expansion, inputs] in expansion.items(inputs) }
+        let plan = try OutputPlan(
+            items: items.compactMap { try? $0.get() }, sizes: geometry.boxes.map(\.description), output: output,
+            isOne: inputs.count == 1 && !Directory.isDirectory(inputs[0]))
+        let service = caches.service()
+        let job = try ThumbnailJob(self, service)
+        var targets = plan.targets.makeIterator()
+        let work = items.map { item in ((try? item.get()).flatMap { _ in targets.next() } ?? [], item) }
+        var failures = 0
+        let bar = ProgressBar(total: work.count, isQuiet: progress.quiet)
+        await Batch.run(work, progress: bar, name: { $0.1.name }) { _, work in
+            switch work.1 {
+            case .success(let item): await job.run(item, work.0)
+            case .failure(let failure): [ThumbnailReport(failure)]
+            }
+        } report: { reports in
+            for report in reports {
+                if report.error != nil { failures += 1 }
+                if progress.quiet, !json, report.error == nil { continue }
+                report.print(asJSON: json, toStandardError: output == "-")
+            }
+        }
+        if !caches.noCache { try? await service.cache.flush() }
+        if failures > 0 { throw ExitCode(1) }
+    }
+}

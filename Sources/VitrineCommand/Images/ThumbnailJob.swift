@@ -1,0 +1,257 @@
+import Foundation
+import VitrineCore
+import VitrineImaging
+import VitrinePipeline
+
+/// The work of `vitrine thumbnail` on one input: requests all sizes at once, and writes them.
+struct ThumbnailJob: Sendable {
+    /// Above this quality, the loss of the cache (JPEG at 0.95) could be visible.
+    private static let highestCachedQuality = 0.9
+
+    private let service: ImagePipeline
+    private let desktop: RecordedThumbnails?
+    private let boxes: [ImageResizer]
+    private let parts: PartOptions
+    private let web: WebPageOptions
+    private let allowsEmbeddedPreview: Bool
+    private let allowsPartial: Bool
+    private let processors: [ImageProcessor]
+    private let format: FormatArgument?
+    private let quality: Double
+    private let isProgressive: Bool
+    private let keepsMetadata: Bool
+
+    init(_ command: ThumbnailCommand, _ service: ImagePipeline) throws {
+        self.service = service
+        desktop = service.configuration.shared as? RecordedThumbnails
+        boxes = try command.geometry.resizers(gravity: command.gravity.gravity)
+        parts = command.parts
+        web = command.web
+        allowsEmbeddedPreview = command.embeddedPreview
+        allowsPartial = command.allowPartial
+        var processors: [ImageProcessor] = []
+        if let color = command.background?.color { processors.append(.background(color)) }
+        if let radius = command.round { processors.append(.roundCorners(radius)) }
+        self.processors = processors
+        format = command.format
+        quality = command.quality
+        isProgressive = command.progressive
+        keepsMetadata = command.keepMetadata
+    }
+
+    /// Makes the thumbnails of one input, and returns a report for each size.
+    func run(_ item: InputItem, _ targets: [OutputPlan.Target]) async -> [ThumbnailReport] {
+        var report = ThumbnailReport(item)
+        let start = ContinuousClock.now
+        var requests: [ImageRequest] = []
+        do {
+            var options = parts.options(page: item.page)
+            options.allowsEmbeddedPreview = allowsEmbeddedPreview
+            options.allowsPartial = allowsPartial
+            let wanted = options
+            let (source, kind) = try await item.source(wanted, web: web)
+            try await describe(item, kind, wanted, &report)
+            requests = boxes.map { box in
+                var request = ImageRequest(source, size: box)
+                request.executionPriority = .normal
+                return request
+            }
+        } catch {
+            report.fail(error, after: start)
+            return [report]
+        }
+        var reports: [ThumbnailReport] = []
+        for (index, target) in targets.prefix(requests.count).enumerated() {
+            requests[index].cacheLevels = mayUseCache(item, target) ? .all : []
+            var next = report
+            next.source = await service.contains(requests[index], at: .disk) ? .disk : .made
+            reports.append(next)
+        }
+        let tasks = requests.map { service.start($0) }
+        for (index, task) in tasks.enumerated() {
+            do {
+                let image = try await task.value.processed(by: processors)
+                if desktop?.gave(task.request) == true { reports[index].source = .desktop }
+                try await write(image, of: item, to: targets[index], &reports[index])
+                reports[index].milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
+            } catch {
+                reports[index].fail(error, after: start)
+            }
+        }
+        return reports
+    }
+
+    /// Reads the header for the report. Unreadable images fail here, with the most exact reason.
+    private func describe(
+        _ item: InputItem, _ kind: FileKind?, _ options: SourceDetector.Options, _ report: inout ThumbnailReport
+    ) async throws {
+        guard case .input(let input) = item.content else { return }
+        if case .bytes(let bytes, _) = input { report.inputBytes = bytes.count }
+        switch kind {
+        case .image?:
+            let info = try await ImageDecoder().info(of: input)
+            report.inputSize = info.size
+            if info.frameCount > 1 { report.page = options.page }
+        case .pdf?: report.page = options.page
+        case .media?:
+            if case .second(let second) = options.moment { report.time = second }
+        case nil: break
+        }
+    }
+
+    /// Whether the copy in the cache is good enough for the output.
+    private func mayUseCache(_ item: InputItem, _ target: OutputPlan.Target) -> Bool {
+        guard processors.isEmpty, !keepsMetadata, !item.isWebPage, parts.password == nil else { return false }
+        switch outputFormat(for: target) {
+        case .png, .gif: return false
+        case .jpeg, .webp, .avif, .jxl, .auto: return quality <= Self.highestCachedQuality
+        }
+    }
+
+    private func write(
+        _ image: Image, of item: InputItem, to target: OutputPlan.Target, _ report: inout ThumbnailReport
+    ) async throws {
+        let output: OutputFormat = outputFormat(for: target).outputFormat(quality: quality)
+        let actual = output.imageFormat(for: image)
+        var options = EncodeOptions(isProgressive: isProgressive)
+        if keepsMetadata, case .input(let input) = item.content, try FileKind(of: input)?.isImage == true {
+            options.metadata = try ImageMetadata(reading: ByteSource(input)).sanitizedForUprightPixels()
+        }
+        let encodeOptions = options
+        let bytes = try await BlockingExecutor.shared.run { () throws(ImageError) in
+            try image.encoded(as: output, options: encodeOptions)
+        }
+        switch target {
+        case .standardOutput:
+            Output.contents(bytes)
+            report.output = "-"
+        case .file(let path):
+            try save(bytes, to: path, besides: item)
+            report.output = path
+        case .stem(let stem):
+            let path = "\(stem).\(actual.fileExtension)"
+            try save(bytes, to: path, besides: item)
+            report.output = path
+        }
+        report.format = actual.rawValue
+        report.size = image.size
+        report.bytes = bytes.count
+    }
+
+    /// The format of `--format`, or of the output's extension, or automatic.
+    private func outputFormat(for target: OutputPlan.Target) -> FormatArgument {
+        if let format { return format }
+        if case .file(let path) = target, let named = FormatArgument(path: path) { return named }
+        return .auto
+    }
+
+    private func save(_ bytes: [UInt8], to path: String, besides item: InputItem) throws {
+        if let source = item.path, OutputPlan.isSameFile(source, path) {
+            throw ImageError.invalidRequest(reason: "the output \(path) is the input; name another file with -o")
+        }
+        do {
+            if !item.folder.isEmpty { try Directory.create(FilePath.parent(of: path), mode: 0o777) }
+            if Self.isEmptyFile(path) {
+                // A file manager made this file and holds it open. It would not see another file in its place.
+                let file = try FileDescriptor(opening: path, flags: O_WRONLY | O_NOFOLLOW)
+                try bytes.withUnsafeBytes { try file.write($0) }
+            } else {
+                try AtomicFile.write(bytes, to: path)
+            }
+        } catch let error as FileError {
+            throw InputFailure(name: item.name, reason: error.about(path).failedWrite)
+        }
+    }
+
+    private static func isEmptyFile(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_size == 0
+    }
+}
+
+extension FileKind {
+    /// Whether it is an image.
+    fileprivate var isImage: Bool {
+        if case .image = self { true } else { false }
+    }
+}
+
+/// The result of one input at one size, as a line of text or JSON.
+struct ThumbnailReport: Sendable, Encodable {
+    var input: String
+    var output: String?
+    var format: String?
+    var size: PixelSize?
+    var bytes: Int?
+    var milliseconds = 0.0
+    var error: String?
+    var inputSize: PixelSize?
+    var inputBytes: Int?
+    /// Counted from 1; nil for inputs without pages.
+    var page: Int?
+    /// Second of a film; nil for its poster and for other inputs.
+    var time: Double?
+    var source: ThumbnailOrigin?
+
+    init(_ item: InputItem) {
+        input = item.name
+        guard let path = item.path else { return }
+        var status = stat()
+        if stat(path, &status) == 0 { inputBytes = Int(status.st_size) }
+    }
+
+    init(_ failure: InputFailure) {
+        input = failure.name
+        error = failure.reason
+    }
+
+    mutating func fail(_ error: any Error, after start: ContinuousClock.Instant) {
+        self.error = Diagnostics.describe(error).reason
+        source = nil
+        milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case input, output, format, width, height, bytes, milliseconds, error, page, time, source
+    }
+
+    /// Every key is present. Values that do not apply are null.
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(input, forKey: .input)
+        try container.encode(output, forKey: .output)
+        try container.encode(format, forKey: .format)
+        try container.encode(size?.width, forKey: .width)
+        try container.encode(size?.height, forKey: .height)
+        try container.encode(bytes, forKey: .bytes)
+        try container.encode((milliseconds * 1000).rounded() / 1000, forKey: .milliseconds)
+        try container.encode(error, forKey: .error)
+        try container.encode(page, forKey: .page)
+        try container.encode(time, forKey: .time)
+        try container.encode(source, forKey: .source)
+    }
+
+    func print(asJSON: Bool, toStandardError: Bool) {
+        if asJSON {
+            emit(JSONLine.text(self), toStandardError: toStandardError)
+        } else if let error {
+            Diagnostics.write("\(input): \(error)")
+        } else {
+            let from = [inputSize.map(\.description), inputBytes.map(Self.bytes)].compactMap(\.self)
+            let to = [size.map(\.description), format, bytes.map(Self.bytes)].compactMap(\.self)
+            emit(
+                "\(input)  \(from.joined(separator: " "))  →  \(output ?? "")  \(to.joined(separator: " "))  "
+                    + String(format: "%.1f ms", milliseconds),
+                toStandardError: toStandardError)
+        }
+    }
+
+    private func emit(_ line: String, toStandardError: Bool) {
+        if toStandardError { Diagnostics.write(line) } else { Output.row(line) }
+    }
+
+    private static func bytes(_ count: Int) -> String {
+        count < 1000 ? "\(count) B" : count < 1_000_000
+            ? String(format: "%.1f kB", Double(count) / 1e3) : String(format: "%.1f MB", Double(count) / 1e6)
+    }
+}
