@@ -32,6 +32,8 @@ final class AgentFixture: Sendable {
         configuration.agent.directory = sockets.path
         configuration.agent.program = ChildProcess.path(of: "vitrine-agent")
         configuration.agent.idleTime = .seconds(3600)
+        // A busy machine may keep an agent from answering for longer than users would wait.
+        configuration.agent.responseTime = .seconds(600)
         change(&configuration)
         return configuration
     }

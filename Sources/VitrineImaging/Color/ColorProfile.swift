@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// An ICC profile, ready for turning 8-bit device values into sRGB.
 ///
 /// Relative colorimetric, colours outside sRGB clipped. Matrix and tone curve profiles (RGB, grey) and table profiles
@@ -169,5 +177,138 @@ public struct ColorProfile: Sendable {
                 UnsafeMutableRawPointer(p).storeBytes(of: lastResult, as: UInt32.self)
             }
         }
+    }
+}
+
+extension ColorProfile {
+    /// The description of a profile, for example "Display P3"; nil if it has none.
+    ///
+    /// At most 128 characters, of the English text where there are several languages.
+    /// Source: ICC.1:2022 §9.2.41, §10.15 (`mluc`); ICC.1:2001 §6.5.17 (`desc`).
+    public static func name(of bytes: [UInt8]) -> String? {
+        let reader = ICCReader(bytes: bytes)
+        guard reader.matches("acsp", at: 36), let tag = reader.tag("desc") else { return nil }
+        let text: String
+        if reader.matches("desc", at: tag.lowerBound) {
+            let count = min(reader.u32(tag.lowerBound + 8), tag.count - 12, 512)
+            guard count > 0 else { return nil }
+            let start = tag.lowerBound + 12
+            text = String(decoding: bytes[start..<(start + count)].prefix { $0 != 0 }, as: UTF8.self)
+        } else if reader.matches("mluc", at: tag.lowerBound), let units = localised(reader, tag) {
+            text = String(decoding: units.prefix { $0 != 0 }, as: UTF16.self)
+        } else {
+            return nil
+        }
+        return text.isEmpty ? nil : String(text.prefix(128))
+    }
+
+    private static func localised(_ reader: ICCReader, _ tag: Range<Int>) -> [UInt16]? {
+        let records = min(reader.u32(tag.lowerBound + 8), max(0, tag.count - 16) / 12, 256)
+        guard records > 0 else { return nil }
+        let all = (0..<records).map { tag.lowerBound + 16 + 12 * $0 }
+        let english = Int(UInt8(ascii: "e")) << 8 | Int(UInt8(ascii: "n"))
+        let record = all.first { reader.u16($0) == english } ?? all[0]
+        let count = min(reader.u32(record + 4), 1_024) / 2
+        let offset = reader.u32(record + 8)
+        guard offset <= tag.count, count <= (tag.count - offset) / 2 else { return nil }
+        return (0..<count).map { UInt16(reader.u16(tag.lowerBound + offset + 2 * $0)) }
+    }
+}
+
+/// How a device value relates to a linear one: a `curv` or `para` element, both from 0...1 to 0...1.
+///
+/// Source: ICC.1:2022 §10.6 (curveType), §10.18 (parametricCurveType).
+enum ToneCurve: Sendable {
+    case identity
+    case gamma(Double)
+    /// Function types 1 to 4 all as type 4: `(a x + b)^g + e` from `d` on, `c x + f` below.
+    case parametric(g: Double, a: Double, b: Double, c: Double, d: Double, e: Double, f: Double)
+    case table([Float])
+
+    /// The curve at `offset`, and the bytes it occupies; nil if it breaks the rules.
+    static func parse(_ reader: ICCReader, at offset: Int, end: Int) -> (curve: ToneCurve, count: Int)? {
+        guard offset >= 0, end <= reader.bytes.count, end - offset >= 12 else { return nil }
+        if reader.matches("curv", at: offset) { return parseTable(reader, at: offset, end: end) }
+        guard reader.matches("para", at: offset) else { return nil }
+        let kind = reader.u16(offset + 8)
+        let counts = [1, 3, 4, 5, 7]
+        guard kind < counts.count, end - offset >= 12 + 4 * counts[kind] else { return nil }
+        let p = (0..<7).map { $0 < counts[kind] ? reader.fixed(offset + 12 + 4 * $0) : 0 }
+        let length = 12 + 4 * counts[kind]
+        switch kind {
+        case 0: return (.gamma(p[0]), length)
+        case 1:
+            let d = p[1] == 0 ? 0 : -p[2] / p[1]
+            return (.parametric(g: p[0], a: p[1], b: p[2], c: 0, d: d, e: 0, f: 0), length)
+        case 2:
+            let d = p[1] == 0 ? 0 : -p[2] / p[1]
+            return (.parametric(g: p[0], a: p[1], b: p[2], c: 0, d: d, e: p[3], f: p[3]), length)
+        case 3: return (.parametric(g: p[0], a: p[1], b: p[2], c: p[3], d: p[4], e: 0, f: 0), length)
+        default: return (.parametric(g: p[0], a: p[1], b: p[2], c: p[3], d: p[4], e: p[5], f: p[6]), length)
+        }
+    }
+
+    private static func parseTable(_ reader: ICCReader, at offset: Int, end: Int) -> (curve: ToneCurve, count: Int)? {
+        let count = reader.u32(offset + 8)
+        guard count <= (end - offset - 12) / 2 else { return nil }
+        switch count {
+        case 0: return (.identity, 12)
+        case 1: return (.gamma(Double(reader.u16(offset + 12)) / 256), 14)
+        default:
+            let values = (0..<count).map { Float(reader.u16(offset + 12 + 2 * $0)) / 65_535 }
+            return (.table(values), 12 + 2 * count)
+        }
+    }
+
+    /// The curve at `x`, both clamped to 0...1; a curve that is not a number there counts as 0.
+    func callAsFunction(_ x: Float) -> Float {
+        let x = x > 0 ? min(x, 1) : 0
+        switch self {
+        case .identity: return x
+        case .gamma(let g): return Self.unit(pow(Double(x), g))
+        case .parametric(let g, let a, let b, let c, let d, let e, let f):
+            let x = Double(x)
+            return Self.unit(x >= d ? pow(max(0, a * x + b), g) + e : c * x + f)
+        case .table(let values):
+            let position = x * Float(values.count - 1)
+            let i = min(Int(position), values.count - 2)
+            return values[i] + (values[i + 1] - values[i]) * (position - Float(i))
+        }
+    }
+
+    private static func unit(_ value: Double) -> Float { value > 0 ? Float(min(value, 1)) : 0 }
+}
+
+/// Big-endian numbers out of a profile; every read outside it is 0, so that no file can make one trap.
+///
+/// Source: ICC.1:2022 §4 (number types), §7.3 (tag table).
+struct ICCReader: Sendable {
+    let bytes: [UInt8]
+
+    func u8(_ offset: Int) -> Int { offset >= 0 && offset < bytes.count ? Int(bytes[offset]) : 0 }
+    func u16(_ offset: Int) -> Int { u8(offset) << 8 | u8(offset &+ 1) }
+    func u32(_ offset: Int) -> Int { u16(offset) << 16 | u16(offset &+ 2) }
+    /// s15Fixed16Number.
+    func fixed(_ offset: Int) -> Double { Double(Int32(truncatingIfNeeded: u32(offset))) / 65_536 }
+    /// Four characters as a number, for comparing with ``signature(_:)``.
+    static func signature(_ text: StaticString) -> Int {
+        text.withUTF8Buffer { $0.reduce(0) { $0 << 8 | Int($1) } }
+    }
+
+    func matches(_ text: StaticString, at offset: Int) -> Bool { u32(offset) == Self.signature(text) }
+
+    /// Where the data of a tag stands; nil if it is absent or reaches outside the profile.
+    func tag(_ name: StaticString) -> Range<Int>? {
+        let wanted = Self.signature(name)
+        for i in 0..<min(u32(128), 1_024) {
+            let entry = 132 + 12 * i
+            guard entry + 12 <= bytes.count else { return nil }
+            guard u32(entry) == wanted else { continue }
+            let start = u32(entry + 4)
+            let count = u32(entry + 8)
+            guard count >= 8, start >= 128, start <= bytes.count, count <= bytes.count - start else { return nil }
+            return start..<(start + count)
+        }
+        return nil
     }
 }

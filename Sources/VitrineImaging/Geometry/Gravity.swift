@@ -28,3 +28,75 @@ public enum Gravity: Hashable, Sendable, Codable {
         value.isNaN ? 0.5 : max(0, min(1, value))
     }
 }
+
+/// How much there is to see at each place of a small picture, and where a window sees most.
+///
+/// After the idea of libvips' `smartcrop`: edges, skin and saturation score. The skin rule is that of J. Kovač, P. Peer
+/// and F. Solina, "Human Skin Colour Clustering for Face Detection", EUROCON 2003.
+struct AttentionMap {
+    let width: Int
+    let height: Int
+    /// Sums of all scores above and to the left, one row and column more than pixels.
+    private let sums: [Int]
+
+    /// Scores `image`, which should have some 200 pixels on its longer side: larger ones are not looked at better.
+    init(_ image: Image) {
+        width = image.width
+        height = image.height
+        let (w, h) = (image.width, image.height)
+        var luma = [Int32](repeating: 0, count: w * h)
+        var score = [Int32](repeating: 0, count: w * h)
+        image.withUnsafeBytes { bytes in
+            for y in 0..<h {
+                for x in 0..<w {
+                    let p = y &* image.bytesPerRow &+ 4 &* x
+                    let r = Int32(bytes[p]), g = Int32(bytes[p &+ 1]), b = Int32(bytes[p &+ 2])
+                    luma[y &* w &+ x] = (77 &* r &+ 150 &* g &+ 29 &* b) &>> 8
+                    score[y &* w &+ x] = Self.colorScore(r, g, b)
+                }
+            }
+        }
+        var sums = [Int](repeating: 0, count: (w + 1) * (h + 1))
+        for y in 0..<h {
+            var row = 0
+            for x in 0..<w {
+                let i = y &* w &+ x
+                let left = luma[x > 0 ? i &- 1 : i], right = luma[x &+ 1 < w ? i &+ 1 : i]
+                let above = luma[y > 0 ? i &- w : i], below = luma[y &+ 1 < h ? i &+ w : i]
+                let edge = abs(4 &* luma[i] &- left &- right &- above &- below)
+                row &+= Int(score[i] &+ 2 &* min(edge, 255))
+                sums[(y &+ 1) &* (w &+ 1) &+ x &+ 1] = sums[y &* (w &+ 1) &+ x &+ 1] &+ row
+            }
+        }
+        self.sums = sums
+    }
+
+    private static func colorScore(_ r: Int32, _ g: Int32, _ b: Int32) -> Int32 {
+        let high = max(r, max(g, b)), low = min(r, min(g, b))
+        let isSkin = r > 95 && g > 40 && b > 20 && high &- low > 15 && r &- g > 15 && r > b
+        // Very dark and very bright colours are not noticed however saturated they are.
+        let saturation = high > 40 && low < 230 ? (high &- low) / 3 : 0
+        return saturation &+ (isSkin ? 96 : 0)
+    }
+
+    /// The upper left corner, in fractions of the picture, of the window of this size (fractions as well) that sees
+    /// most; of equals the one nearest to the middle.
+    func bestWindow(width windowWidth: Double, height windowHeight: Double) -> (x: Double, y: Double) {
+        let w = max(1, min(width, Int((windowWidth * Double(width)).rounded())))
+        let h = max(1, min(height, Int((windowHeight * Double(height)).rounded())))
+        var best = (score: -1, distance: Int.max, x: 0, y: 0)
+        let stride = width + 1
+        for y in 0...(height - h) {
+            for x in 0...(width - w) {
+                let score =
+                    sums[(y + h) * stride + x + w] - sums[y * stride + x + w] - sums[(y + h) * stride + x]
+                    + sums[y * stride + x]
+                let distance = abs(2 * x - (width - w)) + abs(2 * y - (height - h))
+                if score > best.score || (score == best.score && distance < best.distance) {
+                    best = (score, distance, x, y)
+                }
+            }
+        }
+        return (Double(best.x) / Double(width), Double(best.y) / Double(height))
+    }
+}

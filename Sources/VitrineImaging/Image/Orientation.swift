@@ -17,3 +17,99 @@ public enum Orientation: Int, Sendable, Hashable, Codable, CaseIterable {
     /// The size after turning upright of pixels stored with `size`, and the other way round.
     public func upright(_ size: PixelSize) -> PixelSize { swapsAxes ? size.transposed : size }
 }
+
+extension Orientation {
+    /// Where a part of the upright picture lies in the picture as stored.
+    func stored(_ rect: UnitRect) -> UnitRect {
+        let (x, y, w, h) = (rect.x, rect.y, rect.width, rect.height)
+        let (right, bottom) = (1 - x - w, 1 - y - h)
+        return switch self {
+        case .up: rect
+        case .upMirrored: UnitRect(x: right, y: y, width: w, height: h)
+        case .down: UnitRect(x: right, y: bottom, width: w, height: h)
+        case .downMirrored: UnitRect(x: x, y: bottom, width: w, height: h)
+        case .leftMirrored: UnitRect(x: y, y: x, width: h, height: w)
+        case .right: UnitRect(x: y, y: right, width: h, height: w)
+        case .rightMirrored: UnitRect(x: bottom, y: right, width: h, height: w)
+        case .left: UnitRect(x: bottom, y: x, width: h, height: w)
+        }
+    }
+}
+
+extension Image {
+    /// The picture turned upright, given how its pixels are stored. With ``Orientation/up`` the very same picture.
+    public func oriented(_ orientation: Orientation) -> Image {
+        guard orientation != .up else { return self }
+        let size = orientation.upright(self.size)
+        let storage = PixelStorage(uninitializedByteCount: size.width * size.height * Image.bytesPerPixel)
+        withUnsafeBytes { source in
+            guard let source = source.baseAddress, let target = storage.bytes.baseAddress else { return }
+            let map = OrientationMap(orientation, stored: self.size)
+            map.copy(from: source, bytesPerRow: bytesPerRow, into: target)
+        }
+        return Image(
+            width: size.width, height: size.height, bytesPerRow: size.width * Image.bytesPerPixel, alpha: alpha,
+            storage: storage)
+    }
+}
+
+/// Where each pixel of an upright picture comes from: `start + x * stepX + y * stepY` in pixels of the stored one.
+private struct OrientationMap {
+    let width: Int
+    let height: Int
+    /// Column and row of the stored pixel that becomes the upper left one.
+    let startX: Int
+    let startY: Int
+    /// What one step to the right, or down, in the upright picture is in the stored one.
+    let right: (x: Int, y: Int)
+    let down: (x: Int, y: Int)
+
+    init(_ orientation: Orientation, stored: PixelSize) {
+        let upright = orientation.upright(stored)
+        width = upright.width
+        height = upright.height
+        let flipsX: Bool
+        let flipsY: Bool
+        switch orientation {
+        case .up, .leftMirrored: (flipsX, flipsY) = (false, false)
+        case .upMirrored, .left: (flipsX, flipsY) = (true, false)
+        case .down, .rightMirrored: (flipsX, flipsY) = (true, true)
+        case .downMirrored, .right: (flipsX, flipsY) = (false, true)
+        }
+        startX = flipsX ? stored.width - 1 : 0
+        startY = flipsY ? stored.height - 1 : 0
+        let x = flipsX ? -1 : 1
+        let y = flipsY ? -1 : 1
+        right = orientation.swapsAxes ? (0, y) : (x, 0)
+        down = orientation.swapsAxes ? (x, 0) : (0, y)
+    }
+
+    /// Copies in tiles of 16 by 16 pixels, so that rows read down a column stay in the cache.
+    func copy(from source: UnsafeRawPointer, bytesPerRow: Int, into target: UnsafeMutableRawPointer) {
+        let stepX = right.x &* 4 &+ right.y &* bytesPerRow
+        let stepY = down.x &* 4 &+ down.y &* bytesPerRow
+        let origin = source + (startY &* bytesPerRow &+ startX &* 4)
+        let tile = 16
+        var top = 0
+        while top < height {
+            let bottom = min(top &+ tile, height)
+            var left = 0
+            while left < width {
+                let end = min(left &+ tile, width)
+                var y = top
+                while y < bottom {
+                    var from = origin + (y &* stepY &+ left &* stepX)
+                    var to = target + (y &* width &+ left) &* 4
+                    for _ in left..<end {
+                        to.storeBytes(of: from.loadUnaligned(as: UInt32.self), as: UInt32.self)
+                        from += stepX
+                        to += 4
+                    }
+                    y &+= 1
+                }
+                left = end
+            }
+            top = bottom
+        }
+    }
+}

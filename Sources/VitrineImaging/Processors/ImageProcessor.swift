@@ -1,3 +1,37 @@
+/// One step that makes a new picture from a picture: rounding corners, blurring, a caller's own drawing.
+///
+/// Synchronous: the library calls it off the cooperative pool. A processor accepts every ``Image/Alpha`` and labels
+/// what it returns correctly.
+public protocol ImageProcessing: Sendable {
+    /// What the processor does, parameters included, as part of a cache key.
+    ///
+    /// Two processors with one identifier must give equal pixels for equal pixels, in every run of the program. Text
+    /// that came from elsewhere is preceded by its length, so that no text can imitate another processor.
+    var identifier: String { get }
+
+    /// The processed picture; `image` itself when there is nothing to do.
+    ///
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` when a parameter is out of its range;
+    ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)`` when the result would be larger than
+    ///   ``ImageLimits/maximumOutputSide``.
+    func process(_ image: Image) throws(ImageError) -> Image
+}
+
+extension Image {
+    /// The picture after each of `processors` in order.
+    ///
+    /// ```swift
+    /// let avatar = try photo.processed(by: [.circle(border: .hairline(.white)), .background(.black)])
+    /// ```
+    ///
+    /// - Throws: What the first processor that fails throws; see ``ImageProcessing/process(_:)``.
+    public func processed(by processors: [ImageProcessor]) throws(ImageError) -> Image {
+        var image = self
+        for processor in processors { image = try processor.process(image) }
+        return image
+    }
+}
+
 /// A processor as a value: the built-in ones by leading dot, any ``ImageProcessing`` by ``init(_:)``.
 ///
 /// Lengths are pixels of the picture being processed; rows count downwards from the top. Parameters are checked when
@@ -166,4 +200,54 @@ extension ImageProcessor {
     ) -> ImageProcessor {
         ImageProcessor(CustomProcessor(name: identifier, body: body))
     }
+}
+
+/// Several processors as one.
+struct SequenceProcessor: ImageProcessing {
+    let processors: [ImageProcessor]
+
+    var identifier: String {
+        "sequence(" + processors.map { ProcessorCheck.delimited($0.identifier) }.joined() + ")"
+    }
+
+    func process(_ image: Image) throws(ImageError) -> Image { try image.processed(by: processors) }
+}
+
+/// A caller's closure under a caller's name.
+struct CustomProcessor: ImageProcessing {
+    let name: String
+    let body: @Sendable (Image) throws(ImageError) -> Image
+
+    var identifier: String { "custom(\(ProcessorCheck.delimited(name)))" }
+
+    func process(_ image: Image) throws(ImageError) -> Image { try body(image) }
+}
+
+/// What all processors check of their parameters, and how they write them into identifiers.
+enum ProcessorCheck {
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` unless `value` is a number within `range`.
+    static func value(_ value: Double, in range: ClosedRange<Double>, _ name: String) throws(ImageError) {
+        guard range.contains(value) else {
+            throw .invalidRequest(reason: "\(name) must be \(range.lowerBound)…\(range.upperBound), not \(value)")
+        }
+    }
+
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` unless `value` is within `range`.
+    static func value(_ value: Int, in range: ClosedRange<Int>, _ name: String) throws(ImageError) {
+        guard range.contains(value) else {
+            throw .invalidRequest(reason: "\(name) must be \(range.lowerBound)…\(range.upperBound), not \(value)")
+        }
+    }
+
+    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)`` when a result that is larger than its input
+    ///   would break the default ``ImageLimits/maximumOutputSide``.
+    static func outputSide(_ size: PixelSize, _ operation: String) throws(ImageError) {
+        let allowed = ImageLimits.standard.maximumOutputSide
+        guard size.longestSide <= allowed else {
+            throw .limitExceeded(input: operation, limit: .outputSide, actual: size.longestSide, allowed: allowed)
+        }
+    }
+
+    /// Text from elsewhere, preceded by its length in bytes.
+    static func delimited(_ text: String) -> String { "\(text.utf8.count):\(text)" }
 }

@@ -33,3 +33,276 @@ package enum DecodedImageRenderer {
         return try job.run().oriented(orientation)
     }
 }
+
+/// One picture on its way from planes to pixels.
+struct RenderJob {
+    let decoded: DecodedImage
+    let size: PixelSize
+    let region: UnitRect?
+    let cancellation: CancellationToken
+    let inputName: String
+
+    private typealias Bytes = UnsafePointer<UInt8>
+    private typealias Pixels = UnsafeMutablePointer<UInt8>
+
+    /// The picture in sRGB, not yet upright.
+    func run() throws(ImageError) -> Image {
+        try checkPlanes()
+        switch decoded.model {
+        case .gray: return try gray()
+        case .rgb: return try rgb(decoded.planes[0], alpha: decoded.alpha)
+        case .yCbCr(let matrix, let fullRange):
+            let conversion = YCbCrConversion(matrix, fullRange: fullRange)
+            if decoded.planes.count == 4 && decoded.alpha != .none && !Self.isOpaque(decoded.planes[3]) {
+                return try translucent(conversion)
+            }
+            return try opaque(conversion)
+        case .cmyk(let inverted): return try cmyk(inverted: inverted)
+        }
+    }
+
+    // MARK: Checks
+
+    private func checkPlanes() throws(ImageError) {
+        let channels = decoded.planes.map(\.channels)
+        let hasAlpha = decoded.alpha != .none
+        let isRight =
+            switch decoded.model {
+            case .gray: channels == [hasAlpha ? 2 : 1]
+            case .rgb: channels == [hasAlpha ? 4 : 3]
+            case .yCbCr: channels == (hasAlpha ? [1, 1, 1, 1] : [1, 1, 1])
+            case .cmyk: channels == [4]
+            }
+        guard isRight else {
+            throw .corrupt(input: inputName, reason: "the decoder's planes \(channels) do not fit its colour model")
+        }
+    }
+
+    private static func isOpaque(_ plane: PixelPlane) -> Bool {
+        plane.storage.withUnsafeBytes { bytes in
+            (0..<plane.height).allSatisfy { y in
+                var all: UInt8 = 255
+                for x in (y * plane.bytesPerRow)..<(y * plane.bytesPerRow + plane.width) { all &= bytes[x] }
+                return all == 255
+            }
+        }
+    }
+
+    // MARK: Scaling
+
+    private func scale(_ plane: PixelPlane, premultiplying: Bool = false) throws(ImageError) -> PixelPlane {
+        let area = region.map {
+            PixelRegion(
+                x: $0.x * plane.extentWidth, y: $0.y * plane.extentHeight, width: $0.width * plane.extentWidth,
+                height: $0.height * plane.extentHeight)
+        }
+        let scaled = Resampler.resample(
+            plane, to: size, region: area, kernel: decoded.samplesAreMeans ? .lanczos3ForMeans : .lanczos3,
+            premultiplying: premultiplying, cancellation: cancellation)
+        guard let scaled, !cancellation.isCancelled else { throw .cancelled(input: inputName) }
+        return scaled
+    }
+
+    private func profile(_ space: ColorProfile.Space) -> ColorProfile? {
+        guard let bytes = decoded.colorProfile, let profile = ColorProfile(bytes), profile.space == space,
+            !profile.isSRGB
+        else { return nil }
+        return profile
+    }
+
+    /// An image whose rows `body` writes one after the other.
+    private func make(
+        _ size: PixelSize, alpha: Image.Alpha, row body: (Pixels, Int) -> Void
+    ) throws(ImageError) -> Image {
+        var y = 0
+        let image = Image(width: size.width, height: size.height, alpha: alpha) { pixels in
+            guard let pixels = pixels.bindMemory(to: UInt8.self).baseAddress else { return }
+            while y < size.height && (y % 16 != 0 || !cancellation.isCancelled) {
+                body(pixels + y * size.width * Image.bytesPerPixel, y)
+                y += 1
+            }
+        }
+        guard y == size.height else { throw .cancelled(input: inputName) }
+        return image
+    }
+
+    private func bytes<R>(_ plane: PixelPlane, _ body: (Bytes) throws(ImageError) -> R) throws(ImageError) -> R {
+        try plane.storage.withUnsafeBytes { (bytes) throws(ImageError) in
+            guard let start = bytes.bindMemory(to: UInt8.self).baseAddress else {
+                throw .corrupt(input: inputName, reason: "a plane has no samples")
+            }
+            return try body(start)
+        }
+    }
+
+    // MARK: Grey
+
+    private func gray() throws(ImageError) -> Image {
+        let hasAlpha = decoded.alpha != .none
+        let plane = try scale(decoded.planes[0], premultiplying: decoded.alpha == .straight)
+        let levels = profile(.gray)?.grayLevels
+        let width = size.width
+        let image = try bytes(plane) { (source) throws(ImageError) in
+            try make(size, alpha: hasAlpha ? .premultiplied : .opaque) { pixels, y in
+                let line = source + y * plane.bytesPerRow
+                for x in 0..<width {
+                    let p = pixels + 4 &* x
+                    let v = hasAlpha ? line[2 &* x] : line[x]
+                    p[0] = v
+                    p[1] = v
+                    p[2] = v
+                    p[3] = hasAlpha ? line[2 &* x &+ 1] : 255
+                }
+                if hasAlpha { AlphaMath.limit(pixels, count: width) }
+                guard let levels else { return }
+                if hasAlpha { AlphaMath.unpremultiply(pixels, count: width) }
+                for x in 0..<width { for c in 0..<3 { pixels[4 &* x &+ c] = levels[Int(pixels[4 &* x &+ c])] } }
+                if hasAlpha { AlphaMath.premultiply(pixels, count: width) }
+            }
+        }
+        return Self.opaqueIfPossible(image)
+    }
+
+    // MARK: RGB
+
+    private func rgb(_ plane: PixelPlane, alpha: DecodedImage.Alpha) throws(ImageError) -> Image {
+        let plane = try scale(plane, premultiplying: alpha == .straight)
+        let profile = profile(.rgb)
+        let width = size.width
+        if alpha == .none {
+            return try bytes(plane) { (source) throws(ImageError) in
+                try make(size, alpha: .opaque) { pixels, y in
+                    Self.expand(source + y * plane.bytesPerRow, into: pixels, count: width)
+                    profile?.convertRGB(pixels, count: width, isPremultiplied: false)
+                }
+            }
+        }
+        let image = try bytes(plane) { (source) throws(ImageError) in
+            try make(size, alpha: .premultiplied) { pixels, y in
+                pixels.update(from: source + y * plane.bytesPerRow, count: 4 * width)
+                AlphaMath.limit(pixels, count: width)
+                profile?.convertRGB(pixels, count: width, isPremultiplied: true)
+            }
+        }
+        return Self.opaqueIfPossible(image)
+    }
+
+    /// Red, green, blue to red, green, blue, 255: four bytes read and written at once, but for the last pixel.
+    private static func expand(_ source: Bytes, into pixels: Pixels, count: Int) {
+        let from = UnsafeRawPointer(source)
+        let to = UnsafeMutableRawPointer(pixels)
+        for x in 0..<(count - 1) {
+            let word = UInt32(littleEndian: (from + 3 &* x).loadUnaligned(as: UInt32.self)) | 0xFF00_0000
+            (to + 4 &* x).storeBytes(of: word.littleEndian, as: UInt32.self)
+        }
+        let last = count - 1
+        for c in 0..<3 { pixels[4 * last + c] = source[3 * last + c] }
+        pixels[4 * last + 3] = 255
+    }
+
+    // MARK: Y′CbCr
+
+    private func opaque(_ conversion: YCbCrConversion) throws(ImageError) -> Image {
+        let y = try scale(decoded.planes[0])
+        let cb = try scale(decoded.planes[1])
+        let cr = try scale(decoded.planes[2])
+        let profile = profile(.rgb)
+        let width = size.width
+        return try bytes(y) { (luma) throws(ImageError) in
+            try bytes(cb) { (blue) throws(ImageError) in
+                try bytes(cr) { (red) throws(ImageError) in
+                    try make(size, alpha: .opaque) { pixels, row in
+                        conversion.convert(
+                            y: luma + row * y.bytesPerRow, cb: blue + row * cb.bytesPerRow,
+                            cr: red + row * cr.bytesPerRow, alpha: nil, into: pixels, count: width)
+                        profile?.convertRGB(pixels, count: width, isPremultiplied: false)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Colours under transparent pixels must not bleed, so alpha has to be multiplied in before scaling, and that needs
+    /// red, green and blue at the size of luma.
+    private func translucent(_ conversion: YCbCrConversion) throws(ImageError) -> Image {
+        let first = decoded.planes[0]
+        let full = RenderJob(
+            decoded: decoded, size: PixelSize(width: first.width, height: first.height), region: nil,
+            cancellation: cancellation, inputName: inputName)
+        var planes: [PixelPlane] = []
+        for var plane in decoded.planes {
+            // Only the fraction that luma's own plane spans beyond its extent is stretched.
+            plane.extentWidth = min(Double(plane.width), plane.extentWidth * Double(first.width) / first.extentWidth)
+            plane.extentHeight = min(
+                Double(plane.height), plane.extentHeight * Double(first.height) / first.extentHeight)
+            planes.append(try full.scale(plane))
+        }
+        let (y, cb, cr, a) = (planes[0], planes[1], planes[2], planes[3])
+        let image = try bytes(y) { (luma) throws(ImageError) in
+            try bytes(cb) { (blue) throws(ImageError) in
+                try bytes(cr) { (red) throws(ImageError) in
+                    try bytes(a) { (alpha) throws(ImageError) in
+                        try full.make(full.size, alpha: .straight) { pixels, row in
+                            conversion.convert(
+                                y: luma + row * y.bytesPerRow, cb: blue + row * cb.bytesPerRow,
+                                cr: red + row * cr.bytesPerRow, alpha: alpha + row * a.bytesPerRow, into: pixels,
+                                count: full.size.width)
+                        }
+                    }
+                }
+            }
+        }
+        let plane = PixelPlane(
+            width: image.width, height: image.height, channels: 4, extentWidth: first.extentWidth,
+            extentHeight: first.extentHeight, storage: image.storage)
+        return try rgb(plane, alpha: decoded.alpha)
+    }
+
+    // MARK: CMYK
+
+    private func cmyk(inverted: Bool) throws(ImageError) -> Image {
+        let plane = try scale(decoded.planes[0])
+        let profile = profile(.cmyk)
+        let width = size.width
+        return try bytes(plane) { (source) throws(ImageError) in
+            try make(size, alpha: .opaque) { pixels, y in
+                let line = source + y * plane.bytesPerRow
+                let flip: UInt8 = inverted ? 255 : 0
+                for i in 0..<(4 &* width) { pixels[i] = line[i] ^ flip }
+                if let profile {
+                    profile.convertCMYK(pixels, count: width)
+                } else {
+                    Self.mixInks(pixels, count: width)
+                }
+            }
+        }
+    }
+
+    /// Inks as ideal filters: what each leaves of white, times what black leaves of it. What browsers and most
+    /// converters do with CMYK that has no profile.
+    private static func mixInks(_ pixels: Pixels, count: Int) {
+        for x in 0..<count {
+            let p = pixels + 4 &* x
+            let light = UInt32(255 &- p[3])
+            for c in 0..<3 { p[c] = UInt8(truncatingIfNeeded: AlphaMath.multiply(UInt32(255 &- p[c]), light)) }
+            p[3] = 255
+        }
+    }
+
+    // MARK: Result
+
+    /// States that the image is opaque if all its pixels are.
+    private static func opaqueIfPossible(_ image: Image) -> Image {
+        let isOpaque = image.withUnsafeBytes { bytes in
+            (0..<image.height).allSatisfy { y in
+                var all: UInt8 = 255
+                for x in 0..<image.width { all &= bytes[y &* image.bytesPerRow &+ 4 &* x &+ 3] }
+                return all == 255
+            }
+        }
+        guard isOpaque else { return image }
+        return Image(
+            width: image.width, height: image.height, bytesPerRow: image.bytesPerRow, alpha: .opaque,
+            storage: image.storage)
+    }
+}

@@ -95,3 +95,120 @@ package struct ContactSheet: Sendable {
             height: max(1, Int((Double(size.height) * factor).rounded())))
     }
 }
+
+/// An opaque picture that is being drawn on: rectangles, pictures and captions.
+struct SheetCanvas {
+    private(set) var image: Image
+
+    init(size: PixelSize, color: Color) {
+        image = Image(size: size, color: Color(red: color.red, green: color.green, blue: color.blue))
+    }
+
+    /// Fills a rectangle with rounded corners.
+    mutating func fill(
+        x: Int, y: Int, size: PixelSize, radius: Double = 0, color: Color, border: ImageBorder? = nil
+    ) throws(ImageError) {
+        let tile = try Image(size: size, color: color).processed(by: [.roundCorners(radius, border: border)])
+        image.compose(tile.converted(to: .premultiplied), x: x, y: y)
+    }
+
+    /// Draws a picture; transparent parts show a checkerboard.
+    mutating func draw(_ picture: Image, x: Int, y: Int) {
+        guard picture.hasAlpha else {
+            image.compose(picture, x: x, y: y)
+            return
+        }
+        var board = SheetCanvas.checkerboard(picture.size)
+        board.compose(picture.converted(to: .premultiplied), x: 0, y: 0)
+        image.compose(board, x: x, y: y)
+    }
+
+    /// Draws text whose capitals begin at row `y`, each point of the font `scale` pixels wide and high.
+    mutating func write(_ text: String, x: Int, y: Int, scale: Int, color: Color) {
+        var left = x
+        for character in text {
+            let glyph = SheetCanvas.stencil(character, scale: scale, color: color)
+            image.compose(glyph, x: left, y: y)
+            left += BitmapFont.advance * scale
+        }
+    }
+
+    /// The text cut to a width in pixels, with an ellipsis where something is missing.
+    static func truncated(_ text: String, width: Int, scale: Int) -> String {
+        let fitting = max(0, (width + scale) / (BitmapFont.advance * scale))
+        return text.count <= fitting ? text : text.prefix(max(0, fitting - 1)) + "…"
+    }
+
+    private static func checkerboard(_ size: PixelSize) -> Image {
+        let light = PixelMath.straight(Color(white: 255)), dark = PixelMath.straight(Color(white: 226))
+        return Image(width: size.width, height: size.height, alpha: .opaque) { target in
+            for y in 0..<size.height {
+                for x in 0..<size.width {
+                    let pixel = (x >> 3 ^ y >> 3) & 1 == 0 ? light : dark
+                    PixelMath.store(pixel, target.baseAddress! + (y * size.width + x) * 4)
+                }
+            }
+        }
+    }
+
+    /// A character as a picture, its steps softened: corners of a diagonal are filled as Scale2x does
+    /// (A. Mazzoleni, scale2x.it), with half the colour.
+    private static func stencil(_ character: Character, scale: Int, color: Color) -> Image {
+        let rows = BitmapFont.rows(of: character)
+        func point(_ x: Int, _ y: Int) -> Bool {
+            rows.indices.contains(y) && x >= 0 && x < BitmapFont.width && rows[y] >> UInt8(4 - x) & 1 == 1
+        }
+        let ink = PixelMath.premultiplied(color), half = PixelMath.scale(ink, 110)
+        let width = BitmapFont.width * scale, height = BitmapFont.height * scale
+        return Image(width: width, height: height, alpha: .premultiplied) { target in
+            for y in 0..<height {
+                for x in 0..<width {
+                    let column = x / scale, row = y / scale
+                    // The neighbours on the side of the point this pixel is in.
+                    let dx = 2 * (x % scale) + 1 < scale ? -1 : 2 * (x % scale) + 1 > scale ? 1 : 0
+                    let dy = 2 * (y % scale) + 1 < scale ? -1 : 2 * (y % scale) + 1 > scale ? 1 : 0
+                    let isDiagonal = dx != 0 && dy != 0 && point(column + dx, row) && point(column, row + dy)
+                        && !point(column - dx, row) && !point(column, row - dy) && !point(column + dx, row + dy)
+                    let pixel = point(column, row) ? ink : isDiagonal ? half : 0
+                    PixelMath.store(pixel, target.baseAddress! + (y * width + x) * 4)
+                }
+            }
+        }
+    }
+}
+
+/// A small font for captions: ASCII, 5 pixels wide and 9 high, of which 7 stand above the base line.
+///
+/// Drawn for this project.
+enum BitmapFont {
+    static let width = 5
+    static let height = 9
+    /// From one character to the next.
+    static let advance = 6
+
+    /// The rows of a character from the top, the leftmost pixel in bit 4; a question mark for unknown ones.
+    static func rows(of character: Character) -> [UInt8] { glyphs[character] ?? glyphs["?"] ?? [] }
+
+    /// Each character followed by its rows as digits of base 32 (`0`–`9`, `a`–`v`); rows left out at the end are blank.
+    private static let source = """
+        !4444404 "aa #aavavaa $4fke5u4 %op248j3 &cik8lid '44 (2488842 )8422248 *04lel4 +044v44 ,00000cc48
+        -000v .00000cc /01248g 0ehjlphe 14c4444e 2eh1248v 3v2421he 426aiv22 5vgu11he 668guhhe 7v124888 8ehhehhe
+        9ehhf12c :0cc00cc ;0cc00cc48 <248g842 =00v0v >8421248 ?eh12404 @eh1dlle Aehhvhhh Buhhuhhu Cehggghe Dsihhhis
+        Evgguggv Fvgguggg Gehgnhhf Hhhhvhhh Ie44444e J72222ic Khikokih Lggggggv Mhrllhhh Nhhpljhh Oehhhhhe Puhhuggg
+        Qehhhlid Ruhhukih Sfgge11u Tv444444 Uhhhhhhe Vhhhhha4 Whhhllla Xhha4ahh Yhhha444 Zv1248gv [e88888e \\0g8421
+        ]e22222e ^4ah _0000000v `84 a00e1fhf bggmphhu c00egghe d11djhhf e00ehvge f698s888 g00fhhhf1e hggmphhh i40c444e
+        j2062222ic kggikoki lc44444e m00qllll n00mphhh o00ehhhe p00uhhhugg q00fhhhf11 r00mpggg s00fge1u t88s8896
+        u00hhhjd v00hhha4 w00hllla x00ha4ah y00hhhhf1e z00v248v {2448442 |4444444 }8442448 ~008l2 ×00ha4ah ·000cc
+        …000000l
+        """
+
+    private static let glyphs: [Character: [UInt8]] = {
+        var glyphs: [Character: [UInt8]] = [" ": [UInt8](repeating: 0, count: height)]
+        for word in source.split(whereSeparator: \.isWhitespace) where word.count > 1 {
+            guard let character = word.first else { continue }
+            let rows = word.dropFirst().compactMap { UInt8(String($0), radix: 32) }
+            glyphs[character] = rows + [UInt8](repeating: 0, count: max(0, height - rows.count))
+        }
+        return glyphs
+    }()
+}

@@ -1,4 +1,13 @@
+import Synchronization
 import VitrineCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 
 /// Where the helper executable is found.
 public enum WorkerLocation: Sendable, Hashable {
@@ -25,5 +34,56 @@ public enum WorkerLocation: Sendable, Hashable {
             }
             return VitrineWorkerMain.isOffered ? WorkerLocation.hostProgram.resolve() : nil
         }
+    }
+}
+
+/// A program and its arguments, the program's own name first.
+package struct WorkerCommand: Sendable, Hashable {
+    package let path: String
+    package let arguments: [String]
+
+    package init(path: String, arguments: [String]) {
+        self.path = path
+        self.arguments = arguments
+    }
+
+    /// The variables a worker inherits. Nothing else crosses: a host's environment often holds secrets.
+    package static func environment() -> [String] {
+        let inherited = [
+            "PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
+            "XDG_DATA_DIRS", "FONTCONFIG_FILE", "FONTCONFIG_PATH", "VITRINE_WORKER_SANDBOX",
+        ]
+        var variables: [String] = inherited.compactMap { name in
+            getenv(name).map { "\(name)=\(PathText.text(cString: $0))" }
+        }
+        variables.append("MALLOC_ARENA_MAX=1")
+        return variables
+    }
+}
+
+/// Lets a program be its own worker where no `vitrine-worker` is installed.
+///
+/// ```swift
+/// @main struct MyProgram {
+///     static func main() async {
+///         VitrineWorkerMain.runIfRequested()
+///         // …
+///     }
+/// }
+/// ```
+public enum VitrineWorkerMain {
+    private static let offered = Atomic<Bool>(false)
+
+    /// Whether this program's main has called ``runIfRequested()``, so that it can be started as a worker.
+    static var isOffered: Bool { offered.load(ordering: .acquiring) }
+
+    /// Serves as a worker and never returns, when a pool started this program for that; else returns at once.
+    ///
+    /// Call it first in main, before threads, files or sockets. Such a worker has this library's own decoders that can
+    /// run without libvips.
+    public static func runIfRequested() {
+        offered.store(true, ordering: .releasing)
+        guard CommandLine.arguments.dropFirst().first == WorkerProtocol.argument else { return }
+        exit(WorkerServer(decoders: DecoderRegistry.standard.decoders).run().rawValue)
     }
 }

@@ -38,3 +38,155 @@ package enum WorkerProtocol {
         case render = 4
     }
 }
+
+/// A request as the exchange with a worker sees it.
+package protocol WorkerMessage: Sendable {
+    /// The number its reply must have.
+    var id: UInt64 { get }
+    /// Its deadline and the helper's memory are limited by these.
+    var limits: ImageLimits { get }
+    /// The packet.
+    func encoded() -> [UInt8]
+}
+
+extension WorkerMessage {
+    /// Reads the start that all packets share; nil when it is not one of this version.
+    static func operation(of packet: [UInt8]) -> WorkerProtocol.Operation? {
+        var wire = WireReader(packet)
+        guard wire.packetNumber() != nil else { return nil }
+        return WorkerProtocol.Operation(rawValue: wire.integer())
+    }
+}
+
+/// The exit status of a worker.
+package enum WorkerExit: Int32, Sendable {
+    /// Its client has closed the socket, or it had nothing to do.
+    case idle = 0
+    /// Not started by a pool.
+    case misused = 64
+    /// Shared memory could not be mapped.
+    case noMemory = 71
+    /// The sandbox could not be entered.
+    case notSandboxed = 77
+}
+
+/// Writes the fields of one message between a client and its worker: little-endian, no padding, lengths in front.
+package struct WireWriter {
+    package private(set) var bytes: [UInt8] = []
+
+    package init() {
+        bytes.reserveCapacity(512)
+    }
+
+    /// The start that all packets share, with the request's number.
+    init(packet id: UInt64) {
+        self.init()
+        write(WorkerProtocol.magic)
+        write(WorkerProtocol.version)
+        write(id)
+    }
+
+    package mutating func write<T: FixedWidthInteger>(_ value: T) {
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    package mutating func write(_ value: Int) { write(Int64(value)) }
+
+    package mutating func write(_ value: Bool) { bytes.append(value ? 1 : 0) }
+
+    package mutating func write(_ value: Double) { write(value.bitPattern) }
+
+    /// Bytes, of which there may be as many as a packet holds.
+    package mutating func write(_ data: [UInt8]) {
+        write(UInt32(truncatingIfNeeded: data.count))
+        bytes.append(contentsOf: data)
+    }
+
+    /// A text of at most `limit` bytes of UTF-8; a longer one is cut between characters.
+    package mutating func write(_ text: String, limit: Int = 1_000) {
+        var utf8 = Array(text.utf8)
+        if utf8.count > limit {
+            var end = limit
+            while end > 0, utf8[end] & 0xC0 == 0x80 { end -= 1 }
+            utf8.removeSubrange(end...)
+        }
+        write(UInt16(truncatingIfNeeded: utf8.count))
+        bytes.append(contentsOf: utf8)
+    }
+}
+
+/// Reads what ``WireWriter`` wrote. The other side may have been taken over: nothing read here is trusted, and
+/// reading past the end gives zeros and clears ``isValid`` instead of trapping.
+package struct WireReader {
+    private let bytes: [UInt8]
+    private var position = 0
+    /// Whether every read so far found what it wanted.
+    package private(set) var isValid = true
+
+    package init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// Whether everything was read, and nothing is left over.
+    package var isComplete: Bool { isValid && position == bytes.count }
+
+    /// Marks the message as broken.
+    package mutating func invalidate() { isValid = false }
+
+    /// The request's number from the start that all packets share; nil when it is not one of this version.
+    mutating func packetNumber() -> UInt64? {
+        guard integer(UInt32.self) == WorkerProtocol.magic, integer(UInt16.self) == WorkerProtocol.version else {
+            return nil
+        }
+        return integer()
+    }
+
+    package mutating func integer<T: FixedWidthInteger>(_ type: T.Type = T.self) -> T {
+        let size = MemoryLayout<T>.size
+        guard isValid, bytes.count - position >= size else {
+            isValid = false
+            return 0
+        }
+        defer { position += size }
+        return bytes.withUnsafeBytes { T(littleEndian: $0.loadUnaligned(fromByteOffset: position, as: T.self)) }
+    }
+
+    package mutating func int() -> Int { Int(truncatingIfNeeded: integer(Int64.self)) }
+
+    package mutating func bool() -> Bool {
+        let value = integer(UInt8.self)
+        if value > 1 { isValid = false }
+        return value == 1
+    }
+
+    package mutating func double() -> Double { Double(bitPattern: integer(UInt64.self)) }
+
+    /// A text; bytes that are not UTF-8 become replacement characters.
+    package mutating func text() -> String {
+        let length = Int(integer(UInt16.self))
+        guard isValid, bytes.count - position >= length else {
+            isValid = false
+            return ""
+        }
+        defer { position += length }
+        return String(decoding: bytes[position..<(position + length)], as: UTF8.self)
+    }
+
+    package mutating func byteArray() -> [UInt8] {
+        let length = Int(integer(UInt32.self))
+        guard isValid, bytes.count - position >= length else {
+            isValid = false
+            return []
+        }
+        defer { position += length }
+        return Array(bytes[position..<(position + length)])
+    }
+
+    /// One of an enumeration's cases by its raw value.
+    package mutating func enumeration<T: RawRepresentable>(_ type: T.Type, or fallback: T) -> T
+    where T.RawValue == UInt8 {
+        if let value = T(rawValue: integer(UInt8.self)) { return value }
+        isValid = false
+        return fallback
+    }
+}

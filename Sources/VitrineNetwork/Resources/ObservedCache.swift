@@ -176,8 +176,8 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         let depth = await cache.depth(of: key(for: url), format: format)
         guard depth > .disk, Resource(url).isLocal else { return depth }
         guard url.isFileURL else { return .disk }
-        let path = url.path(percentEncoded: false)
-        return await cache.configuration.executor.run { FileManager.default.fileExists(atPath: path) } ? .disk : .source
+        guard let path = try? FileLoader.path(of: url) else { return .source }
+        return await cache.configuration.executor.run { FilePath.resolved(path) != nil } ? .disk : .source
     }
 
     // MARK: Changing

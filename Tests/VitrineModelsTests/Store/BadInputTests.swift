@@ -107,7 +107,7 @@ import VitrineModels
         try await store.put(1, for: "k")
         try Database(path: store.path).execute("PRAGMA user_version=99")
         #expect(
-            throws: PersistenceError.notAStore(path: store.path, reason: "its format 99 is not known")
+            throws: PersistenceError.notAStore(path: store.path, reason: "its format 99 is unknown")
         ) { try Self.open(store.path) }
         #expect(try store.object(Int.self, for: "k") == 1)
     }

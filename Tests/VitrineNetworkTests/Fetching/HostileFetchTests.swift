@@ -243,9 +243,14 @@ struct HostileFetchTests {
         var fixture = try fixture()
         fixture.options.maximumBodySize = .unlimited
         fixture.options.totalTimeout = .milliseconds(200)
-        let failure = await networkFailure { _ = try await fixture.value(server.url("/a.png")) }
-        guard case .timedOut(_, .total) = failure else { Issue.record("\(String(describing: failure))"); return }
-        #expect(server.requests.count == 1)
+        var failure: NetworkError?, calls = 0
+        // On a busy machine a call may end before the server has read its request.
+        while server.requests.isEmpty {
+            failure = await networkFailure { _ = try await fixture.value(server.url("/a.png")) }
+            guard case .timedOut(_, .total) = failure else { Issue.record("\(String(describing: failure))"); return }
+            calls += 1
+        }
+        #expect(server.requests.count <= calls)
         #expect("\(try #require(failure))".contains("time limit"))
         // A request's own limit counts before that of the options.
         fixture.options.totalTimeout = nil

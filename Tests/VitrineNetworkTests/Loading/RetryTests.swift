@@ -85,11 +85,15 @@ struct RetryTests {
         var configuration = NetworkLoader.Configuration()
         configuration.retries.jitter = { 0 }
         let loader = NetworkLoader(makeLoader(), configuration)
-        var request = patient(server.url("/"))
+        var request = patient(server.url("/")), calls = 0
         request.timeouts.total = .milliseconds(50)
-        let error = await failure { [request] in _ = try await loader.load(request) }
-        guard case .timedOut(_, .total) = error else { Issue.record("\(String(describing: error))"); return }
-        #expect(server.requests.count == 1)
+        // On a busy machine a call may end before the server has read its request.
+        while server.requests.isEmpty {
+            let error = await failure { [request] in _ = try await loader.load(request) }
+            guard case .timedOut(_, .total) = error else { Issue.record("\(String(describing: error))"); return }
+            calls += 1
+        }
+        #expect(server.requests.count <= calls)
     }
 
     @Test func theBodyOfARedirectIsNotWaitedFor() async throws {

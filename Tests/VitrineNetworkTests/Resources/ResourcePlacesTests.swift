@@ -45,6 +45,16 @@ struct ResourcePlacesTests {
         #expect(await other.wait().count == 1)
     }
 
+    @Test func filesWhoseNamesAreNotUTF8AreFound() async throws {
+        let directory = try TemporaryDirectory()
+        let resources = networked(directory)
+        let name = directory.path + "/" + PathText.text(of: [0x61, 0xFF])
+        try AtomicFile.write(Array("bytes".utf8), to: name)
+        let url = try #require(URL(string: "file://\(directory.path)/a%FF"))
+        #expect(await resources.depth(of: url) == .disk)
+        #expect(await resources.depth(of: try #require(URL(string: "file://\(directory.path)/a%FE"))) == .source)
+    }
+
     @Test func filesNobodyWaitsForAreNotCopiedEither() async throws {
         let directory = try TemporaryDirectory()
         let resources = networked(directory)

@@ -8,7 +8,7 @@ import VitrineImaging
 import VitrinePipeline
 import VitrineViews
 
-/// Answers when told to.
+/// A source that answers on demand.
 final class Desk: Sendable {
     struct Unwanted: Error, CustomStringConvertible { let description = "there is no such picture" }
 

@@ -73,7 +73,7 @@ var weather: Weather { Weather() }
 
 struct Place: PersistentRecord {
     static let persistentName = "Place"
-    static func describe(in record: inout RecordBuilder) { record.header(version: "1", kind: .structure) }
+    static func describe(in record: inout RecordBuilder) { record.header(version: "1") }
     func persistProperties(to writer: inout BinaryWriter) {}
     init(restoring reader: inout BinaryReader) throws(PersistenceError) {}
     init() {}

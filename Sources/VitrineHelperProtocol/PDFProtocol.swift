@@ -1,0 +1,138 @@
+import VitrineImaging
+
+/// What `vitrine-pdf` is asked about a document, beside its bytes.
+package struct PDFParameters: Sendable, Equatable {
+    /// Page sizes that one description holds at most: they must fit ``WorkerProtocol/maximumPacket``.
+    package static let maximumPageSizes = 500
+
+    /// The page to draw, or the first whose size is told. From 1.
+    package var page = 1
+    /// Pages whose sizes are told.
+    package var pageSizes = 0
+    package var size = PixelSize.zero
+    package var fit = DocumentFit.none
+    /// Whether the page may become larger than 1 pixel a point.
+    package var allowsUpscaling = true
+    /// What is painted under the page.
+    package var background = Color.white
+    /// The user's or the owner's password; nil for none.
+    package var password: String?
+
+    package init() {}
+
+    package func encoded() -> [UInt8] {
+        var wire = WireWriter()
+        wire.write(page)
+        wire.write(pageSizes)
+        wire.write(size.width)
+        wire.write(size.height)
+        wire.write(fit.rawValue)
+        wire.write(allowsUpscaling)
+        for channel in [background.red, background.green, background.blue, background.alpha] { wire.write(channel) }
+        wire.write(password != nil)
+        wire.write(Array((password ?? "").utf8))
+        return wire.bytes
+    }
+
+    /// Reads what ``encoded()`` wrote; nil when it is anything else.
+    package init?(_ bytes: [UInt8]) {
+        var wire = WireReader(bytes)
+        page = wire.int()
+        pageSizes = wire.int()
+        size = PixelSize(width: wire.int(), height: wire.int())
+        fit = wire.enumeration(DocumentFit.self, or: .none)
+        allowsUpscaling = wire.bool()
+        background = Color(
+            red: wire.integer(), green: wire.integer(), blue: wire.integer(), alpha: wire.integer())
+        let hasPassword = wire.bool()
+        let text = String(decoding: wire.byteArray(), as: UTF8.self)
+        password = hasPassword ? text : nil
+        guard wire.isComplete else { return nil }
+    }
+}
+
+/// What `vitrine-pdf` tells about a document.
+package struct PDFDescription: Sendable, Equatable {
+    package var pageCount = 0
+    /// Whether it opens with a password only.
+    package var needsPassword = false
+    /// In UTF-8 at most 1,000 bytes; empty for none.
+    package var title = ""
+    /// Widths and heights in points of the pages asked for, as far as there are such; 0 by 0 for one that cannot be
+    /// read.
+    package var pageSizes: [ContentMode.Size] = []
+    /// Documents that this helper has opened since it started.
+    package var opened = 0
+
+    package init() {}
+
+    package func encoded() -> [UInt8] {
+        var wire = WireWriter()
+        wire.write(pageCount)
+        wire.write(needsPassword)
+        wire.write(title)
+        wire.write(opened)
+        wire.write(UInt16(truncatingIfNeeded: pageSizes.count))
+        for size in pageSizes {
+            wire.write(size.width)
+            wire.write(size.height)
+        }
+        return wire.bytes
+    }
+
+    /// Reads what ``encoded()`` wrote; nil when it is anything else, or tells what no document has.
+    package init?(_ bytes: [UInt8]) {
+        var wire = WireReader(bytes)
+        pageCount = wire.int()
+        needsPassword = wire.bool()
+        title = wire.text()
+        opened = wire.int()
+        let count = Int(wire.integer(UInt16.self))
+        guard count <= PDFParameters.maximumPageSizes else { return nil }
+        for _ in 0..<count { pageSizes.append(.init(width: wire.double(), height: wire.double())) }
+        guard wire.isComplete, pageCount > 0,
+            pageSizes.allSatisfy({ $0.width.isFinite && $0.height.isFinite && $0.width >= 0 && $0.height >= 0 })
+        else { return nil }
+    }
+}
+
+/// Why a document was not described or a page not drawn, where ``ImageError`` has no word for it.
+///
+/// It crosses from the helper as the reason of ``ImageError/unsupported(input:reason:)``.
+package enum PDFFailure: Sendable, Equatable {
+    case notAPDF
+    /// Encrypted, and no password came along.
+    case encrypted
+    case wrongPassword
+    /// There are `count` pages, and the one asked for is not among them.
+    case noSuchPage(count: Int)
+
+    private static let pagePrefix = "no such page among "
+
+    /// The error that carries it.
+    package var error: ImageError {
+        let reason =
+            switch self {
+            case .notAPDF: "not a PDF"
+            case .encrypted: "encrypted"
+            case .wrongPassword: "wrong password"
+            case .noSuchPage(let count): "\(Self.pagePrefix)\(count)"
+            }
+        return .unsupported(input: "input", reason: reason)
+    }
+
+    /// The failure that `error` carries; nil when it carries none.
+    package init?(_ error: ImageError) {
+        guard case .unsupported(_, let reason) = error else { return nil }
+        switch reason {
+        case "not a PDF": self = .notAPDF
+        case "encrypted": self = .encrypted
+        case "wrong password": self = .wrongPassword
+        default:
+            guard reason.hasPrefix(Self.pagePrefix), let count = Int(reason.dropFirst(Self.pagePrefix.count)) else {
+                return nil
+            }
+            self = .noSuchPage(count: count)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+/// Cuts a rectangle out.
+struct CropProcessor: ImageProcessing {
+    let x: Int, y: Int, width: Int, height: Int
+
+    var identifier: String { "crop(\(x),\(y),\(width),\(height))" }
+
+    func process(_ image: Image) throws(ImageError) -> Image {
+        // Far corners may lie beyond any integer; saturate instead of trapping.
+        let right = x.addingReportingOverflow(width), bottom = y.addingReportingOverflow(height)
+        let left = max(0, x), top = max(0, y)
+        let cropWidth = min(image.width, right.overflow ? .max : right.partialValue) - min(left, image.width)
+        let cropHeight = min(image.height, bottom.overflow ? .max : bottom.partialValue) - min(top, image.height)
+        guard width > 0, height > 0, cropWidth > 0, cropHeight > 0 else {
+            throw .invalidRequest(reason: "nothing of \(image.size) lies in \(width)×\(height) at (\(x), \(y))")
+        }
+        return image.cropped(x: left, y: top, width: cropWidth, height: cropHeight)
+    }
+}
+
+/// Removes edges of one colour.
+struct TrimProcessor: ImageProcessing {
+    let tolerance: Int
+
+    var identifier: String { "trim(\(tolerance))" }
+
+    func process(_ image: Image) throws(ImageError) -> Image {
+        try ProcessorCheck.value(tolerance, in: 0...255, "trim tolerance")
+        let source = image.converted(to: image.alpha == .straight ? .premultiplied : image.alpha)
+        let box = source.withUnsafeBytes { bytes in
+            contentBox(bytes.baseAddress!, width: source.width, height: source.height, stride: source.bytesPerRow)
+        }
+        guard let (left, top, right, bottom) = box else { return image }
+        return image.cropped(x: left, y: top, width: right - left, height: bottom - top)
+    }
+
+    /// The smallest rectangle around all pixels unlike the first; nil when there are none.
+    private func contentBox(
+        _ base: UnsafeRawPointer, width: Int, height: Int, stride: Int
+    ) -> (left: Int, top: Int, right: Int, bottom: Int)? {
+        let edge = PixelMath.load(base)
+        var left = width, right = 0, top = height, bottom = 0
+        for y in 0..<height {
+            let row = base + y &* stride
+            var first = 0
+            while first < width && isEdge(PixelMath.load(row + first &* 4), edge) { first &+= 1 }
+            if first == width { continue }
+            var last = width &- 1
+            while isEdge(PixelMath.load(row + last &* 4), edge) { last &-= 1 }
+            left = min(left, first)
+            right = max(right, last &+ 1)
+            top = min(top, y)
+            bottom = y &+ 1
+        }
+        return bottom == 0 ? nil : (left, top, right, bottom)
+    }
+
+    @inline(__always)
+    private func isEdge(_ pixel: UInt32, _ edge: UInt32) -> Bool {
+        if pixel == edge { return true }
+        if tolerance == 0 { return false }
+        var shift: UInt32 = 0
+        while shift < 32 {
+            if abs(Int(pixel >> shift & 255) &- Int(edge >> shift & 255)) > tolerance { return false }
+            shift &+= 8
+        }
+        return true
+    }
+}

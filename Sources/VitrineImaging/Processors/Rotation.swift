@@ -1,0 +1,141 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Which way ``ImageProcessor/flip(_:)`` mirrors.
+public enum FlipAxis: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Left and right change places.
+    case horizontal
+    /// Top and bottom change places.
+    case vertical
+}
+
+/// Mirrors the picture.
+struct FlipProcessor: ImageProcessing {
+    let axis: FlipAxis
+
+    var identifier: String { "flip(\(axis.rawValue))" }
+
+    func process(_ image: Image) throws(ImageError) -> Image {
+        let right = image.width - 1, bottom = image.height - 1
+        switch axis {
+        case .horizontal: return image.moved(to: image.size) { (right &- $0, $1) }
+        case .vertical: return image.moved(to: image.size) { ($0, bottom &- $1) }
+        }
+    }
+}
+
+/// Turns the picture clockwise.
+struct RotateProcessor: ImageProcessing {
+    let degrees: Double
+    let background: Color
+
+    var identifier: String { "rotate(\(degrees),\(background.cssString))" }
+
+    func process(_ image: Image) throws(ImageError) -> Image {
+        try ProcessorCheck.value(degrees, in: -360_000...360_000, "angle")
+        var angle = degrees.truncatingRemainder(dividingBy: 360)
+        if angle < 0 { angle += 360 }
+        let right = image.width - 1, bottom = image.height - 1
+        switch angle {
+        case 0, 360: return image
+        case 90: return image.moved(to: image.size.transposed) { ($1, bottom &- $0) }
+        case 180: return image.moved(to: image.size) { (right &- $0, bottom &- $1) }
+        case 270: return image.moved(to: image.size.transposed) { (right &- $1, $0) }
+        default: return try turned(image, by: angle * .pi / 180)
+        }
+    }
+
+    private func turned(_ image: Image, by radians: Double) throws(ImageError) -> Image {
+        let source = image.converted(to: .premultiplied)
+        let width = Double(image.width), height = Double(image.height)
+        let sine = sin(radians), cosine = cos(radians)
+        // What rounding adds to a side of whole pixels must not cost another pixel.
+        let size = PixelSize(
+            width: Int((width * abs(cosine) + height * abs(sine) - 1e-6).rounded(.up)),
+            height: Int((width * abs(sine) + height * abs(cosine) - 1e-6).rounded(.up)))
+        try ProcessorCheck.outputSide(size, "rotated image")
+        let centreX = Double(size.width) / 2, centreY = Double(size.height) / 2
+        // The inverse map, around both centres.
+        let sampler = AffineSampler(
+            origin: (width / 2 - centreX * cosine - centreY * sine, height / 2 + centreX * sine - centreY * cosine),
+            alongRow: (cosine, -sine), alongColumn: (sine, cosine))
+        return sampler.draw(source, size: size).composed(over: background)
+    }
+}
+
+/// Draws a picture through an affine map with bilinear interpolation.
+struct AffineSampler {
+    /// Source column and row of the target's origin, and how they change with target column and row. Coordinates are
+    /// of pixel corners: the centre of the first pixel is (0.5, 0.5).
+    var origin: (x: Double, y: Double)
+    var alongRow: (x: Double, y: Double)
+    var alongColumn: (x: Double, y: Double)
+    /// Whether the outermost pixels continue outside the picture; otherwise everything there is transparent.
+    var extendsEdges = false
+
+    /// Draws `source`, which must not have straight alpha.
+    func draw(_ source: Image, size: PixelSize) -> Image {
+        Image(width: size.width, height: size.height, alpha: .premultiplied) { target in
+            source.withUnsafeBytes { bytes in
+                let reader = Reader(
+                    base: bytes.baseAddress!, width: source.width, height: source.height, stride: source.bytesPerRow,
+                    extendsEdges: extendsEdges)
+                for y in 0..<size.height {
+                    let row = target.baseAddress! + y &* size.width &* 4
+                    let centre = Double(y) + 0.5
+                    let startX = origin.x + alongColumn.x * centre - 0.5
+                    let startY = origin.y + alongColumn.y * centre - 0.5
+                    for x in 0..<size.width {
+                        let step = Double(x) + 0.5
+                        let pixel = reader.pixel(startX + alongRow.x * step, startY + alongRow.y * step)
+                        PixelMath.store(pixel, row + x &* 4)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Interpolates between pixels.
+    private struct Reader {
+        let base: UnsafeRawPointer
+        let width: Int
+        let height: Int
+        let stride: Int
+        let extendsEdges: Bool
+
+        @inline(__always)
+        func pixel(_ x: Double, _ y: Double) -> UInt32 {
+            var x = x, y = y
+            if extendsEdges {
+                x = max(0, min(Double(width &- 1), x))
+                y = max(0, min(Double(height &- 1), y))
+            }
+            guard x > -1, y > -1, x < Double(width), y < Double(height) else { return 0 }
+            let left = x.rounded(.down), top = y.rounded(.down)
+            let column = Int(left), row = Int(top)
+            let fx = UInt32((x - left) * 256 + 0.5), fy = UInt32((y - top) * 256 + 0.5)
+            let upper = Self.mix(at(column, row), at(column &+ 1, row), fx)
+            let lower = Self.mix(at(column, row &+ 1), at(column &+ 1, row &+ 1), fx)
+            return Self.mix(upper, lower, fy)
+        }
+
+        @inline(__always)
+        private func at(_ x: Int, _ y: Int) -> UInt32 {
+            x >= 0 && y >= 0 && x < width && y < height ? PixelMath.load(base + (y &* stride &+ x &* 4)) : 0
+        }
+
+        /// `share` / 256 of `b` and the rest of `a`, two channels in one word.
+        @inline(__always)
+        private static func mix(_ a: UInt32, _ b: UInt32, _ share: UInt32) -> UInt32 {
+            let rest = 256 &- share
+            let even = ((a & 0x00ff_00ff) &* rest &+ (b & 0x00ff_00ff) &* share &+ 0x0080_0080) >> 8 & 0x00ff_00ff
+            let odd = ((a >> 8 & 0x00ff_00ff) &* rest &+ (b >> 8 & 0x00ff_00ff) &* share &+ 0x0080_0080) & 0xff00_ff00
+            return even | odd
+        }
+    }
+}

@@ -1,0 +1,242 @@
+import CVitrineSandbox
+import VitrineCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+extension WorkerPool {
+    /// Decodes in a worker. Blocks; never call it from an asynchronous context.
+    ///
+    /// - Parameters:
+    ///   - source: What is small is handed over in the shared memory; a larger file as its descriptor, larger bytes as
+    ///     a sealed copy.
+    ///   - request: Its deadline begins when a worker takes the request.
+    ///   - decoder: The type name of the worker's decoder to use; nil for the first that reads the format.
+    /// - Throws: What the decoder throws; ``ImageError/timedOut(input:)``, ``ImageError/cancelled(input:)`` (within
+    ///   50 ms), and ``ImageError/workerFailed(input:reason:)`` when there is no helper or it died.
+    public func decode(
+        _ source: ByteSource, _ request: DecodeRequest, decoder: String? = nil
+    ) throws(ImageError) -> DecodedImage {
+        var wire = WorkerRequest(id: nextRequest(), request)
+        wire.decoder = decoder ?? ""
+        let profile = request.info.colorProfile
+        if let profile, profile.count > min(request.limits.maximumProfileBytes, WorkerProtocol.keptPayload) {
+            wire.profileCount = -1
+        }
+        wire.inputCount = WorkerInput.isSmall(source) ? source.count : -1
+        let input = wire.inputCount < 0 ? try WorkerInput(source) : nil
+        return try run(
+            wire, input: input, name: source.name, format: request.info.format, cancellation: request.cancellation
+        ) { (memory) throws(ImageError) in
+            if let profile, wire.profileCount >= 0 { memory.payload.copyBytes(from: profile) }
+            guard wire.inputCount >= 0 else { return }
+            let room = memory.payload[wire.inputOffset...].prefix(wire.inputCount)
+            // A file that has shrunk meanwhile ends in zeros, for the decoder to refuse.
+            let target = UnsafeMutableRawBufferPointer(rebasing: room)
+            let count = try source.read(into: target, at: 0)
+            UnsafeMutableRawBufferPointer(rebasing: target[count...]).initializeMemory(as: UInt8.self, repeating: 0)
+        } finish: { (reply, memory) throws(WorkerFailure) in
+            guard case .decoded(let shape) = reply.outcome else { throw .misbehaviour }
+            defer { memory.trim(used: shape.end) }
+            guard
+                let image = DecodedImage(
+                    shape, memory: memory, requestedProfile: wire.profileCount >= 0 ? profile : nil,
+                    limits: request.limits)
+            else { throw .misbehaviour }
+            return image
+        }
+    }
+
+    /// Encodes in a worker. Blocks; never call it from an asynchronous context.
+    ///
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)``; ``ImageError/workerFailed(input:reason:)`` and others
+    ///   as ``decode(_:_:decoder:)`` does.
+    public func encode(
+        _ image: Image, as format: ImageFormat, quality: Double, isProgressive: Bool = false,
+        limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) -> [UInt8] {
+        let info = ImageInfo(format: format, storedSize: image.size)
+        var wire = WorkerRequest(id: nextRequest(), operation: .encode, info: info, limits: limits)
+        wire.bytesPerRow = image.width * Image.bytesPerPixel
+        wire.alpha = image.alpha
+        wire.quality = quality
+        wire.isProgressive = isProgressive
+        let rowBytes = wire.bytesPerRow
+        return try run(wire, input: nil, name: "image", format: format, cancellation: cancellation) {
+            (memory) throws(ImageError) in
+            guard image.height <= memory.payload.count / rowBytes else {
+                throw .encodingFailed(format: format, reason: "\(image.size) is too large for the worker")
+            }
+            image.withUnsafeBytes { pixels in
+                for y in 0..<image.height {
+                    let row = UnsafeRawBufferPointer(rebasing: pixels[(y * image.bytesPerRow)...].prefix(rowBytes))
+                    UnsafeMutableRawBufferPointer(rebasing: memory.payload[(y * rowBytes)...]).copyMemory(from: row)
+                }
+            }
+        } finish: { (reply, memory) throws(WorkerFailure) in
+            guard case .encoded(let offset, let count) = reply.outcome, let file = memory.bytes(at: offset, count: count)
+            else { throw .misbehaviour }
+            memory.trim(used: max(offset + count, rowBytes * image.height))
+            return file
+        }
+    }
+}
+
+extension WorkerPool {
+    /// What a document holds, as its helper tells. Blocks; never call it from an asynchronous context.
+    ///
+    /// - Throws: As ``decode(_:_:decoder:)`` does.
+    package func describe(
+        _ source: ByteSource, parameters: [UInt8], limits: ImageLimits = .standard,
+        cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) -> [UInt8] {
+        let request = DocumentRequest(
+            id: nextRequest(), operation: .describe, parameters: parameters, limits: limits)
+        return try run(request, on: source, cancellation) { (reply, _) throws(WorkerFailure) in
+            guard case .described(let description) = reply.outcome else { throw .misbehaviour }
+            return description
+        }
+    }
+
+    /// One page or frame of a document, drawn by its helper. Blocks; never call it from an asynchronous context.
+    ///
+    /// - Throws: As ``decode(_:_:decoder:)`` does.
+    package func render(
+        _ source: ByteSource, target: PixelSize?, parameters: [UInt8], limits: ImageLimits = .standard,
+        cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) -> DecodedImage {
+        let request = DocumentRequest(
+            id: nextRequest(), operation: .render, target: target, parameters: parameters, limits: limits)
+        return try run(request, on: source, cancellation) { (reply, memory) throws(WorkerFailure) in
+            guard case .decoded(let shape) = reply.outcome else { throw .misbehaviour }
+            defer { memory.trim(used: shape.end) }
+            guard let image = DecodedImage(shape, memory: memory, requestedProfile: nil, limits: limits) else {
+                throw .misbehaviour
+            }
+            return image
+        }
+    }
+
+    private func run<Answer>(
+        _ request: DocumentRequest, on source: ByteSource, _ cancellation: CancellationToken,
+        finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> Answer
+    ) throws(ImageError) -> Answer {
+        try run(
+            request, input: try WorkerInput(source), name: source.name, format: nil,
+            document: source.documentIdentity, cancellation: cancellation, prepare: { _ in }, finish: finish)
+    }
+}
+
+extension ByteSource {
+    /// The same for the same unchanged file, whoever opened it and when; nil for bytes in memory.
+    package var documentIdentity: UInt64? {
+        guard let descriptor else { return nil }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        let changed = status.modified
+        var hash: UInt64 = 0
+        for part in [
+            UInt64(truncatingIfNeeded: status.st_dev), UInt64(truncatingIfNeeded: status.st_ino),
+            UInt64(truncatingIfNeeded: status.st_size), UInt64(truncatingIfNeeded: changed.tv_sec),
+            UInt64(truncatingIfNeeded: changed.tv_nsec),
+        ] {
+            hash = withUnsafeBytes(of: part) { StableHash.hash($0, seed: hash) }
+        }
+        return hash
+    }
+}
+
+extension WorkerPool {
+    /// One request, on the worker that may have its document open if that is idle; once more on a fresh worker if the first died before it took it.
+    func run<R>(
+        _ request: some WorkerMessage, input: WorkerInput?, name: String, format: ImageFormat?, document: UInt64? = nil,
+        cancellation: CancellationToken, prepare: (SharedMemory) throws(ImageError) -> Void, finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
+    ) throws(ImageError) -> R {
+        var isRetry = false
+        while true {
+            if cancellation.isCancelled { throw .cancelled(input: name) }
+            let worker = try acquire(
+                input: name, limits: request.limits, document: document, cancellation: cancellation)
+            do throws(WorkerProcess.Failure) {
+                return try attempt(
+                    request, input: input?.descriptor ?? -1, document: document, on: worker, cancellation: cancellation, prepare: prepare,
+                    finish: finish)
+            } catch {
+                if case .ended(_, hadTaken: false) = error, !isRetry {
+                    isRetry = true
+                    continue
+                }
+                throw error.imageError(input: name, format: format, isCancelled: cancellation.isCancelled)
+            }
+        }
+    }
+
+    /// One request on one worker, which goes back to the pool.
+    private func attempt<R>(
+        _ request: some WorkerMessage, input: Int32, document: UInt64?, on worker: WorkerProcess,
+        cancellation: CancellationToken, prepare: (SharedMemory) throws(ImageError) -> Void, finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
+    ) throws(WorkerProcess.Failure) -> R {
+        var isReusable = false
+        worker.begin(request.id)
+        let registration = cancellation.onCancel { worker.interrupt(request.id) }
+        defer {
+            // From here on no late cancellation reaches the worker.
+            worker.finish()
+            cancellation.remove(registration)
+            release(worker, isReusable: isReusable)
+        }
+        worker.document = document
+        do throws(ImageError) {
+            try prepare(worker.memory)
+        } catch {
+            isReusable = true
+            throw .unprepared(error)
+        }
+        let reply = try worker.exchange(
+            request, input: input, milliseconds: Self.milliseconds(request.limits.deadline))
+        let result: R
+        do throws(WorkerFailure) {
+            if case .failed(let failure) = reply.outcome { throw failure }
+            result = try finish(reply, worker.memory)
+        } catch {
+            isReusable = error != .misbehaviour && reply.memory <= recycling.maximumMemory
+            throw .refused(error)
+        }
+        isReusable = reply.memory <= recycling.maximumMemory
+        return result
+    }
+
+    /// A deadline as `poll` takes it; at least 1 ms, at most a day.
+    private static func milliseconds(_ seconds: Double) -> Int32 {
+        guard seconds > 0 else { return 1 }
+        return Int32(max(1, min(seconds * 1_000, 86_400_000)))
+    }
+}
+
+/// A source as a descriptor that can be handed to a worker.
+struct WorkerInput {
+    /// Open as long as this value lives.
+    let descriptor: Int32
+    private let source: ByteSource
+
+    /// Bytes of a file that cost less to copy than its descriptor to hand over.
+    private static let smallFile = 64 << 10
+    /// Bytes in memory, of which a copy is made in any case.
+    private static let smallBytes = 1 << 20
+
+    /// Whether an input is better copied into the shared memory.
+    static func isSmall(_ source: ByteSource) -> Bool {
+        source.count <= (source.descriptor == nil ? smallBytes : smallFile)
+    }
+
+    /// A file's own descriptor, or a sealed copy of bytes in memory.
+    init(_ source: ByteSource) throws(ImageError) {
+        self.source = try source.withDescriptor()
+        descriptor = self.source.descriptor ?? -1
+    }
+}

@@ -1,0 +1,105 @@
+import CVitrineJXL
+import VitrineImaging
+
+/// Decodes whole frames of JPEG XL by libjxl, averaging blocks while rows come.
+///
+/// Only for the worker: a frame is one call that cannot be stopped. Flushing the library's decoder at the
+/// low-frequency image gains nothing: that takes as long as the whole picture, so ``JXLLowFrequencyDecoder`` reads it
+/// by itself and this decoder has what that one refuses.
+struct LibJXLDecoder: ImageDecoding {
+    let formats: Set<ImageFormat> = [.jxl]
+    let needsIsolation = true
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        let limits = request.limits
+        guard source.count > 0 else { throw .empty(input: source.name) }
+        guard source.count <= limits.maximumInputBytes else {
+            throw .limitExceeded(
+                input: source.name, limit: .inputBytes, actual: source.count, allowed: limits.maximumInputBytes)
+        }
+        guard let frame = Int32(exactly: request.page), frame >= 0 else {
+            throw .invalidRequest(reason: "there is no frame \(request.page)")
+        }
+        guard request.page < limits.maximumFrames else {
+            throw .limitExceeded(
+                input: source.name, limit: .frames, actual: request.page + 1, allowed: limits.maximumFrames)
+        }
+        var job = cjxl_request()
+        job.width = Int64(request.target?.width ?? 0)
+        job.height = Int64(request.target?.height ?? 0)
+        job.frame = frame
+        job.allow_partial = request.allowPartial
+        job.max_pixels = Int64(limits.maximumWholeImagePixels)
+        job.max_side = Int64(limits.maximumSide)
+        job.max_profile = max(0, limits.maximumProfileBytes)
+        var picture = cjxl_picture()
+        let bytes = try source.allBytes()
+        let status = bytes.withUnsafeBufferPointer { cjxl_decode($0.baseAddress, $0.count, &job, &picture) }
+        guard status == CJXL_OK, let pixels = picture.pixels else {
+            throw Self.error(status, picture: picture, job: job, name: source.name)
+        }
+        return Self.image(picture, pixels)
+    }
+
+    private static func image(_ picture: cjxl_picture, _ pixels: UnsafeMutablePointer<UInt8>) -> DecodedImage {
+        let storage = PixelStorage(
+            adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
+        ) { cjxl_free($0.baseAddress) }
+        let plane = PixelPlane(
+            width: Int(picture.width), height: Int(picture.height), channels: Int(picture.channels),
+            extentWidth: picture.extent_width, extentHeight: picture.extent_height, storage: storage)
+        var profile: [UInt8]?
+        if let bytes = picture.profile {
+            profile = [UInt8](UnsafeBufferPointer(start: bytes, count: picture.profile_count))
+            cjxl_free(bytes)
+        }
+        let hasAlpha = picture.channels == 2 || picture.channels == 4
+        return DecodedImage(
+            planes: [plane], model: picture.channels <= 2 ? .gray : .rgb,
+            alpha: !hasAlpha ? .none : picture.is_premultiplied ? .premultiplied : .straight, colorProfile: profile,
+            isPartial: picture.is_partial, samplesAreMeans: picture.factor > 1)
+    }
+
+    private static func error(
+        _ status: cjxl_status, picture: cjxl_picture, job: cjxl_request, name: String
+    ) -> ImageError {
+        switch status {
+        case CJXL_UNSUPPORTED: .unsupported(input: name, reason: "CMYK in JPEG XL")
+        case CJXL_TRUNCATED: .truncated(input: name)
+        case CJXL_PIXELS:
+            .limitExceeded(input: name, limit: .pixels, actual: Int(picture.actual), allowed: Int(job.max_pixels))
+        case CJXL_SIDE:
+            .limitExceeded(input: name, limit: .side, actual: Int(picture.actual), allowed: Int(job.max_side))
+        case CJXL_MEMORY: .limitExceeded(input: name, limit: .memory, actual: 0, allowed: 0)
+        case CJXL_NO_FRAME: .invalidRequest(reason: "there is no frame \(job.frame)")
+        default: .corrupt(input: name, reason: "libjxl cannot decode it")
+        }
+    }
+}
+
+/// Writes JPEG XL by libjxl.
+struct LibJXLEncoder: ImageEncoding {
+    let format = ImageFormat.jxl
+
+    func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
+        let rowBytes = image.width * Image.bytesPerPixel
+        guard image.bytesPerRow == rowBytes, image.alpha != .premultiplied else {
+            throw .encodingFailed(format: .jxl, reason: "needs straight alpha and rows without gaps")
+        }
+        guard let width = UInt32(exactly: image.width), let height = UInt32(exactly: image.height) else {
+            throw .encodingFailed(format: .jxl, reason: "\(image.size) is too large")
+        }
+        var file: UnsafeMutablePointer<UInt8>?
+        var count = 0
+        let percent = quality.isFinite ? Int32(max(0, min(100, (quality * 100).rounded()))) : 75
+        let status = image.withUnsafeBytes { pixels in
+            cjxl_encode(
+                pixels.bindMemory(to: UInt8.self).baseAddress, width, height, image.hasAlpha, percent, &file, &count)
+        }
+        guard status == CJXL_OK, let file else {
+            throw .encodingFailed(format: .jxl, reason: "libjxl gave status \(status.rawValue)")
+        }
+        defer { cjxl_free(file) }
+        return [UInt8](UnsafeBufferPointer(start: file, count: count))
+    }
+}
