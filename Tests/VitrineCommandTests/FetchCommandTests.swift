@@ -118,7 +118,7 @@ import Testing
             let outcome = try await Tool.run(["fetch", url, "--max-time", "1"] + words, home: scratch.file("home"))
             // Without a file, what is too large to be kept has nowhere to go.
             #expect(outcome.status == 1)
-            if !words.isEmpty { #expect(outcome.errors.contains("longer in all")) }
+            if !words.isEmpty { #expect(outcome.errors.contains("time limit")) }
         }
         #expect(try await Tool.run(["fetch", url, "--max-time", "0"]).status == 2)
     }

@@ -158,7 +158,7 @@ struct PartialFileTests {
         file.discard()
         try leave()
         chown(path, 1, 1)
-        #expect(throws: FileError.untrusted(path: path, reason: "it is not this user's own file")) { try open() }
+        #expect(throws: FileError.untrusted(path: path, reason: "it does not belong to this user alone")) { try open() }
     }
 
     // MARK: Names
