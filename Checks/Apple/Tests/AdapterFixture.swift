@@ -5,7 +5,7 @@ import VitrineCore
 import VitrineImaging
 import VitrineViews
 
-/// A cache in a directory of its own, and images that tell which they are by their colour.
+/// A cache in a directory of its own, and images that differ in their colour.
 struct AdapterFixture: Sendable {
     let directory: TemporaryDirectory
     let cache: Cache<Image>
@@ -21,7 +21,7 @@ struct AdapterFixture: Sendable {
         Image(size: size, color: Color(red: red, green: 0, blue: 0))
     }
 
-    /// Content that comes when its gate is opened, at any size; nil to fail.
+    /// Content of any size that is loaded when its gate opens; nil for a failure.
     func slow(_ key: CacheKey, _ red: UInt8?) -> (gate: Gate, content: ImageContent<Image>) {
         let gate = Gate()
         let content = ImageContent<Image>(id: key) { _ in
@@ -35,7 +35,7 @@ struct AdapterFixture: Sendable {
 
 struct SourceFailure: Error, Equatable {}
 
-/// Lets the main actor do other things until something is so.
+/// Yields the main actor until a condition is true.
 @MainActor
 func wait(until isSo: () -> Bool) async {
     while !isSo() { await Task.yield() }

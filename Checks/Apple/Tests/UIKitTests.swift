@@ -6,7 +6,7 @@ import VitrineCore
 import VitrineImaging
 import VitrineViews
 
-/// UIKit's views as targets (R139–R143, R146).
+/// UIKit views as targets.
 @MainActor
 struct UIKitTests {
     private let fixture: AdapterFixture
@@ -49,7 +49,7 @@ struct UIKitTests {
         #expect(view.targetGeometry == nil)
     }
 
-    @Test func whatComesLaterFadesInOnlyInAWindow() async {
+    @Test func laterImagesFadeInOnlyInAWindow() async {
         let (gate, content) = fixture.slow("a", 1)
         view.imageBinding.options.placeholder = AdapterFixture.image(99)
         view.imageBinding.set(content)

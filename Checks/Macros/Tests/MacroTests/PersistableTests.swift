@@ -93,7 +93,7 @@ import VitrineModels
             return try PersistentCoder(registry: now).decode(Hooked.self, from: bytes).sum
         }
         #expect(try read(Earlier.Hooked()) == 4)
-        #expect(throws: PersistenceError.migrationGivenUp(type: "Hooked", from: "0.1")) { try read(Earlier.Oldest()) }
+        #expect(throws: PersistenceError.migrationAbandoned(type: "Hooked", from: "0.1")) { try read(Earlier.Oldest()) }
     }
 
     @Test func descriptionsNestSuperclasses() {
