@@ -63,7 +63,7 @@ struct SlowSource: ImageSource {
 
 struct SourceFailure: Error, Equatable {}
 
-/// Lets the main actor do other things until something is so.
+/// Yields the main actor until a condition is true.
 @MainActor
 func wait(until isSo: () -> Bool) async {
     while !isSo() { await Task.yield() }

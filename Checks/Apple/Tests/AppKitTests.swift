@@ -25,7 +25,7 @@ struct AppKitTests {
         #expect(view.layer == nil)
     }
 
-    @Test func whatComesLaterFadesInOnlyInAWindow() async {
+    @Test func laterImagesFadeInOnlyInAWindow() async {
         let (gate, content) = fixture.slow("a", 1)
         view.imageBinding.set(content, in: fixture.pipeline)
         gate.open()

@@ -7,7 +7,7 @@ import VitrineImaging
 import VitrinePipeline
 import VitrineViews
 
-/// The view for SwiftUI, looked at pass by pass.
+/// The SwiftUI view, inspected pass by pass.
 @Suite(.serialized)
 @MainActor
 struct SwiftUITests {
@@ -19,7 +19,7 @@ struct SwiftUITests {
         StubPass.animations = []
     }
 
-    /// What the placeholder was asked for in a pass.
+    /// The calls of the placeholder in a pass.
     @MainActor
     private final class Placeholders {
         var errors: [(any Error)?] = []
@@ -38,7 +38,7 @@ struct SwiftUITests {
 
     private var shown: VitrineImaging.Image? { StubPass.images.last.flatMap { VitrineImaging.Image($0) } }
 
-    /// Does what SwiftUI does after a pass: begins the task.
+    /// Starts the task, as SwiftUI does after a pass.
     private func begin() async { await StubPass.tasks.last?.action() }
 
     @Test func memoryIsThereAtTheFirstPass() async {
@@ -51,12 +51,12 @@ struct SwiftUITests {
         let id = StubPass.tasks.last.map { "\($0.id)" }
         await begin()
         StubPass.look(at: view)
-        // The same, and nothing begins anew.
+        // The same request does not start again.
         #expect(shown?[0, 0].red == 7 && StubPass.animations.isEmpty)
         #expect(StubPass.tasks.last.map { "\($0.id)" } == id)
     }
 
-    @Test func whatComesLaterFadesInAfterThePlaceholder() async {
+    @Test func laterImagesFadeInAfterThePlaceholder() async {
         let (gate, content) = fixture.slow("a", 1)
         let placeholders = Placeholders()
         let view = view(content, placeholders)
@@ -101,7 +101,7 @@ struct SwiftUITests {
         await begin()
         for disappear in StubPass.disappearances { disappear() }
         gate.open()
-        // Whatever was on its way to the main actor has arrived after another's turn.
+        // Pending jobs of the main actor have run after this one.
         let (other, otherContent) = fixture.slow("b", 2)
         let second = self.view(otherContent, Placeholders())
         StubPass.look(at: second)

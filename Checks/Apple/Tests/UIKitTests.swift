@@ -7,7 +7,7 @@ import VitrineImaging
 import VitrinePipeline
 import VitrineViews
 
-/// UIKit's views as targets.
+/// UIKit views as targets.
 @MainActor
 struct UIKitTests {
     private let fixture: AdapterFixture
@@ -50,7 +50,7 @@ struct UIKitTests {
         #expect(view.targetGeometry == nil)
     }
 
-    @Test func whatComesLaterFadesInOnlyInAWindow() async {
+    @Test func laterImagesFadeInOnlyInAWindow() async {
         let (gate, content) = fixture.slow("a", 1)
         view.imageBinding.options.placeholder = AdapterFixture.image(99)
         view.imageBinding.set(content, in: fixture.pipeline)

@@ -1,4 +1,4 @@
-// Uses every product as a program would: the samples' folder is its argument.
+// Uses every product like a program. Its argument is the directory of the samples.
 import Foundation
 import Vitrine
 import VitrineCache
@@ -16,7 +16,7 @@ let samples = CommandLine.arguments.dropFirst().first ?? "Samples"
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-client-\(UUID().uuidString)").path
 defer { try? FileManager.default.removeItem(atPath: directory) }
 
-/// What failed, by name.
+/// The names of failed checks.
 var failed: [String] = []
 @MainActor func check(_ name: String, _ body: () async throws -> Bool) async {
     do {
