@@ -82,7 +82,7 @@ import Testing
             for _ in 0..<1000 where !wasCaught {
                 let child = try Self.start(
                     ["cache", "get", "-n", "c", "large", "-o", directory.appending(path: "x").path], in: scratch)
-                while Self.names(directory).isEmpty {}
+                try waitUntil("the output begins") { !Self.names(directory).isEmpty }
                 child.stop()
                 let names = Self.names(directory)
                 wasCaught = names.contains { $0.hasPrefix(".%tmp-") }
