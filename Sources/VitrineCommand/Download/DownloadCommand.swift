@@ -39,10 +39,10 @@ struct DownloadSelection: ParsableArguments {
         let all = try await manager.downloads
         return try ids.map { id in
             let found = all.filter { $0.id.hasPrefix(id.lowercased()) }
-            guard let first = found.first, !id.isEmpty else { 
+            guard let first = found.first, !id.isEmpty else {
                 throw ValidationError("there is no download \(id); 'vitrine download list' lists them")
             }
-            guard found.count == 1 else { 
+            guard found.count == 1 else {
                 throw ValidationError("several downloads begin with \(id); add more characters")
             }
             return first
