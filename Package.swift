@@ -73,10 +73,13 @@ let package = Package(
             dependencies: ["VitrineCore", "VitrineDatabase", .product(name: "Metrics", package: "swift-metrics")],
             swiftSettings: fast
         ),
+        // Arithmetic on single pixels, for the other files of VitrineImaging to inline in debug builds.
+        .target(name: "VitrinePixels", swiftSettings: fast),
         .target(
             name: "VitrineImaging",
             dependencies: [
                 "VitrineCore",
+                "VitrinePixels",
                 "CVitrineSandbox",
                 .target(name: "CVitrineJPEG", condition: .when(traits: ["SystemCodecs"])),
                 .target(name: "CVitrinePNG", condition: .when(traits: ["SystemCodecs"])),
@@ -102,7 +105,10 @@ let package = Package(
             dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineHelperProtocol", "CVitrineSandbox"],
             swiftSettings: swift),
         .target(
-            name: "VitrineStores", dependencies: ["VitrineCore", "VitrineImaging", "VitrinePipeline", "CVitrineFileSystem"],
+            name: "VitrineStores",
+            dependencies: [
+                "VitrineCore", "VitrineDatabase", "VitrineCache", "VitrineImaging", "VitrinePipeline", "CVitrineFileSystem",
+            ],
             swiftSettings: swift),
         // What the clients in VitrinePipeline and the helpers for documents say to each other.
         .target(name: "VitrineHelperProtocol", dependencies: ["VitrineImaging"], swiftSettings: swift),
@@ -209,7 +215,8 @@ let package = Package(
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"]), .brew(["ffmpeg"])]),
 
         // For tests only: what several of them need, and a program that is its own worker.
-        .target(name: "TestSupport", dependencies: ["VitrineCore"], path: "Tests/Support", swiftSettings: swift),
+        .target(
+            name: "TestSupport", dependencies: ["VitrineCore", "VitrineDatabase"], path: "Tests/Support", swiftSettings: swift),
         .executableTarget(
             name: "WorkerTestHost", dependencies: ["VitrineImaging"], path: "Tests/WorkerTestHost",
             swiftSettings: swift),
@@ -221,15 +228,20 @@ let package = Package(
                 "VitrinePipeline", "VitrineHelperProtocol", "ModelsSamples", "TestSupport",
             ],
             path: "Tests/Fuzz", swiftSettings: swift),
+        // Costs of the scheduling primitives, which are internal to this package; see `Benchmarks/README.md`.
+        .executableTarget(
+            name: "CoreBenchmark", dependencies: ["VitrineCore"], path: "Tests/CoreBenchmark", swiftSettings: swift),
         .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineDatabaseTests", dependencies: ["VitrineDatabase", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineCacheTests", dependencies: ["VitrineCache", "TestSupport"], swiftSettings: swift),
         .executableTarget(
-            name: "CacheChild", dependencies: ["VitrineCache", "TestSupport"], path: "Tests/CacheChild",
+            name: "CacheChild", dependencies: ["VitrineCache", "VitrineDatabase", "VitrineStores", "TestSupport"],
+            path: "Tests/CacheChild",
             swiftSettings: swift),
         .testTarget(
             name: "VitrineCacheReliabilityTests",
-            dependencies: ["VitrineCache", "VitrineDatabase", "TestSupport", "CacheChild"], swiftSettings: swift),
+            dependencies: ["VitrineCache", "VitrineDatabase", "VitrineStores", "TestSupport", "CacheChild"],
+            swiftSettings: swift),
         .testTarget(
             name: "VitrineImagingTests",
             dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],

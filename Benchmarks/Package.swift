@@ -20,8 +20,6 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .executableTarget(
-            name: "CoreBenchmark", dependencies: [.product(name: "VitrineCore", package: "Vitrine")]),
-        .executableTarget(
             name: "DiskBenchmark",
             dependencies: [
                 .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
@@ -32,6 +30,7 @@ let package = Package(
                 "CAllocations",
                 .product(name: "VitrineCore", package: "Vitrine"),
                 .product(name: "VitrineCache", package: "Vitrine"),
+                .product(name: "VitrineStores", package: "Vitrine"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .target(name: "CAllocations"),
@@ -85,6 +84,7 @@ let package = Package(
                 .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
                 .product(name: "VitrineImaging", package: "Vitrine"),
                 .product(name: "VitrineNetwork", package: "Vitrine"),
+                .product(name: "VitrinePipeline", package: "Vitrine"),
                 .product(name: "VitrineViews", package: "Vitrine"),
             ]),
         .target(name: "CPeers", dependencies: ["PeerVips", "PeerJPEG"]),

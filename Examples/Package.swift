@@ -17,6 +17,7 @@ let package = Package(
     dependencies: [.package(name: "Vitrine", path: "..")],
     targets: [
         example("AuditPolicies"),
+        example("CustomDecoder"),
         example("CustomFetcher"),
         example("CustomFormat"),
         example("CustomType"),

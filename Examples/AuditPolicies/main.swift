@@ -1,21 +1,25 @@
 // What goes when room is wanted: by age, by use, by size, by a list of what to keep, or by a rule of one's own.
 import Foundation
+import Synchronization
 import Vitrine
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-audit-\(UUID().uuidString)").path
 defer { try? FileManager.default.removeItem(atPath: directory) }
 
-// The clock is ours, so that months pass when we say so.
-let clock = ManualClock(), day = Duration.seconds(86_400)
+let day = Duration.seconds(86_400)
+
+/// The time of the example, which moves only by assignment.
+enum ExampleTime { static let now = Mutex(Duration.seconds(86_400) * 20_000) }
+
 var configuration = CacheConfiguration(root: directory)
-configuration.clock = .following(clock, from: day * 20_000)
+configuration.clock = WallClock { ExampleTime.now.withLock { $0 } }
 let cache = Cache<Data>(name: "letters", configuration: configuration)
 
 func names(_ entries: [AuditEntry]) -> String { entries.map(\.key.description).sorted().joined(separator: " ") }
 
 for name in ["january", "february", "march", "april"] {
     try await cache.set(Data(count: 10_000), forKey: CacheKey(name))
-    clock.advance(by: day * 30)
+    ExampleTime.now.withLock { $0 += day * 30 }
 }
 try await cache.flush()
 cache.clearMemory()
@@ -43,7 +47,7 @@ print("after a list of what to keep:", names(try await cache.entries()))
 
 for number in 1...5 {
     try await cache.set(Data(count: 5_000), forKey: CacheKey("note \(number)"))
-    clock.advance(by: day)
+    ExampleTime.now.withLock { $0 += day }
 }
 try await cache.flush()
 try await cache.audit([.expired, .shrinking(to: ByteCount(12_000))], sparesMemory: false)

@@ -22,16 +22,17 @@ struct WeatherFetcher: Fetcher {
     }
 }
 
-// The clock is ours, so that ten minutes pass when we say so.
-let clock = ManualClock()
+/// The time of the example, which moves only by assignment.
+enum ExampleTime { static let now = Mutex(Duration.seconds(0)) }
+
 var configuration = CacheConfiguration(root: directory)
-configuration.clock = .following(clock)
+configuration.clock = WallClock { ExampleTime.now.withLock { $0 } }
 let cache = Cache<String>(name: "weather", configuration: configuration)
 
 for city in ["Bremen", "Basel", "Bremen"] { print(city, try await cache.value(from: WeatherFetcher(city: city))) }
 print("asked for Bremen:", WeatherFetcher.asked.withLock { $0["Bremen"] ?? 0 })
 
-clock.advance(by: .seconds(601))
+ExampleTime.now.withLock { $0 += .seconds(601) }
 _ = try await cache.value(from: WeatherFetcher(city: "Bremen"))
 print("asked for Bremen after ten minutes:", WeatherFetcher.asked.withLock { $0["Bremen"] ?? 0 })
 

@@ -29,7 +29,7 @@ let server = try ExampleServer { request in
     return .body(picture, type: "image/png")
 }
 let urls = (0..<200).map { server.url("/\($0)") }
-let cache = Cache<Image>(name: "grid", configuration: CacheConfiguration(root: directory))
+let pipeline = ImagePipeline(ImagePipeline.Configuration(root: directory))
 
 // Ten pages pass by; only the last stays.
 let cells = (0..<12).map { _ in Cell() }
@@ -37,7 +37,7 @@ let (arrivals, arrived) = AsyncStream.makeStream(of: Int.self)
 for page in 0..<10 {
     for (index, cell) in cells.enumerated() {
         cell.binding.prepareForReuse()
-        cell.binding.set(.url(urls[page * 12 + index], in: cache)) { _ in arrived.yield(page) }
+        cell.binding.set(ImageRequest(urls[page * 12 + index]), in: pipeline) { _ in arrived.yield(page) }
     }
 }
 var told: [Int] = []
@@ -53,8 +53,9 @@ print("size:", cells[0].image?.size.description ?? "none", "- faded in:", cells.
 // Scrolled away and back: all in memory, at once, without a fade.
 for (index, cell) in cells.enumerated() {
     cell.binding.prepareForReuse()
-    cell.binding.set(.url(urls[108 + index], in: cache))
+    cell.binding.set(ImageRequest(urls[108 + index]), in: pipeline)
 }
 print("back at once:", cells.filter { $0.image != nil }.count, "- faded in:", cells.filter(\.faded).count)
 // What is still to be written is, before the directory goes.
-try await cache.flush()
+try await pipeline.cache.flush()
+try await pipeline.originals.flush()

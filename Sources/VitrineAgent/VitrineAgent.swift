@@ -1,4 +1,5 @@
-// The process that carries downloads on. Programs start it when they need it; see `vitrine download agent`.
+// The process that carries downloads after their programs have ended. Programs start it on demand; see
+// `vitrine download agent`.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)

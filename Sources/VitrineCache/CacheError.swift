@@ -1,39 +1,44 @@
 public import VitrineCore
-public import VitrineDatabase
 
-/// Why a cache did not do what it was asked. Every case carries what it concerns, and has a stable ``code`` (R15).
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// An error of a cache. Each case carries its subject and has a stable ``code``.
 ///
-/// A damaged entry is no error: it counts as missing, is removed and logged (R50).
+/// A damaged entry is not an error: it counts as a miss, is removed and logged.
 public enum CacheError: Error, Sendable {
-    /// There is no value for the key as far as the lookup was allowed to go. Code -100.
+    /// The allowed levels have no value for the key. Code -100.
     case notFound(key: CacheKey)
-    /// No format of this name has been registered with the cache: register it first. Code -101.
+    /// No format with this name is registered with the cache. Code -101.
     case formatNotFound(FormatName)
-    /// The bytes, from a source or stored under another type, are no such value. Code -500.
+    /// The bytes cannot be decoded as the type of the cache. Code -500.
     case invalidData(key: CacheKey, underlying: any Error)
-    /// The value could not be turned into bytes. It may still be in memory. Code -510.
+    /// The value cannot be encoded. It may still be in memory. Code -510.
     case notEncodable(key: CacheKey, underlying: any Error)
-    /// The entry alone is larger than the capacity and was not kept. Raise the capacity or store less. Code -511.
+    /// The entry is larger than the capacity and was not stored. Code -511.
     case tooLarge(key: CacheKey, size: ByteCount, capacity: ByteCount)
-    /// The key's identity has more UTF-8 bytes than are accepted. Use a digest of it. Code -512.
+    /// The key has too many UTF-8 bytes. Use a digest of it. Code -512.
     case keyTooLong(length: Int, limit: Int)
-    /// A file or directory could not be used. Code -520.
+    /// A file operation failed. Code -520.
     case file(FileError)
-    /// The database could not be used. Code -521.
+    /// The database cannot be used. Code -521.
     case database(DatabaseError)
-    /// The fetcher or closure that was to make the value failed. Code -530.
+    /// The fetcher or closure that makes the value failed. Code -530.
     case source(key: CacheKey, underlying: any Error)
     /// The format's transform failed. Nothing was stored in that format. Code -531.
     case transform(key: CacheKey, format: FormatName, underlying: any Error)
-    /// Nobody waits for the value any more. Code -540.
+    /// The request was cancelled. Code -540.
     case cancelled(key: CacheKey)
 
-    /// What all errors of caches say their domain is, where one is wanted (R15).
+    /// The domain of all errors of caches.
     public static let domain = "vitrine.cache"
 
-    /// A number that stays the same in all releases, for logs and for other languages (R15).
+    /// A number for logs and other languages, which is the same in all releases.
     ///
-    /// Those of an earlier library are kept: -100, -101 and -500. -400 to -402 belong to the network's errors.
+    /// The codes -400 to -402 belong to errors of the network.
     public var code: Int {
         switch self {
         case .notFound: -100
@@ -73,17 +78,21 @@ public enum CacheError: Error, Sendable {
     }
 }
 
-extension CacheError: CustomStringConvertible {
+extension CacheError: LocalizedError, CustomStringConvertible {
+    /// The ``description``.
+    public var errorDescription: String? { description }
+
+    /// A sentence that names the key and the reason.
     public var description: String {
         switch self {
         case .notFound(let key): "There is no value for \(Self.text(key))."
         case .formatNotFound(let format): "The format \"\(format)\" is not registered with this cache."
-        case .invalidData(let key, let error): "The bytes for \(Self.text(key)) are no such value: \(error)"
+        case .invalidData(let key, let error): "Cannot decode the value for \(Self.text(key)): \(error)"
         case .notEncodable(let key, let error):
-            "The value for \(Self.text(key)) could not be turned into bytes: \(error)"
+            "Cannot encode the value for \(Self.text(key)): \(error)"
         case .tooLarge(let key, let size, let capacity):
             "The value for \(Self.text(key)) has \(size), more than the capacity of \(capacity)."
-        case .keyTooLong(let length, let limit): "A key has \(length) bytes; \(limit) are accepted."
+        case .keyTooLong(let length, let limit): "The key has \(length) bytes; the limit is \(limit)."
         case .file(let error): error.description
         case .database(let error): error.description
         case .source(let key, let error): "The source of \(Self.text(key)) failed: \(error)"
@@ -98,4 +107,19 @@ extension CacheError: CustomStringConvertible {
         let text = key.description
         return text.utf8.count <= 200 ? "\"\(text)\"" : "\"\(text.prefix(100))…\""
     }
+}
+
+extension CacheError {
+    /// An error of any kind as one of a cache: itself, a cancellation, or one of the source.
+    package init(_ error: any Error, key: CacheKey) {
+        switch error {
+        case let error as CacheError: self = error
+        case is CancellationError: self = .cancelled(key: key)
+        case let error as FileError: self = .file(error)
+        default: self = .source(key: key, underlying: error)
+        }
+    }
+
+    /// Whether the request was cancelled.
+    package var isCancellation: Bool { if case .cancelled = self { true } else { false } }
 }

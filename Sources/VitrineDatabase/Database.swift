@@ -1,4 +1,13 @@
 import CVitrineSQLite
+package import VitrineCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 
 /// One connection to an SQLite file: statements, transactions and nothing else.
 ///
@@ -34,19 +43,19 @@ import CVitrineSQLite
 /// - ``findDamage()``
 /// - ``changesOfOthers()``
 /// - ``interrupter``
-public final class Database {
+package final class Database {
     let connection: Connection
     private var statements: [String: Statement] = [:]
     private let cacheBytes: Int
     private var handle: OpaquePointer { connection.handle }
 
     /// The file.
-    public var path: String { connection.path }
+    package var path: String { connection.path }
 
     /// Opens a file, and creates it unless `isReadOnly`. `:memory:` is a database without a file.
     ///
     /// - Throws: ``DatabaseError``; ``DatabaseError/Reason/corrupt`` for a file that is no database.
-    public init(path: String, options: Options = Options()) throws(DatabaseError) {
+    package init(path: String, options: Options = Options()) throws(DatabaseError) {
         connection = try Connection(path: path, options: options)
         cacheBytes = options.cacheBytes
         sqlite3_busy_timeout(handle, options.busyMilliseconds)
@@ -62,12 +71,12 @@ public final class Database {
             try enterWriteAheadMode(milliseconds: options.busyMilliseconds)
         }
         // Some builds of SQLite overwrite what is deleted, and so write pages that are free.
-        try execute(
-            "PRAGMA synchronous=\(options.durability.rawValue);PRAGMA foreign_keys=ON;PRAGMA secure_delete=OFF")
+        let synchronous = options.durability == .full ? "FULL" : "NORMAL"
+        try execute("PRAGMA synchronous=\(synchronous);PRAGMA foreign_keys=ON;PRAGMA secure_delete=OFF")
     }
 
-    /// Two connections that switch a new file at once would wait for each other, so SQLite fails one of them without
-    /// waiting, whatever its busy timeout.
+    /// Switches the file to write-ahead mode. If two connections switch a new file at once, SQLite fails one of them
+    /// immediately, regardless of its busy timeout.
     private func enterWriteAheadMode(milliseconds: Int32) throws(DatabaseError) {
         var left = milliseconds
         while true {
@@ -81,21 +90,21 @@ public final class Database {
 
     // MARK: Statements
 
-    /// Runs statements without values, separated by semicolons. What they return is dropped.
-    public func execute(_ sql: String) throws(DatabaseError) {
+    /// Runs statements without parameters, separated by semicolons. Their results are ignored.
+    package func execute(_ sql: String) throws(DatabaseError) {
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
         guard code == SQLITE_OK else { throw connection.error(code: code, sql: sql) }
     }
 
     /// A statement to be run any number of times.
-    public func prepare(_ sql: String) throws(DatabaseError) -> Statement {
+    package func prepare(_ sql: String) throws(DatabaseError) -> Statement {
         try Statement(sql, connection: connection)
     }
 
     /// A statement that the connection keeps: prepared at the first call with this text, ready to run at each.
     ///
     /// For a fixed set of texts. Two uses of one text must not overlap: the second call ends the first one's run.
-    public func cachedStatement(_ sql: String) throws(DatabaseError) -> Statement {
+    package func cachedStatement(_ sql: String) throws(DatabaseError) -> Statement {
         if let statement = statements[sql] {
             statement.reset()
             return statement
@@ -106,7 +115,7 @@ public final class Database {
     }
 
     /// The number in the first column of the first row; nil for no row or NULL. The statement is kept.
-    public func integer(_ sql: String) throws(DatabaseError) -> Int64? {
+    package func integer(_ sql: String) throws(DatabaseError) -> Int64? {
         let statement = try cachedStatement(sql)
         defer { statement.reset() }
         guard try statement.step() else { return nil }
@@ -116,18 +125,18 @@ public final class Database {
     // MARK: Transactions
 
     /// How a transaction begins.
-    public enum TransactionKind: String, Sendable {
+    package enum TransactionKind: String, Sendable {
         /// Takes the write lock at once, so that nothing inside has to wait or fail for it.
         case immediate = "IMMEDIATE"
         /// Reads see one state of the file; the write lock is taken by the first change, which may fail.
         case deferred = "DEFERRED"
     }
 
-    /// Runs a body in a transaction: all of it is stored or, if it throws, nothing. Inside another transaction it is a
-    /// ``savepoint(_:)``.
+    /// Runs a body in a transaction. If the body throws, all its changes are undone. Inside another transaction this is
+    /// a ``savepoint(_:)``.
     ///
-    /// - Throws: What the body throws, or why beginning or committing failed, as ``DatabaseError``.
-    public func transaction<Result>(
+    /// - Throws: The error of the body, or a ``DatabaseError`` of beginning or committing.
+    package func transaction<Result>(
         _ kind: TransactionKind = .immediate, _ body: () throws -> Result
     ) throws -> Result {
         if isInTransaction { return try savepoint(body) }
@@ -142,11 +151,11 @@ public final class Database {
         }
     }
 
-    /// Runs a body inside a transaction so that, if it throws, only what it did is undone.
+    /// Runs a body inside a transaction. If the body throws, only its changes are undone.
     ///
-    /// A full disk or a failing one can make SQLite give up the whole transaction: ask ``isInTransaction`` before going
-    /// on after an error.
-    public func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
+    /// A full or failing disk can make SQLite roll back the whole transaction. Check ``isInTransaction`` after an
+    /// error.
+    package func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
         precondition(isInTransaction, "a savepoint stands in a transaction")
         try cachedStatement("SAVEPOINT s").run()
         do {
@@ -163,39 +172,39 @@ public final class Database {
     }
 
     /// Begins a transaction that is ended by ``commitTransaction()`` or ``rollbackTransaction()``.
-    public func beginTransaction(_ kind: TransactionKind = .immediate) throws(DatabaseError) {
+    package func beginTransaction(_ kind: TransactionKind = .immediate) throws(DatabaseError) {
         try cachedStatement(kind == .immediate ? "BEGIN IMMEDIATE" : "BEGIN DEFERRED").run()
     }
 
     /// Stores the changes of the transaction. One that fails is still open: roll it back.
-    public func commitTransaction() throws(DatabaseError) {
+    package func commitTransaction() throws(DatabaseError) {
         try cachedStatement("COMMIT").run()
     }
 
     /// Drops the changes of the transaction, if there is one.
-    public func rollbackTransaction() {
+    package func rollbackTransaction() {
         guard isInTransaction else { return }
         // A failing rollback means that SQLite has rolled back by itself.
         try? cachedStatement("ROLLBACK").run()
     }
 
     /// Whether a transaction is open.
-    public var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+    package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
     // MARK: State
 
     /// The rowid of the last INSERT.
-    public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
+    package var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
 
     /// A number that changes whenever another connection, of this or another process, has changed the file; this
     /// connection's own changes leave it as it is (https://www.sqlite.org/pragma.html#pragma_data_version).
-    public func changesOfOthers() throws(DatabaseError) -> Int64 {
+    package func changesOfOthers() throws(DatabaseError) -> Int64 {
         try integer("PRAGMA data_version") ?? 0
     }
 
     /// How far a checkpoint goes (https://www.sqlite.org/c3ref/wal_checkpoint_v2.html).
-    public enum Checkpoint: Sendable {
-        /// What can be moved without waiting for anybody.
+    package enum Checkpoint: Sendable {
+        /// Moves the part that needs no waiting.
         case passive
         /// All of it, waiting for readers, so that the log begins anew.
         case restarting
@@ -203,8 +212,8 @@ public final class Database {
         case truncating
     }
 
-    /// Moves what the write-ahead log holds into the file.
-    public func checkpoint(_ kind: Checkpoint = .passive) throws(DatabaseError) {
+    /// Moves the write-ahead log into the file.
+    package func checkpoint(_ kind: Checkpoint = .passive) throws(DatabaseError) {
         let mode =
             switch kind {
             case .passive: SQLITE_CHECKPOINT_PASSIVE
@@ -237,12 +246,12 @@ public final class Database {
     package func setBusyTimeout(milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
 
     /// How many pages the log may have before a commit moves them into the file; 0 for never.
-    public func setAutomaticCheckpoint(pages: Int32) {
+    package func setAutomaticCheckpoint(pages: Int32) {
         sqlite3_wal_autocheckpoint(handle, pages)
     }
 
-    /// What SQLite finds wrong with the file; empty if nothing. Reads all of it.
-    public func findDamage() throws(DatabaseError) -> [String] {
+    /// Returns the damage that SQLite finds; empty if there is none. Reads the whole file.
+    package func findDamage() throws(DatabaseError) -> [String] {
         let statement = try prepare("PRAGMA quick_check")
         var found: [String] = []
         while try statement.step() { found.append(statement.text(at: 0)) }
@@ -250,7 +259,7 @@ public final class Database {
     }
 
     /// Stops the running statement from another thread.
-    public var interrupter: Interrupter { Interrupter(connection: connection) }
+    package var interrupter: Interrupter { Interrupter(connection: connection) }
 }
 
 extension Database {
@@ -258,12 +267,148 @@ extension Database {
     ///
     /// Unchecked: a C-handle type. `sqlite3_interrupt` is the one call that SQLite allows from any thread while the
     /// connection is open (https://www.sqlite.org/c3ref/interrupt.html).
-    public struct Interrupter: @unchecked Sendable {
+    package struct Interrupter: @unchecked Sendable {
         private let connection: Connection
 
         init(connection: Connection) { self.connection = connection }
 
         /// Stops the statement that runs now, if one does.
-        public func interrupt() { sqlite3_interrupt(connection.handle) }
+        package func interrupt() { sqlite3_interrupt(connection.handle) }
+    }
+}
+
+extension Database {
+    /// How a connection is opened.
+    package struct Options: Sendable {
+        /// Opens an existing file for reading only. Its directory must allow writing or already hold the log's files,
+        /// or the file must be ``isImmutable``.
+        package var isReadOnly = false
+        /// With ``isReadOnly``: the file does not change while it is open, so locks and the log are ignored. This is
+        /// the only way to read from a read-only directory.
+        package var isImmutable = false
+        /// With whom the file is shared while it is open. See ``DatabaseReader``.
+        package var sharing = Sharing.shared
+        /// Whether commits survive a power failure. Default relaxed. It never damages the file
+        /// (https://www.sqlite.org/pragma.html#pragma_synchronous).
+        package var durability = Durability.relaxed
+        /// The bytes of the file to map into the address space; 0 for none. If another program cuts a mapped file, this
+        /// program ends, so map only private files.
+        package var mappedBytes = 0
+        /// Pages kept in memory, in bytes. Default 2 MiB.
+        package var cacheBytes = 2 << 20
+        /// How long to wait for another connection's lock, in milliseconds. Default 5000.
+        package var busyMilliseconds: Int32 = 5000
+
+        /// The other users of the file.
+        package enum Sharing: Sendable {
+            /// Everybody, by an index of the log in a file that all of them map.
+            case shared
+            /// None: a lock excludes them, and the index is in memory. For existing files that can be written.
+            case exclusive
+            /// None, ensured by the caller: no locks, and the index is in memory. For reading.
+            case unlocked
+        }
+
+        /// The defaults: reading and writing, normal durability.
+        package init() {}
+    }
+}
+
+/// SQLite's handle, closed with its last user: the database, a statement or an interrupter.
+///
+/// Statements hold this and not the ``Database``, which keeps statements of its own.
+final class Connection {
+    let handle: OpaquePointer
+    let path: String
+
+    /// Opens a file.
+    init(path: String, options: Database.Options) throws(DatabaseError) {
+        // SQLite would read the path up to the NUL, and take an empty one for a temporary file.
+        guard !path.isEmpty, !path.utf8.contains(0) else {
+            throw DatabaseError(code: SQLITE_CANTOPEN, message: "the path is not valid", path: path)
+        }
+        var handle: OpaquePointer?
+        var flags =
+            switch options.sharing {
+            case .shared: options.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            case .exclusive: SQLITE_OPEN_READWRITE
+            case .unlocked: SQLITE_OPEN_READONLY
+            }
+        flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        var name = path
+        if options.isReadOnly, options.isImmutable {
+            flags |= SQLITE_OPEN_URI
+            name = Self.immutableName(path)
+        }
+        // https://www.sqlite.org/vfs.html, 2.1
+        let system = options.sharing == .unlocked ? "unix-none" : nil
+        let code = PathText.withSystemPath(name, failure: SQLITE_CANTOPEN) {
+            sqlite3_open_v2($0, &handle, flags, system)
+        }
+        guard code == SQLITE_OK, let handle else {
+            let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
+            let systemCode = handle.map { sqlite3_system_errno($0) } ?? 0
+            sqlite3_close_v2(handle)
+            throw DatabaseError(code: code, message: message, path: path, systemCode: systemCode)
+        }
+        self.handle = handle
+        self.path = path
+    }
+
+    deinit {
+        sqlite3_close_v2(handle)
+    }
+
+    func error(code: Int32, sql: String? = nil) -> DatabaseError {
+        // A code that did not come from the last call (a bind's, say) has a text of its own.
+        let isLast = sqlite3_extended_errcode(handle) == code
+        let text = isLast ? sqlite3_errmsg(handle) : sqlite3_errstr(code)
+        return DatabaseError(
+            code: code, message: text.map { String(cString: $0) } ?? "", path: path, sql: sql,
+            systemCode: isLast ? sqlite3_system_errno(handle) : 0)
+    }
+
+    /// The path as a URI (https://www.sqlite.org/uri.html) whose file is taken to be unchanging.
+    private static func immutableName(_ path: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var name = Array((path.utf8.first == UInt8(ascii: "/") ? "file://" : "file:").utf8)
+        for byte in PathText.bytes(of: path) {
+            switch byte {
+            case UInt8(ascii: "%"), UInt8(ascii: "?"), UInt8(ascii: "#"), 0x80...:
+                name += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            default: name.append(byte)
+            }
+        }
+        return String(decoding: name, as: UTF8.self) + "?immutable=1"
+    }
+}
+
+extension DatabaseError {
+    /// - Parameter systemCode: The `errno` behind a failure to open, read or write; 0 if there is none.
+    package init(code: Int32, message: String, path: String, sql: String? = nil, systemCode: Int32 = 0) {
+        self.init(
+            reason: Self.reason(of: code, systemCode), code: code, message: message, path: path, sql: sql)
+    }
+
+    private static func reason(of code: Int32, _ systemCode: Int32) -> Reason {
+        switch code & 0xFF {
+        // Also where SQLite does not call it so: for its index of the log (SQLITE_IOERR_SHMSIZE), for a log that cannot
+        // be made, and for quotas.
+        case SQLITE_IOERR where code == SQLITE_IOERR | (19 << 8): .full
+        case SQLITE_IOERR where systemCode == ENOSPC || systemCode == EDQUOT: .full
+        case SQLITE_CANTOPEN where systemCode == ENOSPC || systemCode == EDQUOT: .full
+        case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: .busy
+        case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .corrupt
+        case SQLITE_FULL: .full
+        case SQLITE_READONLY, SQLITE_PERM: .readOnly
+        case SQLITE_CANTOPEN: .cannotOpen
+        // A read that ends too early is a file that was cut.
+        case SQLITE_IOERR where code == SQLITE_IOERR | (2 << 8): .corrupt
+        case SQLITE_IOERR: .inputOutput
+        case SQLITE_CONSTRAINT: .constraint
+        case SQLITE_INTERRUPT: .interrupted
+        case SQLITE_TOOBIG: .tooLarge
+        default: .other
+        }
     }
 }

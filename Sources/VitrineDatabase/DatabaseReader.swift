@@ -1,5 +1,5 @@
 import CVitrineSQLite
-internal import VitrineCore
+package import VitrineCore
 
 #if canImport(Glibc)
 import Glibc
@@ -9,17 +9,17 @@ import Musl
 import Darwin
 #endif
 
-/// A connection for reading that needs neither room nor permission to write.
+/// A connection for reading that needs neither disk space nor write permission.
 ///
-/// Connections to a file in write-ahead mode share an index of its log, `-shm`. The first one makes it, with 32 KiB: on
-/// a full disk, or in a directory that must not be written, there is none. Such a file is read all the same, with all
-/// that was committed, by a connection of its own for each read:
+/// Connections to a file in write-ahead mode share an index of its log, `-shm`. The first connection creates it with 32
+/// KiB, which fails on a full disk and in a read-only directory. The reader then opens a connection for each read,
+/// which sees everything that was committed:
 ///
-/// - A file that may be written is locked, so that nobody else has it open, and the index is in memory.
-/// - Any other file is read without locks. The read counts only if neither the file nor its log was changed meanwhile
-///   and nobody else has them open; otherwise it is repeated.
+/// - A writable file is locked, so that no other process has it open, and the index is in memory.
+/// - Any other file is read without locks. The read is repeated if the file or its log changed meanwhile, or if other
+///   processes have them open.
 ///
-/// Each read first tries to share the file again: with room on the disk the reader is like any other.
+/// Each read first tries to share the file again.
 package final class DatabaseReader: Sendable {
     private struct State {
         var database: Database?
@@ -61,7 +61,7 @@ package final class DatabaseReader: Sendable {
         try withDatabase { database in Self.result { () throws(DatabaseError) in try body(database) } }.get()
     }
 
-    /// Calls a body with a connection; more than once if the file is changed meanwhile. What it returned last counts.
+    /// Calls a body with a connection, again if the file changes meanwhile. Returns the result of the last call.
     package func withDatabase<Value>(_ body: (Database) -> sending Value) throws(DatabaseError) -> sending Value {
         try state.withLock { state throws(DatabaseError) in
             var left = busyMilliseconds
@@ -112,7 +112,7 @@ package final class DatabaseReader: Sendable {
             if now == found { return try outcome.get() }
             found = now
         }
-        throw DatabaseError(code: SQLITE_BUSY, message: "others change the file all the time", path: path)
+        throw DatabaseError(code: SQLITE_BUSY, message: "other processes change the file continuously", path: path)
     }
 
     private func openExclusively(movesLog: Bool) throws(DatabaseError) -> sending Database {
@@ -146,7 +146,7 @@ extension Database {
 }
 
 extension DatabaseError {
-    /// Whether the file may be readable by a connection that shares it with nobody.
+    /// Whether a connection that does not share the file may be able to read it.
     package var mayBeReadAlone: Bool { reason == .full || reason == .readOnly || reason == .cannotOpen }
 
     /// The file must not be written.
@@ -155,7 +155,7 @@ extension DatabaseError {
     }
 }
 
-/// What a file and its log look like: other states of the same files compare as different.
+/// The state of a file and its log. Different states compare as different.
 private struct FileStates: Equatable {
     private struct One: Equatable {
         let device, inode, size, seconds, nanoseconds: Int

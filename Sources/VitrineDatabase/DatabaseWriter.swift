@@ -1,10 +1,10 @@
 import CVitrineSQLite
-internal import VitrineCore
+package import VitrineCore
 
-/// Writes for everyone: one connection, one thread, and one commit for all who wait (group commit).
+/// A writer with one connection and one thread, which commits the jobs of many callers together (group commit).
 ///
-/// Jobs may be submitted from any thread or task. They run in the order of submission; what was submitted while a
-/// transaction ran goes into the next one together, so that with many callers the price of a commit is shared.
+/// Jobs may be submitted from any thread or task and run in the order of submission. Jobs submitted during a
+/// transaction run together in the next one, so that callers share the cost of a commit.
 ///
 /// ```swift
 /// let writer = DatabaseWriter(try Database(path: path))
@@ -15,18 +15,18 @@ internal import VitrineCore
 /// }
 /// ```
 ///
-/// - A job that throws is undone, and the others of its transaction are not.
-/// - Nobody hears of success before the commit.
-/// - **A job may be run again** after all it did to the database was undone: when a neighbour took the transaction
-///   down (a full disk does), every other job gets a transaction of its own. So a job should change the database only.
-/// - A commit that fails is reported to every job in it.
-public final class DatabaseWriter: Sendable {
-    /// What a writer has done so far.
-    public struct Statistics: Sendable, Equatable {
+/// - A job that throws is undone; the other jobs of its transaction are not.
+/// - Success is reported after the commit.
+/// - **A job may run again** after all its changes were undone: if another job rolled the transaction back, for example
+///   on a full disk, every other job gets its own transaction. So a job should change only the database.
+/// - A failed commit is reported to all jobs in it.
+package final class DatabaseWriter: Sendable {
+    /// The counters of a writer.
+    package struct Statistics: Sendable, Equatable {
         /// Jobs that were run to their end, whether they succeeded or not.
-        public var jobs = 0
+        package var jobs = 0
         /// Transactions that were committed.
-        public var commits = 0
+        package var commits = 0
     }
 
     private struct Queue {
@@ -44,14 +44,14 @@ public final class DatabaseWriter: Sendable {
     /// Jobs in one transaction at most: others, in this process and beyond, wait meanwhile.
     private static let maximumJobs = 1024
 
-    /// A writer over a connection that nobody else uses from now on.
-    public convenience init(_ database: sending Database) {
+    /// Creates a writer that owns a connection.
+    package convenience init(_ database: sending Database) {
         self.init(database, lock: nil)
     }
 
-    /// A writer over a connection that nobody else uses from now on.
+    /// Creates a writer that owns a connection.
     ///
-    /// - Parameter lock: Taken around each transaction, so that processes take turns; nil leaves waiting to SQLite.
+    /// - Parameter lock: Held during each transaction, so that processes take turns. Default nil: SQLite's lock only.
     package init(_ database: sending Database, lock: ProcessLock?) {
         self.database = Locked(database)
         self.lock = lock
@@ -59,11 +59,11 @@ public final class DatabaseWriter: Sendable {
         thread = BlockingExecutor(threads: 1, name: "vitrine-writer")
     }
 
-    /// A writer over a file that cannot be opened for writing now, for lack of room or permission.
+    /// Creates a writer for a file that cannot be opened for writing now, because of missing space or permission.
     ///
     /// - Parameters:
-    ///   - lock: As above.
-    ///   - open: Called before each transaction until it succeeds; what it throws becomes of the jobs.
+    ///   - lock: Held during each transaction.
+    ///   - open: Called before each transaction until it succeeds. The jobs fail with its error.
     package init(lock: ProcessLock? = nil, opening open: @escaping @Sendable () throws -> sending Database) {
         database = Locked(nil)
         self.lock = lock
@@ -71,18 +71,18 @@ public final class DatabaseWriter: Sendable {
         thread = BlockingExecutor(threads: 1, name: "vitrine-writer")
     }
 
-    /// What the writer has done so far.
-    public var statistics: Statistics { queue.withLock { $0.statistics } }
+    /// The counters since the creation of the writer.
+    package var statistics: Statistics { queue.withLock { $0.statistics } }
 
     // MARK: Writing
 
-    /// Queues a job and goes on; the completion is called on the writer's thread, after the commit.
+    /// Queues a job. The completion is called on the writer's thread after the commit.
     ///
     /// - Parameters:
     ///   - job: Runs on the writer's thread inside a transaction. It must not keep the connection.
-    ///   - completion: Gets what the job returned or threw, or why the transaction failed (``DatabaseError``, or
+    ///   - completion: Receives the result of the job, or the error of the transaction (``DatabaseError``, or
     ///     `FileError` from the lock). It must be short and must not wait for this writer.
-    public func submit<Value: Sendable>(
+    package func submit<Value: Sendable>(
         _ job: @escaping @Sendable (Database) throws -> Value,
         completion: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) {
@@ -95,26 +95,26 @@ public final class DatabaseWriter: Sendable {
         if mustStart { thread.submit { self.drain() } }
     }
 
-    /// Runs a job and returns when it is committed. It is run also if the calling task is cancelled meanwhile.
+    /// Runs a job and returns when it is committed. The job runs even if the calling task is cancelled.
     ///
-    /// - Throws: What the job throws, or why the transaction failed.
-    public func write<Value: Sendable>(_ job: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+    /// - Throws: The error of the job or of the transaction.
+    package func write<Value: Sendable>(_ job: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             submit(job) { continuation.resume(with: $0) }
         }
     }
 
     /// ``write(_:)`` for threads that may block. Never from a job: it would wait for itself.
-    public func writeBlocking<Value: Sendable>(_ job: @escaping @Sendable (Database) throws -> Value) throws -> Value {
-        let outcome = Outcome<Result<Value, any Error>>()
-        submit(job) { outcome.set($0) }
-        return try outcome.wait().get()
+    package func writeBlocking<Value: Sendable>(_ job: @escaping @Sendable (Database) throws -> Value) throws -> Value {
+        let promise = Promise<Result<Value, any Error>>()
+        submit(job) { promise.fulfill($0) }
+        return try promise.wait().get()
     }
 
     /// Uses the connection on the calling thread between two transactions, or not at all while one runs. Blocks.
     ///
     /// - Returns: nil if a transaction was running, or if the file could not be opened for writing yet.
-    public func betweenTransactions<Value>(
+    package func betweenTransactions<Value>(
         _ body: (Database) throws(DatabaseError) -> sending Value
     ) throws(DatabaseError) -> sending Value? {
         let result = try database.withLockIfAvailable { database throws(DatabaseError) -> sending Value? in
@@ -191,7 +191,7 @@ public final class DatabaseWriter: Sendable {
         case committed
         /// All jobs have their error.
         case failed
-        /// The transaction is gone; the job with this index has its error, or, for nil, it is not known who did it.
+        /// The transaction was rolled back by the job with this index, or by an unknown job for nil.
         case brokenBy(Int?)
     }
 
@@ -228,5 +228,49 @@ public final class DatabaseWriter: Sendable {
             for job in jobs { job.fail(error) }
             return .failed
         }
+    }
+}
+
+/// A job of a ``DatabaseWriter`` with any result type.
+protocol WriterJobRunning: Sendable {
+    /// Runs the job and stores its result, replacing an earlier one.
+    ///
+    /// - Throws: The error of the job.
+    func run(_ database: Database) throws
+    /// Makes an error the outcome, unless the job has failed by itself.
+    func fail(_ error: any Error)
+    /// Tells the outcome.
+    func finish()
+}
+
+/// One job of a ``DatabaseWriter`` with its outcome so far.
+final class WriterJob<Value: Sendable>: WriterJobRunning {
+    private let body: @Sendable (Database) throws -> Value
+    private let completion: @Sendable (Result<Value, any Error>) -> Void
+    private let outcome = Locked<Result<Value, any Error>?>(nil)
+
+    init(
+        body: @escaping @Sendable (Database) throws -> Value,
+        completion: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+        self.body = body
+        self.completion = completion
+    }
+
+    func run(_ database: Database) throws {
+        let result = Result { try body(database) }
+        outcome.withLock { $0 = result }
+        _ = try result.get()
+    }
+
+    func fail(_ error: any Error) {
+        outcome.withLock { outcome in
+            if case .failure = outcome { return }
+            outcome = .failure(error)
+        }
+    }
+
+    func finish() {
+        if let result = outcome.withLock({ $0 }) { completion(result) }
     }
 }

@@ -7,16 +7,16 @@ import Darwin
 #endif
 package import VitrineCore
 
-/// A lock that processes get in the order in which they asked for it.
+/// A lock between processes that is granted in the order of the requests.
 ///
-/// SQLite's own waiting for a writer is polling with growing pauses, and a writer that never pauses shuts the others
-/// out (420 against 5,048 acknowledged writes were measured); a plain `flock` goes to whoever runs first when it is
-/// released, which is mostly who released it. Here everyone draws a ticket, holds a lock on the byte of that number, and
-/// waits for the byte before it: the kernel wakes exactly the next one. The lock itself is a `flock`, because who dies
-/// in the queue lets the next one go too early.
+/// SQLite polls for its lock with growing pauses, so a process that writes continuously starves the others (420 against
+/// 5,048 acknowledged writes were measured). A plain `flock` is granted to the process that runs first after the
+/// release, usually the one that released it. Here each process draws a ticket, locks the byte with that number, and
+/// waits for the byte before it, so that the kernel wakes exactly the next process. The lock itself is a `flock`,
+/// because a process that dies in the queue wakes its successor too early.
 ///
-/// One object per process and directory; threads of one process share it behind a lock of theirs. The kernel releases
-/// everything a dying process holds.
+/// There is one object per process and directory. Threads of a process share it behind a lock of their own. The kernel
+/// releases all locks of a dying process.
 package final class ProcessLock: Sendable {
     /// The number of the next ticket, and the bytes that stand for tickets.
     private let queue: Int32
@@ -62,14 +62,14 @@ package final class ProcessLock: Sendable {
             try hold(F_UNLCK, before, waiting: false)
             try take()
         } catch {
-            giveTicketUp()
+            releaseTicket()
             throw error
         }
     }
 
     package func release() {
         flock(lock, LOCK_UN)
-        giveTicketUp()
+        releaseTicket()
     }
 
     /// Whether the lock files are still those in the directory. If not, the directory was replaced, and others may
@@ -92,7 +92,7 @@ package final class ProcessLock: Sendable {
         var next = ((mine + 1) % Self.ticketCount).littleEndian
         guard pwrite(queue, &next, 8, 0) == 8 else {
             let code = errno
-            giveTicketUp()
+            releaseTicket()
             throw FileError(operation: "pwrite", path: Self.path(directory, "turn"), code: code)
         }
         return mine
@@ -106,7 +106,7 @@ package final class ProcessLock: Sendable {
         return (0..<Self.ticketCount).contains(number) ? number : 0
     }
 
-    private func giveTicketUp() {
+    private func releaseTicket() {
         let mine = ticket.withLock { ticket -> Int64? in
             defer { ticket = nil }
             return ticket

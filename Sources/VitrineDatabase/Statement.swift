@@ -1,10 +1,11 @@
 import CVitrineSQLite
+package import VitrineCore
 
 /// A prepared statement. Parameters count from 1, columns from 0, as in SQLite.
 ///
 /// Binding a parameter ends the run before it. A value that cannot be bound (no such parameter, more bytes than SQLite
 /// takes) makes the next ``step()`` throw.
-public final class Statement {
+package final class Statement {
     private let handle: OpaquePointer
     private let connection: Connection
     private var isRunning = false
@@ -43,7 +44,7 @@ public final class Statement {
     ///
     /// - Returns: false after the last one; the statement is then ready to be run again.
     /// - Throws: ``DatabaseError``; the statement is then ready to be run again.
-    public func step() throws(DatabaseError) -> Bool {
+    package func step() throws(DatabaseError) -> Bool {
         guard bindFailure == SQLITE_OK else {
             defer { bindFailure = SQLITE_OK }
             throw connection.error(code: bindFailure, sql: String(cString: sqlite3_sql(handle)))
@@ -62,13 +63,13 @@ public final class Statement {
         }
     }
 
-    /// Runs a statement to its end, whatever rows it gives.
-    public func run() throws(DatabaseError) {
+    /// Runs a statement to its end, ignoring its rows.
+    package func run() throws(DatabaseError) {
         while try step() {}
     }
 
     /// Ends a run before its last row, so that its locks are released.
-    public func reset() {
+    package func reset() {
         sqlite3_reset(handle)
         isRunning = false
     }
@@ -76,33 +77,33 @@ public final class Statement {
     // MARK: Parameters
 
     /// Binds a number.
-    public func bind(_ value: Int64, at index: Int32) {
+    package func bind(_ value: Int64, at index: Int32) {
         endRun()
         check(sqlite3_bind_int64(handle, index, value))
     }
 
     /// Binds a number.
-    public func bind(_ value: Int, at index: Int32) { bind(Int64(value), at: index) }
+    package func bind(_ value: Int, at index: Int32) { bind(Int64(value), at: index) }
 
     /// Binds a number. SQLite has no NaN: it becomes NULL.
-    public func bind(_ value: Double, at index: Int32) {
+    package func bind(_ value: Double, at index: Int32) {
         endRun()
         check(sqlite3_bind_double(handle, index, value))
     }
 
     /// Binds NULL.
-    public func bindNull(at index: Int32) {
+    package func bindNull(at index: Int32) {
         endRun()
         check(sqlite3_bind_null(handle, index))
     }
 
     /// Binds a number, or NULL for nil.
-    public func bind(_ value: Int64?, at index: Int32) {
+    package func bind(_ value: Int64?, at index: Int32) {
         if let value { bind(value, at: index) } else { bindNull(at: index) }
     }
 
-    /// Binds a copy of the text, also what is behind a NUL.
-    public func bind(_ text: String, at index: Int32) {
+    /// Binds a copy of the text, including text behind a NUL.
+    package func bind(_ text: String, at index: Int32) {
         endRun()
         var text = text
         let code = text.withUTF8 { bytes in
@@ -116,7 +117,7 @@ public final class Statement {
     }
 
     /// Binds a copy of the bytes.
-    public func bind(_ bytes: [UInt8], at index: Int32) {
+    package func bind(_ bytes: [UInt8], at index: Int32) {
         endRun()
         check(
             bytes.withUnsafeBytes { bytes in
@@ -128,7 +129,7 @@ public final class Statement {
     }
 
     /// Runs a body while bytes are bound without being copied; they are unbound afterwards.
-    public func binding<Result>(
+    package func binding<Result>(
         _ bytes: [UInt8], at index: Int32, _ body: () throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
         endRun()
@@ -159,33 +160,86 @@ public final class Statement {
     // MARK: Columns
 
     /// Whether the column is NULL.
-    public func isNull(at column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
+    package func isNull(at column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
     /// The number; 0 for NULL.
-    public func integer(at column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+    package func integer(at column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
     /// The number; 0 for NULL.
-    public func double(at column: Int32) -> Double { sqlite3_column_double(handle, column) }
+    package func double(at column: Int32) -> Double { sqlite3_column_double(handle, column) }
 
     /// The number, or nil for NULL.
-    public func integerIfPresent(at column: Int32) -> Int64? { isNull(at: column) ? nil : integer(at: column) }
+    package func integerIfPresent(at column: Int32) -> Int64? { isNull(at: column) ? nil : integer(at: column) }
 
     /// The text; ill-formed bytes are repaired, NULL is empty.
-    public func text(at column: Int32) -> String {
+    package func text(at column: Int32) -> String {
         guard let text = sqlite3_column_text(handle, column) else { return "" }
         let count = Int(sqlite3_column_bytes(handle, column))
         return String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)
     }
 
     /// A copy of the bytes; NULL is empty.
-    public func bytes(at column: Int32) -> [UInt8] {
+    package func bytes(at column: Int32) -> [UInt8] {
         withBytes(at: column) { [UInt8]($0) }
     }
 
     /// Lends a text's or blob's bytes, which are gone after the body and after the next step.
-    public func withBytes<Result, Failure: Error>(
+    package func withBytes<Result, Failure: Error>(
         at column: Int32, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let start = sqlite3_column_blob(handle, column)
         let count = Int(sqlite3_column_bytes(handle, column))
         return try body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
+    }
+}
+
+/// One column of one table, read straight into memory of the caller's: no copy is made on the way, which a statement's
+/// column would (https://www.sqlite.org/c3ref/blob_open.html).
+///
+/// It is part of a read transaction from its first ``open(row:)`` until ``close()``.
+package final class Blob {
+    private let connection: Connection
+    private let table: String
+    private let column: String
+    private var handle: OpaquePointer?
+
+    /// Nothing is opened yet.
+    package init(_ database: Database, table: String, column: String) {
+        connection = database.connection
+        self.table = table
+        self.column = column
+    }
+
+    deinit {
+        sqlite3_blob_close(handle)
+    }
+
+    /// Goes to a row.
+    ///
+    /// - Returns: How many bytes it has; nil if there is no such row or nothing that has bytes in it.
+    package func open(row: Int64) throws(DatabaseError) -> Int? {
+        let code = handle.map { sqlite3_blob_reopen($0, row) }
+            ?? sqlite3_blob_open(connection.handle, "main", table, column, row, 0, &handle)
+        guard code == SQLITE_OK, let handle else {
+            close()
+            if code == SQLITE_ERROR { return nil }
+            throw connection.error(code: code)
+        }
+        return Int(sqlite3_blob_bytes(handle))
+    }
+
+    /// Reads as many bytes as the memory has, from the beginning.
+    package func read(into target: UnsafeMutableRawBufferPointer) throws(DatabaseError) {
+        guard let base = target.baseAddress, !target.isEmpty else { return }
+        let code = sqlite3_blob_read(handle, base, Int32(clamping: target.count), 0)
+        guard code == SQLITE_OK else {
+            let error = connection.error(code: code)
+            close()
+            throw error
+        }
+    }
+
+    /// Ends its part in the transaction.
+    package func close() {
+        sqlite3_blob_close(handle)
+        handle = nil
     }
 }

@@ -1,16 +1,16 @@
 import VitrineImaging
 
-/// How a page or a frame is brought to the size asked for: the modes of pictures, as they cross to a helper.
+/// The modes of ``ImageResizer`` for a page or frame, in requests to helpers.
 package enum DocumentFit: UInt8, Sendable {
     case stretch = 0
     case inside = 1
     case cover = 2
-    /// As ``inside``, never enlarged; a side of 0 is no limit.
+    /// Like ``inside``, never enlarged; a side of 0 is no limit.
     case limit = 3
-    /// At its own size: as large as a film is shown, 1 pixel a point of a page.
+    /// The own size: as displayed for a film, 1 pixel a point for a page.
     case none = 4
 
-    /// What a picture of `mode` is made from. A crop is cut on the client's side.
+    /// Converts a mode of pictures. The client cuts crops.
     package init(_ mode: ImageResizer.Mode) {
         switch mode {
         case .fill: self = .stretch
@@ -21,7 +21,7 @@ package enum DocumentFit: UInt8, Sendable {
         }
     }
 
-    /// The mode of pictures that does the same.
+    /// The equivalent mode of pictures.
     package var mode: ImageResizer.Mode {
         switch self {
         case .stretch: .fill

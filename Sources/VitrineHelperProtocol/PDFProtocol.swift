@@ -1,19 +1,19 @@
 import VitrineImaging
 
-/// What `vitrine-pdf` is asked about a document, beside its bytes.
+/// The parameters of requests to `vitrine-pdf`.
 package struct PDFParameters: Sendable, Equatable {
-    /// Page sizes that one description holds at most: they must fit ``WorkerProtocol/maximumPacket``.
+    /// The most page sizes of one description, which must fit ``WorkerProtocol/maximumPacket``.
     package static let maximumPageSizes = 500
 
-    /// The page to draw, or the first whose size is told. From 1.
+    /// The page to draw, or the first page to describe. From 1.
     package var page = 1
-    /// Pages whose sizes are told.
+    /// The number of pages whose sizes are described.
     package var pageSizes = 0
     package var size = PixelSize.zero
     package var fit = DocumentFit.none
-    /// Whether the page may become larger than 1 pixel a point.
+    /// Whether the page may be larger than 1 pixel a point.
     package var allowsUpscaling = true
-    /// What is painted under the page.
+    /// The colour under the page.
     package var background = Color.white
     /// The user's or the owner's password; nil for none.
     package var password: String?
@@ -34,7 +34,7 @@ package struct PDFParameters: Sendable, Equatable {
         return wire.bytes
     }
 
-    /// Reads what ``encoded()`` wrote; nil when it is anything else.
+    /// Reads the bytes of ``encoded()``; nil for other bytes.
     package init?(_ bytes: [UInt8]) {
         var wire = WireReader(bytes)
         page = wire.int()
@@ -51,17 +51,16 @@ package struct PDFParameters: Sendable, Equatable {
     }
 }
 
-/// What `vitrine-pdf` tells about a document.
+/// The description of a document by `vitrine-pdf`.
 package struct PDFDescription: Sendable, Equatable {
     package var pageCount = 0
-    /// Whether it opens with a password only.
+    /// Whether the document needs a password.
     package var needsPassword = false
-    /// In UTF-8 at most 1,000 bytes; empty for none.
+    /// The title, at most 1,000 bytes of UTF-8; empty for none.
     package var title = ""
-    /// Widths and heights in points of the pages asked for, as far as there are such; 0 by 0 for one that cannot be
-    /// read.
+    /// Widths and heights in points of the requested pages that exist; 0 by 0 for unreadable pages.
     package var pageSizes: [ContentMode.Size] = []
-    /// Documents that this helper has opened since it started.
+    /// The number of documents that this helper has opened since its start.
     package var opened = 0
 
     package init() {}
@@ -80,7 +79,7 @@ package struct PDFDescription: Sendable, Equatable {
         return wire.bytes
     }
 
-    /// Reads what ``encoded()`` wrote; nil when it is anything else, or tells what no document has.
+    /// Reads the bytes of ``encoded()``; nil for other bytes and impossible values.
     package init?(_ bytes: [UInt8]) {
         var wire = WireReader(bytes)
         pageCount = wire.int()
@@ -96,20 +95,20 @@ package struct PDFDescription: Sendable, Equatable {
     }
 }
 
-/// Why a document was not described or a page not drawn, where ``ImageError`` has no word for it.
+/// An error of PDF documents without a case of its own in ``ImageError``.
 ///
-/// It crosses from the helper as the reason of ``ImageError/unsupported(input:reason:)``.
+/// The helper sends it as the reason of ``ImageError/unsupported(input:reason:)``.
 package enum PDFFailure: Sendable, Equatable {
     case notAPDF
-    /// Encrypted, and no password came along.
+    /// The document is encrypted, and the request has no password.
     case encrypted
     case wrongPassword
-    /// There are `count` pages, and the one asked for is not among them.
+    /// The requested page is not among the `count` pages.
     case noSuchPage(count: Int)
 
     private static let pagePrefix = "no such page among "
 
-    /// The error that carries it.
+    /// The error that contains the failure.
     package var error: ImageError {
         let reason =
             switch self {
@@ -121,7 +120,7 @@ package enum PDFFailure: Sendable, Equatable {
         return .unsupported(input: "input", reason: reason)
     }
 
-    /// The failure that `error` carries; nil when it carries none.
+    /// The failure in `error`; nil for other errors.
     package init?(_ error: ImageError) {
         guard case .unsupported(_, let reason) = error else { return nil }
         switch reason {

@@ -1,23 +1,23 @@
 import VitrineImaging
 
-/// Which frame `vitrine-video` is asked for, and how large.
+/// The frame and size of requests to `vitrine-video`.
 package struct VideoParameters: Sendable, Equatable {
-    /// Which frame.
+    /// The choice of a frame.
     package enum Moment: UInt8, Sendable {
-        /// The first that shows something.
+        /// The first frame with visible content.
         case poster = 0
         /// The key frame nearest to ``VideoParameters/second``.
         case keyFrame = 1
-        /// The frame that is seen at ``VideoParameters/second``.
+        /// The frame displayed at ``VideoParameters/second``.
         case exact = 2
     }
 
     package var moment = Moment.poster
     /// Seconds from the first frame.
     package var second = 0.0
-    /// Whether the last frame stands for all that would come after it.
+    /// Whether requests behind the end get the last frame.
     package var clampsToEnd = false
-    /// Whether a picture that the file has attached goes before the film.
+    /// Whether an attached picture takes precedence over frames.
     package var prefersCover = false
     package var size = PixelSize.zero
     package var fit = DocumentFit.none
@@ -38,7 +38,7 @@ package struct VideoParameters: Sendable, Equatable {
         return wire.bytes
     }
 
-    /// Reads what ``encoded()`` wrote; nil when it is anything else.
+    /// Reads the bytes of ``encoded()``; nil for other bytes.
     package init?(_ bytes: [UInt8]) {
         var wire = WireReader(bytes)
         moment = wire.enumeration(Moment.self, or: .poster)
@@ -51,7 +51,7 @@ package struct VideoParameters: Sendable, Equatable {
         guard wire.isComplete else { return nil }
     }
 
-    /// ``size``, ``fit`` and ``allowsUpscaling`` as a rule for pictures.
+    /// Returns ``size``, ``fit`` and ``allowsUpscaling`` as a rule for pictures.
     package func resizer(limits: ImageLimits) -> ImageResizer {
         var resizer = ImageResizer(size: size, mode: fit.mode, allowsUpscaling: allowsUpscaling)
         resizer.maximumSide = limits.maximumOutputSide
@@ -59,16 +59,16 @@ package struct VideoParameters: Sendable, Equatable {
     }
 }
 
-/// What `vitrine-video` tells about a file.
+/// The description of a file by `vitrine-video`.
 package struct VideoDescription: Sendable, Equatable {
-    /// Seconds; 0 when the container does not tell.
+    /// Seconds; 0 when unknown.
     package var duration = 0.0
     package var hasVideo = false
     package var hasAudio = false
     package var hasCover = false
-    /// Pixels as stored; 0 by 0 without video.
+    /// The size of coded pixels; 0 by 0 without video.
     package var storedSize = PixelSize.zero
-    /// Pixels as shown: square, upright; 0 by 0 without video.
+    /// The displayed size: square pixels, upright; 0 by 0 without video.
     package var size = PixelSize.zero
     package var orientation = Orientation.up
     /// Frames a second; 0 when unknown.
@@ -77,7 +77,7 @@ package struct VideoDescription: Sendable, Equatable {
     package var container = ""
     package var videoCodec = ""
     package var audioCodec = ""
-    /// As the container has it, ISO 8601 as a rule; empty for none.
+    /// The container's date, usually in ISO 8601; empty for none.
     package var created = ""
 
     package init() {}
@@ -95,7 +95,7 @@ package struct VideoDescription: Sendable, Equatable {
         return wire.bytes
     }
 
-    /// Reads what ``encoded()`` wrote; nil when it is anything else, or tells what no film has.
+    /// Reads the bytes of ``encoded()``; nil for other bytes and impossible values.
     package init?(_ bytes: [UInt8]) {
         var wire = WireReader(bytes)
         duration = wire.double()
@@ -118,19 +118,19 @@ package struct VideoDescription: Sendable, Equatable {
     }
 }
 
-/// Why a video was not described or a frame not taken, where ``ImageError`` has no word for it.
+/// An error of videos without a case of its own in ``ImageError``.
 ///
-/// It crosses from the helper as the reason of ``ImageError/unsupported(input:reason:)``.
+/// The helper sends it as the reason of ``ImageError/unsupported(input:reason:)``.
 package enum VideoFailure: Sendable, Equatable {
     case notAVideo
-    /// Sound only, or nothing at all.
+    /// The file has sound only, or no stream.
     case noVideo
-    /// The film is `duration` seconds long, and the second asked for lies behind that.
+    /// The requested second lies behind the end of the film at `duration` seconds.
     case beyondEnd(duration: Double)
 
     private static let endPrefix = "no frame after second "
 
-    /// The error that carries it.
+    /// The error that contains the failure.
     package var error: ImageError {
         let reason =
             switch self {
@@ -141,7 +141,7 @@ package enum VideoFailure: Sendable, Equatable {
         return .unsupported(input: "input", reason: reason)
     }
 
-    /// The failure that `error` carries; nil when it carries none.
+    /// The failure in `error`; nil for other errors.
     package init?(_ error: ImageError) {
         guard case .unsupported(_, let reason) = error else { return nil }
         switch reason {

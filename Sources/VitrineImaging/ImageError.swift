@@ -1,21 +1,21 @@
-/// Why a picture could not be read, changed or written. Each case names the input it concerns.
+/// The reason why a picture was not read, changed or written. Most cases name their input.
 public enum ImageError: Error, Sendable, Hashable {
-    /// The bytes cannot be had: absent, not permitted, a directory, a read error. `reason` is the system's.
+    /// The bytes cannot be read: the file is absent, not permitted or a directory, or a read fails. `reason` is the
+    /// system's message.
     case unreadable(input: String, reason: String)
     /// The input has no bytes.
     case empty(input: String)
-    /// The first bytes belong to no format this library knows.
+    /// The first bytes belong to no known format.
     case notAnImage(input: String)
-    /// The format, or this variety of it, has no decoder here. `reason` says what would help.
+    /// No decoder reads the format, or this variety of it. `reason` names a remedy.
     case unsupported(input: String, reason: String)
-    /// The bytes break the rules of their format.
+    /// The bytes violate their format.
     case corrupt(input: String, reason: String)
-    /// The bytes end early. With `allowPartial` the part that is there is delivered instead.
+    /// The bytes end early. ``DecodeOptions/allowPartial`` delivers the part before the end instead.
     case truncated(input: String)
-    /// The input asks for more than ``ImageLimits`` allows; nothing was decoded.
+    /// The input exceeds a limit of ``ImageLimits``; nothing was decoded.
     case limitExceeded(input: String, limit: ImageLimits.Kind, actual: Int, allowed: Int)
-    /// The request cannot be met for any input: a size of zero, a page that does not exist. `reason` says what is
-    /// wrong.
+    /// The request is invalid, for example with a size of zero or a page that does not exist.
     case invalidRequest(reason: String)
     /// Decoding took longer than ``ImageLimits/deadline``.
     case timedOut(input: String)
@@ -23,24 +23,27 @@ public enum ImageError: Error, Sendable, Hashable {
     case cancelled(input: String)
     /// The helper process is missing, could not be started, or died while decoding `input`.
     case workerFailed(input: String, reason: String)
-    /// The encoder refused.
+    /// A decoder given to ``ImageDecoder/register(_:)`` threw an error of its own, or delivered an image that its header
+    /// does not announce.
+    case decoderFailed(input: String, format: ImageFormat, reason: String)
+    /// The encoder failed.
     case encodingFailed(format: ImageFormat, reason: String)
 }
 
 extension ImageError: CustomStringConvertible {
-    /// The input the error concerns, if it concerns one: a path, or the name given with the bytes.
+    /// The path of the input, or the name given with its bytes; nil for errors without an input.
     public var input: String? {
         switch self {
         case .unreadable(let input, _), .empty(let input), .notAnImage(let input), .unsupported(let input, _),
             .corrupt(let input, _), .truncated(let input), .limitExceeded(let input, _, _, _), .timedOut(let input),
-            .cancelled(let input), .workerFailed(let input, _):
+            .cancelled(let input), .workerFailed(let input, _), .decoderFailed(let input, _, _):
             input
         case .invalidRequest, .encodingFailed:
             nil
         }
     }
 
-    /// What is wrong, in words, without the input's name.
+    /// A description of the error, without the input's name.
     public var reason: String {
         switch self {
         case .unreadable(_, let reason): reason
@@ -55,16 +58,17 @@ extension ImageError: CustomStringConvertible {
         case .timedOut: "took longer than the deadline"
         case .cancelled: "cancelled"
         case .workerFailed(_, let reason): reason
+        case .decoderFailed(_, let format, let reason): "the decoder of \(format) failed: \(reason)"
         case .encodingFailed(let format, let reason): "cannot write \(format.rawValue): \(reason)"
         }
     }
 
-    /// `input: reason`.
+    /// The input's name and the reason: `photo.jpg: the file is empty`.
     public var description: String { input.map { "\($0): \(reason)" } ?? reason }
 }
 
 extension ImageLimits.Kind {
-    /// The quantity in words.
+    /// The exceeded quantity in words.
     var words: String {
         switch self {
         case .inputBytes: "too many bytes"

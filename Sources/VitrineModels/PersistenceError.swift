@@ -1,72 +1,72 @@
 public import VitrineCore
-public import VitrineDatabase
 
-/// Why a value could not be stored, restored or brought up to date. Stored bytes are as they were.
+/// An error in storing, reading or migrating a value. Stored bytes stay unchanged.
 ///
-/// ``code`` is the same in every release, ``hint`` says what to do.
+/// ``code`` is the same in every release. ``hint`` suggests a remedy.
 public enum PersistenceError: Error, Sendable, Equatable {
     // MARK: Bytes
 
     /// The bytes end too early, at this offset.
     case truncated(offset: Int)
-    /// The bytes cannot be what they should be.
+    /// The bytes are not valid, for this reason.
     case malformed(String)
-    /// The bytes do not begin as stored values do.
+    /// The bytes are not an encoded value.
     case foreign
-    /// The bytes were changed since they were written: their checksum differs.
+    /// The checksum differs: the bytes were changed after they were written.
     case damaged
-    /// The bytes are in a format that only a later release knows.
+    /// The format of the bytes is of a later release of Vitrine.
     case unsupportedFormat(Int)
-    /// Something is nested deeper than this many levels.
+    /// The value is nested deeper than this number of levels.
     case tooDeep(limit: Int)
 
     // MARK: Types
 
-    /// There is no record of the schema the bytes were written under.
+    /// The schema of the bytes is unknown.
     case unknownSchema(fingerprint: UInt64)
-    /// No type of this name is known to the program.
+    /// No type with this name is registered.
     case unregisteredType(String)
     /// Two types have this name.
     case duplicateName(String)
-    /// A value has another type than expected. The path leads from the outermost object to it.
+    /// A value has another type than expected. The path leads from the outermost object to the value.
     case typeMismatch(path: String, expected: String, found: String)
-    /// A property has no stored value, no default, and is not optional.
+    /// A property has no stored value and no default value, and is not optional.
     case missingValue(path: String)
-    /// An object refers to itself by properties that it cannot be made without.
+    /// An object refers to itself through required properties.
     case cycleThroughRequiredProperty(type: String)
 
     // MARK: Versions
 
-    /// A later version of the program wrote this.
+    /// A later version of the program wrote the value.
     case newerThanCode(type: String, stored: SchemaVersion, code: SchemaVersion)
-    /// A type was changed, by more than added properties, without a new version.
+    /// A type was changed without a new version, and the change needs one.
     case changedWithoutVersion(type: String, version: SchemaVersion, differences: [String])
-    /// A migration step threw.
+    /// A migration step threw an error.
     case migrationFailed(type: String, from: SchemaVersion, to: SchemaVersion, reason: String)
-    /// A migration step gave this version up by ``MigrationAbandoned``.
+    /// A migration step abandoned data of this version.
     case migrationGivenUp(type: String, from: SchemaVersion)
 
     // MARK: Stores
 
-    /// A key or the path of a group cannot be one.
+    /// A key or the path of a group is not valid.
     case invalidName(String, reason: String)
     /// The database could not be read or written.
     case database(DatabaseError)
-    /// A file beside the store's own could not be written.
+    /// A file could not be written.
     case file(FileError)
-    /// The file is a database, but no object store, or one of a later release.
+    /// The file is not an object store, or one of a later release.
     case notAStore(path: String, reason: String)
-    /// The store is encrypted in another way than the configuration says: with another key, another method, or not.
+    /// The cipher of the configuration is not the cipher of the store.
     case wrongKey(path: String, reason: String)
-    /// The cipher could not seal a value.
+    /// The cipher could not encrypt a value.
     case sealing(String)
     /// A stored value could not be read, for this reason.
     indirect case unreadable(key: String, group: String, PersistenceError)
 }
 
 extension PersistenceError {
-    /// The failure's name, the same in every release: for logs, scripts and measurements. For
-    /// ``unreadable(key:group:_:)`` it is that of the reason.
+    /// The name of the error for logs, scripts and metrics. It is the same in every release.
+    ///
+    /// For ``unreadable(key:group:_:)`` it is the code of the reason.
     public var code: String {
         switch self {
         case .truncated: "truncated"
@@ -95,28 +95,28 @@ extension PersistenceError {
         }
     }
 
-    /// What to do about it; nil where nothing helps but another copy of the bytes.
+    /// A suggestion for a remedy; nil if only another copy of the bytes helps.
     public var hint: String? {
         switch self {
         case .truncated, .malformed, .foreign, .damaged, .database, .file, .invalidName, .notAStore, .sealing: nil
-        case .unsupportedFormat, .newerThanCode: "Use the program's newer version."
+        case .unsupportedFormat, .newerThanCode: "Use the newer version of the program."
         case .tooDeep: "Keep long chains of objects in an array."
-        case .unknownSchema: "Open the store the bytes came from, which has the record."
-        case .unregisteredType(let name): "Register \(name), or migrate what was stored as it to another type."
+        case .unknownSchema: "Add the schema to the registry, or open the store that contains it."
+        case .unregisteredType(let name): "Register \(name), or migrate its data to another type."
         case .duplicateName(let name): "Give one of the types named \(name) another persistent name."
         case .typeMismatch, .missingValue: "Add a migration step, a default value or an optional type."
         case .cycleThroughRequiredProperty: "Make one property of the cycle optional or weak."
         case .changedWithoutVersion(let type, let version, _):
             "Give \(type) a version after \(version), with a migration step if properties need one."
-        case .migrationFailed, .migrationGivenUp: "Change the migration step; what is stored was not touched."
-        case .wrongKey: "Open the store with the key it was made with."
+        case .migrationFailed, .migrationGivenUp: "Change the migration step. The stored data is unchanged."
+        case .wrongKey: "Open the store with its original cipher and key."
         case .unreadable(_, _, let reason): reason.hint
         }
     }
 
-    /// The same error, seen from one level further out.
+    /// Returns the error with a component before its path.
     ///
-    /// Paths are put together while an error travels outwards, so that success pays nothing for them.
+    /// Paths are built while an error propagates, so they cost nothing on success.
     func below(_ component: String) -> PersistenceError {
         switch self {
         case .typeMismatch(let path, let expected, let found):
@@ -128,6 +128,7 @@ extension PersistenceError {
 }
 
 extension PersistenceError: CustomStringConvertible {
+    /// The reason and the ``hint``.
     public var description: String {
         guard let hint else { return reason }
         return "\(reason) \(hint)"
@@ -136,29 +137,30 @@ extension PersistenceError: CustomStringConvertible {
     private var reason: String {
         switch self {
         case .truncated(let offset): "The stored value ends too early, at byte \(offset)."
-        case .malformed(let what): "The stored value is malformed: \(what)."
-        case .foreign: "The bytes are no stored value."
-        case .damaged: "The stored value was damaged: its checksum differs."
-        case .unsupportedFormat(let format): "The value is stored in format \(format), which is not known."
+        case .malformed(let reason): "The stored value is malformed: \(reason)."
+        case .foreign: "The bytes are not a stored value."
+        case .damaged: "The stored value is damaged: its checksum differs."
+        case .unsupportedFormat(let format): "The value is stored in the unknown format \(format)."
         case .tooDeep(let limit): "The value is nested deeper than \(limit) levels."
         case .unknownSchema(let fingerprint):
-            "There is no record of the schema \(Schema.name(of: fingerprint)) the value was written under."
-        case .unregisteredType(let name): "The type \(name) is not known."
+            "The schema \(Schema.name(of: fingerprint)) of the value is unknown."
+        case .unregisteredType(let name): "The type \(name) is not registered."
         case .duplicateName(let name): "Two types are named \(name)."
         case .typeMismatch(let path, let expected, let found): "\(path) should be \(expected) and is \(found)."
-        case .missingValue(let path): "\(path) has no stored value and no default."
-        case .cycleThroughRequiredProperty(let type): "An object of type \(type) needs itself to be made."
+        case .missingValue(let path): "\(path) has no stored value and no default value."
+        case .cycleThroughRequiredProperty(let type):
+            "An object of type \(type) refers to itself through required properties."
         case .newerThanCode(let type, let stored, let code):
             "\(type) was stored by version \(stored); the program has version \(code)."
         case .changedWithoutVersion(let type, let version, let differences):
             "\(type) \(version) was changed without a new version: \(differences.joined(separator: ", "))."
         case .migrationFailed(let type, let from, let to, let reason):
             "Migrating \(type) from \(from) failed in the step to \(to): \(reason)"
-        case .migrationGivenUp(let type, let from): "\(type) of version \(from) was given up by its migration."
-        case .invalidName(let name, let reason): "\"\(name)\" cannot be a name: \(reason)."
+        case .migrationGivenUp(let type, let from): "A migration step abandoned \(type) of version \(from)."
+        case .invalidName(let name, let reason): "\"\(name)\" is not a valid name: \(reason)."
         case .database(let error): error.description
         case .file(let error): error.description
-        case .notAStore(let path, let reason): "\(path) is no object store: \(reason)."
+        case .notAStore(let path, let reason): "\(path) is not an object store: \(reason)."
         case .wrongKey(let path, let reason): "\(path) cannot be opened: \(reason)."
         case .sealing(let reason): "The value could not be encrypted: \(reason)."
         case .unreadable(let key, let group, let error):

@@ -13,22 +13,23 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Seals values by AES-256 in Galois/Counter Mode (NIST SP 800-38D): the faster one where processors have instructions
-/// for AES.
+/// AES-256 in Galois/Counter Mode (NIST SP 800-38D). The faster cipher on processors with AES instructions.
 ///
 /// ```swift
 /// let store = try ObjectStore(at: path, configuration: .init(cipher: AESGCMCipher(key: key)))
 /// ```
 ///
-/// Each value gets a nonce of 96 bits by chance. One key should seal no more than 2³² values (section 8.3 there).
+/// Each value gets a random nonce of 96 bits. Encrypt at most 2³² values with one key (NIST SP 800-38D, section 8.3).
 public struct AESGCMCipher: ObjectEncryption {
     private let key: EncryptionKey
 
+    /// Creates a cipher with a key.
     public init(key: EncryptionKey) { self.key = key }
 
+    /// The name `AES-256-GCM`.
     public var name: String { "AES-256-GCM" }
 
-    /// Nonce, ciphertext and tag: 28 bytes more than was given.
+    /// Encrypts bytes. The result is nonce, ciphertext and tag, 28 bytes longer than the input.
     public func seal(_ bytes: [UInt8], context: [UInt8]) throws -> [UInt8] {
         try sealing {
             let box = try AES.GCM.seal(bytes, using: key.symmetric, authenticating: context)
@@ -36,6 +37,8 @@ public struct AESGCMCipher: ObjectEncryption {
         }
     }
 
+    /// Decrypts bytes.
+    ///
     /// - Throws: ``EncryptionError/notAuthentic``.
     public func open(_ sealed: [UInt8], context: [UInt8]) throws -> [UInt8] {
         try opening {
@@ -44,21 +47,25 @@ public struct AESGCMCipher: ObjectEncryption {
     }
 }
 
-/// Seals values by ChaCha20 and Poly1305 (RFC 8439): fast also where processors have no instructions for AES.
+/// ChaCha20 and Poly1305 (RFC 8439). The faster cipher on processors without AES instructions.
 ///
-/// Each value gets a nonce of 96 bits by chance. One key should seal no more than 2³² values.
+/// Each value gets a random nonce of 96 bits. Encrypt at most 2³² values with one key.
 public struct ChaChaPolyCipher: ObjectEncryption {
     private let key: EncryptionKey
 
+    /// Creates a cipher with a key.
     public init(key: EncryptionKey) { self.key = key }
 
+    /// The name `ChaCha20-Poly1305`.
     public var name: String { "ChaCha20-Poly1305" }
 
-    /// Nonce, ciphertext and tag: 28 bytes more than was given.
+    /// Encrypts bytes. The result is nonce, ciphertext and tag, 28 bytes longer than the input.
     public func seal(_ bytes: [UInt8], context: [UInt8]) throws -> [UInt8] {
         try sealing { [UInt8](try ChaChaPoly.seal(bytes, using: key.symmetric, authenticating: context).combined) }
     }
 
+    /// Decrypts bytes.
+    ///
     /// - Throws: ``EncryptionError/notAuthentic``.
     public func open(_ sealed: [UInt8], context: [UInt8]) throws -> [UInt8] {
         try opening {
@@ -75,7 +82,7 @@ private func sealing(_ body: () throws -> [UInt8]) throws(EncryptionError) -> [U
     }
 }
 
-/// Whatever is wrong with sealed bytes, they are not what was sealed.
+/// Reports every failure as bytes that are not authentic.
 private func opening(_ body: () throws -> [UInt8]) throws(EncryptionError) -> [UInt8] {
     do {
         return try body()

@@ -5,44 +5,45 @@ import CryptoKit
 import Crypto
 #endif
 
-/// A secret of 256 bits. It is the caller's to keep: in a keychain, on a smart card, or derived from a password.
+/// A secret key of 256 bits. Keep it in a keychain or on a smart card, or derive it from a password.
 public struct EncryptionKey: Sendable {
-    /// How many bytes a key has.
+    /// The number of bytes of a key.
     public static let size = 32
 
     let symmetric: SymmetricKey
 
-    /// A key of chance, from the system's source of randomness.
+    /// Creates a random key from the system's random number generator.
     public init() { symmetric = SymmetricKey(size: .bits256) }
 
-    /// A key from its bytes.
+    /// Creates a key from its bytes. Never use a password as a key: derive a key from it.
     ///
-    /// - Throws: ``EncryptionError/keySize(_:)`` if there are not 32. A password is no key: derive one from it.
+    /// - Throws: ``EncryptionError/keySize(_:)`` if there are not exactly 32 bytes.
     public init(bytes: [UInt8]) throws(EncryptionError) {
         guard bytes.count == Self.size else { throw .keySize(bytes.count) }
         symmetric = SymmetricKey(data: bytes)
     }
 
-    /// The 32 bytes, to be kept where nobody else can read.
+    /// The 32 bytes of the key.
     public var bytes: [UInt8] { symmetric.withUnsafeBytes { [UInt8]($0) } }
 }
 
-/// Why something could not be sealed or opened.
+/// An error of encryption or decryption.
 public enum EncryptionError: Error, Sendable, Equatable {
-    /// A key has 32 bytes, not so many.
+    /// The key has this number of bytes instead of 32.
     case keySize(Int)
-    /// It was sealed with another key or for another place, or it was changed since.
+    /// The bytes were encrypted with another key or for another place, or were changed since.
     case notAuthentic
-    /// The cryptographic library refused, for this reason.
+    /// The cryptographic library failed, for this reason.
     case failed(String)
 }
 
 extension EncryptionError: CustomStringConvertible {
+    /// A description of the error.
     public var description: String {
         switch self {
-        case .keySize(let count): "A key has \(EncryptionKey.size) bytes, not \(count)."
-        case .notAuthentic: "It was sealed with another key or for another place, or it was changed since."
-        case .failed(let reason): "Sealing or opening failed: \(reason)."
+        case .keySize(let count): "The key has \(count) bytes instead of \(EncryptionKey.size)."
+        case .notAuthentic: "The bytes were encrypted with another key or for another place, or were changed since."
+        case .failed(let reason): "Encryption or decryption failed: \(reason)."
         }
     }
 }

@@ -3,7 +3,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@ExtensionProperty`: accessors that look a property up in the storage of an extensible type, and its key.
+/// `@ExtensionProperty`: the key of a property and accessors that use the storage of the extensible type.
 public struct ExtensionPropertyMacro: AccessorMacro, PeerMacro {
     private struct Parts {
         let name: String
@@ -46,13 +46,15 @@ public struct ExtensionPropertyMacro: AccessorMacro, PeerMacro {
             let binding = variable.bindings.first,
             let identifier = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier
         else {
-            complaints.report(Complaint("@ExtensionProperty goes on one property", "one"), at: declaration)
+            complaints.report(
+                Complaint("@ExtensionProperty can only be attached to a single property", "one"), at: declaration)
             return nil
         }
         if let scope = complaints.context.lexicalContext.first, !scope.is(ExtensionDeclSyntax.self) {
             complaints.report(
                 Complaint(
-                    "@ExtensionProperty belongs in an extension: here declare a stored property", "not-extension"),
+                    "@ExtensionProperty can only be used in an extension; declare a stored property here",
+                    "not-extension"),
                 at: declaration)
             return nil
         }

@@ -5,11 +5,11 @@ import SwiftSyntaxMacros
 
 /// `@Persistable`: the conformance of a struct, enum or class to `PersistentRecord` or `PersistentObject`.
 ///
-/// What names types is generated as members, so that names mean what they mean there; the conformance, and the
-/// initializer of structs, which must not displace the memberwise one, in an extension.
+/// Code with type names is generated as members, where the names have their meaning. The conformance is in an
+/// extension, and so is the initializer of structs, which keeps their memberwise initializer.
 ///
-/// The declarations are text: the compiler parses what it gets anyway, and parsing and formatting it here before cost
-/// more than all the rest, where swift-syntax is not optimised.
+/// The declarations are plain text. The compiler parses them, and parsing and formatting them here as well takes longer
+/// than everything else, because swift-syntax is not optimized in debug builds.
 public struct PersistableMacro: MemberMacro, ExtensionMacro {
     public static var formatMode: FormatMode { .disabled }
 
@@ -52,7 +52,7 @@ public struct PersistableMacro: MemberMacro, ExtensionMacro {
         ]
     }
 
-    /// Whether a class has a persistable superclass: the compiler then passes no protocols to conform to.
+    /// Returns whether a class has a persistable superclass. The compiler passes no protocols in that case.
     private static func inherits(_ declaration: some DeclGroupSyntax, _ protocols: [TypeSyntax]) -> Bool {
         guard let object = declaration.as(ClassDeclSyntax.self), object.inheritanceClause != nil else { return false }
         return !protocols.contains { $0.trimmedDescription.hasSuffix("PersistentObject") }
@@ -122,7 +122,7 @@ public struct PersistableMacro: MemberMacro, ExtensionMacro {
         declaration(text(signature, body))
     }
 
-    /// A declaration of which only the text is of interest.
+    /// Returns a declaration from its text.
     private static func declaration(_ text: String) -> DeclSyntax {
         DeclSyntax(MissingDeclSyntax(placeholder: .identifier(text)))
     }
@@ -136,11 +136,157 @@ public struct PersistableMacro: MemberMacro, ExtensionMacro {
     }
 }
 
-/// `@Persisted`, `@Transient` and `@Migration`: marks that `@Persistable` reads.
+/// `@Persisted`, `@Transient` and `@Migration`: markers that `@Persistable` reads.
 public struct MarkerMacro: PeerMacro {
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] { [] }
+}
+
+/// The bodies of the generated functions, line by line.
+extension Model {
+    var nameExpression: String {
+        if let persistentName { return "\"\(persistentName)\"" }
+        guard !genericParameters.isEmpty else { return "\"\(name)\"" }
+        let arguments = genericParameters.map { "\\(\($0).persistentTypeName)" }
+        return "\"\(name)<\(arguments.joined(separator: ", "))>\""
+    }
+
+    var describeBody: [String] {
+        var header = ["version: \(version)"]
+        if let superclass { header.append("superclass: \(superclass).self") }
+        if isExtensible { header.append("isExtensible: true") }
+        if !steps.isEmpty {
+            let list = steps.map { "VitrineModels.MigrationStep(to: \($0.version), Self.\($0.function))" }
+            header.append("steps: [\(list.joined(separator: ", "))]")
+        }
+        if let aliases { header.append("renamedFrom: \(aliases)") }
+        return ["record.header(\(header.joined(separator: ", ")))"] + properties.map(describe) + cases.map(describe)
+    }
+
+    private func describe(_ property: Property) -> String {
+        var arguments = ["\"\(property.key)\""]
+        if let type = property.type { arguments.append("\(Self.stored(type)).self") }
+        if property.isLate { arguments.append("late: true") }
+        if !property.aliases.isEmpty {
+            arguments.append("renamedFrom: [\(property.aliases.map { "\"\($0)\"" }.joined(separator: ", "))]")
+        }
+        guard let initial = property.initial else { return "record.property(\(arguments.joined(separator: ", ")))" }
+        return "record._property(\((arguments + ["default: \(initial)"]).joined(separator: ", ")))"
+    }
+
+    private func describe(_ element: EnumCaseElementSyntax) -> String {
+        let payload = Self.payload(element).map { "(\"\($0.label ?? "_\($0.index)")\", \($0.type).self)" }
+        let name = element.name.text.filter { $0 != "`" }
+        return "record.case(\"\(name)\"\(payload.isEmpty ? "" : ", [\(payload.joined(separator: ", "))]"))"
+    }
+
+    /// Returns the stored type of a property. `T!` is stored as `T?`.
+    private static func stored(_ type: TypeSyntax) -> String {
+        if let unwrapped = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
+            return "\(unwrapped.wrappedType.trimmedDescription)?"
+        }
+        return type.trimmedDescription
+    }
+
+    private static func payload(_ element: EnumCaseElementSyntax) -> [(index: Int, label: String?, type: String)] {
+        (element.parameterClause?.parameters ?? []).enumerated().map { index, parameter in
+            let label = parameter.firstName.flatMap { $0.text == "_" ? nil : $0.text }
+            return (index, label, parameter.type.trimmedDescription)
+        }
+    }
+
+    // MARK: Writing
+
+    var persistBody: [String] {
+        switch kind {
+        case .enumeration:
+            guard !cases.isEmpty else { return [] }
+            return ["switch self {"] + cases.enumerated().flatMap { persist($0.offset, $0.element) } + ["}"]
+        case .structure where isEmpty: return ["writer.write(case: 0)"]
+        case .structure, .object:
+            var lines = early.map { "writer.write(self.\($0.name))" }
+            if inherits { lines.append("super.persistProperties(to: &writer)") }
+            lines += late.map { "writer.write(self.\($0.name))" }
+            if isExtensible { lines.append("writer.write(self.persistentExtensions)") }
+            return lines
+        }
+    }
+
+    private func persist(_ number: Int, _ element: EnumCaseElementSyntax) -> [String] {
+        let values = Self.payload(element).map { "value\($0.index)" }
+        let pattern = values.isEmpty ? "" : "(\(values.map { "let \($0)" }.joined(separator: ", ")))"
+        return ["case .\(element.name.text)\(pattern):", "writer.write(case: \(number))"]
+            + values.map { "writer.write(\($0))" }
+    }
+
+    // MARK: Reading
+
+    var restoreBody: [String] {
+        switch kind {
+        case .enumeration:
+            return ["switch try reader.readCase() {"]
+                + cases.enumerated().flatMap { restore($0.offset, $0.element) }
+                + ["case let number: throw .malformed(\"\(name) has no case \\(number)\")", "}"]
+        case .structure where isEmpty: return ["_ = try reader.readCase()"]
+        case .structure:
+            // Types are inferred, because their names can have another meaning in an extension.
+            var lines = early.map { "self.\($0.name) = try reader.read()" }
+            if isExtensible { lines.append(Self.readExtensions) }
+            return lines
+        case .object:
+            var lines = early.map { read($0) }
+            if inherits {
+                lines.append("try super.init(restoring: &reader)")
+            } else {
+                lines += ["reader.register(self)", "try self._restoreLateProperties(from: &reader)"]
+            }
+            return lines
+        }
+    }
+
+    private static let readExtensions = "self.persistentExtensions = try reader.read()"
+
+    private func read(_ property: Property) -> String {
+        "self.\(property.name) = try reader.read(\(property.type.map { "\(Self.stored($0)).self" } ?? ""))"
+    }
+
+    private func restore(_ number: Int, _ element: EnumCaseElementSyntax) -> [String] {
+        let payload = Self.payload(element)
+        guard !payload.isEmpty else { return ["case \(number): self = .\(element.name.text)"] }
+        let values = payload.map { "\($0.label.map { "\($0): " } ?? "")value\($0.index)" }
+        return ["case \(number):"] + payload.map { "let value\($0.index) = try reader.read(\($0.type).self)" }
+            + ["self = .\(element.name.text)(\(values.joined(separator: ", ")))"]
+    }
+
+    var restoreLateBody: [String] {
+        var lines = inherits ? ["try super._restoreLateProperties(from: &reader)"] : []
+        lines += late.map { read($0) }
+        if isExtensible { lines.append(Self.readExtensions) }
+        return lines
+    }
+
+    // MARK: Comparing
+
+    private var compared: [String] { properties.map(\.name) + (isExtensible ? ["persistentExtensions"] : []) }
+
+    var objectEqualsBody: [String] {
+        var terms = inherits ? ["super.persistentEquals(other)"] : []
+        terms += compared.map { "self.\($0) == object.\($0)" }
+        let result = "return \(terms.isEmpty ? "true" : terms.joined(separator: " && "))"
+        return compared.isEmpty ? [result] : ["guard let object = other as? \(name) else { return false }", result]
+    }
+
+    var objectHashBody: [String] {
+        (inherits ? ["super.persistentHash(into: &hasher)"] : []) + compared.map { "hasher.combine(self.\($0))" }
+    }
+
+    var structEqualsBody: [String] {
+        let terms = compared.map { "first.\($0) == second.\($0)" }
+        return ["return \(terms.isEmpty ? "true" : terms.joined(separator: " && "))"]
+    }
+
+    var structHashBody: [String] { compared.map { "hasher.combine(self.\($0))" } }
 }
 #endif

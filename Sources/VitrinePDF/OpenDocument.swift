@@ -11,9 +11,9 @@ import Musl
 import Darwin
 #endif
 
-/// A document that poppler has open, on its mapped bytes. Closed when it is released.
+/// A document that poppler has open, on its mapped bytes. It is closed when the object is released.
 ///
-/// For one thread. A file that shrinks while it is mapped ends the helper with SIGBUS, which the client is told of.
+/// For one thread. A file that shrinks while it is mapped ends the helper with SIGBUS, which the client reports.
 final class OpenDocument {
     let handle: OpaquePointer
     /// Bytes mapped.
@@ -59,17 +59,17 @@ final class OpenDocument {
 
     var pageCount: Int { max(0, Int(cpoppler_page_count(handle))) }
 
-    /// Whether it does not open without a password.
+    /// Whether the document needs a password.
     var needsPassword: Bool { cpoppler_needs_password(handle) }
 
-    /// At most 1,000 bytes of UTF-8; empty for none.
+    /// The title, at most 1,000 bytes of UTF-8; empty for none.
     var title: String {
         var text = [CChar](repeating: 0, count: 1_001)
         guard cpoppler_title(handle, &text, text.count) else { return "" }
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Width and height in points of page `number`, from 1; nil when it cannot be read or has none.
+    /// Returns width and height in points of page `number`, from 1; nil for a page that is unreadable or empty.
     func pageSize(_ number: Int) -> ContentMode.Size? {
         guard let index = Int32(exactly: number - 1) else { return nil }
         var size = ContentMode.Size(width: 0, height: 0)
@@ -87,8 +87,8 @@ final class OpenDocument {
             ? .corrupt(input: "input", reason: "its objects cannot be read") : PDFFailure.notAPDF.error
     }
 
-    /// Whether `%PDF-` stands within the first 1,024 bytes, where readers accept it (ISO 32000-1, annex C, and the
-    /// implementation notes of PDF Reference 1.7, H.3, note 13).
+    /// Returns whether `%PDF-` stands within the first 1,024 bytes, where readers accept it (ISO 32000-1, annex C, and
+    /// the implementation notes of PDF Reference 1.7, H.3, note 13).
     private static func hasHeader(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let mark = Array("%PDF-".utf8)
         let end = min(bytes.count, 1_024) - mark.count
@@ -97,7 +97,7 @@ final class OpenDocument {
     }
 }
 
-/// The documents that requests came for last, kept open for the next ones.
+/// The documents of the last requests, kept open for the next ones.
 struct OpenDocuments {
     private struct Entry {
         var file: UInt64
@@ -105,19 +105,19 @@ struct OpenDocuments {
         var document: OpenDocument
     }
 
-    /// Documents kept open.
+    /// The most documents kept open.
     static let capacity = 4
-    /// Bytes of documents kept open, beside the one in use. Default 256 MB.
+    /// The most bytes of documents kept open, beside the current one: 256 MB.
     static let byteCapacity = 256 << 20
 
-    /// The one used last at the end.
+    /// The most recently used last.
     private var entries: [Entry] = []
     /// Documents opened so far.
     private(set) var opened = 0
 
-    /// The document in `source`, open already or opened now.
+    /// Returns the document in `source`, and opens it if necessary.
     ///
-    /// - Throws: As ``OpenDocument`` does.
+    /// - Throws: The errors of ``OpenDocument``.
     mutating func document(
         _ source: ByteSource, password: String?, limits: ImageLimits
     ) throws(ImageError) -> OpenDocument {

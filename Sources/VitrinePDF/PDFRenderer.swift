@@ -2,7 +2,7 @@ import CVitrinePoppler
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// Describes PDF documents and draws their pages by poppler and cairo, at the size that is wanted.
+/// Describes PDF documents and draws their pages by poppler and cairo, at the requested size.
 final class PDFRenderer: DocumentRendering {
     private var documents = OpenDocuments()
 
@@ -44,7 +44,7 @@ final class PDFRenderer: DocumentRendering {
         return parameters
     }
 
-    /// `page`, if there is one.
+    /// Returns `page` if the document has it.
     private static func checked(_ page: Int, of document: OpenDocument) throws(ImageError) -> Int {
         guard page >= 1, page <= document.pageCount else {
             throw PDFFailure.noSuchPage(count: document.pageCount).error
@@ -76,9 +76,9 @@ final class PDFRenderer: DocumentRendering {
     }
 }
 
-/// How many pixels a page is drawn to.
-struct PageGeometry {
-    /// Beyond this cairo draws nothing.
+/// The size in pixels of a drawn page.
+private struct PageGeometry {
+    /// The longest side that cairo draws.
     private static let longestSide = 32_767
     /// Ratios are taken from thousandths of a point.
     private static let unitsPerPoint = 1_000.0

@@ -1,10 +1,12 @@
 import CVitrinePoppler
 
-/// Loads what drawing takes from the file system, before the sandbox closes it.
+/// Loads the files that drawing needs, before the sandbox closes the file system.
 enum WarmUp {
-    /// Opens a document, draws it, and leaves it open: poppler lists its tables of encodings (poppler-data) with the
-    /// first document and forgets them with the last, and later there is no listing of folders. Its text is in fonts
-    /// that it does not bring along, one of them Japanese, which makes fontconfig read what fonts there are.
+    /// Opens a document, draws it, and leaves it open.
+    ///
+    /// Poppler lists its tables of encodings (poppler-data) with the first open document and drops them with the last.
+    /// The sandbox allows no listing of folders later. The document does not embed its fonts, one of them Japanese, so
+    /// that fontconfig reads the installed ones.
     static func run() {
         cpoppler_start()
         let bytes = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: document.utf8.count)
@@ -14,13 +16,13 @@ enum WarmUp {
         var pixels = [UInt8](repeating: 0, count: side * side * 3)
         let drawing = cpoppler_drawing(
             page: 0, width: Int32(side), height: Int32(side), red: 255, green: 255, blue: 255, alpha: 255)
-        // Its result is of no interest: without fonts the helper still draws everything else.
+        // Errors do not matter: without fonts the helper still draws everything else.
         _ = withUnsafePointer(to: drawing) { cpoppler_draw(opened, $0, &pixels) }
     }
 
     private static let side = 32
 
-    /// Without a table of objects, which poppler then makes for itself.
+    /// A document without a table of objects, which poppler then reconstructs.
     private static let document = """
         %PDF-1.4
         1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj

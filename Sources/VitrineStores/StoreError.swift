@@ -1,27 +1,39 @@
 public import VitrineCore
 public import VitrineImaging
 
-/// Why a store did not do what it was asked. Nothing was changed then, except after ``notDurable(name:error:)``.
-public enum StoreError: Error, Sendable {
-    /// The name cannot be one: `reason` says why.
-    case invalidName(String, reason: String)
-    /// There is nothing by this name.
-    case notFound(name: String)
-    /// There is something by this name, and it was not to be replaced.
-    case alreadyExists(name: String)
-    /// The bytes are no picture that can be read, or the picture cannot be written: `error` says why.
-    case image(name: String, error: ImageError)
-    /// The file system refused: no permission, no space, a file where a directory should be.
-    case file(FileError)
-    /// The change was made and every process sees it, but a power cut may take it back: `error` says why. Repeat the
-    /// call once the medium works again.
-    case notDurable(name: String, error: FileError)
-    /// The work was cancelled.
-    case cancelled(name: String)
-    /// Changes in the store's directory are not noticed: `reason` says why.
-    case notWatched(directory: String, reason: String)
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 
-    /// What a file operation on `name` failed with.
+/// An error of a store. The store is unchanged, except after ``notDurable(name:error:)``.
+public enum StoreError: Error, Sendable {
+    /// The name is invalid for the given reason.
+    case invalidName(String, reason: String)
+    /// There is no entry with this name.
+    case notFound(name: String)
+    /// An entry with this name exists and must not be overwritten.
+    case alreadyExists(name: String)
+    /// The image cannot be decoded or encoded.
+    case image(name: String, error: ImageError)
+    /// A file operation failed, for example because of permissions or a full disk.
+    case file(FileError)
+    /// The change is visible to all processes, but a power failure may undo it. Repeat the call when the medium works
+    /// again.
+    case notDurable(name: String, error: FileError)
+    /// The operation was cancelled.
+    case cancelled(name: String)
+    /// Changes in the directory cannot be observed for the given reason.
+    case notWatched(directory: String, reason: String)
+    /// The stored value of a ``KeyValueStore`` cannot be decoded as the requested type.
+    case invalidData(name: String, underlying: any Error)
+    /// The value cannot be encoded.
+    case notEncodable(name: String, underlying: any Error)
+    /// The database of a ``KeyValueStore`` cannot be used, for example because the disk is full.
+    case database(DatabaseError)
+
+    /// Wraps the error of a file operation on an entry.
     init(_ error: FileError, name: String) {
         switch error {
         case .notFound: self = .notFound(name: name)
@@ -32,22 +44,51 @@ public enum StoreError: Error, Sendable {
         }
     }
 
-    /// What work on a picture failed with.
+    /// Wraps an error of decoding or encoding an image.
     init(_ error: ImageError, name: String) {
         if case .cancelled = error { self = .cancelled(name: name) } else { self = .image(name: name, error: error) }
     }
 }
 
-extension StoreError: CustomStringConvertible {
+extension StoreError: LocalizedError, CustomStringConvertible {
+    /// A sentence that names the entry and the reason.
     public var description: String {
         switch self {
-        case .invalidName(let name, let reason): "\"\(name)\" is no name: \(reason)."
-        case .notFound(let name): "There is nothing named \"\(name)\"."
-        case .alreadyExists(let name): "\"\(name)\" exists already and was not to be replaced."
+        case .invalidName(let name, let reason): "\"\(name)\" is not a valid name: \(reason)."
+        case .notFound(let name): "There is no entry named \"\(name)\"."
+        case .alreadyExists(let name): "\"\(name)\" already exists."
         case .image(let name, let error): "\"\(name)\": \(error.reason)."
         case .file(let error), .notDurable(_, let error): error.description
-        case .cancelled(let name): "Work on \"\(name)\" was cancelled."
-        case .notWatched(let directory, let reason): "Changes in \(directory) are not noticed: \(reason)."
+        case .cancelled(let name): "The operation on \"\(name)\" was cancelled."
+        case .notWatched(let directory, let reason): "Cannot observe changes in \(directory): \(reason)."
+        case .invalidData(let name, let error): "Cannot decode the value for \"\(name)\": \(error)"
+        case .notEncodable(let name, let error): "Cannot encode the value for \"\(name)\": \(error)"
+        case .database(let error): error.description
         }
+    }
+
+    /// The ``description``.
+    public var errorDescription: String? { description }
+}
+
+extension BlockingExecutor {
+    /// Runs blocking work on a thread of the executor, with a token that is cancelled with the task.
+    ///
+    /// - Parameter name: The name to report if the task is cancelled before the start.
+    func run<R: Sendable>(
+        _ name: String, _ body: @escaping @Sendable (CancellationToken) throws(StoreError) -> R
+    ) async throws(StoreError) -> R {
+        let token = CancellationToken()
+        let result = await withTaskCancellationHandler {
+            await run { () -> Result<R, StoreError> in
+                Result { () throws(StoreError) in
+                    if token.isCancelled { throw .cancelled(name: name) }
+                    return try body(token)
+                }
+            }
+        } onCancel: {
+            token.cancel()
+        }
+        return try result.get()
     }
 }

@@ -8,23 +8,23 @@ import Darwin
 import CVitrineFFmpeg
 import VitrineImaging
 
-/// Brings finished pictures of wide gamut or high dynamic range to sRGB.
+/// Converts finished pictures of wide gamut or high dynamic range to sRGB.
 ///
-/// Works on the few pixels of the result, whose 8 bits still tell the encoded values of the film apart. Light is taken
-/// relative to diffuse white at 203 cd/m² (ITU-R BT.2408, 2.2); what is brighter is bent below display white, the same
-/// for all three colours so that hues stay.
+/// Works on the few pixels of the result, whose 8 bits still distinguish the encoded values of the film. Light is
+/// relative to diffuse white at 203 cd/m² (ITU-R BT.2408, 2.2). Brighter light is compressed below display white by one
+/// factor for all three colours, which preserves hues.
 struct DisplayColors {
     /// Linear light of an encoded value; 1 is diffuse white.
     private let linear: [Float]
-    /// From the film's primaries to those of sRGB, by rows.
+    /// The matrix from the film's primaries to those of sRGB, by rows.
     private let matrix: (SIMD4<Float>, SIMD4<Float>, SIMD4<Float>)
     private let isHighRange: Bool
 
-    /// Half of white and less stays as it is.
+    /// The brightness from which light is compressed.
     private static let knee: Float = 0.5
     private static let diffuseWhite = 203.0
 
-    /// Nil when the frame is as good as sRGB already. Code points of ITU-T H.273, tables 2 and 3.
+    /// Returns nil for frames close to sRGB. Code points of ITU-T H.273, tables 2 and 3.
     init?(primaries: Int32, transfer: Int32) {
         let isPQ = transfer == 16
         let isHLG = transfer == 18
@@ -46,7 +46,7 @@ struct DisplayColors {
         }
     }
 
-    /// Converts all pixels. Alpha is left alone.
+    /// Converts all pixels and keeps alpha.
     func apply(to image: inout Image) {
         let (width, height, stride) = (image.width, image.height, image.bytesPerRow)
         let encoded = Self.encoded

@@ -1,16 +1,16 @@
 import CVitrineFFmpeg
 import VitrineImaging
 
-/// Turns decoded frames into samples near the size that is wanted.
+/// Converts decoded frames to samples near the requested size.
 ///
-/// Planes are averaged in blocks, in the frame's own colours, and scaled like any other picture. From 1,920 × 1,080 to
-/// 320 × 180 this takes 3 ms more than libswscale's conversion at the target size (`SWS_AREA`, 0.9 ms), of the 20 to
-/// 60 ms that decoding takes, and gives the sharpness and the colours that pictures have here.
+/// Planes are averaged in blocks, in the frame's own colours, and scaled like other pictures, for the same sharpness
+/// and colours. From 1,920 × 1,080 to 320 × 180 this takes 3 ms more than libswscale's conversion at the target size
+/// (`SWS_AREA`, 0.9 ms). Decoding takes 20 to 60 ms.
 struct FrameReader {
     let frame: cffmpeg_frame
     let video: OpenVideo
 
-    /// Samples for a picture of `target` pixels, as stored.
+    /// Returns samples for a picture of `target` pixels, in the stored orientation.
     func samples(for target: PixelSize) throws(ImageError) -> DecodedImage {
         let factors = (
             x: FrameShape.factor(Int(frame.width), target.width), y: FrameShape.factor(Int(frame.height), target.height)
@@ -28,7 +28,7 @@ struct FrameReader {
                 samplesAreMeans: areMeans)
         }
         let chroma = PixelSize(width: Int(frame.chroma_width), height: Int(frame.chroma_height))
-        // Once the target is enough: nobody sees the edges of colours.
+        // One sample a pixel of the target suffices: edges of colours are hardly visible.
         let coarser = (x: max(1, chroma.width / target.width), y: max(1, chroma.height / target.height))
         var planes = [
             plane(frame.planes.0, frame.strides.0, luma, factors, lumaScale),
@@ -43,7 +43,7 @@ struct FrameReader {
             alpha: frame.plane_count > 3 ? .straight : .none, samplesAreMeans: areMeans)
     }
 
-    /// How much the frame shows.
+    /// Returns the visible content of the frame.
     func content() throws(ImageError) -> FrameContent {
         guard hasPlanes, let bytes = frame.planes.0 else {
             let plane = try video.convert(to: PixelSize(width: FrameContent.columns, height: FrameContent.rows))
@@ -88,21 +88,21 @@ struct FrameReader {
         return reducer.finish()
     }
 
-    /// Largest value of a sample, and how much larger samples are than bytes; without the zero bits below.
+    /// The largest value of a sample, and its ratio to a byte; without padding bits.
     private var peak: Int { (1 << Int(frame.depth)) - 1 }
     private var step: Int { 1 << (Int(frame.depth) - 8) }
-    /// What the zero bits multiply samples by. Some formats keep 10 bits at the upper end of a word.
+    /// The factor of the zero bits below a sample. Some formats keep 10 bits at the upper end of a word.
     private var padding: Int { 1 << Int(frame.shift) }
 
-    /// To bytes of the same range: limited range shifts (16…235 stays 16…235), full range stretches 0…peak to 0…255
-    /// (ITU-T H.273, 8.3).
+    /// The scale to bytes of the same range: limited range shifts (16…235 stays 16…235), full range stretches 0…peak to
+    /// 0…255 (ITU-T H.273, 8.3).
     private var lumaScale: BoxReducer.Scale {
         if frame.depth == 8 { return .identity }
         return frame.full_range
             ? scale(multiplier: 255, bias: 0, divisor: peak) : scale(multiplier: 1, bias: 0, divisor: step)
     }
 
-    /// As for luma, but keeps neutral at 128.
+    /// Like luma, but keeps neutral at 128.
     private var chromaScale: BoxReducer.Scale {
         if frame.depth == 8 { return .identity }
         return frame.full_range
@@ -110,7 +110,7 @@ struct FrameReader {
             : scale(multiplier: 1, bias: 0, divisor: step)
     }
 
-    /// To bytes of full range, for grey, which has no range of its own here.
+    /// The scale to bytes of full range, for grey pictures, which always have full range.
     private var fullScale: BoxReducer.Scale {
         frame.full_range ? lumaScale : scale(multiplier: 255, bias: -16 * step * 255, divisor: 219 * step)
     }
@@ -128,7 +128,7 @@ struct FrameReader {
         return BoxReducer.Scale(multiplier: multiplier, bias: bias * padding, divisor: divisor * padding)
     }
 
-    /// ITU-T H.273, table 4. Where nothing is said, high definition is BT.709 as players take it.
+    /// ITU-T H.273, table 4. Like players, takes unmarked high definition for BT.709.
     private var matrix: DecodedImage.Matrix {
         switch frame.matrix {
         case 1: .bt709
@@ -139,15 +139,15 @@ struct FrameReader {
     }
 }
 
-/// How large a film is shown: with square pixels, and upright.
+/// The shape of a film: stored, with square pixels, and upright.
 struct FrameShape: Equatable {
-    /// Pixels as the codec has them.
+    /// The size of coded pixels.
     let stored: PixelSize
-    /// The same with square pixels.
+    /// The size with square pixels.
     let square: PixelSize
     let orientation: Orientation
 
-    /// Shapes beyond this are mistakes of the file.
+    /// The largest plausible ratio of a pixel.
     private static let sharpest = 16
 
     /// - Parameter pixelShape: Width to height of a pixel (ITU-T H.273, 8.6); anything impossible is square.
@@ -163,17 +163,16 @@ struct FrameShape: Equatable {
         square = PixelSize(width: max(1, Int(width)), height: self.stored.height)
     }
 
-    /// Pixels as shown.
+    /// The displayed size.
     var upright: PixelSize { orientation.upright(square) }
 
-    /// Pixels of a picture by `rule`, before it is turned upright.
+    /// Returns the size of a picture by `rule`, before it is turned upright.
     ///
-    /// - Throws: As ``ImageResizer/targetSize(for:)``.
+    /// - Throws: The errors of ``ImageResizer/targetSize(for:)``.
     func target(_ rule: ImageResizer) throws(ImageError) -> PixelSize {
         orientation.upright(try rule.targetSize(for: upright))
     }
 
-    /// How many of `pixels`, of which the picture needs `target`, one mean may stand for: what remains is twice the
-    /// target or more, for the final scaling to have something to filter.
+    /// Returns the largest number of `pixels` for one mean that leaves at least twice `target` for the final filter.
     static func factor(_ pixels: Int, _ target: Int) -> Int { max(1, pixels / max(1, 2 * target)) }
 }

@@ -3,25 +3,25 @@ import VitrineCore
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// Takes frames of one film and makes pictures of them.
+/// Decodes frames of one film to pictures.
 struct FrameTaker {
     let video: OpenVideo
     let rule: ImageResizer
 
-    /// Frames decoded to reach one by its second: five minutes from the nearest key frame.
+    /// The most frames decoded to reach a second: five minutes from the nearest key frame.
     static let budget = 9_000
-    /// Frames looked at until one comes that is no key frame, where there are no key frames.
+    /// The most packets read in search of a decodable frame, in films without key frames.
     private static let unmarkedBudget = 600
-    /// Seconds by which the last frame may lie before the second asked for, where the film's length is not known.
+    /// The most seconds from the last frame to the requested second in films of unknown length.
     private static let slack = 1.0
 
-    /// Seconds by which a frame may come later than the one asked for: rounding of time stamps.
+    /// The most seconds from the requested second to a frame: rounding of time stamps.
     private static let lateness = 0.001
 
-    /// The frame at a second.
+    /// Returns the frame at a second.
     ///
-    /// - Parameter isExact: The frame seen at that second; otherwise the key frame nearest to it, or the next frame
-    ///   where there are none.
+    /// - Parameter isExact: Whether to take the frame displayed at that second. Otherwise the nearest key frame, or the
+    ///   next frame of a film without key frames.
     func frame(at second: Double, isExact: Bool, clampsToEnd: Bool) throws(ImageError) -> Image {
         if !isExact {
             try begin(keyFrames: true)
@@ -52,19 +52,19 @@ struct FrameTaker {
             nearest =
                 isExact
                 ? try video.next(at: second, budget: Self.budget) : try video.next(budget: Self.unmarkedBudget)
-            // The first frame that could be decoded may come later than the one that is wanted.
+            // The first decodable frame may come later than the requested one.
             if let nearest, !isExact || !(nearest.second > second + Self.lateness) { return nearest }
         }
         return nearest
     }
 
-    /// How many seconds to go back, in turn, where a container finds a place by its time only, and frames cannot be
-    /// decoded before the next key frame.
+    /// The seconds to seek back in successive attempts. Some containers seek by time only, and decoding begins at a key
+    /// frame.
     private static func steps(before second: Double) -> [Double] {
         [0, 3, 12, 60].filter { $0 == 0 || $0 < second } + (second > 0 ? [second] : [])
     }
 
-    /// The attached picture.
+    /// Returns the attached picture.
     func cover() throws(ImageError) -> Image {
         try video.begin(cover: true, keyFrames: false, reduction: 1, side: 0)
         guard let frame = try video.next() else {
@@ -73,7 +73,7 @@ struct FrameTaker {
         return try picture(frame, orientation: .up)
     }
 
-    /// Prepares for frames of the film, as small as the rule allows.
+    /// Prepares to decode frames, as small as the rule allows.
     func begin(keyFrames: Bool) throws(ImageError) {
         let shape = video.shape
         let target = try shape.target(rule)
@@ -85,7 +85,7 @@ struct FrameTaker {
         try video.begin(keyFrames: keyFrames, reduction: reduction, side: Int(side.rounded(.up)))
     }
 
-    /// The picture of a frame that was decoded last.
+    /// Returns the picture of the frame decoded last.
     func picture(_ frame: cffmpeg_frame, orientation: Orientation? = nil) throws(ImageError) -> Image {
         let shape = FrameShape(
             stored: PixelSize(width: Int(frame.full_width), height: Int(frame.full_height)),

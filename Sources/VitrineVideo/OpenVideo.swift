@@ -2,20 +2,19 @@ import CVitrineFFmpeg
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// A file that libavformat has open. Closed when it is released.
+/// A file that libavformat has open. It is closed when the object is released.
 ///
 /// For one thread.
 final class OpenVideo {
     private let handle: OpaquePointer
-    /// Its descriptor must stay open as long as the handle.
+    /// Keeps the descriptor open as long as the handle.
     private let source: ByteSource
     private let facts: cffmpeg_description
     private let limits: ImageLimits
-    /// Whether reading has begun: the first series of frames needs no seek to the start.
+    /// Whether frames have been read: the first series needs no seek to the start.
     private var hasMoved = false
 
-    /// Share of the deadline after which the work ends by itself; the client, whose clock started earlier, would end
-    /// the whole process.
+    /// The share of the deadline after which the work ends by itself. At the deadline, the client kills the process.
     private static let deadlineShare = 0.9
 
     /// - Throws: A ``VideoFailure``, ``ImageError/empty(input:)``, ``ImageError/corrupt(input:reason:)``,
@@ -40,7 +39,7 @@ final class OpenVideo {
 
     deinit { cffmpeg_close(handle) }
 
-    /// Starts the clock of one request.
+    /// Starts the time limit of one request.
     func startClock(_ limits: ImageLimits) { cffmpeg_set_deadline(handle, Self.milliseconds(limits.deadline)) }
 
     var hasVideo: Bool { facts.has_video }
@@ -49,14 +48,14 @@ final class OpenVideo {
     var duration: Double { facts.duration }
     var orientation: Orientation { Orientation(rawValue: Int(facts.orientation)) ?? .up }
 
-    /// The film's shape, as far as its header knows.
+    /// The film's shape according to its header.
     var shape: FrameShape {
         FrameShape(
             stored: PixelSize(width: Int(facts.width), height: Int(facts.height)),
             pixelShape: (Int(facts.sar_num), Int(facts.sar_den)), orientation: orientation)
     }
 
-    /// What the client is told.
+    /// The description for the client.
     var description: VideoDescription {
         var description = VideoDescription()
         description.duration = facts.duration
@@ -78,11 +77,11 @@ final class OpenVideo {
 
     // MARK: Frames
 
-    /// Prepares for frames of the film or of the attached picture.
+    /// Prepares to decode frames of the film or of the attached picture.
     ///
     /// - Parameters:
-    ///   - reduction: How much smaller their pictures will be.
-    ///   - side: Pixels the longer side must keep.
+    ///   - reduction: The reduction of their pictures.
+    ///   - side: The least pixels of the longer side.
     func begin(cover: Bool = false, keyFrames: Bool, reduction: Int, side: Int) throws(ImageError) {
         let how = cffmpeg_decoding(
             cover: cover, key_frames: keyFrames, side: Int32(clamping: side), reduction: Int32(clamping: reduction))
@@ -92,15 +91,15 @@ final class OpenVideo {
         hasMoved = true
     }
 
-    /// Gives back what decoding takes.
+    /// Releases the decoder.
     func finish() { cffmpeg_finish(handle) }
 
-    /// Goes to a key frame; where the container cannot, the film goes on from where it is.
+    /// Seeks to a key frame. In containers that cannot seek, the position does not change.
     func seek(to second: Double, nearest: Bool) {
         _ = cffmpeg_seek(handle, second, nearest)
     }
 
-    /// The next frame, or the one seen at `second`; nil when there are no more. Valid until the next call.
+    /// Returns the next frame, or the one displayed at `second`; nil at the end. Valid until the next call.
     func next(at second: Double = .nan, budget: Int = .max) throws(ImageError) -> cffmpeg_frame? {
         var frame = cffmpeg_frame()
         let status = cffmpeg_next(handle, second, Int32(clamping: budget), &frame)
@@ -111,7 +110,7 @@ final class OpenVideo {
         }
     }
 
-    /// The current frame in red, green and blue, for formats without planes.
+    /// Returns the current frame in red, green and blue, for formats without planes.
     func convert(to size: PixelSize) throws(ImageError) -> PixelPlane {
         let storage = PixelStorage(uninitializedByteCount: size.pixelCount * 3)
         let status = cffmpeg_rgb(
@@ -153,7 +152,7 @@ final class OpenVideo {
         Int64(max(1, min(seconds * 1_000 * deadlineShare, 86_400_000)))
     }
 
-    /// A fixed array of C characters that ends with a 0.
+    /// Returns the text in a fixed array of C characters.
     private static func text<T>(_ characters: T) -> String {
         withUnsafeBytes(of: characters) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     }

@@ -1,10 +1,10 @@
 import CVitrineFFmpeg
 import VitrineImaging
 
-/// Looks for a frame that shows something: the first key frame as a rule, a later one after a black or plain beginning.
+/// Searches for a good poster: usually the first key frame, or a later one after a black or plain beginning.
 ///
-/// Bounded: at most ``firstFrames`` key frames from the beginning, one at each of ``places`` of the film, and, where
-/// that meets one key frame again and again, two frames between. The best of them is taken when none is good.
+/// Examines at most ``firstFrames`` key frames from the beginning, one at each of ``places`` of the film, and two
+/// frames between if these repeat one key frame. Takes the best of them when none is good.
 struct PosterSearch {
     private let taker: FrameTaker
     private var image: Image?
@@ -14,7 +14,7 @@ struct PosterSearch {
     private static let firstFrames = 3
     private static let places = [0.1, 0.25, 0.5, 0.75]
     private static let placesBetween = [1.0 / 3, 2.0 / 3]
-    /// So many key frames tell enough of a film.
+    /// The number of different key frames after which the search ends.
     private static let enough = 4
 
     init(_ taker: FrameTaker) {
@@ -23,7 +23,7 @@ struct PosterSearch {
 
     /// The poster.
     ///
-    /// - Throws: When not one frame can be decoded.
+    /// - Throws: An error when no frame can be decoded.
     func best() throws(ImageError) -> Image {
         var search = self
         var failure: ImageError?
@@ -59,11 +59,13 @@ struct PosterSearch {
         }
     }
 
-    /// Keeps the frame if it is the best so far. True when it is good enough to end the search.
+    /// Keeps the frame if it is the best so far.
+    ///
+    /// - Returns: Whether it is good enough to end the search.
     private mutating func consider(_ frame: cffmpeg_frame) throws(ImageError) -> Bool {
         seconds.insert(frame.second)
         let content = try FrameReader(frame: frame, video: taker.video).content()
-        // What is partly made up goes behind everything that is whole.
+        // A partly concealed frame ranks behind every whole one.
         let merit = frame.is_damaged ? content.score / 10_000 : content.score
         if merit > score {
             image = try taker.picture(frame)
@@ -73,20 +75,19 @@ struct PosterSearch {
     }
 }
 
-/// How much there is to see in a frame, from a grid of samples.
+/// The visible content of a frame, from a grid of samples.
 struct FrameContent {
     static let columns = 64
     static let rows = 36
 
-    /// Deviation from the mean, of 255.
+    /// The standard deviation of brightness, of 255.
     let deviation: Double
-    /// Brighter than all but the brightest twentieth; of 255.
+    /// The brightness that only a twentieth of the samples exceeds, of 255.
     let highlight: Double
 
-    /// Fades, title cards without a title, colour bars of one colour: deviations measured on encoded plain frames stay
-    /// below 2.
+    /// The least deviation of a good frame. Measured deviations of encoded plain frames stay below 2.
     private static let leastDeviation = 6.0
-    /// What still passes as black after a camera's noise.
+    /// The least highlight of a good frame: black with a camera's noise stays below.
     private static let leastHighlight = 36.0
 
     /// - Parameter luma: Brightness from 0 to 255 at a column and a row.
@@ -102,7 +103,7 @@ struct FrameContent {
         highlight = values[values.count - values.count / 20]
     }
 
-    /// From rows of red, green and blue.
+    /// Reads rows of red, green and blue.
     init(rgb: UnsafeRawBufferPointer) {
         self.init { column, row in
             let start = 3 * (row * Self.columns + column)
@@ -111,9 +112,9 @@ struct FrameContent {
         }
     }
 
-    /// Whether it does as a poster: neither nearly black nor nearly of one colour.
+    /// Whether the frame suits as a poster: neither nearly black nor nearly of one colour.
     var isGood: Bool { deviation >= Self.leastDeviation && highlight >= Self.leastHighlight }
 
-    /// The larger, the more there is to see.
+    /// The rank of the frame; larger is better.
     var score: Double { deviation + (isGood ? 1_000 : 0) }
 }

@@ -2,9 +2,9 @@ import CVitrineFFmpeg
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// Describes videos and takes single frames of them by libavformat and libavcodec.
+/// Describes videos and decodes single frames by libavformat and libavcodec.
 final class VideoRenderer: DocumentRendering {
-    /// The file that the last request came for: looking it up and scrubbing through it opens it once.
+    /// The file of the last request, kept open for the next ones.
     private var last: (file: UInt64, video: OpenVideo)?
 
     func describe(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> [UInt8] {
@@ -19,7 +19,7 @@ final class VideoRenderer: DocumentRendering {
         do throws(ImageError) {
             return try Self.image(video, parameters, request.limits).samples
         } catch {
-            // Whatever state a broken file has left behind.
+            // A malformed file may have left the decoder in any state.
             last = nil
             throw error
         }
@@ -61,7 +61,7 @@ final class VideoRenderer: DocumentRendering {
 }
 
 extension Image {
-    /// The pixels as a decoder's samples, for the way to the client: without alpha when there is none.
+    /// The pixels as a decoder's samples, for the client; without alpha in an opaque image.
     var samples: DecodedImage {
         let channels = hasAlpha ? 4 : 3
         let storage = PixelStorage(uninitializedByteCount: size.pixelCount * channels)

@@ -1,11 +1,11 @@
 import CVitrineJXL
 import VitrineImaging
 
-/// Decodes whole frames of JPEG XL by libjxl, averaging blocks while rows come.
+/// Decodes whole frames of JPEG XL by libjxl, and averages blocks while rows arrive.
 ///
-/// Only for the worker: a frame is one call that cannot be stopped. Flushing the library's decoder at the
-/// low-frequency image gains nothing: that takes as long as the whole picture, so ``JXLLowFrequencyDecoder`` reads it
-/// by itself and this decoder has what that one refuses.
+/// Only for the worker: a frame is one call that cannot be cancelled. ``JXLLowFrequencyDecoder`` decodes low-frequency
+/// images itself, since libjxl needs as long for them as for the whole picture. This decoder gets the files that it
+/// rejects.
 struct LibJXLDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.jxl]
     let needsIsolation = true

@@ -2,10 +2,10 @@ import CVitrineSandbox
 import CVitrineVips
 import VitrineImaging
 
-/// Decodes by libvips what this library has no decoder of its own for, and the varieties that its own refuse.
+/// Decodes by libvips the formats without a decoder in VitrineImaging, and the varieties that those decoders reject.
 ///
-/// It reduces while it loads where the codec can (scales, pages, pyramid levels, resolutions) and averages whole blocks
-/// after that. Only for the worker: libvips' error texts are per process, and libheif may abort.
+/// It reduces while it loads where the codec can (scales, pages, pyramid levels, resolutions) and then averages whole
+/// blocks. Only for the worker: libvips' error texts are per process, and libheif may abort.
 struct VipsDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.tiff, .heic, .jp2, .svg, .jpeg, .png, .webp, .gif, .avif]
     let needsIsolation = true
@@ -75,7 +75,7 @@ struct VipsDecoder: ImageDecoding {
             colorProfile: picture.is_srgb ? nil : request.info.colorProfile, isPartial: picture.is_partial)
     }
 
-    /// The whole input in one piece of memory: a read that fails half-way makes libheif abort.
+    /// Calls `body` with the whole input in one piece of memory: libheif aborts when a read fails half-way.
     private func withWholeInput<R>(
         _ source: ByteSource, _ body: (UnsafeRawBufferPointer) throws(ImageError) -> R
     ) throws(ImageError) -> R {
@@ -100,16 +100,16 @@ struct VipsDecoder: ImageDecoding {
         case .heic, .avif: CVIPS_HEIF
         case .jp2: CVIPS_JP2
         case .svg: CVIPS_SVG
-        case .jxl, .bmp, .ico: nil
+        default: nil
         }
     }
 
-    /// Formats whose codec delivers upright pixels, whatever is asked.
+    /// Returns whether the codec of a format always delivers upright pixels.
     private static func turnsByItself(_ format: ImageFormat) -> Bool {
         format == .heic || format == .avif
     }
 
-    /// Whether the thumbnail of a HEIF file may stand in for the picture, if it turns out large enough and of its shape.
+    /// Returns whether the thumbnail of a HEIF file may replace the picture if its size and shape fit.
     private static func mayUseThumbnail(_ source: ByteSource, _ request: DecodeRequest) -> Bool {
         guard request.allowsEmbeddedPreview, request.page == 0, request.target != nil,
             request.info.format == .heic || request.info.format == .avif,
@@ -144,9 +144,9 @@ struct VipsDecoder: ImageDecoding {
     }
 }
 
-/// Loads what decoding takes from the file system, before the sandbox closes it.
+/// Loads the files that decoding needs, before the sandbox closes the file system.
 enum WarmUp {
-    /// Codec modules come with libvips' start; fonts with the first text that is painted.
+    /// Starts libvips, which loads codec modules, and draws text, which loads fonts.
     static func run() {
         guard cvips_start() == CVIPS_OK else { return }
         let document = """
@@ -156,7 +156,7 @@ enum WarmUp {
             """
         let info = ImageInfo(format: .svg, storedSize: PixelSize(16))
         let source = ByteSource(bytes: Array(document.utf8), name: "warm-up")
-        // Its result is of no interest: without fonts or librsvg the worker still reads everything else.
+        // Errors do not matter: without fonts or librsvg the worker still reads everything else.
         _ = try? VipsDecoder().decode(source, DecodeRequest(info: info, target: nil))
     }
 }

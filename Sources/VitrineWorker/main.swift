@@ -8,5 +8,6 @@ import Darwin
 import VitrineImaging
 
 let server = WorkerServer(
-    decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder()], encoders: [LibJXLEncoder()], warmUp: WarmUp.run)
+    decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder()], encoders: [LibJXLEncoder()],
+    warmUp: WarmUp.run)
 exit(server.run().rawValue)

@@ -26,7 +26,6 @@ enum CacheChild {
         case "cut-open": OpenFileDamage.run(&arguments, .cut)
         case "flip-open": OpenFileDamage.run(&arguments, .flip)
         case "formats": await FormatUser.run(&arguments)
-        case "remove-group": GroupRemover.run(&arguments)
         case let other: ChildArguments.refuse("unknown command \(other)")
         }
     }

@@ -1,6 +1,7 @@
 import TestSupport
 import VitrineCache
 import VitrineCore
+import VitrineStores
 
 #if canImport(Glibc)
 import Glibc
@@ -45,6 +46,8 @@ enum FullDiskReader {
             try body()
             report(name, "done")
         } catch CacheError.database(let error) {
+            report(name, "\(error.reason)")
+        } catch StoreError.database(let error) {
             report(name, "\(error.reason)")
         } catch {
             report(name, "\(error)")

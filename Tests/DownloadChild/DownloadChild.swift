@@ -69,10 +69,8 @@ private struct EndingLoader: HTTPTransport {
     let word: String
     private let loader = CurlLoader()
 
-    var capabilities: LoadingCapabilities { loader.capabilities }
-
-    func load(_ request: HTTPRequest, allowing guardian: ConnectFilter?) async throws(NetworkError) -> HTTPResponse {
+    func load(_ request: HTTPRequest) async throws(NetworkError) -> HTTPResponse {
         if request.url.path.contains(word) { kill(getpid(), SIGKILL) }
-        return try await loader.load(request, allowing: guardian)
+        return try await loader.load(request)
     }
 }

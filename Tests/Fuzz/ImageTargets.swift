@@ -148,7 +148,7 @@ extension FuzzTargets {
     // MARK: Headers and what stands beside pixels
 
     static var headers: [FuzzTarget] {
-        ImageFormat.allCases.map(header) + [
+        ImageFormat.builtIn.map(header) + [
             exifBlock, xmpPacket, profile, boxes, items, pngText, movie, kinds, svg, blurHash, thumbHash,
         ]
     }

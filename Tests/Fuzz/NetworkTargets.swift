@@ -1,7 +1,7 @@
 import Foundation
 import VitrineCore
 import VitrineDownloads
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 extension FuzzTargets {
     static var network: [FuzzTarget] {
@@ -33,9 +33,9 @@ extension FuzzTargets {
         let response = HTTPResponseHead(
             status: [200, 206, 301, 304, 416, 503][bytes.count % 6], headers: headers, url: url)
         _ = (response.contentLength, response.contentType, DownloadName.name(for: response, from: url))
-        _ = headers.first("Retry-After").map { RetryAfter.delay($0, now: now) }
+        _ = headers["Retry-After"].map { RetryAfter.delay($0, now: now) }
         let asking = CacheRequest(url: url, headers: headers)
-        let range = CacheRequest(url: url, headers: ["Range": headers.first("Content-Range") ?? "bytes=-1"])
+        let range = CacheRequest(url: url, headers: ["Range": headers["Content-Range"] ?? "bytes=-1"])
         for cache in [HTTPCache(), HTTPCache(policy: shared)] {
             var exchange = CacheExchange(
                 request: CacheRequest(url: url), status: response.status, headers: headers, requestTime: now,
@@ -130,7 +130,7 @@ extension FuzzTargets {
         try waiting {
             var request = HTTPRequest(url: url)
             request.maximumBodySize = .kilobytes(4)
-            _ = try await InlineDataLoader().load(request, allowing: nil)
+            _ = try await InlineDataLoader().load(request)
         }
     }
 

@@ -44,7 +44,7 @@ enum Seeds {
 
     /// Files of all formats, some of each.
     static func pictures(_ count: Int = 6, upTo size: Int = maximumCount) -> [[UInt8]] {
-        ImageFormat.allCases.flatMap { pictures($0, count, upTo: size) }
+        ImageFormat.builtIn.flatMap { pictures($0, count, upTo: size) }
     }
 
     static func containing(_ mark: String, _ count: Int = 16) -> [[UInt8]] {

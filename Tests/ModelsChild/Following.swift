@@ -66,13 +66,13 @@ struct Filled: PersistentRecord {
 
     static let persistentName = "Filled"
     static func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .structure)
+        record.header(version: "1")
         record.property("number", Int.self)
         record.property("text", String.self)
     }
     func persistProperties(to writer: inout BinaryWriter) {
-        number.persist(to: &writer)
-        text.persist(to: &writer)
+        writer.write(number)
+        writer.write(text)
     }
     init(restoring reader: inout BinaryReader) throws(PersistenceError) {
         number = try reader.read()

@@ -25,8 +25,7 @@ enum ModelsChild {
             case ("migrate", 0): try await Migrating.run(words[2])
             case ("one", 0):
                 try await ObjectStore(at: words[2]).put(Filled(7), for: "k")
-                // The last connection takes the log with it, some time after the last reference to it has gone.
-                try waitUntil("the store is closed") { access(words[2] + "-shm", F_OK) != 0 }
+                try DatabaseFiles.waitUntilClosed(words[2])
                 report("done 1")
             case ("read", 0): try await Reading(words[2]).run()
             case ("crash", 0):

@@ -9,7 +9,7 @@ package struct Dated<Build: DatedBuild>: PersistentRecord {
 
     package static var persistentName: String { Build.name }
     package static func describe(in record: inout RecordBuilder) {
-        record.header(version: Build.version, kind: .structure, steps: Build.steps, renamedFrom: Build.aliases)
+        record.header(version: Build.version, steps: Build.steps, renamedFrom: Build.aliases)
         for property in Build.properties {
             if let value = property.defaultValue {
                 record.property(property.name, Int.self, renamedFrom: property.aliases, default: value)
@@ -19,7 +19,7 @@ package struct Dated<Build: DatedBuild>: PersistentRecord {
         }
     }
     package func persistProperties(to writer: inout BinaryWriter) {
-        for value in values { value.persist(to: &writer) }
+        for value in values { writer.write(value) }
     }
     package init(restoring reader: inout BinaryReader) throws(PersistenceError) {
         values = []

@@ -7,9 +7,9 @@ package enum Color: String, PersistentValue { case red, green }
 
 package struct Empty: PersistentRecord {
     package static let persistentName = "Empty"
-    package static func describe(in record: inout RecordBuilder) { record.header(version: "1", kind: .structure) }
-    package func persistProperties(to writer: inout BinaryWriter) { writer.write(byte: 0) }
-    package init(restoring reader: inout BinaryReader) throws(PersistenceError) { _ = try reader.readByte() }
+    package static func describe(in record: inout RecordBuilder) { record.header(version: "1") }
+    package func persistProperties(to writer: inout BinaryWriter) { writer.write(case: 0) }
+    package init(restoring reader: inout BinaryReader) throws(PersistenceError) { _ = try reader.readCase() }
     package init() {}
 }
 
@@ -21,13 +21,13 @@ package struct Place: PersistentRecord {
 
     package static let persistentName = "Place"
     package static func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .structure)
+        record.header(version: "1")
         record.property("name", String.self)
         record.property("latitude", default: 0.0)
     }
     package func persistProperties(to writer: inout BinaryWriter) {
-        name.persist(to: &writer)
-        latitude.persist(to: &writer)
+        writer.write(name)
+        writer.write(latitude)
     }
     package init(restoring reader: inout BinaryReader) throws(PersistenceError) {
         name = try reader.read()
@@ -43,7 +43,7 @@ package indirect enum Term: PersistentRecord {
 
     package static let persistentName = "Expression"
     package static func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .enumeration)
+        record.header(version: "1")
         record.case("number", [("_0", Int.self)])
         record.case("sum", [("_0", Term.self), ("_1", Term.self)])
         record.case("named", [("_0", String.self), ("of", Term?.self)])
@@ -52,21 +52,21 @@ package indirect enum Term: PersistentRecord {
     package func persistProperties(to writer: inout BinaryWriter) {
         switch self {
         case .number(let value):
-            writer.write(unsigned: 0)
-            value.persist(to: &writer)
+            writer.write(case: 0)
+            writer.write(value)
         case .sum(let first, let second):
-            writer.write(unsigned: 1)
-            first.persist(to: &writer)
-            second.persist(to: &writer)
+            writer.write(case: 1)
+            writer.write(first)
+            writer.write(second)
         case .named(let name, let expression):
-            writer.write(unsigned: 2)
-            name.persist(to: &writer)
-            expression.persist(to: &writer)
-        case .nothing: writer.write(unsigned: 3)
+            writer.write(case: 2)
+            writer.write(name)
+            writer.write(expression)
+        case .nothing: writer.write(case: 3)
         }
     }
     package init(restoring reader: inout BinaryReader) throws(PersistenceError) {
-        switch try reader.readUnsigned() {
+        switch try reader.readCase() {
         case 0: self = .number(try reader.read())
         case 1:
             let first = try reader.read(Term.self)
@@ -91,16 +91,16 @@ package class Animal: PersistentObject {
 
     package class var persistentName: String { "Animal" }
     package class func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .object, isExtensible: true)
+        record.header(version: "1", isExtensible: true)
         record.property("name", String.self)
         record.property("friend", Animal?.self, late: true)
         record.property("keeper", Animal?.self, late: true)
     }
     package func persistProperties(to writer: inout BinaryWriter) {
-        name.persist(to: &writer)
-        friend.persist(to: &writer)
-        keeper.persist(to: &writer)
-        persistentExtensions.persist(to: &writer)
+        writer.write(name)
+        writer.write(friend)
+        writer.write(keeper)
+        writer.write(persistentExtensions)
     }
     package required init(restoring reader: inout BinaryReader) throws(PersistenceError) {
         name = try reader.read()
@@ -110,7 +110,7 @@ package class Animal: PersistentObject {
     package func restoreLate(from reader: inout BinaryReader) throws(PersistenceError) {
         friend = try reader.read()
         keeper = try reader.read()
-        persistentExtensions = try ExtensionStorage(from: &reader)
+        persistentExtensions = try reader.read()
     }
     package func persistentEquals(_ other: AnyObject) -> Bool {
         guard let other = other as? Animal else { return false }
@@ -128,12 +128,12 @@ package class Dog: Animal {
 
     package override class var persistentName: String { "Dog" }
     package override class func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .object, superclass: Animal.self)
+        record.header(version: "1", superclass: Animal.self)
         record.property("barks", late: true, default: 3)
     }
     package override func persistProperties(to writer: inout BinaryWriter) {
         super.persistProperties(to: &writer)
-        barks.persist(to: &writer)
+        writer.write(barks)
     }
     package override func restoreLate(from reader: inout BinaryReader) throws(PersistenceError) {
         try super.restoreLate(from: &reader)
@@ -168,13 +168,13 @@ package final class Bound: PersistentObject {
 
     package static let persistentName = "Bound"
     package static func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .object)
+        record.header(version: "1")
         record.property("needed", [Bound].self)
         record.property("other", Bound?.self, late: true)
     }
     package func persistProperties(to writer: inout BinaryWriter) {
-        needed.persist(to: &writer)
-        other.persist(to: &writer)
+        writer.write(needed)
+        writer.write(other)
     }
     package init(restoring reader: inout BinaryReader) throws(PersistenceError) {
         needed = try reader.read()
@@ -211,7 +211,7 @@ package struct Everything: PersistentRecord {
 
     package static let persistentName = "Everything"
     package static func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .structure)
+        record.header(version: "1")
         record.property("flag", Bool.self)
         record.property("numbers", [Int].self)
         record.property("small", Int8.self)
@@ -233,25 +233,25 @@ package struct Everything: PersistentRecord {
         record.property("animal", Animal?.self)
     }
     package func persistProperties(to writer: inout BinaryWriter) {
-        flag.persist(to: &writer)
-        numbers.persist(to: &writer)
-        small.persist(to: &writer)
-        large.persist(to: &writer)
-        single.persist(to: &writer)
-        double.persist(to: &writer)
-        text.persist(to: &writer)
-        data.persist(to: &writer)
-        date.persist(to: &writer)
-        identifier.persist(to: &writer)
-        url.persist(to: &writer)
-        price.persist(to: &writer)
-        maybe.persist(to: &writer)
-        set.persist(to: &writer)
-        places.persist(to: &writer)
-        expression.persist(to: &writer)
-        color.persist(to: &writer)
-        empty.persist(to: &writer)
-        animal.persist(to: &writer)
+        writer.write(flag)
+        writer.write(numbers)
+        writer.write(small)
+        writer.write(large)
+        writer.write(single)
+        writer.write(double)
+        writer.write(text)
+        writer.write(data)
+        writer.write(date)
+        writer.write(identifier)
+        writer.write(url)
+        writer.write(price)
+        writer.write(maybe)
+        writer.write(set)
+        writer.write(places)
+        writer.write(expression)
+        writer.write(color)
+        writer.write(empty)
+        writer.write(animal)
     }
     package init(restoring reader: inout BinaryReader) throws(PersistenceError) {
         flag = try reader.read()

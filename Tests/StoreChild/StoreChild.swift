@@ -25,6 +25,7 @@ enum StoreChild {
         case ("plan", 2): follow(numbers[0], from: numbers[1], store)
         case ("share", 2): share(numbers[0], steps: numbers[1], store)
         case ("group", 1): saveGroup(numbers[0], in: words[2])
+        case ("remove-values", 1): GroupRemover.run(words[2], numbers[0])
         case ("fill", 0): Filling(words[2], store).run()
         case ("attempt", 0): Attempts(words[2], store).run()
         case ("names", 0): report("names \((try? store.names.count) ?? -1)")
@@ -118,6 +119,9 @@ enum StoreChild {
         case .cancelled: "cancelled"
         case .notDurable: "notDurable"
         case .notWatched: "notWatched"
+        case .invalidData: "invalidData"
+        case .notEncodable: "notEncodable"
+        case .database: "database"
         }
     }
 }

@@ -61,10 +61,10 @@ package final class LoopbackServer: Sendable {
 
     /// A door for threads.
     package final class Barrier: Sendable {
-        private let outcome = Outcome<Bool>()
+        private let promise = Promise<Bool>()
         package init() {}
-        package func open() { outcome.set(true) }
-        func wait() { _ = outcome.wait() }
+        package func open() { promise.fulfill(true) }
+        func wait() { _ = promise.wait() }
     }
 
     private struct State {

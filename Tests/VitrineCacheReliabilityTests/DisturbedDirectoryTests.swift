@@ -108,7 +108,7 @@ struct DisturbedDirectoryTests {
                 }
                 try CacheFiles.waitUntilClosed(cache.path)
             }
-            try waitUntil("no file of the cache open") { CacheFiles.openFiles(below: cache.path).isEmpty }
+            try waitUntil("no file of the cache open") { DatabaseFiles.openFiles(below: cache.path).isEmpty }
         }
     }
 

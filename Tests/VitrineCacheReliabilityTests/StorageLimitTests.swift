@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import VitrineCache
 import VitrineCore
+import VitrineStores
 
 /// Writing more than fits: into the capacity, and into the file system.
 struct StorageLimitTests {
@@ -87,9 +88,7 @@ struct StorageLimitTests {
                 withExtendedLifetime(values) {}
             }
             if !hasLog {
-                try waitUntil("the values are closed") {
-                    !FileManager.default.fileExists(atPath: living + "/values-1.sqlite-shm")
-                }
+                try DatabaseFiles.waitUntilClosed(living + "/values-1.sqlite")
                 try FileManager.default.copyItem(atPath: living, toPath: directory.file("values"))
             }
             let child = try ChildProcess(

@@ -14,7 +14,7 @@ import VitrineModels
         scratch = try Scratch()
         store = try ObjectStore(
             at: scratch.file("a.sqlite").path,
-            configuration: .init(durability: .normal, coder: PersistentCoder(registry: TypeRegistry())))
+            configuration: .init(durability: .relaxed, coder: PersistentCoder(registry: TypeRegistry())))
     }
 
     private func objects(_ subcommand: String, _ arguments: String...) async throws -> Tool.Outcome {

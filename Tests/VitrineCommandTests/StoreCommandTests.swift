@@ -159,7 +159,7 @@ import VitrineImaging
         #expect(found.errors.contains("/nowhere/x.jpg") && found.errors.contains("lake.mp4"))
         for name in ["..", "a/b", "thumbnail", "", String(repeating: "x", count: 256)] {
             let outcome = try await store("load", name)
-            #expect(outcome.status == 1 && outcome.errors.contains("is no name"), "\(name)")
+            #expect(outcome.status == 1 && outcome.errors.contains("is not a valid name"), "\(name)")
         }
         #expect(try await store("load", "absent").status == 1)
         #expect(try await store("load", "lake.jpg", "-o", "/nowhere/file").status == 1)

@@ -1,5 +1,6 @@
 import TestSupport
 import Testing
+import VitrineCore
 import VitrineDatabase
 
 @Suite struct DatabaseTests {

@@ -31,14 +31,14 @@ import VitrineDatabase
 
     /// Jobs that all go into one transaction: they are queued while the writer is held up by a first one.
     private func together(_ writer: DatabaseWriter, _ submit: () -> Void) throws {
-        let started = Outcome<Void>(), go = Outcome<Void>()
+        let started = Promise<Void>(), go = Promise<Void>()
         writer.submit { _ in
-            started.set(())
+            started.fulfill(())
             go.wait()
         } completion: { _ in }
         started.wait()
         submit()
-        go.set(())
+        go.fulfill(())
         try writer.writeBlocking { _ in }
     }
 
@@ -164,11 +164,11 @@ import VitrineDatabase
     }
 
     @Test func whatWasSubmittedIsWrittenAfterTheWriterIsLetGo() throws {
-        let done = Outcome<Void>()
+        let done = Promise<Void>()
         do {
             let writer = try writer()
             for _ in 0..<100 { writer.submit { try Self.insert(1, $0) } completion: { _ in } }
-            writer.submit { _ in } completion: { _ in done.set(()) }
+            writer.submit { _ in } completion: { _ in done.fulfill(()) }
         }
         done.wait()
         #expect(try sum() == 100)

@@ -179,11 +179,9 @@ private struct StuckLoader: HTTPTransport {
 
     init(releases: Counter) { self.releases = releases }
 
-    var capabilities: LoadingCapabilities { loader.capabilities }
-
-    func load(_ request: HTTPRequest, allowing guardian: ConnectFilter?) async throws(NetworkError) -> HTTPResponse {
+    func load(_ request: HTTPRequest) async throws(NetworkError) -> HTTPResponse {
         if request.url.path.contains("stuck") { wait() }
-        return try await loader.load(request, allowing: guardian)
+        return try await loader.load(request)
     }
 
     private func wait() {

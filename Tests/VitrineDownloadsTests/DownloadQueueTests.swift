@@ -146,11 +146,11 @@ struct DownloadQueueTests {
     @Test func whoFollowsKeepsItGoing() async throws {
         let fixture = try DownloadFixture(), site = FileSite(pattern(1000)), barrier = LoopbackServer.Barrier()
         let server = try LoopbackServer { [.wait(barrier)] + site.reply(to: $0) }
-        let updates: DownloadUpdates
-        do {
-            let manager = fixture.manager()
-            updates = try await manager.start(server.url("/a").absoluteString).updates
+        // Only the sequence outlives the function.
+        func start() async throws -> some AsyncSequence<DownloadStatus, Never> & Sendable {
+            try await fixture.manager().start(server.url("/a").absoluteString).updates
         }
+        let updates = try await start()
         barrier.open()
         var last: DownloadStatus.State?
         for await status in updates { last = status.state }

@@ -256,9 +256,7 @@ struct JournalFaultTests {
 private final class RefusingLoader: HTTPTransport {
     private let requests = Counter()
     var count: Int { requests.value }
-    var capabilities: LoadingCapabilities { [] }
-
-    func load(_ request: HTTPRequest, allowing guardian: ConnectFilter?) async throws(NetworkError) -> HTTPResponse {
+    func load(_ request: HTTPRequest) async throws(NetworkError) -> HTTPResponse {
         _ = requests.add(1)
         throw .nameNotResolved(url: request.url.absoluteString, host: request.url.host() ?? "")
     }

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// A reverse proxy that answers from memory what the engine allows: for conformance suites, which test a cache over the
 /// wire. Not for the public: it listens on loopback and trusts its origin.

@@ -49,7 +49,8 @@ struct Message {
     ///
     /// - Parameter endsWithConnection: Whether a body without any length goes on to the end, as those of responses do.
     mutating func readBody(from connection: Connection, endsWithConnection: Bool) throws {
-        if let codings = headers.combined("Transfer-Encoding") {
+        let codings = headers.all("Transfer-Encoding").joined(separator: ",")
+        if !codings.isEmpty {
             if codings.split(separator: ",").last?.lowercased().contains("chunked") == true {
                 body = try Message.chunks(connection)
             } else {
@@ -57,7 +58,7 @@ struct Message {
                 guard endsWithConnection else { throw MessageError.malformed }
                 body = try connection.rest(limit: Message.longestBody)
             }
-        } else if let length = headers.first("Content-Length") {
+        } else if let length = headers["Content-Length"] {
             guard headers.all("Content-Length").allSatisfy({ $0 == length }), length.utf8.allSatisfy({ $0.isDigit }),
                 let count = Int(length)
             else { throw MessageError.malformed }

@@ -24,9 +24,9 @@ struct Origin: Sendable {
         let connection = try Connection(host: host, port: port)
         var message = Message(start: "\(method) \(target) HTTP/1.1", headers: HTTPHeaders())
         message.headers.append("Host", port == 80 ? host : "\(host):\(port)")
-        message.headers.append(contentsOf: HTTPHeaders(headers.filter { !$0.isNamed("Host") }))
+        for field in headers where field.name.lowercased() != "host" { message.headers.append(field.name, field.value) }
         if !body.isEmpty || !["GET", "HEAD", "DELETE"].contains(method) {
-            message.headers.set("Content-Length", String(body.count))
+            message.headers["Content-Length"] = String(body.count)
         }
         message.headers.append("Via", "1.1 vitrine-cache-proxy")
         message.headers.append("Connection", "close")

@@ -1,6 +1,6 @@
 import Foundation
 import VitrineCore
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// Serves connections: asks the engine, the store and the origin, in the order the engine's documentation names.
 struct Proxy: Sendable {
@@ -13,7 +13,7 @@ struct Proxy: Sendable {
     func serve(_ connection: Connection) {
         do {
             while var message = try Message.head(from: connection) {
-                if message.headers.first("Expect")?.lowercased() == "100-continue" {
+                if message.headers["Expect"]?.lowercased() == "100-continue" {
                     try connection.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
                 }
                 try message.readBody(from: connection, endsWithConnection: false)
@@ -33,7 +33,7 @@ struct Proxy: Sendable {
         guard parts.count == 3, parts[2].hasPrefix("HTTP/1."), parts[1].hasPrefix("/"),
             let url = URL(string: "http://\(origin.host):\(origin.port)\(parts[1])")
         else { throw MessageError.malformed }
-        let options = message.headers.combined("Connection")?.lowercased() ?? ""
+        let options = message.headers.all("Connection").joined(separator: ",").lowercased()
         let staysOpen = parts[2] == "HTTP/1.1" && !options.contains("close")
         var left = HTTPCache.connectionFields
         left.formUnion(options.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
@@ -55,8 +55,8 @@ struct Proxy: Sendable {
                 .map { $0.trimmingCharacters(in: .whitespaces).lowercased() })
         var headers = HTTPHeaders(response.headers.filter { !left.contains($0.name.lowercased()) })
         let hasBody = !isHead && response.status != 204 && response.status != 304
-        if hasBody { headers.set("Content-Length", String(response.body.count)) }
-        if response.status == 204 { headers.remove("Content-Length") }
+        if hasBody { headers["Content-Length"] = String(response.body.count) }
+        if response.status == 204 { headers["Content-Length"] = nil }
         headers.append("Connection", staysOpen ? "keep-alive" : "close")
         let head = Message(start: "HTTP/1.1 \(response.status) \(response.reason)", headers: headers).head
         try connection.send(hasBody ? head + response.body : head)

@@ -1,5 +1,5 @@
 import Synchronization
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// Responses in memory, by the identity of their URL.
 final class ResponseStore: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// One request's way through the cache.
 struct Transaction: Sendable {

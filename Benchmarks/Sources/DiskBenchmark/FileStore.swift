@@ -21,7 +21,7 @@ struct FileStore {
     private static func hexadecimal(_ index: Int) -> String { (index < 16 ? "0" : "") + String(index, radix: 16) }
 
     private func path(_ key: CacheKey) -> String {
-        "\(directory)/\(Self.hexadecimal(Int(key.hash >> 56)))/\(String(key.hash, radix: 16))"
+        "\(directory)/\(Self.hexadecimal(Int(key.hash64 >> 56)))/\(String(key.hash64, radix: 16))"
     }
 
     func put(_ bytes: [UInt8], _ key: CacheKey) {

@@ -9,14 +9,14 @@ struct Address: Codable, PersistentRecord {
 
     static let persistentName = "Address"
     static func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .structure)
+        record.header(version: "1")
         for name in ["street", "city", "code", "country"] { record.property(name, String.self) }
     }
     func persistProperties(to writer: inout BinaryWriter) {
-        street.persist(to: &writer)
-        city.persist(to: &writer)
-        code.persist(to: &writer)
-        country.persist(to: &writer)
+        writer.write(street)
+        writer.write(city)
+        writer.write(code)
+        writer.write(country)
     }
 }
 
@@ -35,7 +35,7 @@ struct Customer: Codable, PersistentRecord {
 
     static let persistentName = "Customer"
     static func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .structure)
+        record.header(version: "1")
         record.property("id", UUID.self)
         record.property("name", String.self)
         record.property("email", String.self)
@@ -43,11 +43,11 @@ struct Customer: Codable, PersistentRecord {
         record.property("since", Date.self)
     }
     func persistProperties(to writer: inout BinaryWriter) {
-        id.persist(to: &writer)
-        name.persist(to: &writer)
-        email.persist(to: &writer)
-        address.persist(to: &writer)
-        since.persist(to: &writer)
+        writer.write(id)
+        writer.write(name)
+        writer.write(email)
+        writer.write(address)
+        writer.write(since)
     }
 }
 
@@ -66,17 +66,17 @@ struct Line: Codable, PersistentRecord {
 
     static let persistentName = "Line"
     static func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .structure)
+        record.header(version: "1")
         record.property("article", String.self)
         record.property("title", String.self)
         record.property("quantity", Int.self)
         record.property("price", Double.self)
     }
     func persistProperties(to writer: inout BinaryWriter) {
-        article.persist(to: &writer)
-        title.persist(to: &writer)
-        quantity.persist(to: &writer)
-        price.persist(to: &writer)
+        writer.write(article)
+        writer.write(title)
+        writer.write(quantity)
+        writer.write(price)
     }
 }
 
@@ -105,7 +105,7 @@ struct Order<In: Release>: Codable, PersistentRecord {
 
     static var persistentName: String { "Order" }
     static func describe(in record: inout RecordBuilder) {
-        record.header(version: In.version, kind: .structure, steps: In.steps)
+        record.header(version: In.version, steps: In.steps)
         record.property("id", UUID.self)
         record.property(In.numberName, Int.self)
         record.property("created", Date.self)
@@ -118,16 +118,16 @@ struct Order<In: Release>: Codable, PersistentRecord {
         if In.isGrown { record.property("priority", default: 3) }
     }
     func persistProperties(to writer: inout BinaryWriter) {
-        id.persist(to: &writer)
-        number.persist(to: &writer)
-        created.persist(to: &writer)
-        shipped.persist(to: &writer)
-        customer.persist(to: &writer)
-        lines.persist(to: &writer)
-        note.persist(to: &writer)
-        marks.persist(to: &writer)
-        isPaid.persist(to: &writer)
-        if In.isGrown { priority.persist(to: &writer) }
+        writer.write(id)
+        writer.write(number)
+        writer.write(created)
+        writer.write(shipped)
+        writer.write(customer)
+        writer.write(lines)
+        writer.write(note)
+        writer.write(marks)
+        writer.write(isPaid)
+        if In.isGrown { writer.write(priority) }
     }
 }
 

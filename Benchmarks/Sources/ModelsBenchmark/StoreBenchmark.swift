@@ -21,7 +21,7 @@ struct StoreBenchmark {
         try ObjectStore(
             at: "\(directory)/\(name).sqlite",
             configuration: .init(
-                durability: isFull ? .full : .normal, coder: PersistentCoder(registry: TypeRegistry())))
+                durability: isFull ? .full : .relaxed, coder: PersistentCoder(registry: TypeRegistry())))
     }
 
     private func puts(_ orders: [Record], _ isFull: Bool) async throws {

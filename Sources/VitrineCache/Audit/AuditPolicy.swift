@@ -1,14 +1,14 @@
 public import VitrineCore
 
-/// Which entries an audit removes.
+/// The entries that an audit removes.
 ///
 /// ```swift
 /// try await cache.audit([.olderThan(.seconds(30 * 86_400)), .shrinking(to: .gigabytes(1))])
 /// ```
 ///
-/// Policies add up: an entry goes if one of them says so. Shrinking comes last, over what the others leave.
+/// In a list of policies, an entry is removed if any policy removes it. Shrinking comes last and applies to the rest.
 public struct AuditPolicy: Sendable, ExpressibleByArrayLiteral {
-    /// What is known when an entry is judged.
+    /// The conditions under which an entry is judged.
     struct Moment: Sendable {
         let now: Duration
     }
@@ -32,47 +32,114 @@ public struct AuditPolicy: Sendable, ExpressibleByArrayLiteral {
     /// This policy and another.
     public func and(_ other: AuditPolicy) -> AuditPolicy { AuditPolicy([self, other]) }
 
-    /// Removes what was stored longer ago than this.
+    /// Removes entries that were stored longer ago than this.
     public static func olderThan(_ age: Duration) -> AuditPolicy {
         AuditPolicy { entry, moment in entry.created < moment.now - age }
     }
 
-    /// Removes what was stored before a time since 1970 (R53).
+    /// Removes entries that were stored before a time since 1970.
     public static func createdBefore(_ time: Duration) -> AuditPolicy {
         AuditPolicy { entry, _ in entry.created < time }
     }
 
-    /// Removes what was last used before a time since 1970 (R54).
+    /// Removes entries whose last access was before a time since 1970.
     public static func lastAccessedBefore(_ time: Duration) -> AuditPolicy {
         AuditPolicy { entry, _ in entry.lastAccess < time }
     }
 
-    /// Removes what has not been used for so long.
+    /// Removes entries that have not been accessed for this time.
     public static func notAccessed(for age: Duration) -> AuditPolicy {
         AuditPolicy { entry, moment in entry.lastAccess < moment.now - age }
     }
 
-    /// Removes what is not fresh any more.
+    /// Removes expired entries.
     public static let expired = AuditPolicy { entry, moment in entry.expires.map { $0 <= moment.now } ?? false }
 
-    /// Removes everything whose key is not among these, in all formats (R55). Membership is exact.
+    /// Removes all entries, of all formats, with other keys. Keys are compared exactly.
     public static func keepingOnly(_ keys: Set<CacheKey>) -> AuditPolicy {
         AuditPolicy { entry, _ in !keys.contains(entry.key) }
     }
 
-    /// Removes what was not used for the longest time until all formats together have at most this.
+    /// Removes the least recently accessed entries until the bytes of all formats together are at most this.
     ///
-    /// Counts the entries' bytes, not what the disk level adds to each.
+    /// The overhead of the disk level does not count.
     public static func shrinking(to size: ByteCount) -> AuditPolicy {
         AuditPolicy(target: size) { _, _ in false }
     }
 
-    /// Removes what `keeps` says no to (R51). Called once for each entry, in no order, on the cache's executor,
-    /// where it may block.
+    /// Removes the entries for which `keeps` returns false. It is called once for each entry, in any order, on the
+    /// executor of the cache, where it may block.
     public static func custom(keeps: @escaping @Sendable (AuditEntry) -> Bool) -> AuditPolicy {
         AuditPolicy { entry, _ in !keeps(entry) }
     }
 
-    /// Removes everything (R57).
+    /// Removes all entries.
     public static let everything = AuditPolicy { _, _ in true }
+}
+
+/// The properties of an entry in an audit.
+public struct AuditEntry: Sendable, Equatable {
+    /// The key of the entry.
+    public let key: CacheKey
+    /// In which form.
+    public let format: FormatName
+    /// The length of its bytes on disk.
+    public let size: ByteCount
+    /// When it was stored, since 1970.
+    public let created: Duration
+    /// When it was last used, from disk or memory, since 1970; exact to a minute.
+    public let lastAccess: Duration
+    /// When it stops being fresh, since 1970; nil for never.
+    public let expires: Duration?
+    /// Whether the value is in memory, or alive elsewhere. Audits keep such entries by default.
+    public let isInMemory: Bool
+    /// The tag that the fetcher stored with the entry.
+    public let tag: [UInt8]
+
+    package init(_ info: DiskCache.EntryInfo, format: FormatName, isInMemory: Bool) {
+        key = info.key
+        self.format = format
+        size = info.size
+        created = info.created
+        lastAccess = info.lastAccess
+        expires = info.expires
+        tag = info.tag
+        self.isInMemory = isInMemory
+    }
+}
+
+/// How far an audit is.
+public struct AuditProgress: Sendable, Equatable {
+    /// Entries looked at.
+    public let examined: Int
+    /// Entries there are, as counted at the beginning.
+    public let total: Int
+    /// Entries removed.
+    public let removed: Int
+
+    init(examined: Int, total: Int, removed: Int) {
+        self.examined = examined
+        self.total = total
+        self.removed = removed
+    }
+}
+
+/// The result of an audit, or of a dry run.
+public struct AuditReport: Sendable {
+    /// Entries looked at.
+    public internal(set) var examined = 0
+    /// Entries removed.
+    public internal(set) var removed = 0
+    /// The bytes of the removed ones.
+    public internal(set) var removedBytes: ByteCount = .zero
+    /// Entries left.
+    public internal(set) var kept = 0
+    /// The bytes of those left.
+    public internal(set) var keptBytes: ByteCount = .zero
+    /// The number of kept entries that were kept only because they are in memory.
+    public internal(set) var spared = 0
+    /// Removed files in the directory that no release of this cache writes or reads.
+    public internal(set) var foreignFiles: [String] = []
+    /// The entries removed, in a dry run only: an audit of a large cache would hold very many.
+    public internal(set) var entries: [AuditEntry] = []
 }

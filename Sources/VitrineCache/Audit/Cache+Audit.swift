@@ -1,23 +1,30 @@
 public import VitrineCore
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 extension Cache {
     /// Entries are listed so many at a time; between pages others get their turn.
     static var auditPage: Int { 500 }
 
-    /// Looks at every entry of every registered format on disk, and removes those that a policy says no to.
+    /// Examines every entry of every registered format on disk, and removes those that a policy selects.
     ///
-    /// The cache can be used meanwhile: what is stored after the audit began is not removed by it. Audits of one cache
-    /// run one after the other, in the order of the calls, at low priority.
+    /// The cache can be used meanwhile. Entries stored after the start of the audit stay. Audits of one cache run one
+    /// after the other in the order of the calls, at low priority.
     ///
     /// - Parameters:
-    ///   - policy: Which entries go; an array for several.
-    ///   - dryRun: Removes nothing and lists what would be.
-    ///   - sparesMemory: Whether entries that are in memory, or alive elsewhere, stay whatever the policy says (R56).
+    ///   - policy: The entries to remove; several policies as an array.
+    ///   - dryRun: Whether to remove nothing and list the entries instead.
+    ///   - sparesMemory: Whether to keep entries that are in memory or alive elsewhere. Default true.
     ///   - progress: Called after each page of entries, on any thread.
-    /// - Returns: What was done.
-    /// - Throws: ``CacheError/database(_:)`` or ``CacheError/file(_:)`` if entries cannot be listed, and a
-    ///   ``CacheError/cancelled(key:)`` after the page at hand when the task is cancelled. What was removed until then
-    ///   stays removed.
+    /// - Returns: The numbers of examined, removed and kept entries.
+    /// - Throws: ``CacheError/database(_:)`` or ``CacheError/file(_:)`` if entries cannot be listed. If the task is
+    ///   cancelled, ``CacheError/cancelled(key:)`` after the current page; entries removed until then stay removed.
     @discardableResult
     public func audit(
         _ policy: AuditPolicy, dryRun: Bool = false, sparesMemory: Bool = true,
@@ -48,8 +55,8 @@ extension Cache {
         of format: FormatName = .original, after key: CacheKey? = nil, limit: Int = 1000
     ) async throws(CacheError) -> [AuditEntry] {
         let area = try area(format)
-        passOnMemoryHits()
-        await area.outbox.settle()
+        reportMemoryHits()
+        await area.pendingWrites.waitUntilIdle()
         return try await page(of: area, after: key, limit: limit)
     }
 
@@ -59,5 +66,173 @@ extension Cache {
         try await area.disk.entries(after: key, limit: limit).map { info in
             AuditEntry(info, format: area.format.name, isInMemory: area.memory.contains(area.slot(info.key)))
         }
+    }
+}
+
+/// One audit on its way through a cache.
+struct AuditRun<Value: CacheableValue>: Sendable {
+    let cache: Cache<Value>
+    let policy: AuditPolicy
+    let isDryRun: Bool
+    let sparesMemory: Bool
+    let progress: (@Sendable (AuditProgress) -> Void)?
+
+    /// An entry that may be removed to reach the target size.
+    private struct Candidate {
+        let entry: AuditEntry
+        let area: FormatArea<Value>
+    }
+
+    /// Runs the audit.
+    func result() async -> Result<AuditReport, CacheError> {
+        do throws(CacheError) {
+            return .success(try await run())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Returns the error of a cancelled audit, with the last examined key or an empty one.
+    static func cancelled(after key: CacheKey?) -> CacheError { .cancelled(key: key ?? CacheKey(parts: [String]())) }
+
+    private func run() async throws(CacheError) -> AuditReport {
+        cache.reportMemoryHits()
+        let areas = cache.formats.all
+        var total = 0
+        for area in areas {
+            await area.pendingWrites.waitUntilIdle()
+            total += try await area.disk.count
+        }
+        var report = AuditReport()
+        var candidates: [Candidate] = []
+        let started = cache.configuration.clock.now
+        for area in areas {
+            try await examine(area, started: started, total: total, &report, &candidates)
+        }
+        if let target = policy.target { await shrink(to: target, candidates, &report) }
+        report.foreignFiles = await foreignFiles()
+        return report
+    }
+
+    private func examine(
+        _ area: FormatArea<Value>, started: Duration, total: Int, _ report: inout AuditReport,
+        _ candidates: inout [Candidate]
+    ) async throws(CacheError) {
+        let moment = AuditPolicy.Moment(now: started)
+        var last: CacheKey?
+        while true {
+            if Task.isCancelled { throw Self.cancelled(after: last) }
+            let page = try await cache.page(of: area, after: last, limit: Cache<Value>.auditPage)
+            guard let end = page.last?.key else { return }
+            last = end
+            // Policies are anyone's code and may block.
+            let verdicts = await cache.configuration.executor.run { [policy] in
+                page.map { policy.removes($0, moment) }
+            }
+            var removals: [AuditEntry] = []
+            for (entry, isRemoved) in zip(page, verdicts) {
+                report.examined += 1
+                if sparesMemory, entry.isInMemory {
+                    if isRemoved { report.spared += 1 }
+                    keep(entry, &report)
+                } else if isRemoved {
+                    removals.append(entry)
+                } else {
+                    keep(entry, &report)
+                    if policy.target != nil { candidates.append(Candidate(entry: entry, area: area)) }
+                }
+            }
+            for entry in removals { await remove(entry, from: area, &report) }
+            progress?(AuditProgress(examined: report.examined, total: total, removed: report.removed))
+            await Task.yield()
+        }
+    }
+
+    private func keep(_ entry: AuditEntry, _ report: inout AuditReport) {
+        report.kept += 1
+        report.keptBytes += entry.size
+    }
+
+    /// Removes an entry, unless it was stored anew since it was listed.
+    private func remove(_ entry: AuditEntry, from area: FormatArea<Value>, _ report: inout AuditReport) async {
+        if isDryRun {
+            report.entries.append(entry)
+        } else {
+            // Void as soon as anyone stores or removes the entry.
+            let slot = area.slot(entry.key)
+            let ticket = cache.register.begin(slot)
+            guard let info = try? await area.disk.info(forKey: entry.key) else { return }
+            guard info.created == entry.created, !(sparesMemory && area.memory.contains(slot)) else {
+                return keep(entry, &report)
+            }
+            await area.pendingWrites.send(.remove, forKey: entry.key) { send in
+                let sent = ticket.ifValid { (area.memory.remove(slot), send()) }
+                return sent?.1 ?? true
+            }
+            guard ticket.isValid else { return keep(entry, &report) }
+        }
+        report.removed += 1
+        report.removedBytes += entry.size
+    }
+
+    /// Removes the least recently accessed entries.
+    private func shrink(to target: ByteCount, _ candidates: [Candidate], _ report: inout AuditReport) async {
+        for candidate in candidates.sorted(by: { $0.entry.lastAccess < $1.entry.lastAccess }) {
+            guard report.keptBytes > target, !Task.isCancelled else { return }
+            report.kept -= 1
+            report.keptBytes -= candidate.entry.size
+            await remove(candidate.entry, from: candidate.area, &report)
+        }
+    }
+
+    /// Files beside the layouts of this and other releases: nothing that this cache has made.
+    private func foreignFiles() async -> [String] {
+        let (directory, removes) = (cache.directory, !isDryRun)
+        return await cache.configuration.executor.run {
+            var found = Self.foreignFiles(in: directory)
+            // Each format had a directory once.
+            for name in (try? Directory.names(in: directory)) ?? [] where !DiskLayout.isLayout(name) {
+                found += Self.foreignFiles(in: FilePath.join(directory, name))
+            }
+            if removes { for path in found { unlink(path) } }
+            return found.sorted()
+        }
+    }
+
+    private static func foreignFiles(in directory: String) -> [String] {
+        let names = (try? Directory.names(in: directory)) ?? []
+        return names.filter { $0 != "CACHEDIR.TAG" }.map { FilePath.join(directory, $0) }
+            .filter { !Directory.isDirectory($0) }
+    }
+}
+
+/// A set of keys to keep. Committing it removes all other entries in one audit.
+///
+/// ```swift
+/// let list = RetainSet(of: cache)
+/// for note in notes { list.preserve(note.key) }
+/// try await list.commit()
+/// ```
+public final class RetainSet<Value: CacheableValue>: Sendable {
+    private let cache: Cache<Value>
+    private let keys = Locked<Set<CacheKey>>([])
+
+    /// An empty list.
+    public init(of cache: Cache<Value>) { self.cache = cache }
+
+    /// Registers a key to keep.
+    public func preserve(_ key: CacheKey) { keys.withLock { _ = $0.insert(key) } }
+
+    /// Removes all entries whose keys are not in the set, in order with other audits of the cache, and empties the set.
+    /// An empty set removes all entries.
+    ///
+    /// - Parameter sparesMemory: Whether to keep entries that are in memory. Default true.
+    @discardableResult
+    public func commit(sparesMemory: Bool = true) async throws(CacheError) -> AuditReport {
+        let kept = keys.withLock { keys in
+            defer { keys = [] }
+            return keys
+        }
+        return try await cache.audit(.keepingOnly(kept), sparesMemory: sparesMemory)
     }
 }

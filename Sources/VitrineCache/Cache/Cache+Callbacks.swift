@@ -2,14 +2,13 @@ public import VitrineCore
 
 /// The forms with callbacks: thin adapters over the asynchronous ones.
 extension Cache {
-    /// Fetches the value of a key from memory or disk (R6).
+    /// Fetches the value of a key from memory or disk.
     ///
-    /// A memory hit has ended on return; handlers that are added on the main actor then run before `onSuccess` returns.
-    /// With depth `.memory` a miss has ended on return as well, with
-    /// ``CacheError/notFound(key:)``: nothing ever comes later (R83).
+    /// A memory hit has ended on return. Handlers that are then added on the main actor run before `onSuccess` returns.
+    /// With depth `.memory`, a miss has also ended on return, with ``CacheError/notFound(key:)``.
     ///
-    /// - Returns: The handle; a miss ends it with ``CacheError/notFound(key:)``, an unregistered format at once with
-    ///   ``CacheError/formatNotFound(_:)`` (R33).
+    /// - Returns: The task. A miss ends it with ``CacheError/notFound(key:)``, an unregistered format immediately with
+    ///   ``CacheError/formatNotFound(_:)``.
     @discardableResult
     public func fetch(
         forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
@@ -23,7 +22,7 @@ extension Cache {
         }
     }
 
-    /// Fetches through a fetcher: memory, disk, source; stored, then delivered as stored (R7).
+    /// Fetches a value from memory, from disk or with a fetcher, stores it, and delivers the stored value.
     @discardableResult
     public func fetch(
         from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
@@ -35,7 +34,7 @@ extension Cache {
         }
     }
 
-    /// Fetches a file, whose path is the key (R8).
+    /// Fetches the value of a file. The key is the path.
     @discardableResult
     public func fetch(
         fromFile path: String, format: FormatName = .original, levels: CacheLevels = .all, priority: Priority = .normal
@@ -43,7 +42,7 @@ extension Cache {
         fetch(from: FileFetcher(path: path), format: format, levels: levels, priority: priority)
     }
 
-    /// Fetches a value that is computed, off the caller's thread, only if no level has it (R8, R10).
+    /// Fetches a value that is computed off the caller's thread if neither level has it.
     @discardableResult
     public func fetch(
         forKey key: CacheKey, format: FormatName = .original, levels: CacheLevels = .all, priority: Priority = .normal,
@@ -54,15 +53,15 @@ extension Cache {
         return fetch(from: fetcher, format: format, levels: levels, priority: priority)
     }
 
-    /// The value in memory, or nil now and the outcome later (R84).
+    /// Returns the value in memory, or nil if a callback will deliver the outcome.
     ///
     /// - Parameters:
-    ///   - key: What it is stored under.
+    ///   - key: The key of the value.
     ///   - format: The format to look in.
-    ///   - depth: With `.memory` nothing ever comes later (R83).
-    ///   - levels: The levels that are read and written (R21).
-    ///   - priority: How urgent the later part is.
-    ///   - later: Called once with the outcome on the main actor; never if the value was returned.
+    ///   - depth: How far to look. With `.memory`, the callback is never called.
+    ///   - levels: The levels to read and write.
+    ///   - priority: The priority of the asynchronous part.
+    ///   - later: Called once with the outcome on the main actor, unless the value was returned.
     public func value(
         forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
         priority: Priority = .normal,
@@ -75,7 +74,7 @@ extension Cache {
 
     /// The value in memory, or nil now and the outcome later, where `delivery` says. See
     /// ``value(forKey:format:depth:levels:priority:orLater:)``.
-    public func value(
+    package func value(
         forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
         priority: Priority = .normal, on delivery: CallbackQueue,
         orLater later: @escaping @Sendable (Result<Value, CacheError>) -> Void
@@ -112,9 +111,9 @@ extension Cache {
 
     // MARK: Changing, with completions (R26)
 
-    /// Stores a value, and tells when it is in memory and queued for the disk, with the value as stored (R5).
+    /// Stores a value, and calls `completion` with the stored value when it is in memory and queued for the disk.
     ///
-    /// `completion` runs on the main actor. In a format without a transform it runs before a call on the main actor
+    /// `completion` runs on the main actor. For a format without a transform it runs before a call on the main actor
     /// returns.
     public func set(
         _ value: Value, forKey key: CacheKey, format: FormatName = .original, timeToLive: Duration? = nil,
@@ -127,7 +126,7 @@ extension Cache {
 
     /// Stores a value, and calls `completion` where `delivery` says when it is in memory and queued for the disk, with
     /// the value as stored.
-    public func set(
+    package func set(
         _ value: Value, forKey key: CacheKey, format: FormatName = .original, timeToLive: Duration? = nil,
         levels: CacheLevels = .all, on delivery: CallbackQueue,
         completion: @escaping @Sendable (Result<Value, CacheError>) -> Void
@@ -156,7 +155,8 @@ extension Cache {
         }
     }
 
-    /// Stores a value without waiting: what the disk's queue has no room for waits its turn.
+    /// Stores a value without suspending. A write that does not fit into the queue of the disk waits in
+    /// `pendingWrites`.
     private func putNow(
         _ value: Value, _ key: CacheKey, in area: FormatArea<Value>, _ timeToLive: Duration?, _ levels: CacheLevels
     ) throws(CacheError) {
@@ -170,7 +170,7 @@ extension Cache {
         } : nil
         let (change, _) = register.change(slot) { () -> (MemoryChange<MemoryKey, Value>, Operation?) in
             guard case .success(let operation) = put else { return (keep(), nil) }
-            return (keep(), area.outbox.send(operation, forKey: key))
+            return (keep(), area.pendingWrites.send(operation, forKey: key))
         }
         area.memory.finish(change)
         if case .failure(let error) = put { throw error }
@@ -186,13 +186,13 @@ extension Cache {
 
     /// Removes a key's entry of a format, and calls `completion` where `delivery` says when it is gone for every later
     /// read.
-    public func remove(
+    package func remove(
         _ key: CacheKey, format: FormatName = .original, on delivery: CallbackQueue,
         completion: @escaping @Sendable () -> Void
     ) {
         if let area = formats[format] {
             let slot = area.slot(key)
-            _ = register.change(slot) { (area.memory.remove(slot), area.outbox.send(.remove, forKey: key)) }
+            _ = register.change(slot) { (area.memory.remove(slot), area.pendingWrites.send(.remove, forKey: key)) }
         }
         delivery.perform(completion)
     }
@@ -205,7 +205,7 @@ extension Cache {
     }
 
     /// Removes everything, and calls `completion` where `delivery` says when it is done.
-    public func removeAll(
+    package func removeAll(
         levels: CacheLevels = .all, on delivery: CallbackQueue,
         completion: @escaping @Sendable (Result<Void, CacheError>) -> Void
     ) {

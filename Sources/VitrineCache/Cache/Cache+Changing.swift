@@ -2,20 +2,20 @@ import Logging
 public import VitrineCore
 
 extension Cache {
-    /// Stores a value in a format, transformed by it, in place of what was there (R5).
+    /// Stores a value in a format, after applying the format's transform.
     ///
-    /// Returns when the value is in memory and queued for the disk, where it is encoded (R10); suspends for the
-    /// transform, and while the disk's queue is full.
+    /// Returns when the value is in memory and queued for the disk. The disk's writer encodes it. Suspends during the
+    /// transform and while the queue of the disk is full.
     ///
     /// - Parameters:
     ///   - value: The original value.
-    ///   - key: What to find it by.
-    ///   - format: Which form to keep. The other formats' entries stay as they are.
-    ///   - timeToLive: How long it is fresh; nil for the format's or cache's default.
-    ///   - levels: Where to keep it.
-    /// - Returns: The value as stored.
-    /// - Throws: ``CacheError/formatNotFound(_:)``, ``CacheError/transform(key:format:underlying:)``; why nothing can
-    ///   be written to the disk, in which case the value is in memory all the same.
+    ///   - key: The key of the value.
+    ///   - format: The format to store the value in. Entries of other formats stay unchanged.
+    ///   - timeToLive: How long the value is fresh. Default nil: the time of the format or the cache.
+    ///   - levels: The levels to write.
+    /// - Returns: The stored value.
+    /// - Throws: ``CacheError/formatNotFound(_:)``, ``CacheError/transform(key:format:underlying:)``, or the error of
+    ///   the disk. After an error of the disk, the value is in memory.
     @discardableResult
     public func set(
         _ value: Value, forKey key: CacheKey, format: FormatName = .original, timeToLive: Duration? = nil,
@@ -27,10 +27,10 @@ extension Cache {
         return stored
     }
 
-    /// Stores an original's bytes as they are (R77), and the value they stand for in memory.
+    /// Stores the bytes of an original unchanged, and the decoded value in memory.
     ///
-    /// - Returns: The value.
-    /// - Throws: ``CacheError/invalidData(key:underlying:)`` if they are none; nothing changes then.
+    /// - Returns: The decoded value.
+    /// - Throws: ``CacheError/invalidData(key:underlying:)`` if the bytes cannot be decoded. Nothing changes then.
     @discardableResult
     public func set(
         bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, levels: CacheLevels = .all
@@ -63,22 +63,22 @@ extension Cache {
             area.memory.finish(register.change(slot, keep))
             throw error
         }
-        await area.outbox.send(operation, forKey: key) { send in
+        await area.pendingWrites.send(operation, forKey: key) { send in
             guard let change = register.change(slot, { send() ? keep() : nil }) else { return false }
             area.memory.finish(change)
             return true
         }
     }
 
-    /// What puts a value into memory, or removes it where it may not be written: it is not left as it was. Runs
-    /// nothing of the user's.
+    /// Returns a closure that puts a value into memory, or removes the old value if memory must not be written. The
+    /// closure runs no code of the user.
     func keeping(
         _ value: Value, _ slot: MemoryKey, expires: Duration?, in area: FormatArea<Value>, _ levels: CacheLevels
     ) -> @Sendable () -> MemoryChange<MemoryKey, Value> {
         guard levels.contains(.writeMemory) else {
             return {
                 var change = MemoryChange<MemoryKey, Value>()
-                if let value = area.memory.remove(slot) { change.departed.add(MemoryEntry(key: slot, value: value)) }
+                if let value = area.memory.remove(slot) { change.removed.add(MemoryEntry(key: slot, value: value)) }
                 return change
             }
         }
@@ -86,8 +86,8 @@ extension Cache {
         return { area.memory.insert(incoming) }
     }
 
-    /// Removes a key's entry of a format from both levels (R11). Unknown keys and formats are harmless; the other
-    /// formats' entries stay (R34).
+    /// Removes the entry of a key in a format from both levels. Unknown keys and formats are ignored. Entries of other
+    /// formats stay.
     public func remove(_ key: CacheKey, format: FormatName = .original) async {
         guard let area = formats[format] else { return }
         await remove(key, in: area)
@@ -100,7 +100,7 @@ extension Cache {
 
     func remove(_ key: CacheKey, in area: FormatArea<Value>) async {
         let slot = area.slot(key)
-        await area.outbox.send(.remove, forKey: key) { send in
+        await area.pendingWrites.send(.remove, forKey: key) { send in
             let (_, isSent) = register.change(slot) { (area.memory.remove(slot), send()) }
             return isSent
         }
@@ -112,7 +112,7 @@ extension Cache {
         guard let area = formats[format] else { return }
         let slot = area.slot(key)
         let expiring = area.disk.engine.expiring()
-        await area.outbox.send(expiring, forKey: key) { send in
+        await area.pendingWrites.send(expiring, forKey: key) { send in
             register.change(slot) {
                 area.memory.expire(slot)
                 return send()
@@ -120,13 +120,86 @@ extension Cache {
         }
     }
 
-    /// Returns when everything that was changed before is on disk.
+    /// Returns when all earlier changes are on disk.
     ///
-    /// - Throws: The first failure since the last flush: what was dropped and why.
+    /// - Throws: The first error since the last flush.
     public func flush() async throws(CacheError) {
-        passOnMemoryHits()
-        for area in formats.all { await area.outbox.settle() }
+        reportMemoryHits()
+        for area in formats.all { await area.pendingWrites.waitUntilIdle() }
         defer { publishMetrics() }
         try await onDisk { (disk) throws(CacheError) in try disk.flush() }
+    }
+}
+
+extension Cache {
+    /// Removes all entries, including those of formats that are not registered in this process. The cache can be used
+    /// meanwhile. Loads that began earlier do not store their values.
+    ///
+    /// - Parameter levels: The levels to clear, by their write bits. `.memory` alone takes effect immediately.
+    /// - Throws: The error of the disk. Memory is cleared in any case.
+    public func removeAll(levels: CacheLevels = .all) async throws(CacheError) {
+        if levels.contains(.writeMemory) { clearMemory() }
+        guard levels.contains(.writeDisk) else { return }
+        let areas = formats.all
+        for area in areas {
+            area.pendingWrites.drop()
+            await area.pendingWrites.waitUntilIdle()
+        }
+        // Loads that run now do not store, neither those that read the disk before it is emptied.
+        register.changeAll {}
+        defer {
+            _ = register.changeAll { levels.contains(.writeMemory) ? takeMemory(of: areas) : [] }
+        }
+        try await onDisk { (disk) throws(CacheError) in try disk.removeAll() }
+    }
+
+    /// Removes all entries of a format. An unknown format is ignored.
+    public func removeAll(format: FormatName, levels: CacheLevels = .all) async throws(CacheError) {
+        guard let area = formats[format] else { return }
+        if levels.contains(.writeMemory) { _ = register.changeAll(format: area.id) { area.takeMemory() } }
+        guard levels.contains(.writeDisk) else { return }
+        try await clearDisk(area, clearsMemory: levels.contains(.writeMemory))
+    }
+
+    /// Removes all values from memory before the call returns. Entries on disk stay.
+    public func clearMemory() {
+        reportMemoryHits()
+        let areas = formats.all
+        _ = register.changeAll { takeMemory(of: areas) }
+    }
+
+    /// Empties the memory of formats, and returns its entries so that they are released outside all locks.
+    private func takeMemory(of areas: [FormatArea<Value>]) -> [RemovedEntries<MemoryKey, Value>] {
+        [sharedMemory.takeAll()] + areas.filter { !$0.sharesMemory }.map { $0.memory.takeAll() }
+    }
+
+    private func clearDisk(_ area: FormatArea<Value>, clearsMemory: Bool) async throws(CacheError) {
+        area.pendingWrites.drop()
+        await area.pendingWrites.waitUntilIdle()
+        // Loads that run now do not store, neither those that read the disk before it is emptied.
+        register.changeAll(format: area.id) {}
+        defer {
+            _ = register.changeAll(format: area.id) { clearsMemory ? area.takeMemory() : nil }
+        }
+        try await area.disk.removeAll()
+    }
+
+    /// Changes the capacity of all formats on disk together (``CacheConfiguration/totalDiskCapacity``), and evicts at
+    /// once until the entries fit.
+    ///
+    /// - Throws: Why the disk could not be changed.
+    public func setTotalDiskCapacity(_ capacity: ByteCount) async throws(CacheError) {
+        try await onDisk { (disk) throws(CacheError) in try disk.setTotal(capacity) }
+    }
+
+    /// The most bytes that the entries of all formats may count on disk together.
+    public var totalDiskCapacity: ByteCount { ByteCount(disk.totalLimit) }
+
+    /// Uses the disk level on a thread that may block.
+    func onDisk<Result: Sendable>(
+        _ body: @escaping @Sendable (DiskEngine) throws(CacheError) -> Result
+    ) async throws(CacheError) -> Result {
+        let disk = disk
+        return try await BlockingExecutor.shared.run { () throws(CacheError) in try body(disk) }
     }
 }

@@ -1,25 +1,25 @@
 public import VitrineCore
 
 extension Cache {
-    /// Whether there is a value, without loading it and without counting as a use (R22).
+    /// Returns whether there is a value, without loading it. This does not count as an access.
     ///
     /// - Parameters:
-    ///   - key: What it is stored under.
+    ///   - key: The key of the value.
     ///   - format: The format to look in.
-    ///   - depth: How far to look: `.memory` for memory alone, also what is alive elsewhere; `.disk` and `.source` for
-    ///     either level.
+    ///   - depth: How far to look. `.memory` includes values that are still alive elsewhere. `.disk` and `.source` look
+    ///     in both levels.
     public func contains(_ key: CacheKey, format: FormatName = .original, at depth: CacheLevel = .disk) async -> Bool {
         let found = await self.depth(of: key, format: format)
         return found < .source && found <= depth
     }
 
-    /// Whether there is a value in both levels (R48).
+    /// Returns whether both levels have the value.
     public func containsInBoth(_ key: CacheKey, format: FormatName = .original) async -> Bool {
         guard let area = formats[format], area.memory.contains(area.slot(key)) else { return false }
         return await isOnDisk(key, in: area)
     }
 
-    /// How far a lookup would have to go: `.source` if no level has the value (R22).
+    /// Returns the level at which a lookup would find the value; `.source` if neither level has it.
     public func depth(of key: CacheKey, format: FormatName = .original) async -> CacheLevel {
         guard let area = formats[format] else { return .source }
         if area.memory.contains(area.slot(key)) { return .memory }
@@ -28,17 +28,17 @@ extension Cache {
 
     func isOnDisk(_ key: CacheKey, in area: FormatArea<Value>) async -> Bool {
         if area.excludes(key) { return false }
-        await area.outbox.settle()
+        await area.pendingWrites.waitUntilIdle()
         return (try? await area.disk.contains(key)) ?? false
     }
 
-    /// What is known about a key's entry on disk, expired or not; nil if there is none.
-    public func info(
+    /// Returns the properties of an entry on disk, expired or not; nil if there is none.
+    package func info(
         forKey key: CacheKey, format: FormatName = .original
     ) async throws(CacheError) -> DiskCache.EntryInfo? {
         let area = try area(format)
-        passOnMemoryHits()
-        await area.outbox.settle()
+        reportMemoryHits()
+        await area.pendingWrites.waitUntilIdle()
         return try await area.disk.info(forKey: key)
     }
 
@@ -48,31 +48,31 @@ extension Cache {
         return try await readBytes(key, in: area)?.bytes
     }
 
-    /// What all formats count on disk, exactly, after pending writes (R14): also those not registered here.
+    /// The size of all formats on disk after pending writes, including formats that are not registered here.
     public var size: ByteCount {
         get async throws(CacheError) {
-            for area in formats.all { await area.outbox.settle() }
+            for area in formats.all { await area.pendingWrites.waitUntilIdle() }
             return ByteCount(try await onDisk { (disk) throws(CacheError) in try disk.totals(of: nil) }.bytes)
         }
     }
 
-    /// What a format counts on disk, exactly, after pending writes (R14).
+    /// Returns the size of a format on disk after pending writes.
     ///
-    /// - Throws: ``CacheError/formatNotFound(_:)``, or why the disk could not be read.
+    /// - Throws: ``CacheError/formatNotFound(_:)``, or the error of the disk.
     public func size(of format: FormatName) async throws(CacheError) -> ByteCount {
         try await size(of: try area(format))
     }
 
     private func size(of area: FormatArea<Value>) async throws(CacheError) -> ByteCount {
-        await area.outbox.settle()
+        await area.pendingWrites.waitUntilIdle()
         return try await area.disk.size
     }
 
-    /// What all formats count on disk together whenever it changes, beginning with what is known now: nil until the
-    /// cache has been opened (R58). Slow readers get the newest only.
+    /// The size of all formats on disk now and after each change. It is nil until the cache is open. Slow readers
+    /// receive only the latest size.
     public var sizeUpdates: AsyncStream<ByteCount?> { disk.sizeUpdates(of: nil) }
 
-    /// What the memory level holds, in bytes.
+    /// The size of the values in memory.
     public var memorySize: ByteCount {
         var total = ByteCount(sharedMemory.totalCost)
         for area in formats.all where !area.sharesMemory { total += ByteCount(area.memory.totalCost) }
@@ -81,7 +81,7 @@ extension Cache {
 
     /// The names of all formats that have entries on disk or are registered, the registered ones first. Those of a disk
     /// that cannot be read are left out.
-    public var storedFormats: [FormatName] {
+    package var storedFormats: [FormatName] {
         get async {
             let names = formatNames, known = Set(names)
             let stored = (try? await onDisk { (disk) throws(CacheError) in try disk.storedFormats() }) ?? []
@@ -124,43 +124,12 @@ extension Cache {
     /// How many loads and lookups run.
     package var runningLoads: Int { register.count }
 
-    // MARK: Uses and counts
-
-    /// Tells the disk levels what memory was used for (R37).
-    func passOnMemoryHits() {
-        if let hits { passOn(hits.take()) }
-    }
-
-    func passOn(_ slots: [MemoryKey]) {
-        guard !slots.isEmpty else { return }
-        let restores = configuration.memoryHits == .restoreMissing
-        let areas = Dictionary(formats.all.map { ($0.id, $0) }) { first, _ in first }
-        for slot in Set(slots) {
-            guard let area = areas[slot.format] else { continue }
-            area.disk.touch(slot.key)
-            if restores { restore(slot, in: area) }
-        }
-        publishMetrics()
-    }
-
-    /// Writes an entry that memory has and the disk has not.
-    private func restore(_ slot: MemoryKey, in area: FormatArea<Value>) {
-        guard configuration.levels.contains(.writeDisk) else { return }
-        configuration.executor.submit { [weak self] in
-            guard let self, (try? area.disk.blocking.contains(slot.key)) == false else { return }
-            let ticket = register.begin(slot)
-            guard let value = area.memory.peek(slot) else { return }
-            let life = area.format.timeToLive ?? configuration.timeToLive
-            let put = try? area.disk.engine.put(
-                encoded(value, area.format), in: area.disk.format, timeToLive: life, tag: [])
-            if let put { _ = ticket.ifValid { area.outbox.send(put, forKey: slot.key) } }
-        }
-    }
+    // MARK: Metrics
 
     /// Brings the counters in swift-metrics up to date. See the article on metrics for their labels.
     public func publishMetrics() { metrics.publish(metricsSnapshot) }
 
-    /// What the metrics are taken from.
+    /// The counters behind the metrics.
     package var metricsSnapshot: CacheMetrics.Snapshot {
         var snapshot = CacheMetrics.Snapshot()
         snapshot.memory = sharedMemory.statistics
@@ -172,5 +141,30 @@ extension Cache {
         snapshot.disk.add(disk.counters.statistics)
         snapshot.memoryBytes = memorySize.bytes
         return snapshot
+    }
+
+    /// Reads and checks every entry of a format on disk.
+    ///
+    /// - Parameters:
+    ///   - format: The format to verify.
+    ///   - removingDamage: Whether to remove damaged entries, and body files without an entry.
+    /// - Returns: The damage that was found.
+    /// - Throws: ``CacheError/formatNotFound(_:)``, or the error of the disk.
+    @discardableResult
+    package func verify(
+        _ format: FormatName = .original, removingDamage: Bool
+    ) async throws(CacheError) -> DiskCache.VerifyReport {
+        let area = try area(format)
+        await area.pendingWrites.waitUntilIdle()
+        return try await area.disk.verify(removingDamage: removingDamage)
+    }
+
+    /// How many entries a format has on disk, after pending writes.
+    ///
+    /// - Throws: ``CacheError/formatNotFound(_:)``, or why the disk could not be read.
+    package func count(of format: FormatName = .original) async throws(CacheError) -> Int {
+        let area = try area(format)
+        await area.pendingWrites.waitUntilIdle()
+        return try await area.disk.count
     }
 }

@@ -1,66 +1,10 @@
-public import VitrineCore
+import Logging
+import VitrineCore
 
 extension Cache {
-    /// The value of a key: from memory, from disk, or else loaded, transformed, stored and then given as stored (R7).
-    ///
-    /// Who asks for the same key and format meanwhile waits for the same load; the closure of the first counts. It runs
-    /// in a task of its own, which is cancelled when the last of them is.
-    ///
-    /// ```swift
-    /// let report = try await cache.value(forKey: "bremen", timeToLive: .seconds(600)) {
-    ///     try await weather.report("Bremen")
-    /// }
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - key: What is wanted.
-    ///   - format: In which form.
-    ///   - levels: Which levels to use (R21).
-    ///   - priority: How urgent it is.
-    ///   - timeToLive: How long a loaded value is fresh; nil for the format's or cache's default.
-    ///   - load: Makes the original value. Must not block: blocking work goes to `BlockingExecutor`.
-    /// - Throws: ``CacheError/source(key:underlying:)`` with what `load` throws,
-    ///   ``CacheError/transform(key:format:underlying:)``, ``CacheError/formatNotFound(_:)`` at once,
-    ///   ``CacheError/cancelled(key:)``. A failure of the disk only costs the stored value and is logged.
-    public func value(
-        forKey key: CacheKey, format: FormatName = .original, levels: CacheLevels = .all, priority: Priority = .normal,
-        timeToLive: Duration? = nil, orLoad load: @escaping @Sendable () async throws -> Value
-    ) async throws(CacheError) -> Value {
-        let area = try area(format)
-        if let value = memoryValue(area, key, levels: levels) { return value }
-        let source = AnySource(timeToLive: timeToLive, load)
-        return try await self.load(key, in: area, source, levels: levels, following: PrioritySource(priority)).value
-    }
+    // MARK: Load
 
-    /// The value of a fetcher's key: from memory, from disk, or else fetched (R7).
-    ///
-    /// Parameters and errors are those of ``value(forKey:format:levels:priority:timeToLive:orLoad:)``. Original bytes
-    /// that the fetcher gives are stored as they came (R77). In a format other than the original they are stored as
-    /// well, if ``CacheConfiguration/storesOriginals`` and ``Fetcher/storesOriginal`` say so, and further formats
-    /// are then made from them without asking the fetcher again.
-    public func value(
-        from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
-        priority: Priority = .normal
-    ) async throws(CacheError) -> Value {
-        let area = try area(format)
-        let key = fetcher.key
-        if let value = memoryValue(area, key, levels: levels) { return value }
-        return try await load(
-            key, in: area, AnySource(fetcher), levels: levels, following: PrioritySource(priority)
-        ).value
-    }
-
-    /// The value of a file (R8), whose path is the key. See ``FileFetcher``.
-    public func value(
-        fromFile path: String, format: FormatName = .original, levels: CacheLevels = .all,
-        priority: Priority = .normal
-    ) async throws(CacheError) -> Value {
-        try await value(from: FileFetcher(path: path), format: format, levels: levels, priority: priority)
-    }
-
-    // MARK: The way of a load
-
-    /// Loads, shared with all who want the same. Memory was asked before.
+    /// Loads a value after a miss in memory. Concurrent calls for the same key, format and levels share one load.
     func load(
         _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, levels: CacheLevels,
         reason: LoadReason = .missing, following priority: PrioritySource
@@ -84,14 +28,14 @@ extension Cache {
                 let stale = await staleValue(key, in: area, levels)
             {
                 metrics.count(.stale)
-                log.notice("Gave an expired value: \(error)", metadata: ["cache": "\(name)", "key": "\(key)"])
+                log.notice("Returned an expired value: \(error)", metadata: ["cache": "\(name)", "key": "\(key)"])
                 return Loaded(value: stale, origin: .stale)
             }
             throw error
         }
     }
 
-    /// What the levels have, as it is or in a form from which it can be made.
+    /// Returns the value stored in either level, or one derived from another stored format.
     func stored(
         _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket,
         _ priority: PrioritySource
@@ -102,12 +46,205 @@ extension Cache {
             if let value = try await lookUp(key, in: area, levels: levels, following: priority) { return value }
         } catch {
             if error.isCancellation { throw error }
-            log.warning("The disk could not be read: \(error)", metadata: ["cache": "\(name)"])
+            log.warning("Cannot read the disk: \(error)", metadata: ["cache": "\(name)"])
         }
         return try await derive(key, in: area, levels, ticket, priority)
     }
 
-    /// Asks the source, and stores and gives what it says, transformed.
+    /// The expired value of a key, if it is still there.
+    func staleValue(_ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels) async -> Value? {
+        if levels.contains(.readMemory), let stale = area.memory.staleValue(forKey: area.slot(key)) {
+            return stale.value
+        }
+        guard levels.contains(.readDisk) else { return nil }
+        let ticket = register.begin(area.slot(key))
+        return try? await readDisk(key, in: area, includingExpired: true, ticket)?.value
+    }
+
+    // MARK: Disk
+
+    /// Returns the value on disk. Concurrent calls share one read.
+    func lookUp(
+        _ key: CacheKey, in area: FormatArea<Value>, levels: CacheLevels, following priority: PrioritySource
+    ) async throws(CacheError) -> Value? {
+        let levels = levels.intersection(configuration.levels)
+        guard levels.contains(.readDisk) else { return nil }
+        if area.excludes(key) {
+            area.disk.format.counters.miss()
+            return nil
+        }
+        let slot = area.slot(key)
+        let shared = flightKey(slot, levels)
+        do {
+            return try await lookups.value(for: shared, following: priority) { _ in
+                let ticket = self.register.begin(slot)
+                guard let found = try await self.readDisk(key, in: area, ticket) else { return nil }
+                if levels.contains(.writeMemory) {
+                    self.keepInMemory(found.value, expires: found.expires, in: area, ticket)
+                }
+                return found.value
+            }
+        } catch {
+            throw CacheError(error, key: key)
+        }
+    }
+
+    /// A decoded entry on disk.
+    struct Found: Sendable {
+        let value: Value
+        let expires: Duration?
+    }
+
+    /// Reads and decodes an entry. An entry that cannot be decoded is removed and logged, and counts as a miss.
+    func readDisk(
+        _ key: CacheKey, in area: FormatArea<Value>, includingExpired: Bool = false, _ ticket: InvalidationRegister.Ticket
+    ) async throws(CacheError) -> Found? {
+        await area.pendingWrites.waitUntilIdle()
+        let result = try await metrics.measure(.disk) { () throws(CacheError) in
+            try await configuration.executor.run { () throws(CacheError) -> Result<Found, any Error>? in
+                let entry = try area.disk.blocking.entry(forKey: key, includingExpired: includingExpired)
+                guard let entry else { return nil }
+                return Result { Found(value: try area.format.value(of: entry.bytes), expires: entry.expires) }
+            }
+        }
+        if metrics.isDue { publishMetrics() }
+        switch result {
+        case nil: return nil
+        case .success(let found): return found
+        case .failure(let error):
+            await discard(key, in: area, ticket, because: error)
+            return nil
+        }
+    }
+
+    /// Reads an entry's bytes.
+    func readBytes(
+        _ key: CacheKey, in area: FormatArea<Value>, includingExpired: Bool = false
+    ) async throws(CacheError) -> DiskCache.Entry? {
+        if area.excludes(key) {
+            area.disk.format.counters.miss()
+            return nil
+        }
+        await area.pendingWrites.waitUntilIdle()
+        return try await metrics.measure(.disk) { () throws(CacheError) in
+            try await configuration.executor.run { () throws(CacheError) in
+                try area.disk.blocking.entry(forKey: key, includingExpired: includingExpired)
+            }
+        }
+    }
+
+    /// Removes an entry whose bytes are no value, unless it was replaced meanwhile.
+    func discard(
+        _ key: CacheKey, in area: FormatArea<Value>, _ ticket: InvalidationRegister.Ticket, because error: any Error
+    ) async {
+        log.warning(
+            "Removed an entry that cannot be decoded",
+            metadata: [
+                "cache": "\(name)", "format": "\(area.format.name)", "key": "\(key)", "error": "\(error)",
+            ])
+        await area.pendingWrites.send(.remove, forKey: key) { send in ticket.ifValid(send) ?? true }
+    }
+
+    /// Puts a loaded value into memory, unless its key was changed meanwhile.
+    func keepInMemory(
+        _ value: Value, expires: Duration?, in area: FormatArea<Value>, _ ticket: InvalidationRegister.Ticket
+    ) {
+        let incoming = incoming(value, ticket.slot, expires: expires, in: area)
+        if let change = ticket.ifValid({ area.memory.insert(incoming) }) { area.memory.finish(change) }
+    }
+
+    // MARK: Other formats
+
+    /// Derives a value from another stored format and stores it: from the smallest larger format of the family in
+    /// memory or on disk, or from the original.
+    ///
+    /// - Returns: nil if there is no such entry. The caller then asks the source.
+    func derive(
+        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket,
+        _ priority: PrioritySource
+    ) async throws(CacheError) -> Value? {
+        guard area !== original else { return nil }
+        let larger = area.format.transform == nil ? [] : largerAreas(than: area)
+        if levels.contains(.readMemory) {
+            for candidate in larger {
+                guard let value = candidate.memory.peek(candidate.slot(key)) else { continue }
+                return try await derived(from: value, expires: nil, key, in: area, levels, ticket, priority)
+            }
+        }
+        if levels.contains(.readDisk) {
+            for candidate in larger {
+                let other = register.begin(candidate.slot(key))
+                guard let found = try? await readDisk(key, in: candidate, other) else { continue }
+                return try await derived(
+                    from: found.value, expires: found.expires, key, in: area, levels, ticket, priority)
+            }
+        }
+        return try await deriveFromOriginal(key, in: area, levels, ticket, priority)
+    }
+
+    /// The formats whose entries this one's can be made from, the smallest first.
+    private func largerAreas(than area: FormatArea<Value>) -> [FormatArea<Value>] {
+        guard let derivation = area.format.derivation else { return [] }
+        let larger = formats.all.filter { $0.format.derivation.map(derivation.canDerive) ?? false }
+        return larger.sorted { ($0.format.derivation?.magnitude ?? 0) < ($1.format.derivation?.magnitude ?? 0) }
+    }
+
+    private func deriveFromOriginal(
+        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket,
+        _ priority: PrioritySource
+    ) async throws(CacheError) -> Value? {
+        let needsBytes = area.format.transform == nil && area.format.derive != nil
+        if levels.contains(.readMemory), !needsBytes, let value = original.memory.peek(original.slot(key)) {
+            return try await derived(from: value, expires: nil, key, in: area, levels, ticket, priority)
+        }
+        guard levels.contains(.readDisk) else { return nil }
+        let originalTicket = register.begin(original.slot(key))
+        let entry: DiskCache.Entry?
+        do throws(CacheError) {
+            entry = try await readBytes(key, in: original)
+        } catch {
+            log.warning("Cannot read the disk: \(error)", metadata: ["cache": "\(name)"])
+            return nil
+        }
+        guard let entry else { return nil }
+        let result = SourceResult<Value>(
+            value: nil, bytes: entry.bytes, timeToLive: remaining(entry.expires), tag: [], levels: .all,
+            storesOriginal: true, origin: .stored, ticket: originalTicket)
+        let value: Value
+        do throws(CacheError) {
+            value = try await make(key, in: area, from: result, priority)
+        } catch {
+            guard case .invalidData(_, let reason) = error else { throw error }
+            // The stored original is no value: the source is asked (R50).
+            await discard(key, in: original, originalTicket, because: reason)
+            return nil
+        }
+        metrics.countDerivation()
+        await store(value, key, in: area, from: result, levels, ticket)
+        return value
+    }
+
+    private func derived(
+        from value: Value, expires: Duration?, _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels,
+        _ ticket: InvalidationRegister.Ticket, _ priority: PrioritySource
+    ) async throws(CacheError) -> Value {
+        let made = try await applied(area, to: value, key, priority)
+        metrics.countDerivation()
+        let result = SourceResult(
+            value: value, bytes: nil, timeToLive: remaining(expires), tag: [], levels: .all, storesOriginal: false,
+            origin: .stored, ticket: ticket)
+        await store(made, key, in: area, from: result, levels, ticket)
+        return made
+    }
+
+    /// How long something is fresh from now on that is fresh until then.
+    private func remaining(_ expires: Duration?) -> Duration? {
+        expires.map { max(.zero, $0 - configuration.clock.now) }
+    }
+
+    // MARK: Source
+
+    /// Fetches the original from the source, transforms it, stores the result and returns it.
     private func produce(
         _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, _ levels: CacheLevels,
         _ reason: LoadReason, _ ticket: InvalidationRegister.Ticket, _ priority: PrioritySource
@@ -132,13 +269,250 @@ extension Cache {
         return Loaded(value: value, origin: result.isNew ? .source : .stored)
     }
 
-    /// The expired value of a key, if it is still there.
-    func staleValue(_ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels) async -> Value? {
-        if levels.contains(.readMemory), let stale = area.memory.staleValue(forKey: area.slot(key)) {
-            return stale.value
+    /// Fetches the original from the source. Concurrent calls share one fetch.
+    func askOnce(
+        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, _ levels: CacheLevels,
+        _ priority: PrioritySource
+    ) async throws -> SourceResult<Value> {
+        let readsStored = levels.contains(.readDisk)
+        var result = try await flight(source, key, joined(key, reason), readsStored: readsStored, priority)
+        if result.isStale, !readsStored {
+            // Another's request was answered from the disk, which this one does not want.
+            result = try await flight(source, key, .refresh, readsStored: false, priority)
         }
-        guard levels.contains(.readDisk) else { return nil }
-        let ticket = register.begin(area.slot(key))
-        return try? await readDisk(key, in: area, includingExpired: true, ticket)?.value
+        return result
+    }
+
+    private func flight(
+        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, readsStored: Bool,
+        _ priority: PrioritySource
+    ) async throws -> SourceResult<Value> {
+        try await originals.value(for: sourceFlightKey(key, isRefresh: reason.isRefresh), following: priority) { flight in
+            try await self.ask(source, key, reason, readsStored: readsStored, flight.priority)
+        }
+    }
+
+    /// A load of a missing value joins a running refresh that callers are waiting for. It does not join a background
+    /// refresh: the source decides whether stale values may be returned.
+    private func joined(_ key: CacheKey, _ reason: LoadReason) -> LoadReason {
+        guard reason == .missing, originals.subscriberCount(for: sourceFlightKey(key, isRefresh: true)) > 0,
+            !refreshes.withLock({ $0.contains(key) })
+        else { return reason }
+        return .refresh
+    }
+
+    /// Asks the source for the original.
+    private func ask(
+        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, readsStored: Bool,
+        _ priority: PrioritySource
+    ) async throws -> SourceResult<Value> {
+        let ticket = register.begin(original.slot(key))
+        let reads = source.revalidates && (readsStored || reason.isRefresh)
+        let stored = reads ? await storedOriginal(key) : nil
+        var fetched = try await fetch(source, key, context(reason, stored, priority))
+        if fetched.isStored {
+            if stored != nil, let result = try await storedResult(key, fetched, reason, ticket) { return result }
+            // The entry went while the source was asked.
+            fetched = try await fetch(source, key, context(reason, nil, priority))
+        }
+        let (value, bytes): (Value?, [UInt8]?)
+        switch fetched.content {
+        case .value(let found): (value, bytes) = (found, nil)
+        case .bytes(let found): (value, bytes) = (nil, found)
+        case .both(let found, let foundBytes): (value, bytes) = (found, foundBytes)
+        case .unchanged, .stale: throw CacheError.notFound(key: key)
+        }
+        var origin = SourceResult<Value>.Origin.source
+        if stored != nil, !fetched.levels.contains(.writeDisk) {
+            await forget(key, ticket)
+        } else if stored != nil, reason.isRefresh, let bytes, try await isStored(bytes, key) {
+            await renew(key, fetched)
+            origin = .stored
+        }
+        return SourceResult(
+            value: value, bytes: bytes, timeToLive: fetched.timeToLive, tag: fetched.tag, levels: fetched.levels,
+            storesOriginal: source.storesOriginal, origin: origin, ticket: ticket)
+    }
+
+    private func context(
+        _ reason: LoadReason, _ stored: FetchContext.Stored?, _ priority: PrioritySource
+    ) -> FetchContext {
+        FetchContext(
+            priority: priority, stored: stored, isRefresh: reason.isRefresh, isBackground: reason == .background)
+    }
+
+    private func fetch(
+        _ source: AnySource<Value>, _ key: CacheKey, _ context: FetchContext
+    ) async throws(CacheError) -> FetchResult<Value> {
+        do {
+            let fetched = try await metrics.measure(.source) { try await source.fetch(context) }
+            metrics.count(.value)
+            return fetched
+        } catch {
+            // A source's own CancellationError, while someone still waits, is its failure.
+            let isCancelled = error is CancellationError && Task.isCancelled
+            metrics.count(isCancelled ? .cancelled : .failure)
+            if error is CancellationError, !isCancelled { throw .source(key: key, underlying: error) }
+            throw CacheError(error, key: key)
+        }
+    }
+
+    private func storedOriginal(_ key: CacheKey) async -> FetchContext.Stored? {
+        if original.excludes(key) { return nil }
+        await original.pendingWrites.waitUntilIdle()
+        guard let info = try? await original.disk.info(forKey: key) else { return nil }
+        return FetchContext.Stored(created: info.created, expires: info.expires, tag: info.tag)
+    }
+
+    /// The stored original, fresh again or although it is not.
+    private func storedResult(
+        _ key: CacheKey, _ fetched: FetchResult<Value>, _ reason: LoadReason, _ ticket: InvalidationRegister.Ticket
+    ) async throws -> SourceResult<Value>? {
+        guard let entry = try await readBytes(key, in: original, includingExpired: true) else { return nil }
+        var origin = SourceResult<Value>.Origin.stored
+        if case .stale(let refreshing) = fetched.content {
+            guard !reason.isRefresh else { throw CacheError.notFound(key: key) }
+            origin = .stale(refreshing: refreshing)
+        } else {
+            await renew(key, fetched)
+        }
+        return SourceResult(
+            value: nil, bytes: entry.bytes, timeToLive: fetched.timeToLive,
+            tag: fetched.keepsTag ? entry.tag : fetched.tag, levels: fetched.levels, storesOriginal: true,
+            origin: origin, ticket: ticket)
+    }
+
+    /// Lets the stored original's time begin anew.
+    private func renew(_ key: CacheKey, _ fetched: FetchResult<Value>) async {
+        await original.disk.renew(
+            key, timeToLive: fetched.timeToLive ?? original.format.timeToLive ?? configuration.timeToLive)
+        if !fetched.keepsTag { await original.disk.setTag(fetched.tag, forKey: key) }
+    }
+
+    /// Returns whether the stored original has the same bytes. Used for sources without validators.
+    private func isStored(_ bytes: [UInt8], _ key: CacheKey) async throws(CacheError) -> Bool {
+        try await readBytes(key, in: original, includingExpired: true)?.bytes == bytes
+    }
+
+    /// Removes the original that has a successor which may not be stored.
+    private func forget(_ key: CacheKey, _ ticket: InvalidationRegister.Ticket) async {
+        await original.pendingWrites.send(.remove, forKey: key) { send in ticket.ifValid(send) ?? true }
+    }
+
+    // MARK: Making
+
+    /// Returns the value of a format for the result of the source.
+    func make(
+        _ key: CacheKey, in area: FormatArea<Value>, from result: SourceResult<Value>, _ priority: PrioritySource
+    ) async throws(CacheError) -> Value {
+        if let derive = area.format.derive, let bytes = result.bytes {
+            return try await transform(key, area, priority, failing: CacheError.invalidData) { try await derive(bytes) }
+        }
+        let value: Value
+        if let known = result.knownValue {
+            value = known
+        } else {
+            let format = original.format
+            do {
+                value =
+                    format.decodesAtOnce
+                    ? try result.value(decoding: format)
+                    : try await configuration.executor.run { try result.value(decoding: format) }
+            } catch {
+                throw .invalidData(key: key, underlying: error)
+            }
+        }
+        return try await applied(area, to: value, key, priority)
+    }
+
+    /// Applies the transform of a format to a value, on the executor.
+    func applied(
+        _ area: FormatArea<Value>, to value: Value, _ key: CacheKey, _ priority: PrioritySource
+    ) async throws(CacheError) -> Value {
+        let name = area.format.name
+        let operation: @Sendable () async throws -> Value
+        if let transform = area.format.transform {
+            operation = { try await transform(value) }
+        } else if let derive = area.format.derive {
+            let format = original.format
+            operation = { try await derive(try format.bytes(of: value)) }
+        } else {
+            return value
+        }
+        return try await transform(
+            key, area, priority, failing: { .transform(key: $0, format: name, underlying: $1) }, operation)
+    }
+
+    /// Runs a transform in its turn, on the executor.
+    private func transform(
+        _ key: CacheKey, _ area: FormatArea<Value>, _ priority: PrioritySource,
+        failing: @Sendable (CacheKey, any Error) -> CacheError,
+        _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws(CacheError) -> Value {
+        let executor = configuration.executor
+        do {
+            return try await transforms.run(following: priority) {
+                try await metrics.measure(.transform) {
+                    try await withTaskExecutorPreference(executor) { try await operation() }
+                }
+            }
+        } catch let error as CacheError {
+            throw error
+        } catch {
+            if error is CancellationError, Task.isCancelled { throw .cancelled(key: key) }
+            throw failing(key, error)
+        }
+    }
+
+    // MARK: Keeping
+
+    /// Stores the result of the source: the value in its format, and the original if configured. Errors are logged.
+    func store(
+        _ value: Value, _ key: CacheKey, in area: FormatArea<Value>, from result: SourceResult<Value>,
+        _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket
+    ) async {
+        let levels = levels.intersection(result.levels)
+        let isOriginal = area === original
+        if levels.contains(.writeMemory) {
+            keepInMemory(value, expires: expiry(result.timeToLive, in: area), in: area, ticket)
+        }
+        guard levels.contains(.writeDisk) else { return }
+        if !isOriginal {
+            await keepOnDisk(encoded(value, area.format), key, in: area, result.timeToLive, result.tag, ticket)
+            guard configuration.storesOriginals, result.storesOriginal else { return }
+        }
+        await storeOriginal(key, from: result, isInMemory: isOriginal)
+    }
+
+    /// Stores the original on disk, for the first caller only.
+    func storeOriginal(_ key: CacheKey, from result: SourceResult<Value>, isInMemory: Bool) async {
+        guard result.isNew, result.claimStoring() else { return }
+        if !isInMemory {
+            // An older original in memory is not what other formats are to be made from.
+            _ = result.ticket.ifValid { original.memory.remove(original.slot(key)) }
+        }
+        let body = result.bytes.map(Body.ready) ?? result.knownValue.map { encoded($0, original.format) }
+        guard let body else { return }
+        await keepOnDisk(body, key, in: original, result.timeToLive, result.tag, result.ticket)
+    }
+
+    /// Returns a body that the disk's writer encodes.
+    func encoded(_ value: Value, _ format: Format<Value>) -> Body {
+        .lazy(LazyBytes { try format.bytes(of: value) })
+    }
+
+    /// Puts an entry on disk, unless its key was changed meanwhile.
+    func keepOnDisk(
+        _ body: Body, _ key: CacheKey, in area: FormatArea<Value>, _ timeToLive: Duration?, _ tag: [UInt8],
+        _ ticket: InvalidationRegister.Ticket
+    ) async {
+        do throws(CacheError) {
+            let put = try area.disk.engine.put(
+                body, in: area.disk.format,
+                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, tag: tag)
+            await area.pendingWrites.send(put, forKey: key) { send in ticket.ifValid(send) ?? true }
+        } catch {
+            log.warning("Cannot store a value: \(error)", metadata: ["cache": "\(name)"])
+        }
     }
 }

@@ -1,7 +1,7 @@
 import Logging
 public import VitrineCore
 
-/// Values under keys in two levels, memory and disk, in any number of formats, from any source.
+/// A cache of values by key with two levels, memory and disk, any number of formats, and any source.
 ///
 /// ```swift
 /// let cache = Cache<String>(name: "reports")
@@ -9,20 +9,20 @@ public import VitrineCore
 /// cache["bremen"]     // memory only, at once
 /// ```
 ///
-/// - **Memory is synchronous, disk is not.** Subscripts look at memory alone. Everything else is asynchronous, or says
-///   how it calls back.
-/// - **Everything is done once.** Who asks for what is being looked up, fetched or transformed shares the work; it is
-///   as urgent as the most urgent of them, and is cancelled when the last one leaves.
-/// - **What was removed stays removed**: a load that began before a value was set, removed or cleared does not put its
-///   own in the place.
-/// - **A damaged entry is a miss**: removed, logged, and made again by the source (R50).
+/// - **Memory is synchronous, disk is asynchronous.** Subscripts look in memory only. All other calls are asynchronous
+///   or take a callback.
+/// - **Work is coalesced.** Concurrent calls for the same value share one lookup, fetch and transform. It runs at the
+///   highest of their priorities and is cancelled with the last caller.
+/// - **Removed values stay removed.** A load that began before a value was set, removed or cleared does not store its
+///   value.
+/// - **A damaged entry is a miss.** It is removed, logged and fetched again.
 ///
-/// Each cache has a directory of its name. All of its formats share one database there, one writing thread and one set
-/// of open files; they never share entries. Several processes, and several caches of one name in a process, may use a
-/// directory at the same time. Each has a memory level of its own, and they may register different formats.
+/// Each cache has a directory. All formats share one database, one writing thread and one set of open files there.
+/// Several processes, and several caches with one name in a process, may use a directory at the same time. Each has its
+/// own memory level and may register other formats.
 ///
 /// ## Topics
-/// ### Looking
+/// ### Looking up
 /// - ``subscript(_:)``
 /// - ``value(forKey:format:depth:levels:priority:)``
 /// - ``contains(_:format:at:)``
@@ -44,7 +44,7 @@ public import VitrineCore
 /// ### Formats
 /// - ``register(_:)``
 public final class Cache<Value: CacheableValue>: Sendable {
-    /// What the cache is known by; its directory is named after it.
+    /// The name of the cache. The directory is named after it.
     public let name: String
     /// How it was configured.
     public let configuration: CacheConfiguration
@@ -56,7 +56,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
     let formats: FormatTable<Value>
     let sharedMemory: MemoryCache<MemoryKey, Value>
     let register = InvalidationRegister()
-    /// What is being asked for again behind a value that was given.
+    /// The keys with a background refresh.
     let refreshes = Locked<Set<CacheKey>>([])
     let lookups = SingleFlight<FlightKey, Value?>()
     let loads = SingleFlight<FlightKey, Loaded<Value>>()
@@ -92,7 +92,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
 
     deinit {
         // What is queued is written by the disk levels; uses that were not passed on yet are.
-        passOnMemoryHits()
+        reportMemoryHits()
         disk.retire()
     }
 
@@ -106,15 +106,15 @@ public final class Cache<Value: CacheableValue>: Sendable {
         set { setMemory(newValue, forKey: key, in: original) }
     }
 
-    /// The value in memory in a format; nil also if the format is not registered. What is set is taken as it is,
-    /// without the format's transform, and ignored for a format that is not registered.
+    /// The value in memory in a format, or nil. Setting stores the value without applying the transform. Setting in a
+    /// format that is not registered has no effect.
     public subscript(key: CacheKey, format: FormatName) -> Value? {
         get { formats[format].flatMap { memoryValue($0, key, levels: .all) } }
         set { if let area = formats[format] { setMemory(newValue, forKey: key, in: area) } }
     }
 
-    /// What all formats may keep in memory together, except those with a capacity of their own. Initially
-    /// ``CacheConfiguration/memoryCapacity``; lowering it evicts before the setter returns, and 0 keeps nothing.
+    /// The limit of all formats in memory together, except those with their own capacity. Initially
+    /// ``CacheConfiguration/memoryCapacity``. Lowering it evicts before the setter returns; 0 stores nothing in memory.
     public var memoryCapacity: ByteCount {
         get { sharedMemory.capacity }
         set { sharedMemory.capacity = newValue }
@@ -125,7 +125,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
         guard levels.contains(.readMemory), configuration.levels.contains(.readMemory) else { return nil }
         let slot = area.slot(key)
         guard let value = area.memory.value(forKey: slot) else { return nil }
-        if let full = hits?.record(slot) { passOn(full) }
+        if let full = hits?.record(slot) { reportHits(full) }
         return value
     }
 
@@ -142,9 +142,9 @@ public final class Cache<Value: CacheableValue>: Sendable {
 
     // MARK: Formats
 
-    /// Registers a format (R33). Its entries of earlier runs are there at once.
+    /// Registers a format. Its entries from earlier runs are available immediately.
     ///
-    /// - Returns: false if the name is taken: the format registered first stays.
+    /// - Returns: false if a format with this name is registered already. That format stays.
     @discardableResult
     public func register(_ format: Format<Value>) -> Bool {
         let area = formats.add(format.name) { id in
@@ -160,14 +160,14 @@ public final class Cache<Value: CacheableValue>: Sendable {
         _ = register.changeAll(format: area.id) { area.takeMemory() }
     }
 
-    /// The registered format of a name (R33).
+    /// Returns the registered format with a name.
     public func format(_ name: FormatName) -> Format<Value>? { formats[name]?.format }
 
     /// The names of all registered formats, the original first.
     public var formatNames: [FormatName] { formats.all.map(\.format.name) }
 
-    /// The disk level of a format, for what only it can do; nil if the format is not registered.
-    public func disk(for format: FormatName = .original) -> DiskCache? { formats[format]?.disk }
+    /// Returns the disk level of a format; nil if the format is not registered.
+    package func disk(for format: FormatName = .original) -> DiskCache? { formats[format]?.disk }
 
     // MARK: Parts
 
@@ -183,7 +183,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
         area.memory.incoming(value, forKey: slot, cost: value.cacheCost, expires: expires)
     }
 
-    /// When what is stored now stops being fresh, since 1970.
+    /// Returns the time, since 1970, at which a value stored now expires.
     func expiry(_ timeToLive: Duration?, in area: FormatArea<Value>) -> Duration? {
         let life = timeToLive ?? area.format.timeToLive ?? configuration.timeToLive
         return life.map { configuration.clock.now + $0 }

@@ -4,38 +4,38 @@ public import VitrineCore
 public struct CacheConfiguration: Sendable {
     /// The directory below which every cache has one of its name. Default: ``defaultRoot``.
     public var root: String
-    /// What all formats may keep in memory together, but those with a capacity of their own. 0 keeps nothing there.
+    /// The limit of all formats in memory together, except those with their own capacity. 0 stores nothing in memory.
     /// Default: 64 MB.
     public var memoryCapacity: ByteCount = .megabytes(64)
     /// A limit on the memory of several caches together; nil for none. Default: the process's.
     public var memoryBudget: MemoryBudget? = .shared
-    /// What each format may keep on disk that does not say otherwise. 0 keeps nothing there. Default: 500 MB.
+    /// The limit on disk of each format without its own capacity. 0 stores nothing on disk. Default: 500 MB.
     public var diskCapacity: ByteCount = .megabytes(500)
     /// The most bytes that the entries of all formats may count on disk together, including formats that are not
     /// registered in this process. The directory takes at most this and ``DiskCache/diskOverhead``.
     ///
-    /// The cache enforces it when it is opened, with every write, and in ``Cache/setTotalDiskCapacity(_:)``. Each format
-    /// then nominates the entry it would evict, and the least recently used of these is evicted.
+    /// The cache enforces it when it is opened, with every write, and in ``Cache/setTotalDiskCapacity(_:)``. Each
+    /// format then nominates the entry it would evict, and the least recently used of these is evicted.
     ///
-    /// Default: nil, which stands for twice ``diskCapacity`` or, if that is more, the largest capacity of a format: 1 GB
-    /// unless configured otherwise.
+    /// Default: nil, which stands for twice ``diskCapacity`` or, if that is more, the largest capacity of a format: 1
+    /// GB unless configured otherwise.
     public var totalDiskCapacity: ByteCount?
-    /// What goes on disk when room is needed.
+    /// The order in which entries are evicted from disk.
     public var eviction: DiskCache.Eviction = .sizeAndFrequency
     /// How long an entry is fresh; nil for ever.
     public var timeToLive: Duration?
     /// How long an expired entry on disk stays usable for ``servesStale`` and revalidation. Default: a day.
     public var expiredRetention: Duration = .seconds(86_400)
-    /// Which levels requests may use at all (R21). Default: all.
+    /// The levels that requests may use. Default: all.
     public var levels: CacheLevels = .all
     /// Whether an original that was fetched for another format's sake is kept on disk, so that further formats are made
     /// from it. Default: true.
     public var storesOriginals = true
     /// Whether an expired value is given when the source fails. Default: false.
     public var servesStale = false
-    /// What a memory hit does to the entry on disk (R37).
+    /// The effect of a memory hit on the entry on disk.
     public var memoryHits: MemoryHitPolicy = .refreshLastAccess
-    /// Whose reports empty the memory level (R17); nil for nobody's. Default: the system's.
+    /// The memory pressure that empties the memory level; nil for none. Default: that of the system.
     public var memoryPressure: MemoryPressure? = .shared
     /// Tells the time for expiry and last access.
     public var clock: WallClock = .system
@@ -44,7 +44,7 @@ public struct CacheConfiguration: Sendable {
     /// How many transforms run at once; the others wait in the order of their priorities. Default: the executor's
     /// threads.
     public var transformLimit: Int?
-    /// The application's version: what another one wrote is dropped at opening (R49). nil takes any.
+    /// The version of the application. Entries of other versions are removed at opening. Default nil: any version.
     public var version: String?
     /// Versions whose entries this one can read.
     public var compatibleVersions: [String] = []
@@ -56,8 +56,7 @@ public struct CacheConfiguration: Sendable {
         self.root = root ?? Self.defaultRoot
     }
 
-    /// For many small pictures: 3 MiB in memory and 50 MiB per format on disk, the defaults of earlier libraries (R19,
-    /// R35).
+    /// A configuration for many small images: 3 MiB in memory, and 50 MiB on disk for each format.
     public static var thumbnails: CacheConfiguration {
         var configuration = CacheConfiguration()
         configuration.memoryCapacity = .mebibytes(3)
@@ -67,8 +66,8 @@ public struct CacheConfiguration: Sendable {
 
     private static let chosenRoot = Locked<(path: String?, isUsed: Bool)>((nil, false))
 
-    /// Where caches are that do not say otherwise: `vitrine` in the user's directory for caches, or what
-    /// ``setDefaultRoot(_:)`` said.
+    /// The directory of all caches without another root: the one set by ``setDefaultRoot(_:)``, or `vitrine` in the
+    /// user's caches directory.
     public static var defaultRoot: String {
         chosenRoot.withLock { chosen in
             chosen.isUsed = true
@@ -76,10 +75,9 @@ public struct CacheConfiguration: Sendable {
         }
     }
 
-    /// Chooses another default root, once and before any use (R44).
+    /// Sets the default root, once and before its first use.
     ///
-    /// - Returns: false, and nothing changes, if the default root was chosen or used before: caches would be in two
-    ///   places.
+    /// - Returns: false if the default root has been set or used before. It then stays unchanged.
     @discardableResult
     public static func setDefaultRoot(_ path: String) -> Bool {
         chosenRoot.withLock { chosen in
@@ -88,4 +86,62 @@ public struct CacheConfiguration: Sendable {
             return true
         }
     }
+}
+
+/// The effect of a memory hit on the entry on disk.
+public enum MemoryHitPolicy: Sendable, Hashable {
+    /// Nothing. Eviction and audits on disk then see uses only that memory did not serve.
+    case leaveDisk
+    /// Refreshes the last access, in batches of up to 256 hits. This is the default, so that audits by last access keep
+    /// the entries that are used most.
+    case refreshLastAccess
+    /// The last access is refreshed, and an entry that is missing on disk is written again, one check per batch.
+    case restoreMissing
+}
+
+/// The level at which a lookup ends or a value is found. Each level includes the previous ones.
+public enum CacheLevel: Int, Sendable, Hashable, Comparable, CaseIterable, Codable {
+    /// Memory only. Answers at once.
+    case memory
+    /// Memory, then disk.
+    case disk
+    /// Memory, disk, then the source: a fetcher, a closure, the network.
+    case source
+
+    public static func < (one: CacheLevel, other: CacheLevel) -> Bool { one.rawValue < other.rawValue }
+}
+
+/// The levels of a cache that a request may read and write.
+///
+/// ```swift
+/// let fresh = try await cache.value(forKey: key, levels: .all.subtracting(.readMemory))
+/// ```
+///
+/// ``CacheLevel`` limits the depth of a lookup. Levels that are missing here are skipped.
+public struct CacheLevels: OptionSet, Sendable, Hashable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Values may come from memory.
+    public static let readMemory = CacheLevels(rawValue: 1)
+    /// Values are kept in memory.
+    public static let writeMemory = CacheLevels(rawValue: 2)
+    /// Values may come from disk.
+    public static let readDisk = CacheLevels(rawValue: 4)
+    /// Values are kept on disk.
+    public static let writeDisk = CacheLevels(rawValue: 8)
+
+    /// Memory, for reading and writing.
+    public static let memory: CacheLevels = [.readMemory, .writeMemory]
+    /// Disk, for reading and writing.
+    public static let disk: CacheLevels = [.readDisk, .writeDisk]
+    /// Everything. The default.
+    public static let all: CacheLevels = [.memory, .disk]
+    /// Reads from everywhere and leaves both levels as they are.
+    public static let readOnly: CacheLevels = [.readMemory, .readDisk]
+    /// Always fetches from the source, and stores the value.
+    public static let writeOnly: CacheLevels = [.writeMemory, .writeDisk]
+    /// Neither reads nor keeps anything: always the source.
+    public static let none: CacheLevels = []
 }

@@ -2,31 +2,15 @@ import Metrics
 import Synchronization
 import VitrineCore
 
-/// What a cache reports to swift-metrics, if the program has chosen a backend (`MetricsSystem.bootstrap`).
+/// The metrics of a cache in swift-metrics, if the program has bootstrapped a backend with `MetricsSystem.bootstrap`.
 ///
-/// All have the dimension `cache`, the cache's name. Counters are brought up to date every 64 operations that reach
-/// the disk or a source, with ``Cache/publishMetrics()`` and ``Cache/flush()``; timers at once.
-///
-/// | label | kind | dimensions | counts |
-/// |---|---|---|---|
-/// | `vitrine.cache.hits` | counter | `level`: memory, disk | lookups that found a value |
-/// | `vitrine.cache.misses` | counter | `level` | lookups that did not |
-/// | `vitrine.cache.insertions` | counter | `level` | values stored |
-/// | `vitrine.cache.evictions` | counter | `level` | entries removed to make room |
-/// | `vitrine.cache.expirations` | counter | `level` | entries whose time had passed |
-/// | `vitrine.cache.refusals` | counter | `level` | values too large to be kept |
-/// | `vitrine.cache.bytes.written` | counter | | bytes stored on disk |
-/// | `vitrine.cache.bytes.evicted` | counter | | bytes removed from disk to make room |
-/// | `vitrine.cache.damaged` | counter | | entries found damaged on disk |
-/// | `vitrine.cache.dropped` | counter | | values lost to a full disk or another failure |
-/// | `vitrine.cache.loads` | counter | `outcome`: value, failure, cancelled, stale | what sources gave |
-/// | `vitrine.cache.derivations` | counter | | values made from stored ones instead of asking a source |
-/// | `vitrine.cache.latency` | timer | `stage`: disk, source, transform | duration of each |
-/// | `vitrine.cache.memory.bytes` | gauge | | what the memory level holds |
+/// All have the dimension `cache`, the name of the cache. Counters are updated every 64 operations that reach the disk
+/// or a source, by ``Cache/publishMetrics()`` and by ``Cache/flush()``. Timers are updated immediately. The article on
+/// metrics lists the labels.
 package final class CacheMetrics: Sendable {
     /// How a load ended.
     package enum Outcome: String, CaseIterable, Sendable { case value, failure, cancelled, stale }
-    /// What a duration is of.
+    /// The stage that a duration measures.
     package enum Stage: String, CaseIterable, Sendable { case disk, source, transform }
 
     /// Both levels' counts at one moment.

@@ -1,6 +1,7 @@
+import Dispatch
 public import VitrineCore
 
-/// The handle of one request for a value (R9): awaitable, observable, cancellable.
+/// A request for a value that can be awaited, observed and cancelled.
 ///
 /// ```swift
 /// let fetch = cache.fetch(forKey: "lake")
@@ -9,11 +10,12 @@ public import VitrineCore
 /// let value = try await fetch.value      // the same outcome
 /// ```
 ///
-/// Handlers run on the main actor. A server, or a program whose main thread waits, names another place:
+/// Handlers run on the main actor. A server, or a program whose main thread waits, chooses another queue:
 /// `fetch.onEnd(on: .immediate) { … }`.
 ///
-/// A fetch ends exactly once: in a value, an error, or ``CacheError/cancelled(key:)``. Handlers run one after the other
-/// in the order in which they were added, also those added after the end. A fetch goes on when nobody holds its handle.
+/// A task ends exactly once: with a value, an error, or ``CacheError/cancelled(key:)``. Handlers run one at a time in
+/// the order in which they were added, including those added after the end. A task continues when it is no longer
+/// referenced.
 public final class FetchTask<Value: Sendable>: Sendable {
     /// How far a fetch is.
     public enum State: Sendable {
@@ -40,7 +42,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
         var task: Task<Void, Never>?
     }
 
-    /// What is fetched.
+    /// The key of the value.
     public let key: CacheKey
     private let source: PrioritySource
     private let storage: Locked<Storage>
@@ -71,12 +73,12 @@ public final class FetchTask<Value: Sendable>: Sendable {
     }
 
     /// Whether the fetch has ended with a value.
-    public var hasSucceeded: Bool { if case .succeeded = state { true } else { false } }
+    package var hasSucceeded: Bool { if case .succeeded = state { true } else { false } }
     /// Whether the fetch has ended without one.
-    public var hasFailed: Bool { if case .failed = state { true } else { false } }
+    package var hasFailed: Bool { if case .failed = state { true } else { false } }
 
-    /// How urgent the fetch is. Can be changed while it runs: the work follows the highest priority of all who wait
-    /// for it.
+    /// The priority of the request. It can change during the fetch: shared work runs at the highest priority of its
+    /// subscribers.
     public var priority: Priority {
         get { source.value }
         set { source.value = newValue }
@@ -136,7 +138,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
 
     /// Calls `handler` with the value where `delivery` says.
     @discardableResult
-    public func onSuccess(on delivery: CallbackQueue, _ handler: @escaping @Sendable (Value) -> Void) -> Self {
+    package func onSuccess(on delivery: CallbackQueue, _ handler: @escaping @Sendable (Value) -> Void) -> Self {
         onEnd(on: delivery) { if case .success(let value) = $0 { handler(value) } }
     }
 
@@ -148,7 +150,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
 
     /// Calls `handler` with the error, if there is no value, where `delivery` says.
     @discardableResult
-    public func onFailure(on delivery: CallbackQueue, _ handler: @escaping @Sendable (CacheError) -> Void) -> Self {
+    package func onFailure(on delivery: CallbackQueue, _ handler: @escaping @Sendable (CacheError) -> Void) -> Self {
         onEnd(on: delivery) { if case .failure(let error) = $0 { handler(error) } }
     }
 
@@ -163,8 +165,8 @@ public final class FetchTask<Value: Sendable>: Sendable {
     /// Calls `handler` once with the outcome.
     ///
     /// - Parameters:
-    ///   - delivery: Where `handler` runs.
-    ///   - handler: What to call.
+    ///   - delivery: The queue on which `handler` runs.
+    ///   - handler: Receives the outcome.
     @discardableResult
     public func onEnd(
         on delivery: CallbackQueue, _ handler: @escaping @Sendable (Result<Value, CacheError>) -> Void
@@ -209,7 +211,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
         task?.cancel()
     }
 
-    /// Sets what ``cancel()`` cancels.
+    /// Sets the task that ``cancel()`` cancels.
     package func follow(_ task: Task<Void, Never>) {
         let isOver = storage.withLock { storage in
             guard storage.outcome == nil else { return true }
@@ -235,4 +237,63 @@ public final class FetchTask<Value: Sendable>: Sendable {
         for waiter in waiters { waiter.resume(returning: outcome) }
         if isFirst { deliver() }
     }
+}
+
+/// Where callbacks run.
+///
+/// Callbacks run on the main actor unless a call names another place:
+///
+/// ```swift
+/// cache.fetch(forKey: "lake").onSuccess(on: .immediate) { show($0) }
+/// ```
+///
+/// ``main`` is the only place that needs a running main loop.
+public struct CallbackQueue: Sendable {
+    private let isHere: @Sendable () -> Bool
+    private let submit: @Sendable (@escaping @Sendable () -> Void) -> Void
+
+    /// Creates a queue.
+    ///
+    /// - Parameters:
+    ///   - isHere: Returns whether the caller is already on the queue. Callbacks then run immediately.
+    ///   - submit: Runs a closure on the queue later, in the order of the calls.
+    public init(
+        isHere: @escaping @Sendable () -> Bool = { false },
+        submit: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) {
+        self.isHere = isHere
+        self.submit = submit
+    }
+
+    /// On the thread on which the outcome became known; for a memory hit the caller's, inside the call. Must not block.
+    public static let immediate = CallbackQueue(isHere: { true }, submit: { $0() })
+
+    /// On the main actor; at once where the caller is there already.
+    public static let main = CallbackQueue(isHere: { isMainActor }, submit: { body in Task { @MainActor in body() } })
+
+    /// On the threads of an executor, always later.
+    public static func on(_ executor: BlockingExecutor) -> CallbackQueue {
+        CallbackQueue { body in executor.submit(body) }
+    }
+
+    /// Wherever a task executor runs its tasks, always later. The order of callbacks is the executor's.
+    public static func on(_ executor: some TaskExecutor) -> CallbackQueue {
+        CallbackQueue { body in Task(executorPreference: executor) { body() } }
+    }
+
+    /// Runs a body there: now if this is the place, else later.
+    package func perform(_ body: @escaping @Sendable () -> Void) {
+        if isHere() { body() } else { submit(body) }
+    }
+
+    /// Marks the main queue, on which the main actor runs. Not the main thread: on Linux that may have given the queue
+    /// up (`dispatch_main`).
+    private static let mainMark = {
+        let mark = DispatchSpecificKey<Bool>()
+        DispatchQueue.main.setSpecific(key: mark, value: true)
+        return mark
+    }()
+
+    /// Whether the caller is on the main actor.
+    package static var isMainActor: Bool { DispatchQueue.getSpecific(key: mainMark) == true }
 }

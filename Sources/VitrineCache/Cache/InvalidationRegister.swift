@@ -1,10 +1,9 @@
 import VitrineCore
 
-/// What is being loaded, so that what is removed, replaced or cleared meanwhile is not put back by a load that began
-/// before.
+/// The running loads of a cache. It keeps a load from storing its value if the entry was changed after the load began.
 ///
-/// A load takes a ``Ticket`` before it looks at anything and stores only while that is valid; every change of an entry
-/// from outside voids the tickets for it in one step with the change.
+/// A load takes a ``Ticket`` before its first lookup and stores only while the ticket is valid. A change of an entry
+/// invalidates the tickets of the entry in the same step.
 package final class InvalidationRegister: Sendable {
     /// One load's right to store. Ends with the object.
     package final class Ticket: Sendable {
@@ -20,10 +19,10 @@ package final class InvalidationRegister: Sendable {
 
         deinit { register.end(slot, id) }
 
-        /// Runs `body` if the load may still store. It must be short and must not use the register. It returns what
-        /// leaves the cache, so that the end of a user's value runs after unlocking.
+        /// Runs `body` if the load may still store. `body` must be short and must not use the register. It returns the
+        /// values that leave the cache, so that they are released after unlocking.
         ///
-        /// - Returns: What `body` returns; nil if it did not run.
+        /// - Returns: The result of `body`; nil if it did not run.
         @discardableResult
         package func ifValid<T>(_ body: () -> T) -> T? { register.ifValid(slot, id, body) }
 
@@ -31,8 +30,8 @@ package final class InvalidationRegister: Sendable {
         package var isValid: Bool { ifValid {} != nil }
     }
 
-    /// Tells loads apart that began before and after their slot was changed: part of a flight's identity, so that
-    /// nobody joins a load whose value is outdated.
+    /// Distinguishes loads that began before and after a change of their slot. It is part of the identity of a shared
+    /// load, so that a request does not join an outdated one.
     package struct Epoch: Hashable, Sendable {
         fileprivate var generation: Int
         fileprivate var version: Int
@@ -74,8 +73,8 @@ package final class InvalidationRegister: Sendable {
         state.withLock { Epoch(generation: $0.generation, version: $0.running[slot]?.version ?? 0) }
     }
 
-    /// Changes a slot: loads of it that run now do not store any more. `body` must be short and must not use the
-    /// register. It returns what leaves the cache, so that the end of a user's value runs after unlocking.
+    /// Changes a slot and invalidates its running loads. `body` must be short and must not use the register. It returns
+    /// the values that leave the cache, so that they are released after unlocking.
     package func change<T>(_ slot: MemoryKey, _ body: () -> T) -> T {
         state.withLock { state in
             if let index = state.running.index(forKey: slot) {

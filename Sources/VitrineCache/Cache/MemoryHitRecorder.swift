@@ -1,18 +1,7 @@
 import VitrineCore
 
-/// What a memory hit does to the entry on disk (R37).
-public enum MemoryHitPolicy: Sendable, Hashable {
-    /// Nothing. Eviction and audits on disk then see uses only that memory did not serve.
-    case leaveDisk
-    /// Its last access is refreshed, in batches of up to 256 uses. The default: an audit by last access must not
-    /// remove what is used most.
-    case refreshLastAccess
-    /// The last access is refreshed, and an entry that is missing on disk is written again, one check per batch.
-    case restoreMissing
-}
-
-/// Collects memory hits, so that the disk level hears of them in batches (R37): without it the entries that are used
-/// most, which memory serves, would look unused to eviction and audits on disk.
+/// Collects memory hits and reports them to the disk level in batches. Without this, the entries used most would look
+/// unused to eviction and audits on disk, because memory serves them.
 @usableFromInline
 package final class MemoryHitRecorder: Sendable {
     /// How many hits are collected at most.
@@ -38,11 +27,44 @@ package final class MemoryHitRecorder: Sendable {
         }
     }
 
-    /// What has been collected so far.
+    /// Returns the hits collected so far.
     package func take() -> [MemoryKey] {
         state.withLock { hits in
             defer { hits = [] }
             return hits
+        }
+    }
+}
+
+extension Cache {
+    /// Reports the collected memory hits to the disk levels.
+    func reportMemoryHits() {
+        if let hits { reportHits(hits.take()) }
+    }
+
+    func reportHits(_ slots: [MemoryKey]) {
+        guard !slots.isEmpty else { return }
+        let restores = configuration.memoryHits == .restoreMissing
+        let areas = Dictionary(formats.all.map { ($0.id, $0) }) { first, _ in first }
+        for slot in Set(slots) {
+            guard let area = areas[slot.format] else { continue }
+            area.disk.touch(slot.key)
+            if restores { restore(slot, in: area) }
+        }
+        publishMetrics()
+    }
+
+    /// Writes an entry that memory has and the disk has not.
+    private func restore(_ slot: MemoryKey, in area: FormatArea<Value>) {
+        guard configuration.levels.contains(.writeDisk) else { return }
+        configuration.executor.submit { [weak self] in
+            guard let self, (try? area.disk.blocking.contains(slot.key)) == false else { return }
+            let ticket = register.begin(slot)
+            guard let value = area.memory.peek(slot) else { return }
+            let life = area.format.timeToLive ?? configuration.timeToLive
+            let put = try? area.disk.engine.put(
+                encoded(value, area.format), in: area.disk.format, timeToLive: life, tag: [])
+            if let put { _ = ticket.ifValid { area.pendingWrites.send(put, forKey: slot.key) } }
         }
     }
 }

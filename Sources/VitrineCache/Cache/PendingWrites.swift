@@ -1,7 +1,7 @@
 import VitrineCore
 
-/// Queues changes for the disk in order, without waiting: what does not fit into the disk's own queue at once waits
-/// here and is passed on by a thread that may block.
+/// Queues writes for the disk in order without waiting. Writes that do not fit into the queue of the disk wait here,
+/// until a thread that may block passes them on.
 package final class PendingWrites: Sendable {
     private struct State {
         var pending: [(operation: Operation, key: CacheKey)] = []
@@ -59,7 +59,7 @@ package final class PendingWrites: Sendable {
             var replaced: Operation?
             let isDone = body { trySend(operation, forKey: key, replacing: &replaced) }
             if isDone { return }
-            await settle()
+            await waitUntilIdle()
             await disk.engine.queue.waitForRoom(for: operation)
         }
     }
@@ -67,8 +67,8 @@ package final class PendingWrites: Sendable {
     /// Whether nothing waits here.
     var isEmpty: Bool { state.withLock { !$0.isDraining } }
 
-    /// Returns when nothing waits here: what was sent before is then seen by every read of the disk.
-    package func settle() async {
+    /// Returns when no write waits here. Reads of the disk then see all earlier writes.
+    package func waitUntilIdle() async {
         guard state.withLock({ $0.isDraining }) else { return }
         await withCheckedContinuation { continuation in
             let isEmpty = state.withLock { state in
@@ -79,7 +79,7 @@ package final class PendingWrites: Sendable {
         }
     }
 
-    /// Gives up what waits here: the disk is emptied.
+    /// Discards the waiting writes, because the disk is being emptied.
     package func drop() {
         let dropped = state.withLock { state in
             defer { state.pending = [] }

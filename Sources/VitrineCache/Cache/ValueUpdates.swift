@@ -1,12 +1,12 @@
 public import VitrineCore
 
-/// What is stored of a value at once, however old, then the newer one, if there is one. See
+/// The stored value of a fetcher, fresh or not, followed by a newer one if there is one. See
 /// ``Cache/updates(from:format:levels:priority:revalidatingFresh:)``.
 ///
-/// Works as it is read, and gives two values at most. Every iterator begins anew.
-public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
-    public typealias Element = Value
-    public typealias Failure = CacheError
+/// The sequence works while it is iterated and has at most two elements. Each iterator starts from the beginning.
+package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
+    package typealias Element = Value
+    package typealias Failure = CacheError
 
     let cache: Cache<Value>
     let key: CacheKey
@@ -16,7 +16,7 @@ public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
     let priority: Priority
     let revalidatesFresh: Bool
 
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    package struct AsyncIterator: AsyncIteratorProtocol {
         private enum Phase { case start, revalidating, end }
 
         private let updates: ValueUpdates
@@ -24,10 +24,10 @@ public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
 
         fileprivate init(_ updates: ValueUpdates) { self.updates = updates }
 
-        /// The stored value, or the newer one; nil at the end.
+        /// Returns the stored value, then the newer one, then nil.
         ///
-        /// - Throws: Why there is no newer value, once; what was given before is then still what there is.
-        public mutating func next() async throws(CacheError) -> Value? {
+        /// - Throws: Once, the reason why there is no newer value. The value returned before stays stored.
+        package mutating func next() async throws(CacheError) -> Value? {
             switch phase {
             case .start:
                 // What fails now is not to be tried again.
@@ -43,9 +43,9 @@ public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
         }
     }
 
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+    package func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 
-    /// What there is, and whether it is final.
+    /// Returns the first value and whether it is the only one.
     private func first() async throws(CacheError) -> (Value, isFinal: Bool) {
         let area = try cache.area(format)
         if let value = cache.memoryValue(area, key, levels: levels) { return (value, !revalidatesFresh) }
@@ -62,7 +62,7 @@ public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
         return (try await cache.load(key, in: area, source, levels: levels, following: priority).value, true)
     }
 
-    /// What the source has; nil if it is the same.
+    /// Returns the value of the source; nil if it is unchanged.
     private func second() async throws(CacheError) -> Value? {
         let area = try cache.area(format)
         let levels = levels.intersection(cache.configuration.levels).intersection(source.levels)
@@ -72,27 +72,26 @@ public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
 }
 
 extension Cache {
-    /// What is stored of a fetcher's value at once, however old; then the source's, if that is another: for what is
-    /// shown, and to be swapped when it has changed.
+    /// Returns a sequence of the stored value, fresh or not, followed by the value of the source if it has changed.
     ///
     /// ```swift
     /// for try await picture in cache.updates(from: fetcher, format: "small") { view.show(picture) }
     /// ```
     ///
-    /// A stored value that is fresh is the only one, unless asked otherwise. An old one is given and the source asked
-    /// behind it; if that fails, as it does offline, the sequence ends with the error after the old value was given.
-    /// Without a stored value this is ``value(from:format:levels:priority:)``.
+    /// A fresh stored value is the only element, unless `revalidatesFresh` is true. After an expired value, the source
+    /// is asked. If that fails, for example offline, the sequence throws after the expired value. Without a stored
+    /// value, the sequence has the element of ``value(from:format:levels:priority:)``.
     ///
     /// - Parameters:
-    ///   - fetcher: What produces the value. One that revalidates says "unchanged" at little cost.
-    ///   - format: In which form.
-    ///   - levels: Which levels to use (R21).
-    ///   - priority: How urgent it is.
-    ///   - revalidatesFresh: Whether the source is asked although the stored value is fresh.
+    ///   - fetcher: The source of the value. A fetcher that revalidates is cheaper.
+    ///   - format: The format of the value.
+    ///   - levels: The levels to read and write.
+    ///   - priority: The priority of the load.
+    ///   - revalidatesFresh: Whether to ask the source even if the stored value is fresh. Default false.
     public func updates(
         from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
         priority: Priority = .normal, revalidatingFresh revalidatesFresh: Bool = false
-    ) -> ValueUpdates<Value> {
+    ) -> some AsyncSequence<Value, CacheError> & Sendable {
         ValueUpdates(
             cache: self, key: fetcher.key, format: format, source: AnySource(fetcher), levels: levels,
             priority: priority, revalidatesFresh: revalidatesFresh)

@@ -1,3 +1,5 @@
+import VitrineCore
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -5,7 +7,6 @@ import Musl
 #else
 import Darwin
 #endif
-import VitrineCore
 
 /// A large body in a file of its own: nothing but its bytes; length and checksum are in its entry's row.
 ///
@@ -13,7 +14,7 @@ import VitrineCore
 /// successor takes the place of the older one. So whenever the program is killed, the body that fits the row's checksum
 /// is whole, in one of the two files.
 enum BodyFile {
-    /// What follows the name of a body in that of its successor.
+    /// The suffix of a new body that waits to replace the current one.
     static let successorSuffix = ".new"
 
     /// Where the body lies that is to replace the one at a path.
@@ -57,9 +58,9 @@ enum BodyFile {
         return bytes.count == size ? bytes : nil
     }
 
-    /// Writes a body, making its directory if it is missing. It appears whole.
+    /// Writes a body atomically, creating its directory if needed.
     ///
-    /// - Parameter temporary: Where it is until then, on the same file system. What another writer has left there is
+    /// - Parameter temporary: The path until then, on the same file system. A file left there by another writer is
     ///   overwritten.
     static func write(_ bytes: [UInt8], to path: String, by temporary: String) throws(FileError) {
         let result = bytes.withUnsafeBytes { bytes in
@@ -90,4 +91,49 @@ enum BodyFile {
 // The enum's own read hides the C function.
 private func systemRead(_ descriptor: Int32, _ target: UnsafeMutableRawPointer, _ count: Int) -> Int {
     read(descriptor, target, count)
+}
+
+/// The checksum every entry carries: 64 bits over body, length, key, times and tag.
+///
+/// Made of two independent hashes joined by exclusive or, so that times and tag can change without the body being
+/// read again. It finds damage; it is no protection against someone who writes into the directory on purpose.
+enum EntrySum {
+    /// Over body and key. ``StableHash`` takes the length into account.
+    static func body(_ bytes: UnsafeRawBufferPointer, id: Int64) -> UInt64 {
+        StableHash.hash(bytes, seed: UInt64(bitPattern: id))
+    }
+
+    /// Computes the checksum of the properties that cannot be checked otherwise, and the text of the key.
+    static func seal(
+        key: UnsafeRawBufferPointer, created: Int64, expires: Int64?, tag: UnsafeRawBufferPointer
+    ) -> UInt64 {
+        let times = (created, expires ?? .min, Int64(tag.count))
+        let head = withUnsafeBytes(of: times) { StableHash.hash($0, seed: 0x7665_7272_696e_6520) }
+        let middle = StableHash.hash(key, seed: head)
+        return tag.isEmpty ? middle : StableHash.hash(tag, seed: middle)
+    }
+
+    /// The seal of a key that is at hand.
+    static func seal(key: CacheKey, created: Int64, expires: Int64?, tag: [UInt8]) -> UInt64 {
+        withBytes(of: key) { key in
+            tag.withUnsafeBytes { seal(key: key, created: created, expires: expires, tag: $0) }
+        }
+    }
+
+    /// Lends the bytes of a key's identity, which keys hold as contiguous UTF-8.
+    @inline(__always)
+    static func withBytes<Result>(of key: CacheKey, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        var identity = key.identity
+        return identity.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+    }
+}
+
+extension Duration {
+    /// The duration in whole nanoseconds, clamped to 64 bits (until the year 2262). Times are stored like this.
+    var nanosecondsClamped: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        guard !overflow else { return seconds < 0 ? .min / 2 : .max / 2 }
+        return min(max(product, .min / 2), .max / 2) + attoseconds / 1_000_000_000
+    }
 }

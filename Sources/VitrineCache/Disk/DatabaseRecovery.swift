@@ -1,3 +1,6 @@
+import VitrineCore
+import VitrineDatabase
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -5,15 +8,14 @@ import Musl
 #else
 import Darwin
 #endif
-import VitrineCore
-import VitrineDatabase
 
-/// Takes over what is whole in a damaged generation, so that one bad page costs the entries on it and not all.
+/// Copies the intact entries of a damaged generation, so that a damaged page costs only the entries on it.
 ///
-/// Reads without mapping the file. Entries are looked up one by one: the table is walked from both ends as far as it
-/// can be, then by the index.
+/// Reads without mapping the file. Entries are looked up one by one: by walking the table from both ends as far as
+/// possible, then by the index.
 struct DatabaseRecovery {
-    /// Other processes wait meanwhile: what is not taken over by then is lost, in seconds.
+    /// The time in seconds after which recovery stops, because other processes wait. Entries not copied by then are
+    /// lost.
     static let timeLimit = 5
 
     let from: Generation
@@ -46,7 +48,7 @@ struct DatabaseRecovery {
         for format in registered { formats[format.id] = format }
     }
 
-    /// Takes over what fits the capacities.
+    /// Copies the entries that fit the capacities.
     mutating func run(_ limits: Limits) {
         let end = time(nil) + Self.timeLimit
         for id in identifiers() {
@@ -116,5 +118,24 @@ struct DatabaseRecovery {
             }
         }
         try to.insert(put, bytes: step.bytes, key: step.key, hits: hits, isFile: isFile)
+    }
+}
+
+extension DatabaseError {
+    /// Whether the error can only be caused by a damaged database.
+    ///
+    /// This includes errors that SQLite does not call damage. The statements are constants and fit the schema: a
+    /// missing table or column, or a violated constraint, means that a byte of the schema or of an index is wrong. A
+    /// writable file that is refused for writing has a damaged version in its header
+    /// (https://www.sqlite.org/fileformat.html#file_format_version_numbers).
+    var isDamage: Bool {
+        switch (reason, code & 0xFF) {
+        case (.corrupt, _), (.constraint, _): true
+        case (.other, 1), (.other, 20), (.other, 25): true
+        // The plain code only: the extended ones tell of files that were moved or locks that cannot be had.
+        case (.readOnly, _):
+            code == 8 && access(path, W_OK) == 0 && access(FilePath.parent(of: path), W_OK) == 0
+        default: false
+        }
     }
 }

@@ -10,7 +10,7 @@ extension DiskCache {
         private func entryKey(_ key: CacheKey) -> EntryKey { EntryKey(key, format) }
 
         /// As ``DiskCache/entry(forKey:includingExpired:)``.
-        public func entry(forKey key: CacheKey, includingExpired: Bool = false) throws(CacheError) -> Entry? {
+        package func entry(forKey key: CacheKey, includingExpired: Bool = false) throws(CacheError) -> Entry? {
             try engine.entry(forKey: entryKey(key), includingExpired: includingExpired)
         }
 
@@ -20,13 +20,13 @@ extension DiskCache {
         }
 
         /// As ``DiskCache/contains(_:)``.
-        public func contains(_ key: CacheKey) throws(CacheError) -> Bool {
+        package func contains(_ key: CacheKey) throws(CacheError) -> Bool {
             guard let info = try engine.info(forKey: entryKey(key)) else { return false }
             return !info.isExpired
         }
 
         /// As ``DiskCache/info(forKey:)``.
-        public func info(forKey key: CacheKey) throws(CacheError) -> EntryInfo? {
+        package func info(forKey key: CacheKey) throws(CacheError) -> EntryInfo? {
             try engine.info(forKey: entryKey(key))
         }
 
@@ -51,28 +51,28 @@ extension DiskCache {
         public func remove(_ key: CacheKey) { engine.enqueueBlocking(.remove, forKey: entryKey(key)) }
 
         /// Removes the entries of some keys.
-        public func remove(_ keys: [CacheKey]) { for key in keys { remove(key) } }
+        package func remove(_ keys: [CacheKey]) { for key in keys { remove(key) } }
 
         /// As ``DiskCache/removeAll()``.
-        public func removeAll() throws(CacheError) {
+        package func removeAll() throws(CacheError) {
             if isShared { try engine.removeAll(of: format) } else { try engine.removeAll() }
         }
 
         /// As ``DiskCache/expire(_:)``.
-        public func expire(_ key: CacheKey) { engine.enqueueBlocking(engine.expiring(), forKey: entryKey(key)) }
+        package func expire(_ key: CacheKey) { engine.enqueueBlocking(engine.expiring(), forKey: entryKey(key)) }
 
         /// As ``DiskCache/renew(_:timeToLive:)``.
-        public func renew(_ key: CacheKey, timeToLive: Duration?) {
+        package func renew(_ key: CacheKey, timeToLive: Duration?) {
             engine.enqueueBlocking(engine.renewing(timeToLive, in: format), forKey: entryKey(key))
         }
 
         /// As ``DiskCache/setTag(_:forKey:)``.
-        public func setTag(_ tag: [UInt8], forKey key: CacheKey) {
+        package func setTag(_ tag: [UInt8], forKey key: CacheKey) {
             engine.enqueueBlocking(.patch(Patch(tag: tag)), forKey: entryKey(key))
         }
 
         /// As ``DiskCache/touch(_:)``.
-        public func touch(_ key: CacheKey) { engine.touch(entryKey(key)) }
+        package func touch(_ key: CacheKey) { engine.touch(entryKey(key)) }
 
         /// As ``DiskCache/flush()``.
         public func flush() throws(CacheError) { try engine.flush(format) }
@@ -93,12 +93,12 @@ extension DiskCache {
         }
 
         /// As ``DiskCache/entries(after:limit:)``.
-        public func entries(after key: CacheKey? = nil, limit: Int = 1000) throws(CacheError) -> [EntryInfo] {
+        package func entries(after key: CacheKey? = nil, limit: Int = 1000) throws(CacheError) -> [EntryInfo] {
             try engine.entries(of: format, after: key, limit: limit)
         }
 
         /// As ``DiskCache/verify(removingDamage:)``.
-        public func verify(removingDamage: Bool) throws(CacheError) -> VerifyReport {
+        package func verify(removingDamage: Bool) throws(CacheError) -> VerifyReport {
             try engine.verify(format, removingDamage: removingDamage)
         }
     }

@@ -1,6 +1,6 @@
 public import VitrineCore
 
-/// A cache on disk: bytes under keys, never more than its capacity, shared by processes, safe against crashes.
+/// A cache of bytes on disk with a strict capacity. It can be shared by processes and is safe against crashes.
 ///
 /// ```swift
 /// let cache = DiskCache(directory: path, configuration: .init(capacity: .gigabytes(1)))
@@ -8,51 +8,44 @@ public import VitrineCore
 /// let bytes = try await cache.bytes(forKey: "lake")
 /// ```
 ///
-/// - **Writing costs the caller next to nothing**: a put is queued and written by a thread of the cache's own, up to 64
-///   in a transaction. What is queued is seen by every read of this process at once. A killed program loses what was
-///   queued, nothing else; ``flush()`` waits until all is written and says whether it was.
-/// - **The capacity always holds**: room is made before each entry is written. What is evicted is decided by
-///   ``Eviction``. An entry counts its body, key and tag, and ``entryOverhead``.
-/// - **Damage is a miss**: each entry carries a checksum over body, length and key. One that does not fit is removed
-///   and logged, its neighbours stay. A damaged database is replaced by an empty one; a deleted directory is made anew.
+/// - **Writes are queued** and written by a thread of the cache, up to 64 in a transaction. Reads of this process see
+///   queued writes at once. A killed program loses the queued writes only; ``flush()`` waits until they are on disk.
+/// - **The capacity always holds.** Entries are evicted before each write, in the order of ``Eviction``. The size of an
+///   entry is that of its body, key and tag, plus 200 bytes.
+/// - **Damage is a miss.** Each entry has a checksum over body, length and key. A damaged entry is removed and logged,
+///   others stay. A damaged database is replaced by an empty one; a deleted directory is created again.
 /// - **Several processes** may use one directory on a local file system at the same time.
 ///
-/// The asynchronous calls run on `BlockingExecutor.shared`; ``blocking`` offers the same calls to who may block.
+/// Asynchronous calls run on `BlockingExecutor.shared`. ``blocking`` has the blocking forms of the most important
+/// calls.
 ///
-/// A `Cache` has one of these for each of its formats, which all share one database, one writing thread and one queue.
+/// A `Cache` has a disk cache for each format. They share one database, one writing thread and one queue.
 ///
-/// Bodies up to ``Configuration/inlineLimit`` lie in an SQLite database, larger ones in files of their own.
+/// Bodies up to ``Configuration/inlineLimit`` are in an SQLite database, larger ones in separate files.
 ///
 /// ## Topics
 /// ### Reading
-/// - ``entry(forKey:includingExpired:)``
 /// - ``bytes(forKey:)``
 /// - ``contains(_:)``
-/// - ``info(forKey:)``
 /// ### Writing
 /// - ``set(_:forKey:timeToLive:tag:)``
-/// - ``remove(_:)-(CacheKey)``
+/// - ``remove(_:)``
 /// - ``removeAll()``
-/// - ``expire(_:)``
 /// - ``flush()``
-/// ### Auditing
-/// - ``entries(after:limit:)``
-/// - ``remove(_:)-([CacheKey])``
-/// - ``verify(removingDamage:)``
+/// ### Size
 /// - ``size``
 /// - ``sizeUpdates``
+/// - ``setCapacity(_:)``
 public final class DiskCache: Sendable {
-    /// What an entry counts towards the capacity besides its body, key and tag, in bytes: its place in tables and
-    /// indexes.
-    public static let entryOverhead = 200
+    /// The overhead of an entry in bytes, for its rows in tables and indexes.
+    package static let entryOverhead = 200
 
-    /// The most bytes that the directory takes on disk beyond the capacity: 48 MiB.
+    /// The space that the directory takes on disk beyond the capacity: 48 MiB.
     ///
-    /// This is room for the log of the database, for partly used pages, and for a body that is being written. The log
-    /// takes up to half of the capacity, but at least 8 and at most 32 MiB. Log and pages beyond this room count towards
-    /// the capacity, so that entries are evicted for them. The next program that opens the cache deletes what a killed
-    /// one has left. After ``setCapacity(_:)`` with a lower capacity, the database keeps the length of its file until
-    /// everything is removed.
+    /// It holds the log of the database, partly used pages and the body being written. The log takes up to half of the
+    /// capacity, but at least 8 and at most 32 MiB. Log and pages beyond this space count towards the capacity and
+    /// cause evictions. The next program that opens the cache deletes the files of a killed one. After
+    /// ``setCapacity(_:)`` with a lower capacity, the database file keeps its length until everything is removed.
     public static let diskOverhead: ByteCount = .mebibytes(48)
 
     /// Where the cache lies.
@@ -108,15 +101,14 @@ public final class DiskCache: Sendable {
 
     // MARK: Reading
 
-    /// The entry of a key, with what is known about it. Counts as a use.
+    /// Returns the entry of a key. This counts as an access.
     ///
     /// - Parameters:
-    ///   - key: What it is stored under.
-    ///   - includingExpired: Whether an entry whose time has passed is given as well, as long as it has not been
-    ///     purged: to be shown while, or in case, no newer one can be had.
-    /// - Returns: nil if there is none, or if it is damaged; that one is removed and logged (R50).
-    /// - Throws: ``CacheError/file(_:)`` or ``CacheError/database(_:)`` if the cache cannot be read at all.
-    public func entry(forKey key: CacheKey, includingExpired: Bool = false) async throws(CacheError) -> Entry? {
+    ///   - key: The key of the entry.
+    ///   - includingExpired: Whether to return an expired entry that has not been purged.
+    /// - Returns: nil if there is no entry, or if it is damaged. A damaged entry is removed and logged.
+    /// - Throws: ``CacheError/file(_:)`` or ``CacheError/database(_:)`` if the cache cannot be read.
+    package func entry(forKey key: CacheKey, includingExpired: Bool = false) async throws(CacheError) -> Entry? {
         try await run { (blocking) throws(CacheError) in
             try blocking.entry(forKey: key, includingExpired: includingExpired)
         }
@@ -132,39 +124,39 @@ public final class DiskCache: Sendable {
         try await run { (blocking) throws(CacheError) in try blocking.contains(key) }
     }
 
-    /// What is known about a key's entry, expired or not. No use, and the body is not read.
-    public func info(forKey key: CacheKey) async throws(CacheError) -> EntryInfo? {
+    /// Returns the properties of an entry, expired or not. No use, and the body is not read.
+    package func info(forKey key: CacheKey) async throws(CacheError) -> EntryInfo? {
         try await run { (blocking) throws(CacheError) in try blocking.info(forKey: key) }
     }
 
     // MARK: Writing
 
-    /// Stores bytes under a key, in place of those that were there.
+    /// Stores bytes for a key, replacing earlier ones.
     ///
-    /// Returns when they are queued, and suspends only while the queue is full. What then fails is counted, logged
-    /// and thrown by the next ``flush()``. Bytes larger than the capacity are refused, which is counted and logged but
-    /// no failure; an older entry of the key is removed all the same.
+    /// Returns when the bytes are queued, and suspends only while the queue is full. Later errors are counted, logged
+    /// and thrown by the next ``flush()``. Bytes larger than the capacity are not stored, which is counted and logged
+    /// but not an error. An older entry of the key is removed in any case.
     ///
     /// - Parameters:
     ///   - bytes: The body; may be empty.
-    ///   - key: Any key.
-    ///   - timeToLive: How long it is fresh; nil for as long as the configuration says.
-    ///   - tag: A few bytes of the caller's own, given back with the entry.
-    /// - Throws: Why nothing can be written to the directory, if that is known already.
+    ///   - key: The key of the entry.
+    ///   - timeToLive: How long the entry is fresh. Default nil: the time of the configuration.
+    ///   - tag: Some bytes of the caller, stored with the entry.
+    /// - Throws: The error of the directory, if it is already known that it cannot be written.
     public func set(
         _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = []
     ) async throws(CacheError) {
         try await set(.ready(bytes), key, timeToLive, tag)
     }
 
-    /// Stores bytes that are made when they are needed, on the cache's own thread (R10).
+    /// Stores bytes that are made on the thread of the cache.
     ///
     /// - Parameters:
-    ///   - key: What to store them under.
-    ///   - timeToLive: How long they are fresh; nil for as long as the configuration says.
-    ///   - tag: A few bytes of the caller's own, given back with the entry.
-    ///   - bytes: Makes them; called once at most, not on the caller's thread. It must not wait for this cache. What it
-    ///     throws is reported by ``flush()`` as ``CacheError/notEncodable(key:underlying:)``.
+    ///   - key: The key of the entry.
+    ///   - timeToLive: How long the entry is fresh. Default nil: the time of the configuration.
+    ///   - tag: Some bytes of the caller, stored with the entry.
+    ///   - bytes: Makes the bytes; called at most once. It must not wait for this cache. ``flush()`` reports its error
+    ///     as ``CacheError/notEncodable(key:underlying:)``.
     public func set(
         forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = [],
         bytes: @escaping @Sendable () throws -> [UInt8]
@@ -177,45 +169,44 @@ public final class DiskCache: Sendable {
         await engine.enqueue(operation, forKey: entryKey(key))
     }
 
-    /// Removes the entry of a key; harmless if there is none (R11).
+    /// Removes the entry of a key. An unknown key is ignored.
     public func remove(_ key: CacheKey) async {
         await engine.enqueue(.remove, forKey: entryKey(key))
     }
 
-    /// Removes the entries of some keys: what an audit has decided.
-    public func remove(_ keys: [CacheKey]) async {
+    /// Removes the entries of several keys.
+    package func remove(_ keys: [CacheKey]) async {
         for key in keys { await remove(key) }
     }
 
-    /// Removes everything at once, whatever the size: the cache goes on in an empty directory while the old one is
-    /// deleted behind it. Puts that are still queued are dropped, later ones are kept. If other formats have entries in
-    /// the same engine, those of this one are removed from among them.
+    /// Removes all entries. The cache continues in an empty directory, and the old one is deleted in the background.
+    /// Queued writes are dropped. If other formats have entries in the engine, only those of this format are removed.
     public func removeAll() async throws(CacheError) {
         try await run { (blocking) throws(CacheError) in try blocking.removeAll() }
     }
 
     /// Lets an entry's time pass now. It stays readable to who asks for expired ones, and is among the first to be
     /// evicted.
-    public func expire(_ key: CacheKey) async {
+    package func expire(_ key: CacheKey) async {
         await engine.enqueue(engine.expiring(), forKey: entryKey(key))
     }
 
     /// Gives the entry of a key a new lifetime, from now on; for a source that says it has not changed.
-    public func renew(_ key: CacheKey, timeToLive: Duration?) async {
+    package func renew(_ key: CacheKey, timeToLive: Duration?) async {
         await engine.enqueue(engine.renewing(timeToLive, in: format), forKey: entryKey(key))
     }
 
     /// Replaces the tag of an entry.
-    public func setTag(_ tag: [UInt8], forKey key: CacheKey) async {
+    package func setTag(_ tag: [UInt8], forKey key: CacheKey) async {
         await engine.enqueue(.patch(Patch(tag: tag)), forKey: entryKey(key))
     }
 
-    /// Records a use of a key without reading it, as for one that was found in memory (R37). Costs no I/O now.
-    public func touch(_ key: CacheKey) { engine.touch(entryKey(key)) }
+    /// Records an access that did not read the disk, for example a memory hit. Performs no I/O.
+    package func touch(_ key: CacheKey) { engine.touch(entryKey(key)) }
 
-    /// Returns when everything that was set, removed or expired before is written.
+    /// Returns when all earlier changes are written.
     ///
-    /// - Throws: The first failure since the last flush: what was dropped and why.
+    /// - Throws: The first error since the last flush.
     public func flush() async throws(CacheError) {
         try await run { (blocking) throws(CacheError) in try blocking.flush() }
     }
@@ -225,12 +216,12 @@ public final class DiskCache: Sendable {
     /// The most bytes the entries may count.
     public var capacity: ByteCount { ByteCount(format.limit.load(ordering: .relaxed)) }
 
-    /// Changes the capacity and evicts at once what is above it (R36).
+    /// Changes the capacity and evicts entries above it before returning.
     public func setCapacity(_ capacity: ByteCount) async throws(CacheError) {
         try await run { (blocking) throws(CacheError) in try blocking.setCapacity(capacity) }
     }
 
-    /// What all entries count, exactly, after pending writes (R14).
+    /// The size of all entries after pending writes.
     public var size: ByteCount {
         get async throws(CacheError) { try await run { (blocking) throws(CacheError) in try blocking.size } }
     }
@@ -240,38 +231,218 @@ public final class DiskCache: Sendable {
         get async throws(CacheError) { try await run { (blocking) throws(CacheError) in try blocking.count } }
     }
 
-    /// The size whenever it changes, beginning with what is known now: nil while the cache has not been opened (R58).
-    /// Slow readers get the newest only.
+    /// The size of all entries now and after each change. It is nil until the cache is open. Slow readers receive only
+    /// the latest size.
     public var sizeUpdates: AsyncStream<ByteCount?> { engine.sizeUpdates(of: format) }
 
-    /// A page of entries in an order of their own that stays the same, expired ones included; for audits (R51, R52).
-    /// What is written meanwhile may or may not be seen; nothing else is left out or given twice.
+    /// Returns a page of entries in a stable order, including expired ones. Concurrent writes may or may not be
+    /// included. All other entries are returned exactly once.
     ///
     /// - Parameters:
-    ///   - key: The last key of the page before; nil for the first page.
-    ///   - limit: The most entries to give.
-    public func entries(after key: CacheKey? = nil, limit: Int = 1000) async throws(CacheError) -> [EntryInfo] {
+    ///   - key: The last key of the previous page; nil for the first page.
+    ///   - limit: The maximum number of entries.
+    package func entries(after key: CacheKey? = nil, limit: Int = 1000) async throws(CacheError) -> [EntryInfo] {
         try await run { (blocking) throws(CacheError) in try blocking.entries(after: key, limit: limit) }
     }
 
-    /// Reads every entry and compares it with its checksum, and looks for files that belong to no entry.
+    /// Verifies the checksum of every entry, and finds files without an entry.
     ///
-    /// - Parameter removingDamage: Whether to remove what is damaged, and files that are not this cache's or have
-    ///   belonged to no entry for an hour (R56).
-    public func verify(removingDamage: Bool) async throws(CacheError) -> VerifyReport {
+    /// - Parameter removingDamage: Whether to remove damaged entries, foreign files, and body files without an entry
+    ///   for an hour.
+    package func verify(removingDamage: Bool) async throws(CacheError) -> VerifyReport {
         try await run { (blocking) throws(CacheError) in try blocking.verify(removingDamage: removingDamage) }
     }
 
-    /// What this object has done since it was made.
-    public var statistics: Statistics {
+    /// The counters of this object since its creation.
+    package var statistics: Statistics {
         var statistics = format.counters.statistics
         statistics.recoveries = engine.counters.statistics.recoveries
         return statistics
     }
 
-    /// Where the body of a key lies if it is larger than ``Configuration/inlineLimit``, whether or not it exists (R41).
+    /// Returns the path of the body of a key, if it is larger than ``Configuration/inlineLimit``. The file may not
+    /// exist.
     ///
-    /// A body that is replaced stays there, whole, until the newer one is stored and takes its place in one step. After
-    /// a crash between these two it may be the older one, until the entry is read or written.
+    /// A body that is being replaced stays there until the new one is stored and replaces it atomically. After a crash
+    /// in between, it may be the old one until the entry is read or written.
     public func path(forKey key: CacheKey) -> String { engine.layout.path(of: entryKey(key).id) }
+}
+
+extension DiskCache {
+    /// The order in which entries are evicted. Expired entries are evicted first.
+    public enum Eviction: String, Sendable, CaseIterable {
+        /// Greedy dual by size and frequency (GDSF: Cherkasova 1998, HPL-98-69): the least used entries for their size,
+        /// with aging. Has the best hit ratio for bodies of different sizes.
+        case sizeAndFrequency
+        /// The least recently used entries.
+        case leastRecentlyUsed
+    }
+
+    /// The limits of the queued writes.
+    public struct WriteBehind: Sendable {
+        /// The maximum number of operations.
+        public var entries: Int
+        /// The maximum size of the bodies. A larger body is queued when no other write is.
+        public var bytes: ByteCount
+
+        /// Creates limits.
+        public init(entries: Int = 256, bytes: ByteCount = .megabytes(8)) {
+            self.entries = entries
+            self.bytes = bytes
+        }
+    }
+
+    /// A cache's limits and options.
+    public struct Configuration: Sendable {
+        /// The most bytes all entries may count; 0 keeps nothing. The directory takes at most this and
+        /// ``DiskCache/diskOverhead``.
+        public var capacity: ByteCount
+        /// The order in which entries are evicted.
+        public var eviction: Eviction
+        /// How long an entry is fresh unless its put says otherwise; nil for ever.
+        public var timeToLive: Duration?
+        /// How long an expired entry stays readable for who asks for expired ones, unless its room is needed.
+        public var expiredRetention: Duration
+        /// Bodies larger than this are files of their own.
+        public var inlineLimit: ByteCount
+        /// The limits of the queued writes.
+        public var writeBehind: WriteBehind
+        /// The version of the application. Opening a cache of another version, not in ``compatibleVersions``, empties
+        /// it. Default nil: any version.
+        public var version: String?
+        /// Versions whose entries this one can read.
+        public var compatibleVersions: [String]
+        /// Opens an existing cache and changes nothing, not even access times.
+        public var isReadOnly: Bool
+        /// Tells the time for expiry and last use.
+        public var clock: WallClock
+        /// Whether an entry with a lifetime that was created in the future, before the clock was set back, is expired.
+        /// Otherwise its lifetime begins now.
+        package var expiresFutureEntries = false
+
+        /// Creates a configuration.
+        public init(
+            capacity: ByteCount = .megabytes(500), eviction: Eviction = .sizeAndFrequency, timeToLive: Duration? = nil,
+            expiredRetention: Duration = .seconds(86_400), inlineLimit: ByteCount = .kibibytes(64),
+            writeBehind: WriteBehind = WriteBehind(), version: String? = nil, compatibleVersions: [String] = [],
+            isReadOnly: Bool = false, clock: WallClock = .system
+        ) {
+            self.capacity = capacity
+            self.eviction = eviction
+            self.timeToLive = timeToLive
+            self.expiredRetention = expiredRetention
+            self.inlineLimit = inlineLimit
+            self.writeBehind = writeBehind
+            self.version = version
+            self.compatibleVersions = compatibleVersions
+            self.isReadOnly = isReadOnly
+            self.clock = clock
+        }
+    }
+}
+
+extension DiskCache {
+    /// An entry as it was read.
+    package struct Entry: Sendable {
+        package let key: CacheKey
+        /// The body, its integrity checked.
+        package let bytes: [UInt8]
+        /// When it was stored, since 1970.
+        package let created: Duration
+        /// Until when it is fresh, since 1970; nil for ever.
+        package let expires: Duration?
+        /// Whether its time had passed when it was read.
+        package let isExpired: Bool
+        /// The tag stored by the caller.
+        package let tag: [UInt8]
+    }
+
+    /// The properties of an entry without its body.
+    package struct EntryInfo: Sendable, Equatable {
+        package let key: CacheKey
+        /// The body's length.
+        package let size: ByteCount
+        /// When it was stored, since 1970.
+        package let created: Duration
+        /// When it was last used, since 1970; exact to a minute.
+        package let lastAccess: Duration
+        /// Until when it is fresh, since 1970; nil for ever.
+        package let expires: Duration?
+        /// Whether its time had passed when it was listed.
+        package let isExpired: Bool
+        /// Uses, as far as eviction counts them: up to 15, and fewer after it has passed over the entry.
+        package let hits: Int
+        /// The tag stored by the caller.
+        package let tag: [UInt8]
+        /// Whether the body is a file of its own.
+        package let isFile: Bool
+    }
+
+    /// Counts since the object was made, of this process alone.
+    package struct Statistics: Sendable, Equatable {
+        /// Reads that found an entry.
+        package var hits = 0
+        /// Reads that found none.
+        package var misses = 0
+        /// Entries written.
+        package var insertions = 0
+        /// Bytes of their bodies.
+        package var insertedBytes = 0
+        /// Entries removed to make room.
+        package var evictions = 0
+        /// The size of the evicted entries in bytes.
+        package var evictedBytes = 0
+        /// Entries removed because their time had passed.
+        package var expirations = 0
+        /// Entries found damaged.
+        package var damaged = 0
+        /// Puts refused because they were larger than the capacity.
+        package var refusals = 0
+        /// Puts lost to a full disk or another failure.
+        package var dropped = 0
+        /// Databases replaced because they were damaged.
+        package var recoveries = 0
+
+        /// Nothing counted yet.
+        package init() {}
+
+        /// Adds the counts of a batch, or of another cache.
+        package mutating func add(_ other: Statistics) {
+            hits += other.hits
+            misses += other.misses
+            insertions += other.insertions
+            insertedBytes += other.insertedBytes
+            evictions += other.evictions
+            evictedBytes += other.evictedBytes
+            expirations += other.expirations
+            damaged += other.damaged
+            refusals += other.refusals
+            dropped += other.dropped
+            recoveries += other.recoveries
+        }
+    }
+
+    /// The result of ``DiskCache/verify(removingDamage:)``.
+    package struct VerifyReport: Sendable {
+        /// A damaged entry.
+        package struct Damage: Sendable, Equatable {
+            /// The key as far as it can be read.
+            package let key: CacheKey
+            /// A description of the damage.
+            package let reason: String
+        }
+
+        /// How many entries are whole.
+        package var entries = 0
+        /// The bytes of their bodies.
+        package var bytes: ByteCount = .zero
+        /// The damaged entries.
+        package var damaged: [Damage] = []
+        /// Files that belong to no entry, below the cache's directory.
+        package var orphans: [String] = []
+        /// The damage that SQLite reports.
+        package var database: [String] = []
+        /// Whether nothing is wrong.
+        package var isSound: Bool { damaged.isEmpty && orphans.isEmpty && database.isEmpty }
+    }
 }

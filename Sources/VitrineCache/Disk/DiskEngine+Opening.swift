@@ -24,7 +24,7 @@ extension DiskEngine {
                 state.withLock { $0.checked = time }
                 return known
             }
-            lose(known)
+            abandon(known)
         }
         return try open()
     }
@@ -45,7 +45,7 @@ extension DiskEngine {
     }
 
     /// Gives a generation up; the next use opens the one in its place.
-    func lose(_ generation: Generation) {
+    func abandon(_ generation: Generation) {
         let writer = state.withLock { state -> DiskWriter? in
             guard state.generation === generation else { return nil }
             defer { state.writer = nil }
@@ -66,8 +66,8 @@ extension DiskEngine {
                 }
             } catch {
                 // What is there can be read all the same. Nobody keeps it: the next lookup tries to open it as usual.
-                if error.isLackOfRoom, let generation = openTemporarily() { return generation }
-                guard error.isLackOfPermission else { throw error }
+                if error.isOutOfSpace, let generation = openTemporarily() { return generation }
+                guard error.isPermissionDenied else { throw error }
                 log.info("disk cache is read only", metadata: ["error": "\(error)"])
                 state.withLock { $0.isReadOnly = true }
             }
@@ -115,7 +115,7 @@ extension DiskEngine {
                     result = Swift.Result { () throws(CacheError) in try body() }
                     state.withLock { $0.lock = nil }
                     lock.release()
-                    guard case .failure(let error) = result, error.isLossOfFiles, !lock.isCurrent else { return }
+                    guard case .failure(let error) = result, error.isMissingFiles, !lock.isCurrent else { return }
                 }
             } catch {
                 result = .failure(.file(error))
@@ -150,12 +150,14 @@ extension DiskEngine {
         }
     }
 
-    /// Does again what opens or makes a generation if its files go meanwhile: whoever deletes the directory needs no
-    /// lock. If the lock is gone as well, ``withProcessLock(_:)`` begins anew.
-    private func whileFilesGo<Result>(_ body: () throws(CacheError) -> Result) throws(CacheError) -> Result {
+    /// Repeats opening or making a generation if its files are deleted meanwhile, which needs no lock. If the lock file
+    /// is deleted as well, ``withProcessLock(_:)`` repeats.
+    private func retryingIfFilesAreDeleted<Result>(
+        _ body: () throws(CacheError) -> Result
+    ) throws(CacheError) -> Result {
         for _ in 1..<Self.attempts {
             do throws(CacheError) { return try body() } catch {
-                guard error.isLossOfFiles, isLocked else { throw error }
+                guard error.isMissingFiles, isLocked else { throw error }
             }
         }
         return try body()
@@ -179,13 +181,13 @@ extension DiskEngine {
             case .cut: return try replaceLocked(known, because: "its database was cut").1
             }
         }
-        if let known { lose(known) }
+        if let known { abandon(known) }
         return try openLocked().1
     }
 
     /// Opens the generation in use, or makes one. The caller holds the process lock.
     private func openLocked() throws(CacheError) -> (Generation, DiskWriter) {
-        try whileFilesGo { () throws(CacheError) in try openOnce() }
+        try retryingIfFilesAreDeleted { () throws(CacheError) in try openOnce() }
     }
 
     private func openOnce() throws(CacheError) -> (Generation, DiskWriter) {
@@ -218,7 +220,7 @@ extension DiskEngine {
         }
     }
 
-    /// Whether the entries may be used by this version of the application (R49).
+    /// Returns whether this version of the application may use the entries.
     private func accepts(_ writer: DiskWriter) throws(DatabaseError) -> Bool {
         guard let version = configuration.version else { return true }
         let found = try writer.version()
@@ -234,7 +236,7 @@ extension DiskEngine {
     func createLocked(
         fill: (DiskWriter) -> Void = { _ in }
     ) throws(CacheError) -> (Generation, DiskWriter) {
-        try whileFilesGo { () throws(CacheError) in try createOnce(fill: fill) }
+        try retryingIfFilesAreDeleted { () throws(CacheError) in try createOnce(fill: fill) }
     }
 
     private func createOnce(
@@ -261,12 +263,12 @@ extension DiskEngine {
         }
     }
 
-    /// Puts a generation in the place of a damaged one, with what is whole in it, unless another process has. The
-    /// caller holds the process lock.
+    /// Replaces a damaged generation with one of its intact entries, unless another process has done so. The caller
+    /// holds the process lock.
     func replaceLocked(
         _ generation: Generation, because reason: String
     ) throws(CacheError) -> (Generation, DiskWriter) {
-        lose(generation)
+        abandon(generation)
         guard isCurrent(generation) else { return try openLocked() }
         counters.add { $0.recoveries += 1 }
         return try createLocked { writer in
@@ -278,14 +280,14 @@ extension DiskEngine {
                 saved = salvage.saved
             }
             log.error(
-                "disk cache was damaged; what is whole was taken over",
+                "disk cache was damaged; its intact entries were recovered",
                 metadata: ["reason": "\(reason)", "entries": "\(saved)"])
         }
     }
 
     /// The same for a reader that found the damage.
     func recover(_ generation: Generation, because reason: String) throws(CacheError) {
-        lose(generation)
+        abandon(generation)
         guard !state.withLock({ $0.isReadOnly }), !generation.isTemporary else { return }
         try withProcessLock { () throws(CacheError) in
             if isCurrent(generation) { _ = try replaceLocked(generation, because: reason) }
@@ -318,7 +320,7 @@ extension DiskEngine {
 
 extension CacheError {
     /// Whether the cause is that this process may not write here.
-    var isLackOfPermission: Bool {
+    var isPermissionDenied: Bool {
         switch self {
         case .file(.notPermitted): true
         case .database(let error): error.reason == .readOnly && !error.isDamage
@@ -327,7 +329,7 @@ extension CacheError {
     }
 
     /// Whether the cause is that the disk is full.
-    var isLackOfRoom: Bool {
+    var isOutOfSpace: Bool {
         switch self {
         case .file(.noSpace): true
         case .database(let error): error.reason == .full
@@ -337,7 +339,7 @@ extension CacheError {
 
     /// Whether the cause may be that files were deleted while they were being opened. SQLite cannot tell either: it
     /// looks at the database's permissions before it makes the log, and calls it an I/O error that there is none.
-    var isLossOfFiles: Bool {
+    var isMissingFiles: Bool {
         switch self {
         case .file(.notFound): true
         case .database(let error): error.reason == .cannotOpen || error.reason == .inputOutput

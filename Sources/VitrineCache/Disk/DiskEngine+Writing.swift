@@ -34,7 +34,7 @@ extension DiskEngine {
 
     // MARK: On the writing thread
 
-    /// Writes a batch. What cannot be written is dropped, logged, and reported by the next flush.
+    /// Writes a batch. Entries that cannot be written are dropped, logged and reported by the next flush.
     func write(_ batch: [(key: EntryKey, operation: Operation)]) {
         encode(batch)
         var steps: [DiskWriter.Step] = []
@@ -54,8 +54,8 @@ extension DiskEngine {
         write(steps: steps)
     }
 
-    /// Has other threads make the bytes of all formats but the first while this one makes those: encoding may take
-    /// longer than writing. What they have not begun when its turn comes is made here.
+    /// Lets other threads encode the bytes of all formats but the first, while this thread encodes those. Encoding may
+    /// take longer than writing. This thread then encodes the values that the others have not started.
     private func encode(_ batch: [(key: EntryKey, operation: Operation)]) {
         guard let first = batch.first?.key.format.id else { return }
         var others: [Int64: [LazyBytes]] = [:]
@@ -85,7 +85,7 @@ extension DiskEngine {
         do throws(CacheError) {
             try withProcessLock { () throws(CacheError) in try writeLocked(steps, hits) }
         } catch {
-            if error.isLackOfPermission { state.withLock { $0.isReadOnly = true } }
+            if error.isPermissionDenied { state.withLock { $0.isReadOnly = true } }
             if !steps.isEmpty { fail(error, lost: steps.map(\.key)) }
         }
     }
@@ -98,12 +98,12 @@ extension DiskEngine {
             guard !steps.isEmpty || isInPlace else { return }
             let writer = try writerLocked()
             do {
-                try writer.apply(steps, hits: hits, terms: terms)
+                try writer.apply(steps, hits: hits, conditions: conditions)
                 finish(writer)
                 return
             } catch {
                 let failure = Self.error(error, path: layout.root)
-                guard retries < (failure.isLossOfFiles ? Self.attempts : 2) else { throw failure }
+                guard retries < (failure.isMissingFiles ? Self.attempts : 2) else { throw failure }
                 retries += 1
                 try prepareRetry(writer, after: error)
             }
@@ -113,14 +113,14 @@ extension DiskEngine {
     /// Whether the generation in use is the directory's. Uses alone make none: the directory may have been deleted.
     private var isInPlace: Bool { state.withLock { $0.generation }.map(isCurrent) == true }
 
-    private var terms: DiskWriter.Terms {
-        DiskWriter.Terms(
+    private var conditions: DiskWriter.BatchConditions {
+        DiskWriter.BatchConditions(
             total: totalLimit, inlineLimit: configuration.inlineLimit.bytes, now: now,
             retention: configuration.expiredRetention.nanosecondsClamped, hits: hits,
             expiresFutureEntries: configuration.expiresFutureEntries)
     }
 
-    /// Tells what a writer has done.
+    /// Adds the counters of a writer and publishes the sizes.
     func finish(_ writer: DiskWriter) {
         var refusals = 0
         for (id, tally) in writer.tallies {
@@ -136,27 +136,27 @@ extension DiskEngine {
         }
     }
 
-    /// Does what can be done about a failure before the next try.
+    /// Repairs the cause of an error before the next attempt, if possible.
     private func prepareRetry(_ writer: DiskWriter, after error: any Error) throws(CacheError) {
         let generation = state.withLock { $0.generation }
         switch error {
-        case FileError.noSpace: try relieve(writer)
-        case let error as DatabaseError where error.reason == .full: try relieve(writer)
+        case FileError.noSpace: try evictForSpace(writer)
+        case let error as DatabaseError where error.reason == .full: try evictForSpace(writer)
         case let error as DatabaseError where error.isDamage:
             guard let generation else { return }
             _ = try replaceLocked(generation, because: error.description)
         case let error as DatabaseError where error.reason == .busy: break
         case let error as DatabaseError where error.reason == .cannotOpen || error.reason == .inputOutput:
-            if let generation { lose(generation) }
+            if let generation { abandon(generation) }
         case FileError.notFound:
-            if let generation { lose(generation) }
+            if let generation { abandon(generation) }
         default: throw Self.error(error, path: layout.root)
         }
     }
 
-    /// The disk is full: a tenth of what is there gives way. The log comes first, because evicting writes to it.
-    private func relieve(_ writer: DiskWriter) throws(CacheError) {
-        log.warning("disk is full: disk cache evicts a tenth")
+    /// Evicts a tenth of the entries, because the disk is full. Shortens the log first, because evicting writes to it.
+    private func evictForSpace(_ writer: DiskWriter) throws(CacheError) {
+        log.warning("the disk is full: disk cache evicts a tenth of its entries")
         writer.checkpoint()
         do {
             try writer.shrink(to: Limits(total: writer.totals.bytes - writer.totals.bytes / 10), now: now)
@@ -169,14 +169,14 @@ extension DiskEngine {
 
     // MARK: Waiting for it
 
-    /// Returns when everything queued before is written, whatever became of it, with the uses.
-    func settle() throws(CacheError) {
+    /// Returns when all earlier writes and access times are written or have failed.
+    func waitForWrites() throws(CacheError) {
         try onWriterAndWait { engine throws(CacheError) in engine.writeHits() }
     }
 
     /// Settles, and throws the first failure since the last flush of a format, or of all.
     func flush(_ format: DiskFormat? = nil) throws(CacheError) {
-        try settle()
+        try waitForWrites()
         var first: CacheError?
         for format in format.map({ [$0] }) ?? registered {
             let failure = format.failure.withLock { failure in
@@ -240,14 +240,14 @@ extension DiskEngine {
         }
     }
 
-    /// Changes what a format may count, and evicts at once what is above it.
+    /// Changes the limit of a format and evicts entries above it.
     func setCapacity(_ capacity: ByteCount, of format: DiskFormat) throws(CacheError) {
         format.limit.store(capacity.bytes, ordering: .relaxed)
         updateTotal()
         try shrink()
     }
 
-    /// Changes what all formats may count, and evicts at once what is above it.
+    /// Changes the limit of all formats and evicts entries above it.
     func setTotal(_ capacity: ByteCount) throws(CacheError) {
         setTotalLimit(capacity.bytes)
         try shrink()
@@ -260,8 +260,8 @@ extension DiskEngine {
         }
     }
 
-    /// Evicts what a format has above its capacity, which was registered while the cache was open. On the writing
-    /// thread.
+    /// Evicts the entries above the capacity of a format that was registered while the cache was open. Runs on the
+    /// writing thread.
     func enforce(_ format: DiskFormat) {
         let limit = format.limit.load(ordering: .relaxed)
         let totals = Result { try withReader { (reader) throws(DatabaseError) in try reader.totals(of: format.id) } }
@@ -287,7 +287,7 @@ extension DiskEngine {
     }
 }
 
-/// What a cache's entries may count.
+/// The size limits of a cache.
 struct Limits {
     /// All of them.
     var total: Int

@@ -3,12 +3,12 @@ import Synchronization
 import VitrineCore
 import VitrineDatabase
 
-/// What a disk cache does, for all formats in one directory: one database, one writing thread, one set of locks.
+/// The disk engine of all formats in one directory: one database, one writing thread, one set of locks.
 ///
-/// - Reads take a connection out of the generation's pool, on the caller's thread.
-/// - Writes go through the queue to one thread of the engine's own (`executor`).
-/// - Whoever opens, replaces or changes a generation holds `locking`, and with it the lock among processes. `state` is
-///   taken after it, never the other way round.
+/// - Reads take a connection from the pool of the generation, on the caller's thread.
+/// - Writes go through the queue to the thread of `executor`.
+/// - Opening, replacing or changing a generation requires `locking`, which also holds the lock among processes. `state`
+///   is locked after it, never before.
 final class DiskEngine: Sendable {
     struct State {
         var generation: Generation?
@@ -31,7 +31,7 @@ final class DiskEngine: Sendable {
     let hadFormatDirectories: Bool
     let queue: WriteQueue
     let hits = HitRecorder()
-    /// What was counted for no format, or for formats that are not registered here.
+    /// The counters of operations without a registered format.
     let counters = Counters()
     /// The size of all formats.
     let sizes = SizeBroadcast()
@@ -72,7 +72,7 @@ final class DiskEngine: Sendable {
         state.withLock { $0.generation }?.retire()
     }
 
-    /// The cache's object has gone: what is queued is still written, and the uses that were collected.
+    /// Called when the cache's object is deallocated. Queued writes and collected access times are still written.
     func retire() {
         guard state.withLock({ $0.generation != nil && !$0.isReadOnly }) else { return }
         onWriter { engine in engine.writeHits() }
@@ -89,8 +89,8 @@ final class DiskEngine: Sendable {
     /// The registered format with this number.
     func registered(_ id: Int64) -> DiskFormat? { formats.withLock { $0[id] } }
 
-    /// Registers a format in the place of one with its name. Opens nothing; a capacity below what is stored is enforced
-    /// when the cache is opened or, if it is, soon.
+    /// Registers a format, replacing one with the same name. Opens nothing. A capacity below the stored size is
+    /// enforced when the cache is opened, or soon if it is open.
     func register(_ format: DiskFormat) {
         formats.withLock { $0[format.id] = format }
         updateTotal()
@@ -98,8 +98,8 @@ final class DiskEngine: Sendable {
         onWriter { engine in engine.enforce(format) }
     }
 
-    /// Forgets a format; its entries stay. So does the total until the next change: what the format's last users have
-    /// queued is still written.
+    /// Unregisters a format. Its entries stay. The total stays until the next change, because queued writes are still
+    /// written.
     func unregister(_ format: DiskFormat) {
         formats.withLock { formats in
             if formats[format.id] === format { formats[format.id] = nil }
@@ -165,11 +165,11 @@ final class DiskEngine: Sendable {
     func onWriterAndWait<Result: Sendable>(
         _ body: @escaping @Sendable (DiskEngine) throws(CacheError) -> Result
     ) throws(CacheError) -> Result {
-        let outcome = Outcome<Swift.Result<Result, CacheError>>()
+        let promise = Promise<Swift.Result<Result, CacheError>>()
         onWriter { engine in
-            outcome.set(Swift.Result { () throws(CacheError) in try body(engine) })
+            promise.fulfill(Swift.Result { () throws(CacheError) in try body(engine) })
         }
-        return try outcome.wait().get()
+        return try promise.wait().get()
     }
 
     private func startDraining() {
@@ -189,7 +189,7 @@ final class DiskEngine: Sendable {
 
     // MARK: Errors
 
-    /// Remembers and logs what was lost, for the next flush of each format.
+    /// Records and logs lost writes, for the next flush of each format.
     func fail(_ error: CacheError, lost: [EntryKey]) {
         for key in lost {
             key.format.counters.add { $0.dropped += 1 }

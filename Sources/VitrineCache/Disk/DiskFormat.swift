@@ -1,9 +1,9 @@
 import Synchronization
 import VitrineCore
 
-/// One format's part of a disk engine: what it is in keys, how much it may keep, and what was counted for it.
+/// A format in a disk engine: its number in keys, its limit and its counters.
 ///
-/// Its number follows from its name, the same in every process, so that nothing has to be agreed upon.
+/// The number is derived from the name, so that it is the same in every process.
 final class DiskFormat: Sendable {
     let name: String
     /// The hash of the name; never 0.
@@ -47,7 +47,7 @@ final class DiskFormat: Sendable {
     var entryIDs: ClosedRange<Int64> { Self.entryIDs(of: id) }
 }
 
-/// What an entry is found by: its key in its format.
+/// The identity of an entry: its key and format.
 struct EntryKey: Sendable, Hashable {
     let key: CacheKey
     let format: DiskFormat
@@ -67,7 +67,7 @@ struct EntryKey: Sendable, Hashable {
     func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }
 
-/// Counts what a disk cache does in one format. One lock: it is taken once per batch.
+/// Counts the operations of a disk cache in one format. The lock is taken once per batch.
 final class Counters: Sendable {
     private let counts = Locked(DiskCache.Statistics())
     private let hits = Atomic<Int>(0)
@@ -83,5 +83,49 @@ final class Counters: Sendable {
         statistics.hits = hits.load(ordering: .relaxed)
         statistics.misses = misses.load(ordering: .relaxed)
         return statistics
+    }
+}
+
+/// Broadcasts the size of a cache to subscribers.
+final class SizeBroadcast: Sendable {
+    private struct State {
+        var size: Int?
+        var nextID = 0
+        var listeners: [Int: AsyncStream<ByteCount?>.Continuation] = [:]
+    }
+
+    private let state = Locked(State())
+
+    deinit {
+        for listener in state.withLock({ $0.listeners.values.map { $0 } }) { listener.finish() }
+    }
+
+    /// Returns a stream that starts with the current size.
+    func stream() -> AsyncStream<ByteCount?> {
+        let (stream, continuation) = AsyncStream.makeStream(of: ByteCount?.self, bufferingPolicy: .bufferingNewest(1))
+        state.withLock { state in
+            let id = state.nextID
+            state.nextID += 1
+            state.listeners[id] = continuation
+            continuation.yield(state.size.map { ByteCount($0) })
+            continuation.onTermination = { [weak self] _ in
+                self?.remove(id)
+            }
+        }
+        return stream
+    }
+
+    private func remove(_ id: Int) { state.withLock { _ = $0.listeners.removeValue(forKey: id) } }
+
+    /// Whether the size is known.
+    var isKnown: Bool { state.withLock { $0.size != nil } }
+
+    /// Tells a size, if it is news.
+    func send(_ size: Int) {
+        state.withLock { state in
+            guard state.size != size else { return }
+            state.size = size
+            for listener in state.listeners.values { listener.yield(ByteCount(size)) }
+        }
     }
 }

@@ -1,3 +1,5 @@
+import VitrineCore
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -5,7 +7,6 @@ import Musl
 #else
 import Darwin
 #endif
-import VitrineCore
 
 /// Where a disk cache's parts lie.
 ///
@@ -61,7 +62,7 @@ struct DiskLayout: Sendable {
         generationPrefix + String(UInt64.random(in: .min ... .max), radix: 16)
     }
 
-    /// The generation in use; nil if there is none, or if what is there is no such name.
+    /// Returns the name of the current generation; nil if there is none or the link has no valid name.
     func currentGeneration() throws(FileError) -> String? {
         var code: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
@@ -120,7 +121,7 @@ struct DiskLayout: Sendable {
         }
     }
 
-    /// Deletes what a cache in an older layout had, and the directory it was in if nothing else is there.
+    /// Deletes the files of an older layout, and its directory if it is then empty.
     func removeOldLayout(_ path: String) {
         FileTree.remove(path)
         let parent = FilePath.parent(of: path)
@@ -140,5 +141,27 @@ struct DiskLayout: Sendable {
         return names.filter { name in
             name != current && (name.hasPrefix(Self.generationPrefix) || name.hasPrefix("." + Self.generationPrefix))
         }
+    }
+}
+
+/// Deletes and lists directories with all that is in them.
+enum FileTree {
+    /// Deletes a file or a directory with its contents, as far as possible. Symbolic links are deleted, not followed.
+    static func remove(_ path: String) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            unlink(path)
+            return
+        }
+        for name in (try? Directory.names(in: path)) ?? [] { remove(path + "/" + name) }
+        rmdir(path)
+    }
+
+    /// When the file was last changed, in seconds since 1970; nil if there is none.
+    static func changed(_ path: String) -> Int? {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        return Int(status.modified.tv_sec)
     }
 }

@@ -11,9 +11,9 @@ import Darwin
 
 /// A connection for reading one generation.
 ///
-/// Unchecked: a C-handle type. Whoever takes it from the pool has it alone.
+/// Unchecked: a C-handle type. A connection taken from the pool is used by one thread at a time.
 final class DiskReader: @unchecked Sendable {
-    /// What a lookup found.
+    /// The result of a lookup.
     enum Found {
         case nothing
         case row(Row)
@@ -79,11 +79,12 @@ final class DiskReader: @unchecked Sendable {
     /// Whether a read transaction is open.
     var isHolding: Bool { snapshot != nil }
 
-    /// Sees to it that the newest state of the database is read.
+    /// Begins a read transaction on the newest state of the database, if the open one is not.
     ///
-    /// The transaction stays open from one read to the next as long as nobody commits or moves the log into the file:
-    /// taking and releasing SQLite's locks would cost more than the lookup. A moved log ends it too, so that the log
-    /// can begin anew. The state is read before the transaction begins: what changes in between ends it next time.
+    /// The transaction stays open between reads until another connection commits or moves the log into the file,
+    /// because taking and releasing SQLite's locks costs more than a lookup. A moved log ends it, so that the log can
+    /// begin again. The state is read before the transaction begins: a change in between ends the transaction next
+    /// time.
     private func enter() throws(DatabaseError) {
         let state = watch.readState
         if let snapshot, snapshot == state { return }
@@ -133,7 +134,7 @@ final class DiskReader: @unchecked Sendable {
 
     /// Reads a body into the row.
     ///
-    /// - Returns: Whether it is what was stored.
+    /// - Returns: Whether the body is intact.
     private func readBody(
         _ number: Int64, of id: Int64, _ row: inout Row, _ sum: UInt64
     ) throws(DatabaseError) -> Bool {
@@ -179,7 +180,7 @@ final class DiskReader: @unchecked Sendable {
 
     // MARK: Without bodies
 
-    /// What is known about an entry.
+    /// Returns the properties of an entry.
     func info(_ key: EntryKey) throws(DatabaseError) -> Row? {
         try enter()
         guard let database = core?.database else { return nil }
@@ -223,7 +224,7 @@ final class DiskReader: @unchecked Sendable {
         return rows
     }
 
-    /// What the entries of a format count, or all entries, and how many there are.
+    /// Returns the size and number of the entries of a format, or of all formats.
     func totals(of format: Int64?) throws(DatabaseError) -> (bytes: Int, count: Int) {
         leave()
         guard let database = core?.database else { return (0, 0) }
@@ -268,7 +269,7 @@ final class DiskReader: @unchecked Sendable {
         return ids
     }
 
-    /// What SQLite finds wrong with the file. Reads all of it.
+    /// Returns the damage that SQLite finds. Reads the whole file.
     func findDamage() throws(DatabaseError) -> [String] {
         leave()
         return try core?.database.findDamage() ?? []

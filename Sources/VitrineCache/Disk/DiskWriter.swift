@@ -14,11 +14,11 @@ import VitrineDatabase
 ///
 /// Unchecked: a C-handle type.
 final class DiskWriter: @unchecked Sendable {
-    /// What the database knows about all of its entries.
+    /// The totals of all entries in the database.
     struct Totals: Equatable {
         var bytes = 0
         var count = 0
-        /// What entries count whose bodies are files, in bytes.
+        /// The size of the entries with body files, in bytes.
         var fileBytes = 0
         /// In the least-recently-used order, the number of uses so far.
         var uses = 0.0
@@ -26,7 +26,7 @@ final class DiskWriter: @unchecked Sendable {
         var latest: Int64 = 0
     }
 
-    /// What it knows about a format's entries.
+    /// The totals of a format's entries.
     struct Account: Equatable {
         var bytes = 0
         var count = 0
@@ -34,7 +34,7 @@ final class DiskWriter: @unchecked Sendable {
         var floor = 0.0
     }
 
-    /// What one entry counts and where its body is.
+    /// The size of an entry and the place of its body.
     struct Stored {
         var id: Int64
         var format: Int64
@@ -70,28 +70,28 @@ final class DiskWriter: @unchecked Sendable {
     private var storedAccounts: [Int64: Account] = [:]
     /// The names of formats that were written.
     private var names: [Int64: String] = [:]
-    /// Bodies in files that belong to nobody once the transaction is stored.
-    private var doomed: [Int64] = []
-    /// What was done in each format since somebody asked.
+    /// The body files to delete after the transaction.
+    private var filesToDelete: [Int64] = []
+    /// The counters of each format since they were last read.
     var tallies: [Int64: DiskCache.Statistics] = [:]
-    /// What each format counts that was changed since somebody asked, in bytes.
+    /// The changed sizes of formats since they were last read, in bytes.
     var sizes: [Int64: Int] = [:]
     /// Uses that eviction takes into account before they are written.
     var unwritten: HitRecorder?
-    private let mover: WALCheckpointer
+    private let checkpointer: WALCheckpointer
 
     struct Core {
         let database: Database
         let total, account, setAccount, deleteAccount: Statement
         let find, insert, insertBody, delete, deleteBody: Statement
-        let litter, addLitter, clearLitter: Statement
+        let orphanCandidates, addOrphanCandidate, clearOrphans: Statement
         let lowest, rerank, expired, hit, use: Statement
     }
 
     init(generation: Generation, eviction: DiskCache.Eviction, version: String?) throws(DatabaseError) {
         watch = generation.watch
         filter = generation.filter
-        mover = WALCheckpointer(generation: generation)
+        checkpointer = WALCheckpointer(generation: generation)
         self.generation = generation.name
         path = generation.path
         self.eviction = eviction
@@ -163,9 +163,9 @@ final class DiskWriter: @unchecked Sendable {
             insertBody: try database.prepare("INSERT INTO body(data) VALUES(?)"),
             delete: try database.prepare("DELETE FROM entry WHERE id=?"),
             deleteBody: try database.prepare("DELETE FROM body WHERE id=?"),
-            litter: try database.prepare("SELECT id FROM litter"),
-            addLitter: try database.prepare("INSERT OR IGNORE INTO litter VALUES(?)"),
-            clearLitter: try database.prepare("DELETE FROM litter"),
+            orphanCandidates: try database.prepare("SELECT id FROM litter"),
+            addOrphanCandidate: try database.prepare("INSERT OR IGNORE INTO litter VALUES(?)"),
+            clearOrphans: try database.prepare("DELETE FROM litter"),
             lowest: try database.prepare("\(stored) WHERE format=? ORDER BY rank LIMIT 1"),
             rerank: try database.prepare("UPDATE entry SET rank=?2,hits=?3,ranked=?3 WHERE id=?1"),
             expired: try database.prepare(
@@ -177,7 +177,7 @@ final class DiskWriter: @unchecked Sendable {
 
     // MARK: Accounts
 
-    /// What is known about a format's entries.
+    /// Returns the totals of a format.
     func account(_ format: Int64) throws(DatabaseError) -> Account {
         if let known = accounts[format] { return known }
         let select = try statements().account
@@ -195,9 +195,9 @@ final class DiskWriter: @unchecked Sendable {
         return account
     }
 
-    /// Changes an account, and the total with it.
+    /// Changes the totals of a format and the overall totals.
     ///
-    /// - Parameter files: What of the bytes is of entries whose bodies are files.
+    /// - Parameter files: The part of the bytes that belongs to entries with body files.
     func change(_ format: Int64, bytes: Int, count: Int = 0, files: Int) throws(DatabaseError) {
         var account = try account(format)
         account.bytes += bytes
@@ -208,7 +208,7 @@ final class DiskWriter: @unchecked Sendable {
         totals.fileBytes += files
     }
 
-    /// Raises the floor of a format. It never falls, whatever order entries were ranked in.
+    /// Raises the floor of a format. The floor never falls.
     func raiseFloor(of format: Int64, to rank: Double) throws(DatabaseError) {
         let floor = try account(format).floor
         accounts[format]?.floor = max(floor, rank)
@@ -306,7 +306,7 @@ final class DiskWriter: @unchecked Sendable {
     /// - Parameter id: The entry whose file was written for a row that this transaction stores.
     func begin(storingFileOf id: Int64? = nil) throws(DatabaseError) {
         let core = try statements()
-        doomed = []
+        filesToDelete = []
         accounts = [:]
         storedAccounts = [:]
         try core.database.beginTransaction()
@@ -324,61 +324,61 @@ final class DiskWriter: @unchecked Sendable {
             let numbers = [totals.bytes, totals.count, totals.fileBytes]
             if !numbers.allSatisfy(Self.plausible.contains) { try recount() }
             if !totals.uses.isFinite { totals.uses = 0 }
-            try clearLitter(besides: id)
+            try clearOrphans(besides: id)
         } catch {
             rollback()
             throw error
         }
     }
 
-    /// Stores the transaction, and then deletes the files that nobody owns any more.
+    /// Commits the transaction, and then deletes the body files without an entry.
     func commit() throws(DatabaseError) {
         let core = try statements()
         try storeAccounts()
-        for id in doomed { try addLitter(id) }
+        for id in filesToDelete { try addOrphanCandidate(id) }
         try core.database.commitTransaction()
         storedTotals = totals
         storedAccounts = accounts
         for (id, account) in accounts { sizes[id] = account.bytes }
-        for id in doomed { BodyFile.remove(bodyPath(id)) }
-        doomed = []
+        for id in filesToDelete { BodyFile.remove(bodyPath(id)) }
+        filesToDelete = []
     }
 
     /// Drops the transaction, if there is one.
     func rollback() {
         guard let core else { return }
-        for statement in [core.total, core.account, core.find, core.lowest, core.expired, core.litter] {
+        for statement in [core.total, core.account, core.find, core.lowest, core.expired, core.orphanCandidates] {
             statement.reset()
         }
         core.database.rollbackTransaction()
         totals = storedTotals
         accounts = storedAccounts
-        doomed = []
+        filesToDelete = []
     }
 
     // MARK: Files without rows
 
-    /// Notes in the transaction that an entry's file may belong to nobody when it is committed: it is about to be
-    /// written or deleted. Whoever begins the next transaction, of whatever process, looks (``clearLitter(besides:)``).
-    func addLitter(_ id: Int64) throws(DatabaseError) {
+    /// Records in the transaction that a body file may lose its entry: it is about to be written or deleted. The next
+    /// transaction, of any process, checks this (``clearOrphans(besides:)``).
+    func addOrphanCandidate(_ id: Int64) throws(DatabaseError) {
         let core = try statements()
-        core.addLitter.bind(id, at: 1)
-        try core.addLitter.run()
+        core.addOrphanCandidate.bind(id, at: 1)
+        try core.addOrphanCandidate.run()
     }
 
     /// Deletes the files that a writer has left which was killed between a file and its row.
-    private func clearLitter(besides stored: Int64?) throws(DatabaseError) {
+    private func clearOrphans(besides stored: Int64?) throws(DatabaseError) {
         let core = try statements()
         var ids: [Int64] = []
-        while try core.litter.step() { ids.append(core.litter.integer(at: 0)) }
+        while try core.orphanCandidates.step() { ids.append(core.orphanCandidates.integer(at: 0)) }
         guard !ids.isEmpty else { return }
         for id in ids where id != stored {
-            if try find(id)?.isFile == true { try settleSuccessor(id) } else { BodyFile.remove(bodyPath(id)) }
+            if try find(id)?.isFile == true { try placeSuccessor(id) } else { BodyFile.remove(bodyPath(id)) }
         }
-        try core.clearLitter.run()
+        try core.clearOrphans.run()
     }
 
-    /// Deletes what killed writers have left, when a generation is opened. The caller holds the process lock.
+    /// Deletes the temporary files of killed writers when a generation is opened. The caller holds the process lock.
     func clearTemporaries() throws(DatabaseError) {
         unlink(temporaryPath)
         guard try statements().database.integer("SELECT EXISTS(SELECT 1 FROM litter)") == 1 else { return }
@@ -400,29 +400,29 @@ final class DiskWriter: @unchecked Sendable {
 
     /// Sees to the log before the first batch. The caller holds the process lock.
     func openLog(capacity: Int) {
-        if let core { mover.begin(core.database, capacity: capacity) }
+        if let core { checkpointer.begin(core.database, capacity: capacity) }
     }
 
     /// A batch was written.
     func note(capacity: Int) {
-        if mover.note(capacity: capacity) { checkpoint() }
+        if checkpointer.note(capacity: capacity) { checkpoint() }
     }
 
-    /// Bytes on disk that count towards the capacity beside the entries' own: of a log that is too long, and of pages that
-    /// are used in part. In a transaction.
+    /// Bytes on disk that count towards the capacity beside the entries' own: of a log that is too long, and of pages
+    /// that are used in part. In a transaction.
     func excess(capacity: Int) throws(DatabaseError) -> Int {
         let database = try statements().database
         let pages = try (database.integer("PRAGMA page_count") ?? 0) &- (database.integer("PRAGMA freelist_count") ?? 0)
         let partial = Int(pages) &* 4096 &- (totals.bytes &- totals.fileBytes) &- Self.pageAllowance
-        return mover.excess(capacity: capacity) + max(0, partial)
+        return checkpointer.excess(capacity: capacity) + max(0, partial)
     }
 
-    /// Pages may take so much more than what lies in them.
+    /// The number of bytes by which pages may exceed their contents.
     private static let pageAllowance = 8 << 20
 
     /// Moves the log into the database, so that its space can be used again.
     func checkpoint() {
-        if let core { mover.moveAll(core.database) }
+        if let core { checkpointer.moveAll(core.database) }
     }
 
     func bodyPath(_ id: Int64) -> String { path + "/files/" + DiskLayout.fileName(id) }
@@ -432,7 +432,7 @@ final class DiskWriter: @unchecked Sendable {
 
     // MARK: Rows
 
-    /// What is stored under an identifier.
+    /// Returns the stored entry with an identifier.
     func find(_ id: Int64) throws(DatabaseError) -> Stored? {
         let find = try statements().find
         find.bind(id, at: 1)
@@ -466,7 +466,7 @@ final class DiskWriter: @unchecked Sendable {
             core.deleteBody.bind(stored.body, at: 1)
             try core.deleteBody.run()
         } else if !keepingFile {
-            doomed.append(stored.id)
+            filesToDelete.append(stored.id)
         }
         try change(stored.format, bytes: -stored.charge, count: -1, files: stored.isFile ? -stored.charge : 0)
         // Less than nothing: this row or the totals were damaged.
@@ -504,7 +504,7 @@ final class DiskWriter: @unchecked Sendable {
             }
             let range = "FROM entry WHERE id>?1 AND id<=?2 AND format=?3"
             let files = try part("SELECT id \(range) AND body=0")
-            while try files.step() { doomed.append(files.integer(at: 0)) }
+            while try files.step() { filesToDelete.append(files.integer(at: 0)) }
             try part("DELETE FROM body WHERE id IN (SELECT body \(range))").run()
             try part("DELETE \(range)").run()
             try change(format, bytes: -bytes, count: -count, files: -fileBytes)
@@ -555,7 +555,7 @@ final class DiskWriter: @unchecked Sendable {
         change(&tallies[format, default: DiskCache.Statistics()])
     }
 
-    /// What an entry counts.
+    /// Returns the size of an entry.
     static func charge(bytes: Int, key: CacheKey, tag: [UInt8]) -> Int {
         bytes + key.identity.utf8.count + tag.count + DiskCache.entryOverhead
     }

@@ -102,7 +102,7 @@ final class EntryFilter: Sendable {
         }
     }
 
-    /// Takes the table for what was read, unless another process has written since.
+    /// Uses the table that was read, unless another process has written since.
     func finishMaking(_ ids: [Int64], in version: Version) {
         var words = 1024
         while words &* 4 < ids.count &* 2 { words &*= 2 }

@@ -1,3 +1,6 @@
+import Synchronization
+import VitrineCore
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -5,17 +8,15 @@ import Musl
 #else
 import Darwin
 #endif
-import Synchronization
-import VitrineCore
 
-/// Notices that a database's files were cut or deleted while they are open, before SQLite reads them through the
-/// address space: what is missing there would end the process (SIGBUS).
+/// Detects that the files of an open database were cut or deleted, before SQLite reads them through the address space.
+/// Reading a missing part would end the process (SIGBUS).
 ///
-/// It holds descriptors of its own. Closing a descriptor of a file gives up all of the process's POSIX locks on it,
-/// SQLite's among them (fcntl(2)); so the descriptors are shared by all watches of one file in the process, and closed
-/// when the last watch goes. A watch is taken before a connection is opened and kept until it is closed.
+/// Closing a descriptor of a file releases all POSIX locks of the process on it, including SQLite's (fcntl(2)). So the
+/// descriptors are shared by all watches of a file in the process, and closed with the last watch. A watch is created
+/// before a connection is opened and kept until it is closed.
 final class FileWatch: Sendable {
-    /// What has become of the files.
+    /// The state of the files.
     enum State {
         case intact
         /// The file is no longer in any directory.
@@ -31,10 +32,10 @@ final class FileWatch: Sendable {
         var indexes: [Int32] = []
     }
 
-    private static let registry = Locked<[FileIdentity: Shared]>([:])
+    private static let registry = Locked<[InodeIdentity: Shared]>([:])
 
     let path: String
-    private let identity: FileIdentity
+    private let identity: InodeIdentity
     private let descriptor: Int32
     private let index = Atomic<Int32>(-1)
     private let size = Atomic<Int>(0)
@@ -46,11 +47,11 @@ final class FileWatch: Sendable {
     /// Takes a watch of a database file, creating the file if it is missing.
     init(path: String, isReadOnly: Bool) throws(FileError) {
         self.path = path
-        let taken = Self.registry.withLock { registry -> Result<(FileIdentity, Int32), FileError> in
+        let taken = Self.registry.withLock { registry -> Result<(InodeIdentity, Int32), FileError> in
             var status = stat()
-            if stat(path, &status) == 0, registry[FileIdentity(status)] != nil {
-                registry[FileIdentity(status)]?.users += 1
-                return .success((FileIdentity(status), registry[FileIdentity(status)]?.descriptor ?? -1))
+            if stat(path, &status) == 0, registry[InodeIdentity(status)] != nil {
+                registry[InodeIdentity(status)]?.users += 1
+                return .success((InodeIdentity(status), registry[InodeIdentity(status)]?.descriptor ?? -1))
             }
             let flags = isReadOnly ? O_RDONLY : O_RDWR | O_CREAT
             let descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -58,8 +59,8 @@ final class FileWatch: Sendable {
                 return .failure(FileError(operation: "open", path: path, code: errno))
             }
             // Another thread of this process cannot have opened it since: watches are taken under this lock.
-            registry[FileIdentity(status), default: Shared(descriptor: descriptor, users: 0)].users += 1
-            return .success((FileIdentity(status), descriptor))
+            registry[InodeIdentity(status), default: Shared(descriptor: descriptor, users: 0)].users += 1
+            return .success((InodeIdentity(status), descriptor))
         }
         (identity, descriptor) = try taken.get()
     }
@@ -87,7 +88,7 @@ final class FileWatch: Sendable {
         let found = Self.registry.withLock { registry -> Int32 in
             var status = stat(), known = stat()
             guard stat(path, &status) == 0, var shared = registry[identity] else { return -1 }
-            for index in shared.indexes where fstat(index, &known) == 0 && FileIdentity(known) == FileIdentity(status) {
+            for index in shared.indexes where fstat(index, &known) == 0 && InodeIdentity(known) == InodeIdentity(status) {
                 return index
             }
             let index = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
@@ -102,17 +103,17 @@ final class FileWatch: Sendable {
         if let mapped, mapped != MAP_FAILED { header.store(UInt(bitPattern: mapped), ordering: .releasing) }
     }
 
-    /// What tells one state of the database from another; nil if that is not known. Only right after ``check()`` has
-    /// found the files intact.
+    /// A version of the database that changes with each commit; nil if it is unknown. Valid only right after
+    /// ``check()`` has found the files intact.
     ///
-    /// The bytes may change while they are read: what is then read is no state there ever was, and equal to none.
+    /// The bytes may change while they are read. The result is then a version that never existed and equals no other.
     var version: EntryFilter.Version? {
         guard let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else { return nil }
         return EntryFilter.Version(words: mapped.load(as: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64).self))
     }
 
-    /// Whether the file begins like one of this format's, or holds nothing yet. A connection that keeps what it has
-    /// read does not notice; what it wrote then would be lost with the file as soon as somebody does.
+    /// Returns whether the file has the header of this format or is empty. A connection with cached pages does not
+    /// notice a destroyed header, and its later writes would be lost.
     var hasHeader: Bool {
         var found = [UInt8](repeating: 0, count: Self.magic.count)
         let count = found.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
@@ -123,17 +124,17 @@ final class FileWatch: Sendable {
     /// (https://www.sqlite.org/fileformat2.html, 1.3).
     private static let magic = Array("SQLite format 3\0".utf8) + [0x10, 0, 2, 2, 0, 64, 32, 32]
 
-    /// What a reader that keeps a transaction open compares: the header, and how much of the log is in the file
-    /// already.
+    /// The state that a reader with an open transaction compares: the header, and the number of frames of the log in
+    /// the file.
     struct ReadState: Equatable {
         let version: EntryFilter.Version
         let moved: UInt64
     }
 
-    /// What tells whether an open read transaction is still of the newest state; nil if that is not known. Only right
-    /// after ``check()`` has found the files intact.
+    /// The state that tells whether an open read transaction is current; nil if it is unknown. Valid only right after
+    /// ``check()`` has found the files intact.
     ///
-    /// Behind both copies of the header stands the number of frames that were moved, and a zero
+    /// Both copies of the header are followed by the number of moved frames and a zero
     /// (https://www.sqlite.org/walformat.html, 2.2).
     var readState: ReadState? {
         guard let version, let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else {
@@ -142,8 +143,8 @@ final class FileWatch: Sendable {
         return ReadState(version: version, moved: mapped.load(fromByteOffset: 96, as: UInt64.self))
     }
 
-    /// The length of the log, and of the part that is not in the file yet, in bytes, whichever process wrote it. From the
-    /// log's file if there is no index.
+    /// The length of the log, and of the part that is not in the file yet, in bytes, whichever process wrote it. From
+    /// the log's file if there is no index.
     var log: (bytes: Int, waiting: Int) {
         guard let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else {
             let size = logFileSize
@@ -163,9 +164,9 @@ final class FileWatch: Sendable {
     /// 24 bytes and a page.
     private static let frameBytes = 24 + 4096
 
-    /// Whether the log is shorter than the index says. What is written behind such a gap is lost with what was in it.
+    /// Whether the log is shorter than the index says. Data written behind such a gap would be lost.
     ///
-    /// The index is told before a log is shortened, so it is asked again after the log was measured
+    /// The index is updated before a log is shortened, so it is read again after the log was measured
     /// (https://www.sqlite.org/walformat.html, 2.1: the number of frames is the fifth word; 24 bytes precede a page).
     var isLogCut: Bool {
         guard let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else { return false }
@@ -178,8 +179,8 @@ final class FileWatch: Sendable {
         return before == version
     }
 
-    /// Looks at the files: two fstat calls. What was cut is filled up with zeros again, so that what is still mapped
-    /// can be read; zeros are no valid pages.
+    /// Checks the files with two fstat calls. A cut file is extended with zeros again, so that mapped pages can be
+    /// read. Zeros are not valid pages.
     func check() -> State {
         switch Self.look(descriptor, size) {
         case .intact: break
@@ -214,5 +215,24 @@ final class FileWatch: Sendable {
         _ = posix_fallocate(descriptor, 0, off_t(largest))
         #endif
         return .cut
+    }
+}
+
+/// The identity of a file, independent of its name: its inode number and device.
+package struct InodeIdentity: Hashable {
+    private let device: UInt64
+    private let file: UInt64
+
+    /// The identity of a file whose status is known.
+    package init(_ status: stat) {
+        device = UInt64(truncatingIfNeeded: status.st_dev)
+        file = UInt64(truncatingIfNeeded: status.st_ino)
+    }
+
+    /// The identity of the file at a path; nil if there is none, or if it cannot be asked.
+    package init?(path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        self.init(status)
     }
 }

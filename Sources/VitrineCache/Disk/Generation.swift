@@ -1,3 +1,7 @@
+import Synchronization
+import VitrineCore
+import VitrineDatabase
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -5,9 +9,6 @@ import Musl
 #else
 import Darwin
 #endif
-import Synchronization
-import VitrineCore
-import VitrineDatabase
 
 /// One open generation: its database's connections for reading, and the watch over its files.
 final class Generation: Sendable {
@@ -71,7 +72,9 @@ final class Generation: Sendable {
         if reader.isHolding {
             reader.lastUse = DiskEngine.coarseTime()
             if !isTended.exchange(true, ordering: .acquiringAndReleasing) {
-                IdleMonitor.watch { [weak self] time in self?.tend(time &- IdleMonitor.interval) ?? false }
+                IdleMonitor.watch { [weak self] time in
+                    self?.endIdleTransactions(time &- IdleMonitor.interval) ?? false
+                }
             }
         }
         let surplus = readers.withLock { readers -> DiskReader? in
@@ -83,10 +86,9 @@ final class Generation: Sendable {
         withExtendedLifetime(surplus) {}
     }
 
-    /// Ends the open transactions of readers that nobody uses now, so that the log can be moved into the file and begin
-    /// anew.
+    /// Ends the open transactions of idle readers, so that the log can be moved into the file and begin again.
     ///
-    /// - Parameter time: Only of those that were not used since then, in coarse nanoseconds.
+    /// - Parameter time: Only readers not used since this time, in coarse nanoseconds.
     func release(unusedSince time: Int64 = .max) {
         let idle = readers.withLock { readers in
             let idle = readers.filter { $0.isHolding && $0.lastUse <= time }
@@ -99,10 +101,11 @@ final class Generation: Sendable {
         }
     }
 
-    /// Ends what was not used since then; called by ``IdleMonitor`` until it returns false.
+    /// Ends the transactions of readers that were not used since a time. ``IdleMonitor`` calls this until it returns
+    /// false.
     ///
     /// - Returns: Whether there are open transactions left.
-    func tend(_ time: Int64) -> Bool {
+    func endIdleTransactions(_ time: Int64) -> Bool {
         // Before looking, so that a reader that is given back meanwhile starts it again.
         isTended.store(false, ordering: .sequentiallyConsistent)
         release(unusedSince: time)
@@ -110,12 +113,49 @@ final class Generation: Sendable {
         return !isTended.exchange(true, ordering: .acquiringAndReleasing)
     }
 
-    /// Closes the readers that nobody uses: they hold the generation, which would else never go.
+    /// Closes the idle readers. They reference the generation, which would otherwise never be deallocated.
     func retire() {
         let idle = readers.withLock { readers in
             defer { readers = [] }
             return readers
         }
         withExtendedLifetime(idle) {}
+    }
+}
+
+/// Checks for idle resources at intervals: open read transactions, and logs without writes. One thread serves all
+/// caches of the process and sleeps while there is nothing to check.
+enum IdleMonitor {
+    /// Given the time in coarse nanoseconds; returns whether to look again.
+    typealias Check = @Sendable (Int64) -> Bool
+
+    /// Time from one look to the next, in nanoseconds.
+    static let interval: Int64 = 10_000_000
+    private static let checks = Locked<[Check]>([])
+    private static let executor = BlockingExecutor(threads: 1, name: "vitrine-idle")
+
+    /// Calls a check repeatedly until it returns false. The check must be short.
+    static func watch(_ check: @escaping Check) {
+        let isFirst = checks.withLock { checks in
+            checks.append(check)
+            return checks.count == 1
+        }
+        if isFirst { executor.submit { run() } }
+    }
+
+    private static func run() {
+        var isDone = false
+        while !isDone {
+            // Woken early by a signal it only looks early.
+            var pause = timespec(tv_sec: 0, tv_nsec: Int(interval))
+            nanosleep(&pause, nil)
+            let time = DiskEngine.coarseTime()
+            let known = checks.withLock { $0 }
+            let kept = known.filter { $0(time) }
+            isDone = checks.withLock { checks in
+                checks = kept + checks.dropFirst(known.count)
+                return checks.isEmpty
+            }
+        }
     }
 }

@@ -1,11 +1,11 @@
 import VitrineCore
 
-/// Collects uses of entries in memory, so that a read never writes.
+/// Collects accesses to entries in memory, so that reads never write.
 ///
-/// Writing one costs more than the read: each dirties another page of the table. So they are written when there are
-/// many or they are old, and only once an entry's count has doubled (it saturates at 15: at most 4 writings instead of
-/// 14); eviction asks here before it believes what is stored. In the least-recently-used order, which lives in the
-/// table alone, they are written with each batch of puts.
+/// Writing an access costs more than the read, because each dirties another page of the table. So they are written when
+/// they are many or old, and only when the count of an entry has doubled. The count saturates at 15: at most 4 writes
+/// instead of 14. Eviction asks the recorder before it uses a stored count. In the least-recently-used order, which
+/// exists only in the table, they are written with each batch.
 final class HitRecorder: Sendable {
     /// Uses of one entry since the last writing.
     struct Hit {
@@ -34,13 +34,13 @@ final class HitRecorder: Sendable {
 
     private let state = Locked(State())
 
-    /// Records a use.
+    /// Records an access.
     ///
     /// - Parameters:
-    ///   - stored: The count that is stored.
-    ///   - used: The last use that is stored, in nanoseconds since 1970.
+    ///   - stored: The stored count.
+    ///   - used: The stored last access, in nanoseconds since 1970.
     ///   - now: Nanoseconds since 1970.
-    /// - Returns: Whether what was collected is to be written now; true once until it is taken.
+    /// - Returns: Whether the collected accesses are to be written now; true once until they are taken.
     func record(_ id: Int64, stored: Int, used: Int64, now: Int64) -> Bool {
         state.withLock { state in
             state.sequence &+= 1
@@ -64,10 +64,10 @@ final class HitRecorder: Sendable {
         return hit.count
     }
 
-    /// Whether what was collected is to be written now.
+    /// Whether the collected accesses are to be written now.
     var isDue: Bool { state.withLock { $0.isDue } }
 
-    /// Takes what was collected.
+    /// Takes the collected accesses.
     func take() -> [Int64: Hit] {
         state.withLock { state in
             let hits = state.hits
@@ -88,7 +88,7 @@ final class HitRecorder: Sendable {
         state.withLock { $0.hits.isEmpty ? nil : $0.hits.removeValue(forKey: id) }
     }
 
-    /// Gives up what was collected, or what was for some entries.
+    /// Discards the collected accesses, or those of some entries.
     func drop(_ ids: ClosedRange<Int64>? = nil) {
         guard let ids else { return _ = take() }
         state.withLock { state in state.hits = state.hits.filter { !ids.contains($0.key) } }

@@ -1,12 +1,12 @@
 import VitrineCore
 import VitrineDatabase
 
-/// Moves what the log holds into the database, on another thread and connection than the writer's, so that no batch
+/// Moves the write-ahead log into the database on another thread and connection than the writer's, so that no batch
 /// waits for the disk.
 ///
-/// The log begins anew with the first batch that finds all of it moved. Under a storm of writes that never happens by
-/// itself; then the writer moves the rest between two batches. How long the log is, is read from its index, so that what
-/// other processes have written counts as well, also those that were killed before they could move it.
+/// The log begins again with the first batch after all of it was moved. During continuous writes that does not happen
+/// by itself; the writer then moves the rest between two batches. The length of the log is read from its index, so that
+/// writes of other processes count as well, including killed ones.
 final class WALCheckpointer: Sendable {
     private struct State {
         var isMoving = false
@@ -18,9 +18,9 @@ final class WALCheckpointer: Sendable {
     /// So many bytes are moved while others are written, but no more than a fourth of the capacity. The more, the fewer
     /// pages: those of the tables and indexes are in the log many times, and moved once.
     private static let busyLimits = 4 << 20...16 << 20
-    /// So many are moved once nobody writes: what is in the log is not mapped, and slower to read.
+    /// The length above which an idle log is moved. The log is not mapped, and slower to read.
     private static let idleLimit = 1 << 20
-    /// So long nobody writes then, in nanoseconds.
+    /// The time without writes, in nanoseconds, after which the log is idle.
     private static let idleTime: Int64 = 30_000_000
     /// So long the log may be cut for while a cache is opened, in milliseconds.
     private static let openingPatience: Int32 = 200
@@ -103,7 +103,7 @@ final class WALCheckpointer: Sendable {
         }
     }
 
-    /// What cannot be moved now is moved later: another process is at it, or the disk is full.
+    /// Moves the log. If another process is moving it or the disk is full, a later call moves the rest.
     private func move() {
         guard generation.watch.check() == .intact else { return }
         generation.release()
@@ -113,8 +113,8 @@ final class WALCheckpointer: Sendable {
         }
     }
 
-    /// Moves all of it with the writer's connection, and lets the log begin anew. Waits for whoever is moving and for
-    /// readers; between two batches only. What readers that do not end hold back is tried again with the next batch.
+    /// Moves the whole log with the writer's connection and lets it begin again. Waits for other moves and for readers,
+    /// so it is called between two batches. The part that open readers hold back is moved with the next batch.
     func moveAll(_ writer: Database) {
         generation.release()
         database.withLock { _ in

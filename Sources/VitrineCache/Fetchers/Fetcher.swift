@@ -1,6 +1,6 @@
 public import VitrineCore
 
-/// Produces the value of one key when no cache has it: from the network, a file, a computation (R7, R71).
+/// A source for the value of one key, such as the network, a file or a computation.
 ///
 /// ```swift
 /// struct WeatherFetcher: Fetcher {
@@ -13,13 +13,13 @@ public import VitrineCore
 /// let report = try await cache.value(from: WeatherFetcher(city: "Bremen"))
 /// ```
 ///
-/// One fetch per key runs at a time in a cache, whoever and how many formats ask (R80). It is a task of its own that
-/// is cancelled when the last of them leaves.
+/// A cache runs one fetch per key at a time, shared by all requests and formats. The fetch is a task of its own and is
+/// cancelled with the last request.
 public protocol Fetcher<Value>: Sendable {
-    /// What is fetched.
+    /// The type of the value.
     associatedtype Value: CacheableValue
 
-    /// What the value is known by, in every format.
+    /// The key of the value in every format.
     var key: CacheKey { get }
 
     /// Whether an original that was fetched for the sake of another format is worth keeping: false where asking again
@@ -30,22 +30,140 @@ public protocol Fetcher<Value>: Sendable {
     /// Default: everywhere.
     var levels: CacheLevels { get }
 
-    /// Whether the fetcher can tell that the stored original is still valid: it is then told what is stored, see
-    /// ``FetchContext/stored``. Default: false, which saves a look at the disk.
+    /// Whether the fetcher can validate the stored original. It then receives ``FetchContext/stored``, which costs a
+    /// lookup on disk. Default: false.
     var revalidates: Bool { get }
 
-    /// Fetches.
+    /// Fetches the value.
     ///
-    /// Must not block the calling thread: blocking work goes to `BlockingExecutor`. Stops soon after the task is
+    /// Must not block the calling thread; run blocking work on `BlockingExecutor`. Should end soon after the task is
     /// cancelled.
     ///
-    /// - Throws: Why there is no value. Who asked gets it as ``CacheError/source(key:underlying:)``, or as it is if it
-    ///   is a ``CacheError``.
+    /// - Throws: Any error. Callers receive it as ``CacheError/source(key:underlying:)``; a ``CacheError`` stays as it
+    ///   is.
     func fetch(_ context: FetchContext) async throws -> FetchResult<Value>
 }
 
 extension Fetcher {
+    /// True.
     public var storesOriginal: Bool { true }
+    /// All levels.
     public var levels: CacheLevels { .all }
+    /// False.
     public var revalidates: Bool { false }
+}
+
+/// The circumstances of a fetch.
+public struct FetchContext: Sendable {
+    /// The properties of a stored entry.
+    public struct Stored: Sendable {
+        /// When it was stored, since 1970.
+        public let created: Duration
+        /// When it stops being fresh, since 1970; nil for never.
+        public let expires: Duration?
+        /// The ``FetchResult/tag`` that the fetcher returned with the entry.
+        public let tag: [UInt8]
+
+        /// Creates the properties of an entry, for tests of fetchers.
+        public init(created: Duration, expires: Duration?, tag: [UInt8]) {
+            self.created = created
+            self.expires = expires
+            self.tag = tag
+        }
+    }
+
+    /// The highest priority of the waiting requests. It can change during the fetch.
+    public let priority: PrioritySource
+    /// The original's entry that is on disk but expired or to be refreshed; a fetcher that finds it still valid answers
+    /// with ``FetchResult/unchanged(timeToLive:tag:)``. nil if there is none, or the fetcher does not revalidate.
+    public let stored: Stored?
+    /// Whether the stored value is to be replaced even if it is fresh. The result must not be
+    /// ``FetchResult/stale(refreshing:)``.
+    public let isRefresh: Bool
+    /// With ``isRefresh``: whether this is a background refresh, after the stored value was returned.
+    public let isBackground: Bool
+
+    /// Creates a context, for tests of fetchers.
+    public init(
+        priority: PrioritySource = PrioritySource(), stored: Stored? = nil, isRefresh: Bool = false,
+        isBackground: Bool = false
+    ) {
+        self.priority = priority
+        self.stored = stored
+        self.isRefresh = isRefresh
+        self.isBackground = isBackground
+    }
+}
+
+/// The result of a fetch.
+public struct FetchResult<Value: CacheableValue>: Sendable {
+    /// In which form it was found.
+    package enum Content: Sendable {
+        /// The value.
+        case value(Value)
+        /// The bytes of the original. They are decoded once and stored unchanged.
+        case bytes([UInt8])
+        /// Both, where the fetcher had to decode anyway. The bytes are stored.
+        case both(Value, bytes: [UInt8])
+        /// The stored entry is still valid.
+        case unchanged
+        /// The stored entry is to be given although its time has passed.
+        case stale(refreshing: Bool)
+    }
+
+    /// The value or its bytes.
+    package var content: Content
+    /// How long it is fresh; nil for the format's or cache's default.
+    public var timeToLive: Duration?
+    /// Anything small the fetcher wants to see again in ``FetchContext/Stored/tag``, for example validators.
+    public var tag: [UInt8]
+    /// Where it may be kept; the request may narrow this further. Default: everywhere.
+    public var levels: CacheLevels
+
+    package init(_ content: Content, timeToLive: Duration? = nil, tag: [UInt8] = [], levels: CacheLevels = .all) {
+        self.content = content
+        self.timeToLive = timeToLive
+        self.tag = tag
+        self.levels = levels
+    }
+
+    /// A value.
+    public init(value: Value, timeToLive: Duration? = nil, tag: [UInt8] = [], levels: CacheLevels = .all) {
+        self.init(.value(value), timeToLive: timeToLive, tag: tag, levels: levels)
+    }
+
+    /// Original bytes.
+    public init(bytes: [UInt8], timeToLive: Duration? = nil, tag: [UInt8] = [], levels: CacheLevels = .all) {
+        self.init(.bytes(bytes), timeToLive: timeToLive, tag: tag, levels: levels)
+    }
+
+    /// The stored entry, which is fresh again from now on. Only as the answer to a context with
+    /// ``FetchContext/stored``; without one it counts as ``CacheError/notFound(key:)``.
+    ///
+    /// - Parameters:
+    ///   - timeToLive: How long it is fresh; nil for as long as the cache says.
+    ///   - tag: Replaces the stored tag; nil keeps it.
+    public static func unchanged(timeToLive: Duration? = nil, tag: [UInt8]? = nil) -> FetchResult {
+        var fetched = FetchResult(.unchanged, timeToLive: timeToLive, tag: tag ?? [])
+        fetched.keepsTag = tag == nil
+        return fetched
+    }
+
+    /// The stored entry, although it has expired, for sources that allow it during revalidation or cannot be reached.
+    /// It stays expired. Only valid for a context with ``FetchContext/stored`` that is not a refresh; otherwise it
+    /// counts as ``CacheError/notFound(key:)``.
+    ///
+    /// - Parameter refreshing: Whether the cache then fetches again in the background, with
+    ///   ``FetchContext/isBackground``.
+    public static func stale(refreshing: Bool) -> FetchResult { FetchResult(.stale(refreshing: refreshing)) }
+
+    package private(set) var keepsTag = false
+
+    /// Whether the result is the stored entry.
+    var isStored: Bool {
+        switch content {
+        case .unchanged, .stale: true
+        case .value, .bytes, .both: false
+        }
+    }
 }

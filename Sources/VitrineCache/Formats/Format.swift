@@ -1,6 +1,6 @@
 public import VitrineCore
 
-/// A named kind of derived value, with its own transform, encoder, and places in memory and on disk (R30).
+/// A named representation of values, with its own transform, encoder, and entries in memory and on disk.
 ///
 /// ```swift
 /// let cache = Cache<Image>(name: "pictures")
@@ -10,8 +10,8 @@ public import VitrineCore
 /// let thumbnail = try await cache.value(fromFile: "lake.jpg", format: "small")
 /// ```
 ///
-/// What is stored and delivered in a format is always the transformed value; the transform never sees it again (R32).
-/// Closures may run on any thread of the cache's executor, several at once for different keys.
+/// The transformed value is stored and returned. It is not transformed again. Closures may run on any thread of the
+/// cache's executor, several at a time for different keys.
 public struct Format<Value: CacheableValue>: Sendable {
     /// Makes a value of the format from an original one.
     public typealias Transform = @Sendable (Value) async throws -> Value
@@ -22,10 +22,9 @@ public struct Format<Value: CacheableValue>: Sendable {
     /// Makes a value of the format from bytes that its encoder made.
     public typealias Decode = @Sendable ([UInt8]) throws -> Value
 
-    /// What the format is known by, in this process and on disk.
+    /// The name of the format in this process and on disk.
     public let name: FormatName
-    /// How much the format may keep on disk; nil for the cache's default, ``CacheConfiguration/diskCapacity``.
-    /// 0 keeps nothing there (R36).
+    /// The limit of the format on disk. Default nil: ``CacheConfiguration/diskCapacity``. 0 stores nothing on disk.
     public var diskCapacity: ByteCount?
     /// How much the format may keep in memory, apart from the others; nil to share the cache's capacity. 0 keeps
     /// nothing there.
@@ -40,13 +39,13 @@ public struct Format<Value: CacheableValue>: Sendable {
     /// Makes a value of the format straight from the original's bytes, which is cheaper where decoding can reduce
     /// at once. Preferred to ``transform`` where the bytes are at hand.
     public var derive: Derive?
-    /// What is stored; nil for `CacheableValue.cacheBytes()`. The thread that writes for all formats of the cache waits
-    /// for it: it must not wait for the cache.
+    /// Encodes a value; nil for `CacheableValue.cacheBytes()`. The writing thread of the cache runs it, so it must not
+    /// wait for the cache.
     public var encode: Encode?
     /// The inverse of ``encode``; nil for `CacheableValue.init(cacheBytes:)`.
     public var decode: Decode?
     /// Which other formats' entries this one can be made from; nil for the original only.
-    public var derivation: Derivation?
+    package var derivation: Derivation?
 
     /// A format that leaves values as they are unless given a transform.
     public init(
@@ -59,11 +58,11 @@ public struct Format<Value: CacheableValue>: Sendable {
         self.transform = transform
     }
 
-    /// The values as they came, under the name "original" (R31).
+    /// The format "original", which stores values unchanged.
     public static var original: Format { Format(.original) }
 
     /// Whether values stay as they are.
-    public var isIdentity: Bool { transform == nil && derive == nil }
+    package var isIdentity: Bool { transform == nil && derive == nil }
 
     /// The value the bytes of an entry stand for.
     package func value(of bytes: [UInt8]) throws -> Value {
@@ -78,5 +77,76 @@ public struct Format<Value: CacheableValue>: Sendable {
     package func bytes(of value: Value) throws -> [UInt8] {
         if let encode { return try encode(value) }
         return try value.cacheBytes()
+    }
+}
+
+/// The name of a ``Format``.
+public struct FormatName: RawRepresentable, Sendable, Hashable, Codable {
+    /// Any text.
+    public let rawValue: String
+
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The same as ``init(rawValue:)``.
+    public init(_ name: String) { rawValue = name }
+
+    /// The name of the format that stores values unchanged.
+    public static let original: FormatName = "original"
+}
+
+extension FormatName: ExpressibleByStringLiteral {
+    public init(stringLiteral value: String) { rawValue = value }
+}
+
+extension FormatName: CustomStringConvertible {
+    public var description: String { rawValue }
+}
+
+extension FormatName {
+    /// Returns the name of the format for a target size: `auto-40x30-aspectfit`, with the suffix `-noupscaling` if
+    /// smaller originals are not enlarged.
+    ///
+    /// - Parameters:
+    ///   - width: The width in pixels, scale included.
+    ///   - height: The height in pixels, scale included.
+    ///   - mode: How the value fills the target, for example `fill`, `aspectfit` or `aspectfill`.
+    ///   - upscaling: Whether smaller originals are enlarged.
+    public static func automatic(width: Int, height: Int, mode: String, upscaling: Bool = true) -> FormatName {
+        FormatName("auto-\(width)x\(height)-\(mode)\(upscaling ? "" : "-noupscaling")")
+    }
+
+    /// The limit of an automatic format on disk: 50 MiB.
+    public static let automaticDiskCapacity: ByteCount = .mebibytes(50)
+    /// The JPEG quality of automatic formats, from 0 to 1.
+    public static let automaticQuality = 0.75
+}
+
+/// How far a format's values are a reduction of the original, so that smaller ones can be made from larger ones
+/// instead of asking the source again.
+///
+/// ```swift
+/// small.derivation = Derivation(family: "fit", magnitude: 100)
+/// large.derivation = Derivation(family: "fit", magnitude: 400)   // "small" may be made from it
+/// ```
+///
+/// A format is made from a stored entry of another only if both are of one family and the other's magnitude is at
+/// least twice its own: below that a reduction of a reduction would show.
+package struct Derivation: Sendable, Hashable {
+    /// The kind of reduction. Formats are derived only from formats of the same family: those whose values are equal,
+    /// up to rounding, whether or not the larger format is applied first.
+    package var family: String
+    /// How large the values are, in any unit the family shares: for pictures the longer side in pixels.
+    package var magnitude: Int
+
+    package init(family: String, magnitude: Int) {
+        self.family = family
+        self.magnitude = magnitude
+    }
+
+    /// Whether values of this derivation can be made from values of `other`.
+    package func canDerive(from other: Derivation) -> Bool {
+        guard family == other.family, magnitude > 0 else { return false }
+        let (double, overflow) = magnitude.multipliedReportingOverflow(by: 2)
+        return !overflow && other.magnitude >= double
     }
 }

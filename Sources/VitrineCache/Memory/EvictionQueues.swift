@@ -1,17 +1,17 @@
 import Synchronization
 
-/// Decides who stays: S3-FIFO over numbered slots, costs in bytes.
+/// The eviction order of a memory cache: S3-FIFO over numbered slots, with costs in bytes.
 ///
-/// New entries queue in a *small* queue of a fifth of the capacity. Whoever was asked for once when its turn comes
-/// moves on to the *main* queue, everyone else leaves and is remembered as a ghost; whoever comes back while it is
-/// remembered enters the main queue at once. The main queue gives each entry as many more turns as it had hits since,
-/// at most three. So a scan passes through the small queue and leaves the main one alone, and a hit only counts.
+/// New entries enter a *small* queue of a fifth of the capacity. At the end of the queue, an entry with a hit moves to
+/// the *main* queue. Other entries are evicted and remembered as ghosts. A key that returns while it is remembered
+/// enters the main queue at once. The main queue keeps each entry for as many more rounds as it had hits, at most
+/// three. So a scan passes through the small queue and leaves the main queue unchanged, and a hit only counts.
 ///
-/// Algorithm: Yang, Zhang, Qiu, Yue, Rashmi: FIFO queues are all you need for cache eviction, SOSP 2023. The paper
-/// has a small queue of 10 % and promotes after two hits; of all that was measured, only with 20 % and one hit does no
-/// trace fare more than 0.2 points worse than with LRU (`Benchmarks/README.md`, Memory cache).
+/// Algorithm: Yang, Zhang, Qiu, Yue, Rashmi: FIFO queues are all you need for cache eviction, SOSP 2023. The paper has
+/// a small queue of 10 % and promotes after two hits. With 20 % and one hit, no measured trace is more than 0.2 points
+/// worse than with LRU (`Benchmarks/README.md`, Memory cache).
 ///
-/// It also hands out the slots, the lowest free one it knows, and grows when there is none.
+/// It also allocates the slots, the lowest free one first, and grows if there is none.
 @usableFromInline
 package struct EvictionQueues: ~Copyable {
     /// Where a slot stands.
@@ -103,7 +103,7 @@ package struct EvictionQueues: ~Copyable {
     /// Where a slot stands.
     @usableFromInline
     package func place(_ slot: Int) -> Place { Place(rawValue: nodes[slot].place) ?? .free }
-    /// What a slot costs, in bytes.
+    /// Returns the cost of a slot in bytes.
     package func cost(_ slot: Int) -> Int { nodes[slot].cost }
     /// The hash a slot was taken with.
     @usableFromInline
@@ -237,5 +237,80 @@ package struct EvictionQueues: ~Copyable {
             freeList = Int32(truncatingIfNeeded: slot)
         }
         slotCount = size
+    }
+}
+
+/// Remembers the hashes of recently evicted keys. A key that returns soon was evicted too early.
+///
+/// A ring of hashes in the order of eviction, and a table that finds them. Two keys with one hash are not
+/// distinguished; at worst, a new entry enters the main queue too early.
+@usableFromInline
+package struct GhostRing: ~Copyable {
+    private var hashes: UnsafeMutablePointer<UInt64>
+    private var mask = 15
+    /// Where the oldest is, and where the next one goes. They only count up.
+    private var tail = 0, head = 0
+    private var table = KeyTable()
+
+    /// An empty ring. It grows by itself.
+    package init() {
+        hashes = .allocate(capacity: 16)
+        hashes.initialize(repeating: 0, count: 16)
+    }
+
+    deinit {
+        hashes.deallocate()
+    }
+
+    /// How many it remembers.
+    package var count: Int { table.count }
+
+    /// The bytes it occupies.
+    package var bytes: Int { (mask + 1) * MemoryLayout<UInt64>.stride + table.bytes }
+
+    /// Remembers one more and forgets the oldest beyond `limit`.
+    package mutating func add(_ hash: UInt64, limit: Int) {
+        remove(hash)
+        // Places of those that came back stay empty until the ring has turned past them. Twice the limit has room.
+        while mask &+ 1 < 2 &* limit, head &- tail > mask { grow() }
+        if head &- tail > mask { forgetOldest() }
+        hashes[head & mask] = hash
+        table.insert(head & mask, hash: hash)
+        head &+= 1
+        while table.count > max(0, limit) { forgetOldest() }
+    }
+
+    /// Whether it remembers the hash; it does no longer after that.
+    @discardableResult
+    package mutating func remove(_ hash: UInt64) -> Bool {
+        let hashes = self.hashes
+        guard let place = table.slot(forHash: hash, where: { hashes[$0] == hash }) else { return false }
+        return table.remove(place, hash: hash)
+    }
+
+    private mutating func forgetOldest() {
+        table.remove(tail & mask, hash: hashes[tail & mask])
+        tail &+= 1
+    }
+
+    private mutating func grow() {
+        let size = mask &+ 1
+        let larger = UnsafeMutablePointer<UInt64>.allocate(capacity: size &* 2)
+        larger.initialize(repeating: 0, count: size &* 2)
+        var grown = KeyTable()
+        var count = 0
+        for position in tail..<head {
+            let hash = hashes[position & mask]
+            guard table.remove(position & mask, hash: hash) else { continue }
+            larger[count] = hash
+            grown.insert(count, hash: hash)
+            count &+= 1
+        }
+        hashes.deallocate()
+        hashes = larger
+        table = grown
+        mask = size &* 2 &- 1
+        tail = 0
+        head = count
     }
 }

@@ -1,9 +1,9 @@
-/// An open-addressing hash table from 64-bit hashes to small numbers: the slots of a cache, the places of a ring.
+/// An open-addressing hash table from 64-bit hashes to small numbers, such as the slots of a cache.
 ///
-/// It knows no keys: whoever looks something up says which of the slots with a fitting hash is meant. A cell has eight
-/// bytes, half of them hash, so that a lookup reads one cache line of the table as a rule. Linear probing with backward
-/// shift at removal (Knuth, The Art of Computer Programming, volume 3, 6.4, algorithm R): no tombstones, so a table in
-/// steady use never needs to be rebuilt.
+/// It stores no keys: the caller decides which of the slots with a matching hash is meant. A cell has eight bytes, half
+/// of them hash, so that a lookup usually reads one cache line. Linear probing with backward shift at removal (Knuth,
+/// The Art of Computer Programming, volume 3, 6.4, algorithm R): there are no tombstones, so the table is never
+/// rebuilt.
 @usableFromInline
 package struct KeyTable: ~Copyable {
     /// Upper half: the hash's fragment. Lower half: the slot plus one. 0: empty.

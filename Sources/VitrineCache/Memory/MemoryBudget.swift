@@ -27,21 +27,21 @@ public final class MemoryBudget: Sendable {
     }
 
     private let limitBytes: Atomic<Int>
-    /// The sum of what the caches have counted.
+    /// The sum of the costs of all caches.
     private let counted = Atomic<Int>(0)
     private let members = Locked<[ObjectIdentifier: Member]>([:])
     /// Held while caches are trimmed.
     private let trimming = Locked<Void>(())
 
-    /// A budget.
+    /// Creates a budget.
     ///
-    /// - Parameter limit: What the caches may use together. Default: ``defaultLimit``.
+    /// - Parameter limit: The limit of all caches together. Default: ``defaultLimit``.
     public init(limit: ByteCount = MemoryBudget.defaultLimit) {
         limitBytes = Atomic(limit.bytes)
     }
 
-    /// What the caches may use together, in bytes of their entries' costs. Lowering it evicts before the setter
-    /// returns; 0 keeps nothing.
+    /// The limit of all caches together, in bytes of the costs of their entries. Lowering it evicts before the setter
+    /// returns; 0 stores nothing.
     public var limit: ByteCount {
         get { ByteCount(limitBytes.load(ordering: .relaxed)) }
         set {
@@ -50,7 +50,7 @@ public final class MemoryBudget: Sendable {
         }
     }
 
-    /// What the caches use together now.
+    /// The current cost of all caches together.
     public var used: ByteCount { ByteCount(counted.load(ordering: .relaxed)) }
 
     // MARK: For caches
@@ -65,7 +65,7 @@ public final class MemoryBudget: Sendable {
         count(-cost)
     }
 
-    /// Counts what a cache's cost has changed by.
+    /// Adds a change of a cache's cost.
     @usableFromInline
     func count(_ change: Int) {
         if change != 0 { counted.wrappingAdd(change, ordering: .sequentiallyConsistent) }
@@ -75,11 +75,11 @@ public final class MemoryBudget: Sendable {
     @usableFromInline
     var entryLimit: Int { limitBytes.load(ordering: .relaxed) }
 
-    /// Evicts until the limit holds. Not to be called under a lock: users' values end here.
+    /// Evicts until the limit holds. Must not be called under a lock, because values of the user are released here.
     ///
     /// - Parameters:
-    ///   - id: The cache that has just stored something.
-    ///   - newest: What that costs: other caches make room for it even if that leaves them less.
+    ///   - id: The cache that has just stored a value.
+    ///   - newest: The cost of this value. Other caches evict entries for it even if they then have less.
     @usableFromInline
     func enforce(for id: ObjectIdentifier? = nil, newest: Int = 0) {
         while counted.load(ordering: .sequentiallyConsistent) > limitBytes.load(ordering: .sequentiallyConsistent) {
@@ -93,7 +93,7 @@ public final class MemoryBudget: Sendable {
     private struct Trimmed: Sendable {
         var isExceeded = false
         var memories: [any BudgetedMemory] = []
-        var departed: [any Sendable] = []
+        var removed: [any Sendable] = []
     }
 
     private func trim(_ id: ObjectIdentifier?, _ newest: Int) -> Trimmed {
@@ -112,13 +112,13 @@ public final class MemoryBudget: Sendable {
         if let index = own, level < min(newest, sizes[index]) {
             spared = index
             let room = min(newest, limit)
-            trimmed.departed.append(trimmed.memories[index].evictForBudget(to: room))
+            trimmed.removed.append(trimmed.memories[index].evictForBudget(to: room))
             target -= room
             sizes[index] = 0
             level = Self.level(sizes, target)
         }
         for (index, memory) in trimmed.memories.enumerated() where index != spared && sizes[index] > level {
-            trimmed.departed.append(memory.evictForBudget(to: level))
+            trimmed.removed.append(memory.evictForBudget(to: level))
         }
         return trimmed
     }
@@ -141,11 +141,11 @@ public final class MemoryBudget: Sendable {
 
 /// A memory level that shares a ``MemoryBudget``.
 package protocol BudgetedMemory: AnyObject, Sendable {
-    /// What all entries cost together.
+    /// The cost of all entries together.
     var budgetedCost: Int { get }
 
-    /// Evicts until the entries cost at most this.
+    /// Evicts until the cost of the entries is at most this.
     ///
-    /// - Returns: What was evicted, to be released outside of all locks.
+    /// - Returns: The evicted entries, to be released outside all locks.
     func evictForBudget(to size: Int) -> any Sendable
 }

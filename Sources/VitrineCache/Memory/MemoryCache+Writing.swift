@@ -10,18 +10,18 @@ extension MemoryCache {
         set(value, forKey: key, cost: cost(value), expires: expires)
     }
 
-    /// Stores a value in place of the one before. What must go for it goes before it enters.
+    /// Stores a value for a key. Other entries are evicted before it is stored.
     ///
     /// - Parameters:
-    ///   - value: What to keep.
-    ///   - key: What to find it by.
-    ///   - cost: What it occupies, in bytes. Below 1 counts as 1, so that even empty values are limited.
-    ///   - expires: When it ceases to count, since 1970. nil, the default: after the configured time to live.
-    ///   - ignoringEntryLimit: Keep it although it costs more than a single entry may
-    ///     (``MemoryCacheConfiguration/maximumEntryCost``). The capacity holds in any case.
-    /// - Returns: Whether it is kept. A value dearer than the whole capacity or than an entry may be is not; nothing
-    ///   is evicted for it, and the value before is removed, as it is out of date. If it can be referred to weakly, it
-    ///   still counts as a hit while it is alive.
+    ///   - value: The value.
+    ///   - key: The key of the value.
+    ///   - cost: The cost of the value in bytes, at least 1, so that empty values are limited as well.
+    ///   - expires: The time since 1970 at which the value expires. Default nil: after the configured time to live.
+    ///   - ignoringEntryLimit: Whether to ignore ``MemoryCacheConfiguration/maximumEntryCost``. The capacity always
+    ///     holds.
+    /// - Returns: Whether the value is stored. A value above the capacity or the entry limit is not stored. It evicts
+    ///   nothing, and removes the earlier value of the key. With a weak reference, it still counts as a hit while it is
+    ///   alive.
     @discardableResult
     @inlinable
     public func set(
@@ -56,7 +56,7 @@ extension MemoryCache {
             let limit = min(most, ignoringEntryLimit ? Int.max : storage.maximumEntryCost)
             change.isKept = storage.insert(
                 incoming.entry, hash: incoming.hash, cost: incoming.cost, limit: limit, lifetime: incoming.lifetime,
-                departed: &change.departed)
+                removed: &change.removed)
             if change.isKept { change.cost = incoming.cost }
             change.needsSweep = storage.register(
                 incoming.entry.key, cost: incoming.cost, lifetime: incoming.lifetime, revive: incoming.revive)
@@ -64,7 +64,7 @@ extension MemoryCache {
         return change
     }
 
-    /// Does what is left to do after a value was stored.
+    /// Performs the remaining steps after a value was stored.
     @inlinable
     package func finish(_ change: MemoryChange<Key, Value>) {
         if change.needsSweep { forgetDead() }
@@ -90,8 +90,8 @@ extension MemoryCache {
 
     /// Removes everything.
     ///
-    /// - Returns: What was there, to be released outside of all locks.
-    package func takeAll() -> DepartedEntries<Key, Value> {
+    /// - Returns: The removed entries, to be released outside all locks.
+    package func takeAll() -> RemovedEntries<Key, Value> {
         changing { storage in
             if storage.alive != nil { storage.alive = WeakValueIndex() }
             return storage.takeAll()
@@ -101,30 +101,30 @@ extension MemoryCache {
     /// Removes the entries whose keys the closure picks, from among those there are at the call.
     ///
     /// - Parameter isRemoved: Called without the lock: it may use the cache.
-    public func removeAll(where isRemoved: (Key) throws -> Bool) rethrows { _ = try take(where: isRemoved) }
+    package func removeAll(where isRemoved: (Key) throws -> Bool) rethrows { _ = try take(where: isRemoved) }
 
-    /// Removes the entries whose keys the closure picks.
+    /// Removes the entries whose keys the closure selects.
     ///
-    /// - Returns: What was there, to be released outside of all locks.
-    package func take(where isRemoved: (Key) throws -> Bool) rethrows -> DepartedEntries<Key, Value> {
+    /// - Returns: The removed entries, to be released outside all locks.
+    package func take(where isRemoved: (Key) throws -> Bool) rethrows -> RemovedEntries<Key, Value> {
         var candidates = keys
         if weakReference != nil {
             candidates += storage.withLock { $0.alive?.all.map(\.key) ?? [] }
         }
         let picked = try candidates.filter(isRemoved)
-        var departed = DepartedEntries<Key, Value>()
+        var removed = RemovedEntries<Key, Value>()
         changing { storage in
             for key in picked {
                 storage.alive?.forget(key)
                 let hash = key.hash64
-                if let slot = storage.slot(of: key, hash) { departed.add(storage.takeOut(slot, hash)) }
+                if let slot = storage.slot(of: key, hash) { removed.add(storage.takeOut(slot, hash)) }
             }
         }
-        return departed
+        return removed
     }
 
     /// Lets a value count as expired from now on. Until it is evicted ``staleValue(forKey:)`` still gives it.
-    public func expire(_ key: Key) {
+    package func expire(_ key: Key) {
         let hash = key.hash64
         storage.withLock { storage in
             storage.alive?.forget(key)
@@ -132,12 +132,108 @@ extension MemoryCache {
         }
     }
 
-    /// The lifetime of what is stored now.
+    /// Returns the lifetime of a value stored now.
     @usableFromInline
     func lifetime(_ expires: Duration?) -> EntryLifetime? {
         guard expires != nil || timeToLive != nil else { return nil }
         isTimed.store(true, ordering: .relaxed)
         let now = clock.now
         return EntryLifetime(created: now, expires: expires ?? now + (timeToLive ?? .zero))
+    }
+}
+
+extension MemoryStorage {
+    /// Registers a value that was just stored, or refused, as possibly alive.
+    ///
+    /// - Returns: Whether the caller should look for dead registrations.
+    @usableFromInline
+    mutating func register(
+        _ key: Key, cost: Int, lifetime: EntryLifetime?, revive: (@Sendable () -> Value?)?
+    ) -> Bool {
+        guard alive != nil else { return false }
+        guard let revive, capacity > 0 else {
+            alive?.forget(key)
+            return false
+        }
+        alive?.register(key, cost: cost, lifetime: lifetime, revive: revive)
+        guard alive?.needsSweep == true else { return false }
+        alive?.beginSweep()
+        return true
+    }
+}
+
+extension MemoryCache {
+    /// Returns the value of a key that is not in the cache but alive elsewhere.
+    ///
+    /// - Parameter isUse: Whether to store the value again and count the miss as a hit.
+    @usableFromInline
+    func revived(_ key: Key, _ hash: UInt64, now: Duration?, isUse: Bool) -> Value? {
+        let found = storage.withLock { storage -> WeakValueIndex<Key, Value>.Registration? in
+            // Someone may have stored it since, or it is here and expired: then it is not to be found elsewhere.
+            guard storage.slot(of: key, hash) == nil else { return nil }
+            return storage.alive?.registration(key, now: now)
+        }
+        // Outside the lock: this may run anyone's code, and so may the end of the value.
+        guard let found, let value = found.revive() else { return nil }
+        guard isUse else { return value }
+        var change = MemoryChange<Key, Value>()
+        let most = budget?.entryLimit ?? .max
+        changing { storage in
+            storage.statistics.misses &-= 1
+            storage.statistics.hits &+= 1
+            storage.statistics.revivals &+= 1
+            // Unless it was removed or replaced meanwhile; the value was right when it was asked for.
+            guard storage.alive?.holds(found.id, key) == true, storage.slot(of: key, hash) == nil,
+                found.cost <= storage.maximumEntryCost, found.cost <= storage.capacity,
+                found.cost <= most
+            else { return }
+            change.isKept = storage.insert(
+                MemoryEntry(key: key, value: value), hash: hash, cost: found.cost, limit: .max,
+                lifetime: found.lifetime, removed: &change.removed)
+            change.cost = found.cost
+        }
+        finish(change)
+        return value
+    }
+
+    /// Forgets registrations whose values are gone.
+    @usableFromInline
+    func forgetDead() {
+        let all = storage.withLock { $0.alive?.all ?? [] }
+        let dead = all.filter { $0.registration.revive() == nil }.map { (key: $0.key, id: $0.registration.id) }
+        storage.withLock { $0.alive?.forget(dead: dead) }
+    }
+
+    /// How many values may be alive elsewhere or here, dead registrations included. For tests.
+    package var registrationCount: Int { storage.withLock { $0.alive?.count ?? 0 } }
+}
+
+/// From when until when an entry counts, both since 1970.
+@usableFromInline
+package struct EntryLifetime: Sendable, Equatable {
+    /// When it was stored.
+    package private(set) var created: Duration
+    /// From when on it no longer counts.
+    package private(set) var expires: Duration
+
+    /// A lifetime.
+    package init(created: Duration, expires: Duration) {
+        self.created = created
+        self.expires = expires
+    }
+
+    /// Whether it is over, or the clock stands before it.
+    package func needsCare(at now: Duration) -> Bool { now < created || now >= expires }
+
+    /// Whether the lifetime has ended.
+    ///
+    /// If the clock was set back before the creation, the entry counts as created now, so that it does not live longer
+    /// than intended.
+    package mutating func isOver(at now: Duration) -> Bool {
+        if now < created {
+            expires -= created - now
+            created = now
+        }
+        return now >= expires
     }
 }

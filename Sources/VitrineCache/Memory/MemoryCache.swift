@@ -1,7 +1,7 @@
 import Synchronization
 import VitrineCore
 
-/// A cache in memory: synchronous, for any thread, never above its capacity.
+/// A synchronous, thread-safe cache in memory with a strict capacity.
 ///
 /// ```swift
 /// let cache = MemoryCache<CacheKey, Image>(.init(capacity: .megabytes(100)))
@@ -9,33 +9,28 @@ import VitrineCore
 /// if let image = cache["lake"] { show(image) }
 /// ```
 ///
-/// A hit allocates nothing and takes, for some ten nanoseconds, a lock that only readers on the same processor and
-/// writers share: threads that read do not hold each other up. Which entries stay is decided by S3-FIFO, which a scan of
-/// a thousand pictures seen once does not flush; what they cost is counted in bytes. Values that leave are released
-/// after unlocking, so their `deinit` may use the cache.
+/// A hit allocates nothing. It locks, for some ten nanoseconds, a lock shared with readers on the same processor and
+/// with writers, so that readers do not block each other. Entries are evicted by S3-FIFO, which a scan of many values
+/// does not flush. Costs are in bytes. Evicted values are released after unlocking, so their `deinit` may use the
+/// cache.
 ///
 /// ## Memory
-/// Besides the value and what the key refers to, an entry occupies 75 to 140 bytes with a `CacheKey` and
-/// a class as value: key and value side by side, 32 bytes in the queues, and its share of a table and of the ghosts.
+/// Besides the value and the storage of the key, an entry takes 75 to 140 bytes for a `CacheKey` and a class as value:
+/// key and value side by side, 32 bytes in the queues, and its share of a table and of the ghosts.
 ///
 /// ## Topics
 /// ### Reading
 /// - ``value(forKey:)``
-/// - ``peek(_:)``
 /// - ``contains(_:)``
-/// - ``staleValue(forKey:)``
 /// - ``keys``
 /// ### Writing
 /// - ``set(_:forKey:cost:expires:ignoringEntryLimit:)``
 /// - ``remove(_:)``
 /// - ``removeAll()``
-/// - ``removeAll(where:)``
-/// - ``expire(_:)``
 /// ### Limits
 /// - ``capacity``
 /// - ``totalCost``
 /// - ``trim(to:)``
-/// - ``trim(toShare:)``
 /// - ``statistics``
 public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     /// How the cache behaves.
@@ -53,15 +48,15 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     @usableFromInline let budget: MemoryBudget?
     private let subscription = Locked<MemoryPressure.Subscription?>(nil)
 
-    /// A cache of values of any type.
+    /// Creates a cache of values of any type.
     ///
     /// - Parameters:
-    ///   - configuration: Limits and times.
-    ///   - cost: What a value stored without a cost costs, in bytes. Called on the storing thread.
-    ///   - weakReference: Makes, from a value, a closure that gives it back while it is alive and does not keep it
-    ///     alive; nil for a value that cannot be referred to so. Values evicted here but alive elsewhere then still
-    ///     count as hits and enter again (R20). For classes ``aliveElsewhere`` is the one. nil, the default: evicted
-    ///     is gone. It costs each stored value an allocation.
+    ///   - configuration: The limits and times.
+    ///   - cost: Returns the cost in bytes of a value stored without a cost. Called on the storing thread.
+    ///   - weakReference: Returns a closure that returns a value while it is alive, without keeping it alive; nil for a
+    ///     value without a weak reference. Values evicted here but alive elsewhere then count as hits and are stored
+    ///     again. Use ``aliveElsewhere`` for classes. Default nil: evicted values are misses. Each stored value costs
+    ///     an allocation.
     public init(
         _ configuration: Configuration = .init(), cost: @escaping @Sendable (Value) -> Int,
         weakReference: (@Sendable (Value) -> WeakReference?)? = nil
@@ -86,7 +81,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
 
     deinit { budget?.leave(ObjectIdentifier(self), cost: totalCost) }
 
-    /// Changes what is stored, and counts for the budget what that changes about the cost.
+    /// Changes the storage, and adds the change of the cost to the budget.
     @inlinable
     func changing<Result: Sendable>(
         _ body: (inout MemoryStorage<Key, Value>) -> Result
@@ -120,8 +115,8 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
         }
     }
 
-    /// Looks up again, alone, a key whose entry's lifetime seems to be over, and notes it if it is. What was counted
-    /// as a miss becomes a hit if it is not.
+    /// Repeats, with all locks, the lookup of a key whose entry has apparently expired, and removes the entry if it
+    /// has. If it has not, the counted miss becomes a hit.
     @usableFromInline
     func settled(_ key: Key, _ hash: UInt64, now: Duration?) -> Value? {
         let value: Value? = storage.withLock { storage in
@@ -135,8 +130,8 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
         return value
     }
 
-    /// Reads and writes as ``value(forKey:)``, ``set(_:forKey:cost:expires:ignoringEntryLimit:)`` with the cost the cache
-    /// computes, and ``remove(_:)`` for nil.
+    /// Reads and writes as ``value(forKey:)``, ``set(_:forKey:cost:expires:ignoringEntryLimit:)`` with the cost the
+    /// cache computes, and ``remove(_:)`` for nil.
     @inlinable
     public subscript(key: Key) -> Value? {
         get { value(forKey: key) }
@@ -147,7 +142,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
 
     /// The value ``value(forKey:)`` would give, without counting as a use, a hit or a miss. One that is only alive
     /// elsewhere is found too and stays outside.
-    public func peek(_ key: Key) -> Value? {
+    package func peek(_ key: Key) -> Value? {
         let hash = key.hash64
         let now = isTimed.load(ordering: .relaxed) ? clock.now : nil
         let value: Value? = storage.withLock { storage in
@@ -158,11 +153,11 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
         return value
     }
 
-    /// Whether ``peek(_:)`` finds a value (R22).
+    /// Returns whether there is a value. This does not count as an access.
     public func contains(_ key: Key) -> Bool { peek(key) != nil }
 
     /// The value of a key even if it has expired but not yet been evicted. Does not count as a use, a hit or a miss.
-    public func staleValue(forKey key: Key) -> (value: Value, isExpired: Bool)? {
+    package func staleValue(forKey key: Key) -> (value: Value, isExpired: Bool)? {
         let hash = key.hash64
         let now = isTimed.load(ordering: .relaxed) ? clock.now : nil
         return storage.withLock { storage in
@@ -194,10 +189,10 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     /// How many entries there are, expired ones included.
     public var count: Int { storage.withSharedLock { storage, _ in storage.count } }
 
-    /// What all entries cost together, in bytes. Never above ``capacity``.
+    /// The cost of all entries in bytes. Never above ``capacity``.
     public var totalCost: Int { storage.withSharedLock { storage, _ in storage.totalCost } }
 
-    /// What happened since the cache was made.
+    /// The counters since the creation of the cache.
     public var statistics: MemoryCacheStatistics {
         storage.withLock { storage, tallies in
             var statistics = storage.statistics
@@ -211,10 +206,10 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
 }
 
 extension MemoryCache where Value: CacheableValue {
-    /// A cache of values that know what they cost.
+    /// Creates a cache of values that know their cost.
     ///
     /// - Parameters:
-    ///   - configuration: Limits and times.
+    ///   - configuration: The limits and times.
     ///   - weakReference: See ``init(_:cost:weakReference:)``.
     public convenience init(
         _ configuration: Configuration = .init(), weakReference: (@Sendable (Value) -> WeakReference?)? = nil
@@ -224,8 +219,140 @@ extension MemoryCache where Value: CacheableValue {
 }
 
 extension MemoryCache where Value: AnyObject {
-    /// The weak reference for classes: values evicted here but alive elsewhere still count as hits (R20).
+    /// The weak reference for classes: values evicted here but alive elsewhere still count as hits.
     public static var aliveElsewhere: @Sendable (Value) -> WeakReference? {
         { value in { [weak value] in value } }
+    }
+}
+
+/// How a ``MemoryCache`` behaves.
+///
+/// ```swift
+/// let thumbnails = MemoryCache<CacheKey, Image>(.init(capacity: .megabytes(100), timeToLive: .seconds(600)))
+/// ```
+public struct MemoryCacheConfiguration: Sendable {
+    /// The most all values may cost together. 0 keeps nothing, `.unlimited` sets no limit. Default 64 MB.
+    public var capacity: ByteCount
+    /// The most a single value may cost; a dearer one is not kept, as is one dearer than the capacity. Default
+    /// `.unlimited`: only the capacity counts.
+    public var maximumEntryCost: ByteCount
+    /// How long a value counts after it was stored, unless it says otherwise. nil, the default: as long as it is kept.
+    public var timeToLive: Duration?
+    /// The memory pressure that empties the cache: half of it at `.warning`, all at `.critical`. Default: that of the
+    /// system; nil for none.
+    public var trimsOn: MemoryPressure?
+    /// The budget shared with other caches. Default nil: only the capacity limits the cache.
+    public var budget: MemoryBudget?
+    /// Tells the time for lifetimes. Default the system's.
+    public var clock: WallClock
+
+    /// A configuration.
+    public init(
+        capacity: ByteCount = .megabytes(64), maximumEntryCost: ByteCount = .unlimited, timeToLive: Duration? = nil,
+        trimsOn: MemoryPressure? = .shared, budget: MemoryBudget? = nil, clock: WallClock = .system
+    ) {
+        self.capacity = capacity
+        self.maximumEntryCost = maximumEntryCost
+        self.timeToLive = timeToLive
+        self.trimsOn = trimsOn
+        self.budget = budget
+        self.clock = clock
+    }
+
+    /// A preset for thumbnails: 3 MiB of decoded pixels.
+    public static var thumbnails: Self { Self(capacity: .mebibytes(3)) }
+
+    /// A preset for small values: those of 1 MiB and more are stored only with `ignoringEntryLimit: true`.
+    package static var smallValues: Self { Self(maximumEntryCost: .mebibytes(1) - 1) }
+}
+
+/// The counters of a memory cache since its creation.
+public struct MemoryCacheStatistics: Sendable, Hashable, Codable {
+    /// Lookups that found a value, revived ones included.
+    public var hits = 0
+    /// Lookups that found none, or an expired one.
+    public var misses = 0
+    /// Lookups that found a value evicted here but alive elsewhere.
+    public var revivals = 0
+    /// Values stored, in place of an older one or not, revivals included.
+    public var insertions = 0
+    /// Entries removed to make room, or because the capacity was lowered or memory became scarce.
+    public var evictions = 0
+    /// Values not kept because they cost more than an entry may.
+    public var refusals = 0
+    /// Entries found to be past their lifetime.
+    public var expirations = 0
+
+    /// Hits per lookup, 0 ... 1; 0 without any.
+    public var hitRatio: Double { hits + misses == 0 ? 0 : Double(hits) / (Double(hits) + Double(misses)) }
+
+    /// Nothing happened.
+    public init() {}
+}
+
+extension MemoryCache {
+    /// The most all entries may cost together. Lowering it evicts at once; 0 keeps nothing.
+    public var capacity: ByteCount {
+        get { ByteCount(storage.withLock { $0.capacity }) }
+        set {
+            var removed = RemovedEntries<Key, Value>()
+            changing { storage in
+                storage.capacity = newValue.bytes
+                storage.queues.adapt(toCapacity: newValue.bytes)
+                storage.evict(toTotalCost: newValue.bytes, &removed)
+            }
+        }
+    }
+
+    /// Evicts until the cost of the entries is at most this, the least valuable first. Returns when the values are
+    /// released. Unlike removed values, evicted ones that are alive elsewhere still count as hits.
+    public func trim(to size: ByteCount) {
+        var removed = RemovedEntries<Key, Value>()
+        changing { Self.trim(&$0, to: size.bytes, &removed) }
+    }
+
+    /// Evicts until the cost of the entries is at most this share of the current cost.
+    ///
+    /// - Parameter share: The share. Clamped to 0 ... 1.
+    package func trim(toShare share: Double) {
+        let share = share > 0 ? min(share, 1) : 0
+        var removed = RemovedEntries<Key, Value>()
+        changing { storage in
+            let target = share == 1 ? storage.totalCost : Int(Double(storage.totalCost) * share)
+            Self.trim(&storage, to: target, &removed)
+        }
+    }
+
+    private static func trim(
+        _ storage: inout MemoryStorage<Key, Value>, to target: Int, _ removed: inout RemovedEntries<Key, Value>
+    ) {
+        if target > 0 {
+            storage.evict(toTotalCost: target, &removed)
+        } else {
+            storage.statistics.evictions &+= storage.count
+            removed = storage.takeAll()
+        }
+    }
+
+    /// The memory that the cache takes besides values and the storage of keys, in bytes.
+    public var overhead: ByteCount { ByteCount(storage.withLock { $0.overhead } + storage.bytes) }
+
+    /// For tests: the sum of the entries' costs, the counted cost, and the capacity, at one moment.
+    package var audited: (sum: Int, totalCost: Int, capacity: Int) {
+        storage.withLock { storage in
+            var sum = 0
+            storage.queues.forEach { sum += storage.queues.cost($0) }
+            return (sum, storage.totalCost, storage.capacity)
+        }
+    }
+}
+
+extension MemoryCache: BudgetedMemory {
+    package var budgetedCost: Int { totalCost }
+
+    package func evictForBudget(to size: Int) -> any Sendable {
+        var removed = RemovedEntries<Key, Value>()
+        changing { Self.trim(&$0, to: size, &removed) }
+        return removed
     }
 }

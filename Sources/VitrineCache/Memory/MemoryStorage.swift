@@ -1,13 +1,13 @@
 import VitrineCore
 
-/// The entries of a memory cache and everything that is decided about them: what stands under the cache's lock.
+/// The entries of a memory cache and all decisions about them: the state under the lock of the cache.
 ///
-/// Entries lie in flat storage, numbered by ``EvictionQueues``, found through ``KeyTable``. Nothing that leaves is
-/// released here: it is handed to the caller, who releases it after unlocking.
+/// Entries are in flat storage, numbered by ``EvictionQueues`` and found through ``KeyTable``. Removed values are
+/// returned to the caller, which releases them after unlocking.
 @usableFromInline
 package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
     @usableFromInline typealias Entry = MemoryEntry<Key, Value>
-    @usableFromInline typealias Departed = DepartedEntries<Key, Value>
+    @usableFromInline typealias Removed = RemovedEntries<Key, Value>
 
     @usableFromInline var table = KeyTable()
     @usableFromInline var queues: EvictionQueues
@@ -41,7 +41,7 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
     @usableFromInline var count: Int { queues.count }
     @usableFromInline var totalCost: Int { queues.totalCost }
 
-    /// The bytes the cache occupies besides the values and what keys refer to.
+    /// The memory that the cache takes besides values and the storage of keys, in bytes.
     package var overhead: Int {
         entryCapacity * MemoryLayout<HeldEntry<Key, Value>>.stride + queues.bytes + table.bytes
             + (lifetimes == nil ? 0 : entryCapacity * MemoryLayout<EntryLifetime>.stride)
@@ -99,26 +99,26 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
 
     // MARK: Storing
 
-    /// Stores a value in place of the one before, evicting what must go for it.
+    /// Stores a value for a key, evicting other entries if needed.
     ///
     /// - Parameters:
     ///   - cost: At least 1.
-    ///   - limit: The most the entry may cost.
-    /// - Returns: Whether it is kept. If not, the one before is gone as well.
+    ///   - limit: The maximum cost of the entry.
+    /// - Returns: Whether the value is stored. If not, the earlier value is removed as well.
     @inlinable
     mutating func insert(
-        _ entry: Entry, hash: UInt64, cost: Int, limit: Int, lifetime: EntryLifetime?, departed: inout Departed
+        _ entry: Entry, hash: UInt64, cost: Int, limit: Int, lifetime: EntryLifetime?, removed: inout Removed
     ) -> Bool {
         var place: EvictionQueues.Place?
         if let slot = slot(of: entry.key, hash) {
             place = queues.place(slot)
-            departed.add(takeOut(slot, hash))
+            removed.add(takeOut(slot, hash))
         }
         guard cost <= capacity, cost <= limit else {
             statistics.refusals &+= 1
             return false
         }
-        evict(toTotalCost: capacity &- cost, &departed)
+        evict(toTotalCost: capacity &- cost, &removed)
         let slot = queues.insert(hash: hash, cost: cost, place: place)
         if slot >= entryCapacity { growEntries() }
         (entries + slot).initialize(to: HeldEntry(entry))
@@ -130,10 +130,10 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
 
     /// Evicts until the total is at most this.
     @inlinable
-    mutating func evict(toTotalCost target: Int, _ departed: inout Departed) {
+    mutating func evict(toTotalCost target: Int, _ removed: inout Removed) {
         while queues.totalCost > target, let slot = queues.evict() {
             table.remove(slot, hash: queues.hash(slot))
-            departed.add((entries + slot).move().released())
+            removed.add((entries + slot).move().released())
             statistics.evictions &+= 1
         }
     }
@@ -176,11 +176,11 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
     }
 
     /// Gives up all entries and their storage.
-    mutating func takeAll() -> Departed {
-        var departed = Departed()
-        departed.others.reserveCapacity(count)
+    mutating func takeAll() -> Removed {
+        var removed = Removed()
+        removed.others.reserveCapacity(count)
         let entries = entries
-        queues.forEach { slot in departed.others.append((entries + slot).move().released()) }
+        queues.forEach { slot in removed.others.append((entries + slot).move().released()) }
         entries.deallocate()
         self.entries = .allocate(capacity: 0)
         entryCapacity = 0
@@ -188,6 +188,112 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
         lifetimes = nil
         table = KeyTable()
         queues = EvictionQueues(capacity: capacity)
-        return departed
+        return removed
     }
+}
+
+/// An entry of a memory cache.
+@usableFromInline
+package struct MemoryEntry<Key: HashedKey, Value: Sendable>: Sendable {
+    @usableFromInline var key: Key
+    @usableFromInline var value: Value
+
+    @inlinable
+    init(key: Key, value: Value) {
+        self.key = key
+        self.value = value
+    }
+}
+
+/// An entry in its place. Not copyable, so that looking at its key counts no reference: two atomic operations on memory
+/// that all threads share, under the lock.
+@usableFromInline
+struct HeldEntry<Key: HashedKey, Value: Sendable>: ~Copyable {
+    @usableFromInline let key: Key
+    @usableFromInline let value: Value
+
+    @inlinable
+    init(_ entry: consuming MemoryEntry<Key, Value>) {
+        key = entry.key
+        value = entry.value
+    }
+
+    @inlinable @inline(__always)
+    borrowing func isFor(_ other: Key) -> Bool { key == other }
+
+    @inlinable
+    consuming func released() -> MemoryEntry<Key, Value> { MemoryEntry(key: key, value: value) }
+}
+
+/// A value about to be stored. Everything that runs a user's code is done, so that storing it may stand under any lock.
+@usableFromInline
+package struct IncomingEntry<Key: HashedKey, Value: Sendable>: Sendable {
+    @usableFromInline let entry: MemoryEntry<Key, Value>
+    @usableFromInline let hash: UInt64
+    @usableFromInline let cost: Int
+    @usableFromInline let lifetime: EntryLifetime?
+    @usableFromInline let revive: (@Sendable () -> Value?)?
+
+    @inlinable
+    init(
+        _ entry: MemoryEntry<Key, Value>, hash: UInt64, cost: Int, lifetime: EntryLifetime?,
+        revive: (@Sendable () -> Value?)?
+    ) {
+        self.entry = entry
+        self.hash = hash
+        self.cost = cost
+        self.lifetime = lifetime
+        self.revive = revive
+    }
+}
+
+/// The result of storing a value. To be passed to ``MemoryCache/finish(_:)`` and released outside all locks.
+@usableFromInline
+package struct MemoryChange<Key: HashedKey, Value: Sendable>: Sendable {
+    @usableFromInline var removed = RemovedEntries<Key, Value>()
+    @usableFromInline var isKept = false
+    @usableFromInline var needsSweep = false
+    /// The cost of the stored value; 0 if it was not stored.
+    @usableFromInline var cost = 0
+
+    @inlinable
+    init() {}
+}
+
+/// Entries on their way out: carried from under the lock and released behind it, because the end of a value may run
+/// anyone's code. One entry, which is the rule, needs no array.
+@usableFromInline
+package struct RemovedEntries<Key: HashedKey, Value: Sendable>: Sendable {
+    @usableFromInline var first: MemoryEntry<Key, Value>?
+    @usableFromInline var others: [MemoryEntry<Key, Value>] = []
+
+    @inlinable
+    init() {}
+
+    @inlinable
+    mutating func add(_ entry: MemoryEntry<Key, Value>) {
+        if first == nil { first = entry } else { others.append(entry) }
+    }
+}
+
+/// The result of a lookup.
+@usableFromInline
+package enum MemoryLookup<Value: Sendable>: Sendable {
+    /// The value, which counts.
+    case found(Value)
+    /// No entry, or one known to be expired.
+    case missing
+    /// Its lifetime is over and was not known to be: to be looked up again by who may change things.
+    case ended
+}
+
+/// How many lookups found something and how many nothing.
+@usableFromInline
+package struct LookupTally: Sendable {
+    @usableFromInline var hits = 0
+    @usableFromInline var misses = 0
+
+    /// Nothing was looked up.
+    @usableFromInline
+    init() {}
 }

@@ -1,15 +1,23 @@
 import VitrineCore
 
-/// A lock around state that is read all the time and changed now and then. There is one lock for each processor: who
-/// reads takes the one of the processor it runs on, who changes takes all.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A lock for state that is read often and changed rarely. There is one lock for each processor: a reader takes the
+/// lock of its processor, a writer takes all.
 ///
-/// Of a single lock the memory travels to another processor at every turn, which takes several times as long as finding
-/// an entry. Readers on different processors do not meet here at all, and are in the state at the same time. The price
-/// is some ten nanoseconds per processor for who changes it. The idea is that of the "big reader" locks of Linux 2.4
+/// The memory of a single lock moves to another processor at every use, which takes several times as long as finding an
+/// entry. Readers on different processors share no memory here and access the state at the same time. The price is
+/// about ten nanoseconds per processor for a writer. The idea is that of the "big reader" locks of Linux 2.4
 /// (`include/linux/brlock.h`).
 ///
-/// Unchecked: a lock type. State and stripes live at fixed addresses; the state is changed under all the locks only,
-/// a tally under its own.
+/// Unchecked: a lock type. State and stripes have fixed addresses. The state is changed under all locks only, a tally
+/// under its own lock.
 @usableFromInline
 package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unchecked Sendable {
     /// For each processor its lock and, from ``tallyOffset`` on, its tally.
@@ -23,15 +31,15 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
 
     /// Two cache lines: processors fetch them in pairs.
     private static var alignment: Int { 128 }
-    /// With more stripes changing takes too long for what it saves readers: there are seldom more of them at a time.
+    /// The maximum number of stripes. More would slow down writers too much; more concurrent readers are rare.
     private static var mostStripes: Int { 8 }
 
-    /// A lock.
+    /// Creates a lock.
     ///
     /// - Parameters:
-    ///   - state: What it guards.
-    ///   - tally: What each processor's readers start counting from.
-    ///   - stripes: How many there are, rounded up to a power of two, for tests. By default one for each processor, at
+    ///   - state: The guarded state.
+    ///   - tally: The initial tally of each processor's readers.
+    ///   - stripes: The number of stripes, rounded up to a power of two, for tests. Default: one for each processor, at
     ///     most eight.
     package init(_ state: consuming sending State, tally: Tally, stripes count: Int = CurrentProcessor.limit) {
         var rounded = 1
@@ -76,7 +84,7 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
         (stripes + index &* stride + tallyOffset).assumingMemoryBound(to: Tally.self)
     }
 
-    /// Reads, possibly while others read. What the body changes in spite of that has to be atomic, but for the tally.
+    /// Reads concurrently with other readers. Apart from the tally, the body may change only atomics.
     @inlinable @inline(__always)
     package borrowing func withSharedLock<Result: Sendable>(
         _ body: (borrowing State, inout Tally) -> Result
@@ -93,7 +101,7 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
         return locked(from: 0) { body(&state.pointee) }
     }
 
-    /// Reads or changes, alone, and sees what the readers have counted.
+    /// Reads or changes the state exclusively, with the tallies of the readers.
     package borrowing func withLock<Result: Sendable>(tallies body: (inout State, [Tally]) -> Result) -> Result {
         locked(from: 0) { body(&state.pointee, (0...mask).map { tally($0).pointee }) }
     }
@@ -104,4 +112,46 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
         if index > mask { return body() }
         return lock(index).pointee.withLockSpinning { _ in locked(from: index &+ 1, body) }
     }
+}
+
+/// Tells on which processor the calling thread runs, in about two nanoseconds. By the time it is used the thread may
+/// run on another: for choosing memory that is near, never for being alone.
+@usableFromInline
+package struct CurrentProcessor: Sendable {
+    #if canImport(Darwin)
+    /// Makes ready to ask.
+    package init() {}
+
+    /// The processor's number, counted from 0.
+    @usableFromInline package var number: Int {
+        var number = 0
+        return pthread_cpu_number_np(&number) == 0 ? number : 0
+    }
+    #else
+    /// The function of the C library that reads the processor number from the memory of the thread (rseq(2), glibc 2.35
+    /// and later). It is looked up by name, because the headers declare it only with GNU extensions.
+    private let query: (@convention(c) @Sendable () -> Int32)?
+
+    /// Makes ready to ask.
+    package init() {
+        query = dlsym(nil, "sched_getcpu").map {
+            unsafeBitCast($0, to: (@convention(c) @Sendable () -> Int32).self)
+        }
+    }
+
+    /// The processor's number, counted from 0. Where the system does not tell, a number that is always the thread's.
+    @usableFromInline package var number: Int {
+        if let query { return Int(query()) }
+        #if canImport(Glibc)
+        let thread = UInt64(pthread_self())
+        #else
+        let thread = UInt64(UInt(bitPattern: pthread_self()))
+        #endif
+        // Addresses differ in their upper bits. See KeyTable for the number.
+        return Int(truncatingIfNeeded: (thread &* 0x9e37_79b9_7f4a_7c15) &>> 48)
+    }
+    #endif
+
+    /// Numbers are below this.
+    package static var limit: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_CONF)))) }
 }

@@ -1,16 +1,16 @@
 import VitrineCore
 
-/// Finds values that a memory cache no longer holds but someone else does (R20).
+/// Finds values that a memory cache has evicted but that are alive elsewhere.
 ///
-/// It registers every value stored with a closure that gives it back while it is alive, and keeps the registration when
-/// the entry is evicted. The closures are never called here: they may run anyone's code, and this is used under a lock.
+/// It registers every stored value with a closure that returns it while it is alive, and keeps the registration after
+/// eviction. The closures may run code of the user. They are never called here, because this type is used under a lock.
 @usableFromInline
 package struct WeakValueIndex<Key: HashedKey, Value: Sendable>: Sendable {
     /// A value that may be alive.
     package struct Registration: Sendable {
         /// Different for each registration, also of one key.
         package let id: Int
-        /// What the value cost when it was stored.
+        /// The cost of the value when it was stored.
         package let cost: Int
         /// The lifetime it was stored with.
         package var lifetime: EntryLifetime?
@@ -67,8 +67,8 @@ package struct WeakValueIndex<Key: HashedKey, Value: Sendable>: Sendable {
     /// Forgets a key.
     package mutating func forget(_ key: Key) { registrations[Identity(key: key)] = nil }
 
-    /// Forgets what a sweep found dead, unless the key was registered anew, and sets when the next one is due: at twice
-    /// what is left, so that sweeping costs each registration a constant share.
+    /// Removes the registrations that a sweep found dead, unless the key was registered again. The next sweep is due at
+    /// twice the remaining number, so that sweeping costs a constant share per registration.
     package mutating func forget(dead: [(key: Key, id: Int)]) {
         for (key, id) in dead where holds(id, key) { registrations[Identity(key: key)] = nil }
         sweepAt = max(Self.smallestSweep, registrations.count * 2)

@@ -1,11 +1,12 @@
+public import VitrineCore
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-public import VitrineCore
 
-/// A JSON text (RFC 8259) whose top level is an object or an array (R2).
+/// A JSON text (RFC 8259) whose top level is an object or an array.
 ///
 /// ```swift
 /// let json = try JSON(parsing: bytes)
@@ -14,12 +15,12 @@ public import VitrineCore
 /// let user = try json.decoded(as: User.self)
 /// ```
 ///
-/// Numbers keep what the text says: 64-bit integers, doubles, and anything beyond those as decimal text. Bytes are
-/// refused, never repaired, when they are not one complete JSON text in UTF-8. Encoding is deterministic: members are
-/// sorted by their names' bytes, there is no white space.
+/// Numbers are lossless: 64-bit integers, doubles, and all others as decimal text. Bytes that are not one complete JSON
+/// text in UTF-8 are refused, never repaired. Encoding is deterministic: members are sorted by the bytes of their
+/// names, without white space.
 public struct JSON: Sendable, Hashable {
     /// How deep arrays and objects may be nested: 512. Deeper input is refused, so that it cannot exhaust the stack.
-    public static let maximumDepth = 512
+    package static let maximumDepth = 512
 
     /// The top level: ``Value/object(_:)`` or ``Value/array(_:)``.
     public let root: Value
@@ -74,9 +75,9 @@ public struct JSON: Sendable, Hashable {
     /// The text.
     public var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// What an encodable value is as JSON.
+    /// Encodes a value as JSON.
     ///
-    /// - Throws: What encoding throws, or ``JSONError/fragment`` if the value is neither an object nor an array.
+    /// - Throws: The error of encoding, or ``JSONError/fragment`` if the value is neither an object nor an array.
     public init(encoding value: some Encodable) throws {
         try self.init(parsing: [UInt8](try JSONEncoder().encode(value)))
     }
@@ -98,11 +99,233 @@ extension JSON: CacheableValue {
     /// ``bytes``.
     public func cacheBytes() -> [UInt8] { bytes }
 
-    /// About what the tree occupies: every value's place and the texts that do not fit in it.
+    /// The approximate memory of the tree.
     public var cacheCost: Int { root.cost }
 }
 
 extension JSON: CustomStringConvertible {
     /// ``text``.
     public var description: String { text }
+}
+
+extension JSON {
+    /// One value in a JSON text. Accessors are nil where the value is of another kind.
+    public indirect enum Value: Sendable, Hashable {
+        /// The value null.
+        case null
+        /// True or false.
+        case bool(Bool)
+        /// A number.
+        case number(Number)
+        /// A string.
+        case string(String)
+        /// An array.
+        case array([Value])
+        /// An object.
+        case object([String: Value])
+
+        /// Whether it is null.
+        public var isNull: Bool { self == .null }
+
+        /// True or false.
+        public var bool: Bool? {
+            if case .bool(let value) = self { value } else { nil }
+        }
+
+        /// A number as it was written.
+        package var number: Number? {
+            if case .number(let value) = self { value } else { nil }
+        }
+
+        /// A number that is a whole one and fits.
+        public var int: Int? { number?.int64.flatMap { Int(exactly: $0) } }
+
+        /// A number that is a whole one, not negative, and fits.
+        public var uint: UInt? { number?.uint64.flatMap { UInt(exactly: $0) } }
+
+        /// A number as the nearest double.
+        public var double: Double? { number?.double }
+
+        /// A text.
+        public var string: String? {
+            if case .string(let value) = self { value } else { nil }
+        }
+
+        /// The elements of an array.
+        public var array: [Value]? {
+            if case .array(let value) = self { value } else { nil }
+        }
+
+        /// The members of an object.
+        public var object: [String: Value]? {
+            if case .object(let value) = self { value } else { nil }
+        }
+
+        /// A member; nil if there is none or this is no object.
+        public subscript(name: String) -> Value? { object?[name] }
+
+        /// An element; nil if there is none or this is no array.
+        public subscript(index: Int) -> Value? {
+            guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
+            return elements[index]
+        }
+
+        /// About the bytes it occupies. Recursion is bounded by ``JSON/maximumDepth`` for parsed values.
+        var cost: Int {
+            let own = MemoryLayout<Value>.stride + 32
+            switch self {
+            case .null, .bool, .number: return own
+            case .string(let text): return own + text.utf8.count
+            case .array(let elements): return elements.reduce(own) { $0 + $1.cost }
+            case .object(let members):
+                return members.reduce(own) { $0 + 16 + $1.key.utf8.count + $1.value.cost }
+            }
+        }
+    }
+}
+
+extension JSON.Value: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+    ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(integerLiteral value: Int64) { self = .number(.integer(value)) }
+    /// Traps for a literal that is not finite, which JSON cannot say.
+    public init(floatLiteral value: Double) {
+        precondition(value.isFinite, "JSON has no \(value)")
+        self = .number(.double(value))
+    }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(nilLiteral: ()) { self = .null }
+    public init(arrayLiteral elements: JSON.Value...) { self = .array(elements) }
+    public init(dictionaryLiteral elements: (String, JSON.Value)...) {
+        self = .object(Dictionary(elements, uniquingKeysWith: { _, last in last }))
+    }
+}
+
+extension JSON {
+    /// A number, in the narrowest form that represents it exactly.
+    public enum Number: Sendable, Hashable {
+        /// Written without a point or an exponent, from -2⁶³ to 2⁶³-1.
+        case integer(Int64)
+        /// Written without a point or an exponent, from 2⁶³ to 2⁶⁴-1.
+        case unsigned(UInt64)
+        /// Written with a point or an exponent, and a finite double whose shortest text has the same value.
+        case double(Double)
+        /// Any other number, as it was written: more digits or larger than the other forms hold.
+        case decimal(String)
+
+        /// The value if it is a whole number of 64 bits with a sign.
+        package var int64: Int64? {
+            switch self {
+            case .integer(let value): value
+            case .unsigned: nil
+            case .double(let value): Int64(exactly: value)
+            case .decimal: nil
+            }
+        }
+
+        /// The value if it is a whole number of 64 bits without a sign.
+        package var uint64: UInt64? {
+            switch self {
+            case .integer(let value): UInt64(exactly: value)
+            case .unsigned(let value): value
+            case .double(let value): UInt64(exactly: value)
+            case .decimal: nil
+            }
+        }
+
+        /// The nearest double; nil for a number beyond its range.
+        public var double: Double? {
+            switch self {
+            case .integer(let value): return Double(value)
+            case .unsigned(let value): return Double(value)
+            case .double(let value): return value
+            case .decimal(let text):
+                guard let value = Double(text), value.isFinite else { return nil }
+                return value
+            }
+        }
+
+        /// The number as JSON writes it. Not finite doubles, which no text gives, are null.
+        package var text: String {
+            switch self {
+            case .integer(let value): String(value)
+            case .unsigned(let value): String(value)
+            case .double(let value): value.isFinite ? value.description : "null"
+            case .decimal(let text): text
+            }
+        }
+
+        /// The number a literal says, whose syntax has been checked.
+        init(literal: String) {
+            if let value = Int64(literal), value != 0 || literal == "0" {
+                self = .integer(value)
+            } else if literal.utf8.first != UInt8(ascii: "-"), let value = UInt64(literal) {
+                self = .unsigned(value)
+            } else if let value = Double(literal), value.isFinite,
+                Self.digits(literal) == Self.digits(value.description)
+            {
+                self = .double(value)
+            } else {
+                self = .decimal(literal)
+            }
+        }
+
+        /// Sign, significant digits and power of ten of the last digit: equal for equal values.
+        private static func digits(_ literal: String) -> [Int] {
+            var digits: [Int] = []
+            var power = 0, exponent = 0, exponentSign = 1
+            var isNegative = false, isFraction = false, isExponent = false
+            for byte in literal.utf8 {
+                switch byte {
+                case UInt8(ascii: "-") where isExponent: exponentSign = -1
+                case UInt8(ascii: "-"): isNegative = true
+                case UInt8(ascii: "."): isFraction = true
+                case UInt8(ascii: "e"), UInt8(ascii: "E"): isExponent = true
+                case 0x30...0x39 where isExponent:
+                    // Beyond any double; more digits change nothing but could overflow.
+                    if exponent < 1_000_000 { exponent = exponent * 10 + Int(byte - 0x30) }
+                case 0x30...0x39:
+                    digits.append(Int(byte - 0x30))
+                    if isFraction { power -= 1 }
+                default: break
+                }
+            }
+            power += exponent * exponentSign
+            while digits.last == 0 {
+                digits.removeLast()
+                power += 1
+            }
+            let first = digits.firstIndex { $0 != 0 } ?? digits.count
+            digits.removeFirst(first)
+            return [isNegative ? 1 : 0, digits.isEmpty ? 0 : power] + digits
+        }
+    }
+}
+
+/// Why bytes are no JSON. Positions count bytes from 0.
+public enum JSONError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The text ends in the middle of a value.
+    case unexpectedEnd
+    /// There is something that cannot stand here: most often a missing quote or comma.
+    case unexpectedByte(UInt8, position: Int)
+    /// A string has bytes that are not UTF-8, an escape that does not exist, or half a surrogate pair.
+    case invalidString(position: Int)
+    /// A number is not written as RFC 8259 section 6 demands, or has more than 1,000 characters.
+    case invalidNumber(position: Int)
+    /// Arrays and objects are nested deeper than ``JSON/maximumDepth``.
+    case tooDeep(position: Int)
+    /// The top level is a text, a number, true, false or null.
+    case fragment
+
+    public var description: String {
+        switch self {
+        case .unexpectedEnd: "The JSON text is incomplete."
+        case .unexpectedByte(let byte, let position): "Unexpected byte \(byte) at position \(position) of the JSON text."
+        case .invalidString(let position): "The string at byte \(position) is not well-formed."
+        case .invalidNumber(let position): "The number at byte \(position) is not well-formed."
+        case .tooDeep(let position): "The JSON text has more than \(JSON.maximumDepth) nested levels at byte \(position)."
+        case .fragment: "The top level of the JSON text is neither an object nor an array."
+        }
+    }
 }

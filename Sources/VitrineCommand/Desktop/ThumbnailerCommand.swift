@@ -96,11 +96,11 @@ private struct ThumbnailerEntry: Sendable {
     /// The entries for the types that the installed helpers can read. An entry without types is left out.
     static var all: [ThumbnailerEntry] {
         let decoder = ImageDecoder()
-        var pictures = ImageFormat.allCases.filter { $0 != .svg && decoder.canDecode($0) }.flatMap(Self.names)
+        var pictures = ImageFormat.builtIn.filter { $0 != .svg && decoder.canDecode($0) }.flatMap(\.mediaTypes)
         if VideoWorkers.shared.isAvailable { pictures += films }
         var documents: [String] = []
         if PDFWorkers.shared.isAvailable { documents.append("application/pdf") }
-        if decoder.canDecode(.svg) { documents += names(.svg) }
+        if decoder.canDecode(.svg) { documents += ImageFormat.svg.mediaTypes }
         return [
             ThumbnailerEntry(fileName: "vitrine.thumbnailer", mediaTypes: pictures, allowsUpscaling: false),
             ThumbnailerEntry(fileName: "vitrine-documents.thumbnailer", mediaTypes: documents, allowsUpscaling: true),
@@ -109,20 +109,6 @@ private struct ThumbnailerEntry: Sendable {
 
     /// The names of all entries, installed or not.
     static let fileNames = ["vitrine.thumbnailer", "vitrine-documents.thumbnailer"]
-
-    /// The names of a format in the shared MIME database.
-    private static func names(_ format: ImageFormat) -> [String] {
-        switch format {
-        case .jpeg: ["image/jpeg"]
-        case .png: ["image/png", "image/apng"]
-        case .heic: ["image/heic", "image/heif"]
-        case .avif: ["image/avif", "image/avif-sequence"]
-        case .bmp: ["image/bmp", "image/x-bmp"]
-        case .ico: ["image/vnd.microsoft.icon", "image/x-icon"]
-        case .jp2: ["image/jp2", "image/jpx"]
-        case .webp, .gif, .tiff, .jxl, .svg: [format.mediaType]
-        }
-    }
 
     private static let films =
         FileKind.Media.allCases.map(\.rawValue) + [

@@ -1,6 +1,6 @@
 import VitrineCache
 import VitrineCore
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// The cache of `vitrine fetch`: bodies as received.
 struct FetchCache: Sendable {

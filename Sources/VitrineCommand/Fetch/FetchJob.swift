@@ -2,7 +2,7 @@ import Foundation
 import VitrineCache
 import VitrineCore
 import VitrineImaging
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// The work of `vitrine fetch` on one address.
 struct FetchJob: Sendable {
@@ -55,7 +55,7 @@ struct FetchJob: Sendable {
     ) async throws(CacheError) {
         report.source = answer.origin
         report.status = answer.head?.status
-        report.type = answer.head?.headers.first("Content-Type")
+        report.type = answer.head?.headers["Content-Type"]
         report.bytes = answer.bytes.count
         guard let output = item.output else { return }
         var bytes = answer.bytes

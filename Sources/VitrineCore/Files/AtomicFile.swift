@@ -1,3 +1,5 @@
+import CVitrineFileSystem
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -6,48 +8,41 @@ import Musl
 import Darwin
 #endif
 
-/// Writes files so that nobody ever sees a part of one: into a temporary file beside the target, then by a rename
-/// (R42).
+/// Writes whole files atomically: into a temporary file beside the target, which then replaces it by a rename.
 ///
-/// Whatever goes wrong, the target is either what it was or what it was to become, and the temporary file is removed.
-/// After an error it is what it was, except after ``FileError/notDurable(path:code:)``: then the new file is in its
-/// place, and only a power cut can take it back. Errors name the path that was asked for.
+/// No process ever sees a part of a file. After an error the target is unchanged and the temporary file is removed,
+/// with one exception: after ``FileError/notDurable(path:code:)`` the new file is in place, but a power cut may undo
+/// the change. Errors name the path of the call.
 ///
-/// Only a crash can leave a temporary file behind; ``removeStaleTemporaries(in:olderThan:)`` finds those.
+/// Only a crash can leave a temporary file behind; ``removeStaleTemporaries(in:olderThan:)`` removes it.
 ///
-/// - A file that is replaced passes its permissions on, and its owner as far as the process may set it.
-/// - A **symbolic link** at the target stays: the file it points to is replaced, or made if the link dangles. With
-///   ``Options/doNotReplace`` a link counts as something that is there.
-///
-/// All calls block; call them on a ``BlockingExecutor``, or use the asynchronous form.
+/// - A replaced file passes on its permissions, and its owner as far as the process may set it.
+/// - A **symbolic link** at the target stays: the file it points to is replaced, or created if the link dangles. With
+///   ``Options/doNotReplace`` a link counts as an existing file.
 public enum AtomicFile {
-    /// How to write.
+    /// Options for writing a file.
     public struct Options: OptionSet, Sendable {
+        /// The options as bits.
         public let rawValue: Int
+        /// Creates options from bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// Return only when file and directory entry are on the medium. For stores; caches do without (0.1 to
-        /// several milliseconds per file).
+        /// Returns only when the file and its directory entry are on the medium, which takes 0.1 to several
+        /// milliseconds.
+        ///
+        /// Stores use this option; caches do not.
         public static let durable = Options(rawValue: 1)
-        /// Fail with ``FileError/alreadyExists(path:)`` if there is anything at the target, decided in one step
-        /// even among several processes.
+        /// Fails with ``FileError/alreadyExists(path:)`` if anything exists at the target.
+        ///
+        /// The check and the write are one step, also among several processes.
         public static let doNotReplace = Options(rawValue: 2)
     }
 
-    /// Bytes written between two looks at the cancellation token.
+    /// The number of bytes between two polls of the cancellation token.
     private static let chunk = 1 << 20
 
-    /// Writes a whole file.
-    ///
-    /// - Parameters:
-    ///   - bytes: The contents.
-    ///   - path: The target. Its directory must exist.
-    ///   - options: Durability, and whether an existing file may be replaced. Default: not durable, replacing.
-    ///   - permissions: Mode of the file; nil for that of the file replaced, else 0666 less the umask.
-    ///   - cancellation: Polled at every mebibyte.
-    /// - Throws: Why it could not be written, or ``FileError/cancelled(path:)``; the target is as it was. Or
-    ///   ``FileError/notDurable(path:code:)``; the target is written.
-    public static func write(
+    /// Writes a whole file, as the form for arrays does.
+    package static func write(
         _ bytes: UnsafeRawBufferPointer, to path: String, options: Options = [], permissions: UInt32? = nil,
         cancellation: CancellationToken? = nil
     ) throws(FileError) {
@@ -63,7 +58,16 @@ public enum AtomicFile {
         try writer.commit()
     }
 
-    /// Writes a whole file.
+    /// Writes a whole file. Blocks the calling thread.
+    ///
+    /// - Parameters:
+    ///   - bytes: The contents.
+    ///   - path: The target. Its directory must exist.
+    ///   - options: Durability, and whether an existing file may be replaced. Default: not durable, replacing.
+    ///   - permissions: The mode of the file. Default: the mode of the replaced file, or 0666 less the umask.
+    ///   - cancellation: Polled at every mebibyte.
+    /// - Throws: ``FileError`` if the file was not written or the call was cancelled. The target is then unchanged,
+    ///   except after ``FileError/notDurable(path:code:)``.
     public static func write(
         _ bytes: [UInt8], to path: String, options: Options = [], permissions: UInt32? = nil,
         cancellation: CancellationToken? = nil
@@ -80,8 +84,16 @@ public enum AtomicFile {
         try result.get()
     }
 
-    /// Writes a whole file on an executor's threads. Cancelling the task removes what was written so far and throws
-    /// ``FileError/cancelled(path:)``.
+    /// Writes a whole file on a thread of an executor.
+    ///
+    /// - Parameters:
+    ///   - bytes: The contents.
+    ///   - path: The target. Its directory must exist.
+    ///   - options: Durability, and whether an existing file may be replaced. Default: not durable, replacing.
+    ///   - permissions: The mode of the file. Default: the mode of the replaced file, or 0666 less the umask.
+    ///   - executor: The executor whose thread writes the file.
+    /// - Throws: ``FileError`` as the blocking form. Cancelling the task throws ``FileError/cancelled(path:)`` and
+    ///   leaves the target unchanged.
     public static func write(
         _ bytes: [UInt8], to path: String, options: Options = [], permissions: UInt32? = nil,
         on executor: BlockingExecutor
@@ -97,5 +109,201 @@ public enum AtomicFile {
             token.cancel()
         }
         try result.get()
+    }
+}
+
+/// Writes one file in pieces. The whole file appears at its path with ``commit()``.
+///
+/// A writer that is deinitialized without a commit removes its temporary file. It must not be used from several threads
+/// at once. All calls block.
+package final class AtomicFileWriter {
+    /// The path of the file, with symbolic links resolved.
+    package let path: String
+    /// The number of bytes written so far.
+    package private(set) var count = 0
+
+    /// The path of the call, which errors name.
+    private let requestedPath: String
+    private let options: AtomicFile.Options
+    /// The path of the temporary file, for callers that write its bytes by other means.
+    package let temporary: String
+    private var file: OpenFile?
+    private var isOpen = true
+
+    /// A descriptor that can be closed before the writer is deinitialized.
+    private final class OpenFile {
+        let descriptor: FileDescriptor
+        init(_ descriptor: consuming FileDescriptor) { self.descriptor = descriptor }
+    }
+
+    /// Creates the temporary file. The parameters are those of
+    /// ``AtomicFile/write(_:to:options:permissions:cancellation:)``.
+    package convenience init(
+        path: String, options: AtomicFile.Options = [], permissions: UInt32? = nil
+    ) throws(FileError) {
+        try self.init(path: path, options: options, permissions: permissions, followsLinks: true)
+    }
+
+    /// Creates the temporary file.
+    ///
+    /// - Parameters:
+    ///   - followsLinks: Whether a symbolic link at the path stays and its target is replaced.
+    ///   - group: Protects the temporary file after ``release()``, as long as the group exists.
+    package init(
+        path: String, options: AtomicFile.Options, permissions: UInt32? = nil, followsLinks: Bool,
+        group: TemporaryGroup? = nil
+    ) throws(FileError) {
+        let replaces = !options.contains(.doNotReplace)
+        let target = replaces && followsLinks ? try SymbolicLink.target(of: path) : path
+        var replaced = stat()
+        let isThere = replaces && (followsLinks ? stat(target, &replaced) : lstat(target, &replaced)) == 0
+        let isLink = isThere && replaced.st_mode & S_IFMT == S_IFLNK
+        if isThere, replaced.st_mode & S_IFMT == S_IFDIR {
+            throw .system(operation: "rename", path: path, code: EISDIR)
+        }
+        self.path = target
+        self.options = options
+        requestedPath = path
+        let prefix = group?.memberPrefix ?? "\(AtomicFile.temporaryPrefix)\(AtomicFile.TemporaryKind.locked.rawValue)"
+        let directory = FilePath.parent(of: target)
+        let descriptor: FileDescriptor
+        do throws(FileError) {
+            descriptor = try AtomicFile.createLocked {
+                FilePath.join(directory, prefix + AtomicFile.randomSuffix())
+            }
+        } catch {
+            // The caller knows the target, not the temporary name.
+            throw error.about(path)
+        }
+        temporary = descriptor.path
+        file = OpenFile(descriptor)
+        if isThere, !isLink { try open.descriptor.takeOver(replaced, named: path) }
+        if let permissions, fchmod(number, mode_t(truncatingIfNeeded: permissions & 0o7777)) != 0 {
+            throw FileError(operation: "fchmod", path: path, code: errno)
+        }
+    }
+
+    deinit {
+        discard()
+    }
+
+    private var open: OpenFile {
+        guard let file else { preconditionFailure("An AtomicFileWriter cannot change a file that it released.") }
+        return file
+    }
+
+    private var number: Int32 { open.descriptor.number }
+
+    /// Appends bytes.
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(FileError) {
+        precondition(isOpen, "An AtomicFileWriter cannot write after commit() or discard().")
+        do throws(FileError) {
+            try open.descriptor.write(bytes)
+        } catch {
+            discard()
+            throw error.about(requestedPath)
+        }
+        count += bytes.count
+    }
+
+    /// Appends bytes.
+    package func write(_ bytes: [UInt8]) throws(FileError) {
+        let result = bytes.withUnsafeBytes { bytes -> Result<Void, FileError> in
+            do throws(FileError) { return .success(try write(bytes)) } catch { return .failure(error) }
+        }
+        try result.get()
+    }
+
+    /// Appends the bytes of a file. They share its blocks if the file system supports that and no bytes were written
+    /// before.
+    ///
+    /// - Throws: ``FileError/untrusted(path:reason:)`` if the source is not a regular file, and other errors.
+    package func append(contentsOf path: String, cancellation: CancellationToken? = nil) throws(FileError) {
+        let source = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
+        let status = try source.status()
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw .untrusted(path: path, reason: "it is not a regular file")
+        }
+        if count == 0, cfilesystem_clone(source.number, number) == 0 {
+            do throws(FileError) {
+                count = Int(try open.descriptor.status().st_size)
+            } catch {
+                throw error.about(requestedPath)
+            }
+            return
+        }
+        let size = 1 << 18
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+        defer { buffer.deallocate() }
+        while true {
+            if let cancellation, cancellation.isCancelled { throw .cancelled(path: requestedPath) }
+            let read = try source.read(into: buffer)
+            if read == 0 { return }
+            try write(UnsafeRawBufferPointer(rebasing: buffer[..<read]))
+        }
+    }
+
+    /// Moves the file to its path.
+    ///
+    /// - Throws: ``FileError/notDurable(path:code:)`` if the file is in place but its directory could not be
+    ///   synchronized. After any other error the path is unchanged and the temporary file is removed.
+    package func commit() throws(FileError) {
+        precondition(isOpen, "An AtomicFileWriter commits once.")
+        defer { discard() }
+        guard options.contains(.durable) else { return try place() }
+        // Opened before the rename: a lack of descriptors or of permission must not be found after it.
+        let directory: FileDescriptor
+        do throws(FileError) {
+            directory = try FileDescriptor(opening: FilePath.parent(of: path), flags: O_RDONLY | O_DIRECTORY)
+        } catch {
+            throw error.about(requestedPath)
+        }
+        try synchronize()
+        try place()
+        let code = directory.synchronizationFailure()
+        if code != 0 { throw .notDurable(path: requestedPath, code: code) }
+    }
+
+    // MARK: Steps of a commit, for callers that commit several files together
+
+    /// Sets the modification time of the file, instead of the time of writing.
+    package func setModified(_ time: Duration) throws(FileError) {
+        let (seconds, attoseconds) = time.components
+        let moment = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+        guard [moment, moment].withUnsafeBufferPointer({ futimens(number, $0.baseAddress) }) == 0 else {
+            throw FileError(operation: "futimens", path: requestedPath, code: errno)
+        }
+    }
+
+    /// Closes the file, which can still be placed, so that many files can be written before any is placed.
+    ///
+    /// From then on only its ``TemporaryGroup`` protects the temporary file.
+    package func release() { file = nil }
+
+    /// Returns when the bytes are on the medium. The path is unchanged.
+    package func synchronize() throws(FileError) {
+        do throws(FileError) { try open.descriptor.synchronize() } catch { throw error.about(requestedPath) }
+    }
+
+    /// Moves the file to its path. The change is durable only after the directory has been synchronized.
+    package func place() throws(FileError) {
+        let code: Int32
+        if options.contains(.doNotReplace) {
+            // Fails if there is anything at the path, in one step.
+            code = cfilesystem_rename_exclusive(temporary, path)
+        } else {
+            code = rename(temporary, path) == 0 ? 0 : errno
+        }
+        guard code == 0 else { throw FileError(operation: "rename", path: requestedPath, code: code) }
+        isOpen = false
+        ActiveTemporaries.forget(temporary)
+    }
+
+    /// Removes the temporary file. Does nothing after a commit.
+    package func discard() {
+        guard isOpen else { return }
+        isOpen = false
+        unlink(temporary)
+        ActiveTemporaries.forget(temporary)
     }
 }

@@ -5,18 +5,20 @@ import Glibc
 import Musl
 #endif
 
-/// The kernel's notices of changes in directories (inotify(7)). For use from one thread at a time.
+/// Watches directories for changes by inotify(7). For use from one thread at a time.
 package final class DirectoryEvents {
-    /// One notice.
+    /// One notification.
     package struct Event {
         /// The number of the watch.
         package var watch: Int32
+        /// The kinds of the event, as bits of inotify(7).
         package var mask: UInt32
-        /// What the two notices of one renaming have in common; 0 for others.
+        /// A number that the two events of one rename share; 0 for other events.
         package var cookie: UInt32
-        /// What in the directory it concerns; empty for the directory itself.
+        /// The name in the directory, or empty for the directory itself.
         package var name: String
 
+        /// Creates an event.
         package init(watch: Int32, mask: UInt32, cookie: UInt32 = 0, name: String = "") {
             self.watch = watch
             self.mask = mask
@@ -24,46 +26,48 @@ package final class DirectoryEvents {
             self.name = name
         }
 
+        /// Whether it concerns a directory.
         package var concernsDirectory: Bool { mask & UInt32(IN_ISDIR) != 0 }
-        /// The directory is no longer watched: deleted, unmounted, or given up.
+        /// Whether the directory is no longer watched: it was deleted or unmounted, or the watch was ended.
         package var isEnd: Bool { mask & UInt32(IN_IGNORED) != 0 }
-        /// The directory itself was moved or deleted.
+        /// Whether the directory itself was moved or deleted.
         package var concernsItself: Bool { mask & (UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF)) != 0 }
     }
 
-    /// What becomes of one directory's watch.
+    /// The result of watching one directory.
     package enum Watch {
+        /// The directory is watched, under this number.
         case number(Int32)
-        /// The system allows no more (`fs.inotify.max_user_watches`).
+        /// The system allows no more watches (`fs.inotify.max_user_watches`).
         case limitReached
-        /// It is gone, no directory, or must not be read: the `errno`.
+        /// The directory does not exist, is not a directory, or cannot be read: the `errno`.
         case unavailable(code: Int32)
     }
 
-    /// Which notices are wanted.
+    /// The kinds of events to report.
     package struct Kinds: OptionSet, Sendable {
         package let rawValue: UInt32
         package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// What appears, goes, is renamed or written, and what happens to the directory itself.
+        /// Created, deleted, renamed and written items, and changes of the directory itself.
         package static let contents = Kinds(
             rawValue: UInt32(
                 IN_CREATE | IN_DELETE | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF))
-        /// Other times, permissions and owners.
+        /// Changes of times, permissions and owners.
         package static let attributes = Kinds(rawValue: UInt32(IN_ATTRIB))
     }
 
-    /// Readable when there are notices.
+    /// Readable when there are events.
     package let descriptor: Int32
     private let maximum: Int
     private let kinds: Kinds
     private var count = 0
 
-    /// nil when the system allows no more watchers (`fs.inotify.max_user_instances`).
+    /// Creates a watcher. Returns nil when the system allows no more of them (`fs.inotify.max_user_instances`).
     ///
     /// - Parameters:
-    ///   - maximum: The most directories to watch, below what the system allows.
-    ///   - kinds: Which notices are wanted.
+    ///   - maximum: The maximum number of watched directories, below the limit of the system.
+    ///   - kinds: The kinds of events to report.
     package init?(maximum: Int = .max, kinds: Kinds = [.contents, .attributes]) {
         descriptor = inotify_init1(Int32(O_CLOEXEC | O_NONBLOCK))
         guard descriptor >= 0 else { return nil }
@@ -73,10 +77,10 @@ package final class DirectoryEvents {
 
     deinit { close(descriptor) }
 
-    /// Watches a directory. One that is watched already keeps its number.
+    /// Watches a directory. A directory that is watched already keeps its number.
     package func watch(_ path: String) -> Watch {
         guard count < maximum else { return .limitReached }
-        // Files that have no name any more are of no interest to anybody who looks at names.
+        // Events of files without a name are useless for callers that look at names.
         let mask = kinds.rawValue | UInt32(IN_ONLYDIR) | UInt32(IN_EXCL_UNLINK)
         let number = inotify_add_watch(descriptor, path, mask)
         if number >= 0 {
@@ -87,16 +91,17 @@ package final class DirectoryEvents {
         return code == ENOSPC || code == ENOMEM ? .limitReached : .unavailable(code: code)
     }
 
-    /// Ends a watch; its last event is ``Event/isEnd``.
+    /// Ends a watch. Its last event is ``Event/isEnd``.
     package func end(_ watch: Int32) {
         count -= 1
         inotify_rm_watch(descriptor, watch)
     }
 
-    /// A watch that the system has ended.
+    /// Notes that the system has ended a watch.
     package func noteEnd() { count -= 1 }
 
-    /// The notices that are there; nil if some were lost (`IN_Q_OVERFLOW`), whereupon everything has to be looked at.
+    /// Returns the pending events, or nil if some were lost (`IN_Q_OVERFLOW`). Everything then has to be examined
+    /// again.
     package func read() -> [Event]? {
         var events: [Event] = []
         var isComplete = true
@@ -123,7 +128,7 @@ package final class DirectoryEvents {
         return isComplete ? events : nil
     }
 
-    /// Watch, mask, cookie and length of the name, 4 bytes each.
+    /// The size of watch, mask, cookie and length of the name, 4 bytes each.
     private static let headerSize = 16
 }
 

@@ -6,35 +6,36 @@ import Musl
 import Darwin
 #endif
 
-/// Why a file or directory could not be read, written or made. Every case names the path.
+/// An error of reading, writing or creating a file or directory. Every case names the path.
 public enum FileError: Error, Sendable, Equatable {
-    /// There is no such file, or a directory on the way to it is missing.
+    /// The file does not exist, or a directory on the path is missing.
     case notFound(path: String)
-    /// There is something at the path already, and it was not to be replaced.
+    /// Something exists at the path and was not to be replaced.
     case alreadyExists(path: String)
-    /// The process may not do this. Check the owner and mode of the path and of its directory.
+    /// The process lacks permission. Check the owner and mode of the path and of its directory.
     case notPermitted(path: String, code: Int32)
-    /// The file system or the user's quota is full. Caches answer this by evicting.
+    /// The file system or the quota of the user is full. Caches react by evicting entries.
     case noSpace(path: String)
-    /// The file is larger than the caller accepts, in bytes.
+    /// The file is larger than the limit of the caller, in bytes.
     case tooLarge(path: String, limit: Int)
-    /// The work was cancelled; nothing was left behind.
+    /// The work was cancelled. It left no files behind.
     case cancelled(path: String)
-    /// The thing at the path must not be trusted, for example a directory another user owns.
+    /// The item at the path must not be trusted, for example a directory of another user.
     case untrusted(path: String, reason: String)
-    /// The change was made and every process sees it, but a power cut may take it back: the directory could not be
-    /// synchronized, with this `errno`. Repeat the call once the medium works again.
+    /// The change was made and is visible to every process, but a power cut may undo it.
+    ///
+    /// The directory could not be synchronized, with this `errno`. Repeat the call once the medium works again.
     case notDurable(path: String, code: Int32)
-    /// Anything else: the failed call and its `errno`.
+    /// Any other failed system call, with its `errno`.
     case system(operation: String, path: String, code: Int32)
 
-    /// The error for a failed call.
+    /// Creates the error of a failed system call.
     ///
     /// - Parameters:
     ///   - operation: The call, for example `rename`.
     ///   - path: The file it concerns.
-    ///   - code: The `errno` of the call, read directly after it.
-    public init(operation: String, path: String, code: Int32) {
+    ///   - code: The `errno`, read directly after the call.
+    package init(operation: String, path: String, code: Int32) {
         switch code {
         case ENOENT: self = .notFound(path: path)
         case EEXIST: self = .alreadyExists(path: path)
@@ -44,7 +45,7 @@ public enum FileError: Error, Sendable, Equatable {
         }
     }
 
-    /// The path concerned.
+    /// The path of the file or directory.
     public var path: String {
         switch self {
         case .notFound(let path), .alreadyExists(let path), .notPermitted(let path, _), .noSpace(let path),
@@ -54,7 +55,7 @@ public enum FileError: Error, Sendable, Equatable {
         }
     }
 
-    /// The same error about another path: the one that the caller knows.
+    /// Returns the same error about another path, the one that the caller knows.
     package func about(_ path: String) -> FileError {
         switch self {
         case .notFound: .notFound(path: path)
@@ -69,22 +70,23 @@ public enum FileError: Error, Sendable, Equatable {
         }
     }
 
-    /// The system's text for an `errno` value.
-    static func text(for code: Int32) -> String {
+    /// Returns the text of the system for an `errno`.
+    private static func text(for code: Int32) -> String {
         strerror(code).map { String(cString: $0) } ?? "error \(code)"
     }
 }
 
 extension FileError: CustomStringConvertible {
+    /// A sentence that names the path and the reason.
     public var description: String {
         switch self {
-        case .notFound(let path): "There is no \(path)."
-        case .alreadyExists(let path): "\(path) exists already and was not to be replaced."
+        case .notFound(let path): "\(path) does not exist."
+        case .alreadyExists(let path): "\(path) already exists and was not to be replaced."
         case .notPermitted(let path, let code): "No permission for \(path): \(Self.text(for: code))."
         case .noSpace(let path): "No space left for \(path)."
-        case .tooLarge(let path, let limit): "\(path) has more than the \(limit) bytes that are accepted."
+        case .tooLarge(let path, let limit): "\(path) exceeds the limit of \(limit) bytes."
         case .cancelled(let path): "Work on \(path) was cancelled."
-        case .untrusted(let path, let reason): "\(path) is not used: \(reason)."
+        case .untrusted(let path, let reason): "\(path) is not trusted: \(reason)."
         case .notDurable(let path, let code):
             "\(path) was changed, but a power cut may undo the change: \(Self.text(for: code)) (errno \(code))."
         case .system(let operation, let path, let code):

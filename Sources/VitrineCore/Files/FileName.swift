@@ -1,15 +1,17 @@
-/// Makes file names of keys (R39, R40): any text becomes one safe component of a path.
+/// Makes file names from keys: any text becomes one safe component of a path.
 public enum FileName {
-    /// The longest name the usual file systems take, in bytes (`NAME_MAX`).
-    public static let maximumLength = 255
+    /// The longest name of the common file systems, in bytes (`NAME_MAX`).
+    package static let maximumLength = 255
 
     // MARK: Escaped names
 
-    /// The text as a file name that can be turned back, however long it gets.
+    /// Returns the text as a file name that ``unescaped(_:)`` converts back. The name may be longer than 255 bytes.
     ///
-    /// `%`, NUL, `:` and `/` become `%25`, `%00`, `%3A` and `%2F`; the names that mean directories, `.` and `..`,
-    /// become `%2E` and `%2E%2E`; the empty text becomes a lone `%`. Everything else stays, but for private characters
-    /// that stand for bytes and would become other text as a file's name.
+    /// `%`, NUL, `:` and `/` become `%25`, `%00`, `%3A` and `%2F`. The names `.` and `..` become `%2E` and `%2E%2E`,
+    /// and the empty text becomes a single `%`. Other characters are kept, except private-use characters that would
+    /// become a different text as the name of a file.
+    ///
+    /// - Parameter text: The text.
     public static func escaped(_ text: String) -> String {
         switch text {
         case "": return "%"
@@ -38,7 +40,9 @@ public enum FileName {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The text an ``escaped(_:)`` name was made of; nil for a name it never makes.
+    /// Returns the text of an ``escaped(_:)`` name, or nil for any other name.
+    ///
+    /// - Parameter name: The name of a file.
     public static func unescaped(_ name: String) -> String? {
         if name == "%" { return "" }
         var bytes: [UInt8] = []
@@ -58,7 +62,11 @@ public enum FileName {
         return escaped(text).utf8.elementsEqual(name.utf8) ? text : nil
     }
 
-    /// The file name of a key: ``escaped(_:)`` if that fits into ``maximumLength`` bytes, else ``digestName(for:)``.
+    /// Returns the file name of a key: ``escaped(_:)`` if it has at most 255 bytes, otherwise a digest name.
+    ///
+    /// A digest name has the SHA-256 of the key as 64 hexadecimal digits, and the extension of the key.
+    ///
+    /// - Parameter key: The key.
     public static func name(for key: String) -> String {
         // Escaping never shortens, so a longer text needs no try.
         guard PathText.byteCount(of: key) <= maximumLength else { return digestName(for: key) }
@@ -68,23 +76,30 @@ public enum FileName {
 
     // MARK: Digest names
 
-    /// SHA-256 of the key as 64 hexadecimal digits and the key's extension, as in `….png`; 64 to 81 bytes.
-    public static func digestName(for key: String) -> String {
+    /// Returns the SHA-256 of the key as 64 hexadecimal digits with the extension of the key; 64 to 81 bytes.
+    package static func digestName(for key: String) -> String {
         Hexadecimal.text(SHA256Digest.digest(of: key)) + dottedExtension(of: key)
     }
 
-    /// MD5 of the key as 32 hexadecimal digits and the key's extension: the form of earlier libraries' long names.
-    /// Two keys of one MD5 can be made on purpose; where keys come from strangers take ``name(for:)``.
+    /// Returns the MD5 of the key as 32 hexadecimal digits with the extension of the key, as earlier libraries do.
+    ///
+    /// Keys with the same MD5 can be made on purpose. For untrusted keys, use ``name(for:)``.
+    ///
+    /// - Parameter key: The key.
     public static func md5Name(for key: String) -> String {
         md5(key) + dottedExtension(of: key)
     }
 
-    /// MD5 of the text as 32 lower-case hexadecimal digits.
+    /// Returns the MD5 of the text as 32 lower-case hexadecimal digits.
+    ///
+    /// - Parameter text: The text, which is hashed as UTF-8.
     public static func md5(_ text: String) -> String {
         Hexadecimal.text(MD5Digest.digest(of: text))
     }
 
-    /// SHA-256 of the text as 64 lower-case hexadecimal digits.
+    /// Returns the SHA-256 of the text as 64 lower-case hexadecimal digits.
+    ///
+    /// - Parameter text: The text, which is hashed as UTF-8.
     public static func sha256(_ text: String) -> String {
         Hexadecimal.text(SHA256Digest.digest(of: text))
     }
@@ -93,13 +108,15 @@ public enum FileName {
 
     private static let compactAlphabet = Array("eilotrmapdnsIcufkMShjTRxgC4013".utf8)
 
-    /// Eleven letters and digits for any text (R40): 54 bits of its SHA-256, so two of a million names meet with a
-    /// chance of about 1 in 35,000.
+    /// Returns a name of eleven letters and digits, which hold 54 bits of the text's SHA-256.
     ///
-    /// Byte `i` of the digest picks one of 30 characters; a byte above 239 would favour some of them and gives way to
-    /// byte `i + 11`, that one to byte `i + 22`, whose value counts whatever it is. The names tell upper from lower
-    /// case: not for file systems that do not.
+    /// Among a million names, the probability of a collision is about 1 in 35,000. Names differ in case, so they are
+    /// not for file systems that ignore it.
+    ///
+    /// - Parameter text: The text, which is hashed as UTF-8.
     public static func compact(_ text: String) -> String {
+        // Byte `i` of the digest selects one of 30 characters. A byte above 239 would favour some of them: byte `i +
+        // 11` replaces it, and `i + 22` that one. The last replacement counts whatever its value is.
         let digest = SHA256Digest.digest(of: text)
         let name = (0..<11).map { index -> UInt8 in
             var byte = digest[index]
@@ -113,16 +130,16 @@ public enum FileName {
 
     // MARK: Extensions
 
-    /// The extension of the last component of a path or URL, without query and fragment; "" if there is none.
+    /// Returns the extension of the last component of a path or URL, without query and fragment, or "" if there is
+    /// none.
     ///
-    /// Only 1 to 16 ASCII letters and digits count, so nothing that a file system or a shell could take amiss gets
-    /// through.
-    public static func pathExtension(of text: String) -> String {
+    /// An extension has 1 to 16 ASCII letters and digits, so it is safe for file systems and shells.
+    package static func pathExtension(of text: String) -> String {
         let end = text.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? text.utf8.endIndex
         var component = text.utf8[..<end]
         if let scheme = firstRange(of: "://", in: component) {
             component = component[scheme...]
-            // The host is no file: `http://haneke.io` has no extension.
+            // A host is not a file: `http://example.org` has no extension.
             guard component.contains(UInt8(ascii: "/")) else { return "" }
         }
         if let slash = component.lastIndex(of: UInt8(ascii: "/")) {
@@ -136,7 +153,7 @@ public enum FileName {
         return isSafe && (1...16).contains(found.count) ? String(Substring(found)) : ""
     }
 
-    /// The index just after the first occurrence of an ASCII text.
+    /// Returns the index just after the first occurrence of an ASCII text.
     private static func firstRange(of pattern: String, in text: Substring.UTF8View) -> Substring.UTF8View.Index? {
         var index = text.startIndex
         while index < text.endIndex {

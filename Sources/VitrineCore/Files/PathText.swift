@@ -8,20 +8,20 @@ import Darwin
 
 /// Converts between paths, which are bytes, and text.
 ///
-/// A file name may have any bytes but NUL and `/` (POSIX.1-2017 §3.170), also such as are no UTF-8. In text a byte `b`
-/// that belongs to no UTF-8 sequence is the private-use character U+10FE00 + `b`, from U+10FE80 to U+10FEFF; in JSON
-/// this is `\udbff\udeXX`, whose last two digits are the byte. A name that has one of these characters as valid UTF-8
-/// is taken for bytes that are none, so that every name has a text of its own and every text made here leads back to
-/// its name (compare PEP 383, whose lone surrogates no Swift string can hold).
+/// A file name may have any bytes except NUL and `/` (POSIX.1-2017 §3.170), also ones that are not UTF-8. In text, a
+/// byte `b` that belongs to no UTF-8 sequence is the private-use character U+10FE00 + `b`, from U+10FE80 to U+10FEFF.
+/// In JSON this is `\udbff\udeXX`, whose last two digits are the byte. These characters in valid UTF-8 are converted
+/// like invalid bytes. Thus every name has its own text, and every text made here leads back to its name. Compare PEP
+/// 383, whose lone surrogates no Swift string can hold.
 ///
-/// Whatever comes from the system as a path goes through ``text(of:)``; whatever goes to it through
-/// ``withSystemPath(_:failure:_:)``, which the functions in `SystemCalls.swift` do.
+/// Paths from the system go through ``text(of:)``. Paths to the system go through ``withSystemPath(_:failure:_:)``,
+/// which the functions in `SystemCalls.swift` call.
 package enum PathText {
     private static let base: UInt32 = 0x10FE00
-    /// What the UTF-8 of all these characters begins with.
+    /// The first UTF-8 byte of all these characters.
     private static let firstByte: UInt8 = 0xF4
 
-    /// The text of a path or name.
+    /// Returns the text of a path or name.
     package static func text(of bytes: some Collection<UInt8>) -> String {
         guard bytes.contains(firstByte) || String(validating: bytes, as: UTF8.self) == nil else {
             return String(decoding: bytes, as: UTF8.self)
@@ -52,13 +52,13 @@ package enum PathText {
         }
     }
 
-    /// The text of a path that ends with a zero.
+    /// Returns the text of a path that ends with a zero byte.
     package static func text(cString: UnsafePointer<CChar>) -> String {
         let count = UnsafeBufferPointer(start: cString, count: .max).firstIndex(of: 0) ?? 0
         return text(of: UnsafeRawBufferPointer(start: cString, count: count))
     }
 
-    /// The bytes of a path or name, without a zero at the end.
+    /// Returns the bytes of a path or name, without a zero at the end.
     package static func bytes(of text: String) -> [UInt8] {
         guard text.utf8.contains(firstByte) else { return Array(text.utf8) }
         var bytes: [UInt8] = []
@@ -69,31 +69,31 @@ package enum PathText {
         return bytes
     }
 
-    /// Whether the bytes of the text lead back to it: those of what is composed by hand may not.
+    /// Whether the bytes of the text lead back to it. Those of text composed by hand may not.
     package static func isExact(_ text: String) -> Bool {
         guard text.utf8.contains(firstByte) else { return true }
         return self.text(of: bytes(of: text)).utf8.elementsEqual(text.utf8)
     }
 
-    /// How many bytes the system sees.
+    /// Returns the number of bytes that the system sees.
     package static func byteCount(of text: String) -> Int {
         text.utf8.contains(firstByte) ? bytes(of: text).count : text.utf8.count
     }
 
-    /// The byte that a character stands for; nil for all but 128 of them.
+    /// Returns the byte that a character represents, or nil for all but 128 characters.
     package static func byte(of scalar: Unicode.Scalar) -> UInt8? {
         guard scalar.value >= base + 0x80 else { return nil }
         return UInt8(exactly: scalar.value - base)
     }
 
     private static func scalar(of byte: UInt8) -> Unicode.Scalar {
-        // Bytes below 0x80 are never part of what is no UTF-8.
+        // Bytes below 0x80 are always valid UTF-8.
         Unicode.Scalar(base + UInt32(byte)) ?? "\u{FFFD}"
     }
 
-    /// Calls a body with a path as the system wants it.
+    /// Calls a body with a path as a C string.
     ///
-    /// - Returns: `failure`, with `errno` EINVAL, for a text with a zero byte, of which the system would see a part.
+    /// - Returns: `failure`, with `errno` EINVAL, for a text with a zero byte, which the system would cut off.
     package static func withSystemPath<Result>(
         _ path: String, failure: Result, _ body: (UnsafePointer<CChar>) -> Result
     ) -> Result {
@@ -110,9 +110,10 @@ package enum PathText {
     }
 }
 
-/// The words a process was started with.
+/// The arguments of the process.
 package enum ProcessArguments {
-    /// All but the first, with bytes that are no UTF-8 as ``PathText`` has them; `CommandLine.arguments` repairs them.
+    /// All arguments but the first. Bytes that are not UTF-8 are as in ``PathText``; `CommandLine.arguments` repairs
+    /// them.
     package static var words: [String] {
         (0..<Int(CommandLine.argc)).dropFirst().compactMap { index in
             CommandLine.unsafeArgv[index].map { PathText.text(cString: $0) }

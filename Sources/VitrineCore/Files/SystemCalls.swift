@@ -8,9 +8,9 @@ import Musl
 import Darwin
 #endif
 
-// The system's functions of these names for paths as text. Swift would hand the text's UTF-8 to the functions
-// themselves; these are preferred wherever this module is imported, and hand over the bytes the text stands for
-// (see PathText). A text with a zero byte fails with EINVAL instead of leading to another file.
+// Overloads of the system's functions for paths as text. Swift would pass the UTF-8 of the text to the C functions.
+// These overloads are preferred wherever this module is imported, and pass the bytes that the text represents (see
+// PathText). A text with a zero byte fails with EINVAL instead of leading to another file.
 
 package func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 {
     PathText.withSystemPath(path, failure: -1) { open($0, flags, mode) }
@@ -72,7 +72,7 @@ package func realpath(
     PathText.withSystemPath(path, failure: nil) { realpath($0, buffer) }
 }
 
-/// The text as the system wants it, up to a zero byte, for arguments of programs; free(3) deallocates it.
+/// Returns the text as a C string, up to a zero byte, for arguments of programs. The caller deallocates it by free(3).
 package func strdup(_ text: String) -> UnsafeMutablePointer<CChar>? {
     (PathText.bytes(of: text).map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer {
         $0.baseAddress.flatMap { strdup($0) }

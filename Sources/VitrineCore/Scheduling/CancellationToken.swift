@@ -1,9 +1,9 @@
 import Synchronization
 
-/// A flag that tells running work to stop, readable from any thread and any language.
+/// A flag that tells running work to stop. It can be read from any thread.
 ///
-/// Blocking work (a decoder, a file copy) polls ``isCancelled`` at least every few milliseconds. Work that runs
-/// elsewhere (another process, a transfer) registers a handler with ``onCancel(_:)`` instead.
+/// Blocking work, such as a decoder or a file copy, polls ``isCancelled`` at least every few milliseconds. Work that
+/// runs elsewhere, such as a transfer or another process, registers a handler with ``onCancel(_:)``.
 public final class CancellationToken: Sendable {
     private struct Handlers {
         var isCancelled = false
@@ -14,12 +14,14 @@ public final class CancellationToken: Sendable {
     private let flag = Atomic<Bool>(false)
     private let state = Locked(Handlers())
 
+    /// Creates a token that is not cancelled.
     public init() {}
 
-    /// Whether ``cancel()`` has been called. One relaxed atomic load: cheap enough for an inner loop.
+    /// Whether ``cancel()`` has been called. It costs one relaxed atomic load, which is cheap enough for an inner loop.
     public var isCancelled: Bool { flag.load(ordering: .relaxed) }
 
-    /// Cancels the work. Handlers run once, on the calling thread, before the call returns; later calls do nothing.
+    /// Cancels the work. Each handler runs once, on the calling thread, before the call returns. Later calls do
+    /// nothing.
     public func cancel() {
         let handlers = state.withLock { state in
             guard !state.isCancelled else { return [@Sendable () -> Void]() }
@@ -31,13 +33,14 @@ public final class CancellationToken: Sendable {
         for handler in handlers { handler() }
     }
 
-    /// A handle for taking a handler back.
+    /// Identifies a handler for ``remove(_:)``.
     public struct Registration: Sendable {
         fileprivate let id: Int?
     }
 
-    /// Calls `handler` when the token is cancelled; at once if it already is.
+    /// Calls a handler when the token is cancelled, or at once if it already is.
     ///
+    /// - Parameter handler: The closure to call.
     /// - Returns: A registration for ``remove(_:)``.
     @discardableResult
     public func onCancel(_ handler: @escaping @Sendable () -> Void) -> Registration {
@@ -51,7 +54,9 @@ public final class CancellationToken: Sendable {
         return Registration(id: id)
     }
 
-    /// Forgets a handler, which releases what it captured. A handler that is running is not waited for.
+    /// Removes a handler and releases its captures. A handler that is running is not waited for.
+    ///
+    /// - Parameter registration: The result of ``onCancel(_:)``.
     public func remove(_ registration: Registration) {
         guard let id = registration.id else { return }
         state.withLock { _ = $0.handlers.removeValue(forKey: id) }

@@ -1,7 +1,7 @@
-// Code that others inline names Locked as what it stands for.
 import Synchronization
 
-/// One piece of work per identity, any number of subscribers: whoever asks while it runs shares its result.
+
+/// Coalesces identical work: one run per key, with any number of subscribers that share its result.
 ///
 /// ```swift
 /// let thumbnails = SingleFlight<CacheKey, Image>()
@@ -10,30 +10,33 @@ import Synchronization
 /// }
 /// ```
 ///
-/// - A subscriber has its own priority; the run has the highest of them, always (R92).
-/// - A subscriber that leaves gets a `CancellationError` at once; the others notice nothing. The last one to leave
-///   cancels the run (R93). A cancelled run is forgotten at that moment: who joins its key next starts a new one,
-///   even if the old one has not stopped yet.
-/// - Every subscriber gets exactly one result.
-public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// What a subscriber is called with, once.
-    public typealias CallbackQueue = @Sendable (Result<Value, any Error>) -> Void
+/// - Each subscriber has a priority. The run always has the highest of them.
+/// - A subscriber that leaves receives a `CancellationError` at once; the others are not affected. When the last one
+///   leaves, the run is cancelled and forgotten: the next subscriber of its key starts a new run, even if the old one
+///   has not stopped yet.
+/// - Every subscriber receives exactly one result.
+@usableFromInline
+package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    /// The closure that receives the result of a subscriber, once.
+    @usableFromInline
+    package typealias ResultHandler = @Sendable (Result<Value, any Error>) -> Void
 
     @usableFromInline let flights = Locked<[Key: Flight<Key, Value>]>([:])
 
+    /// Creates a single flight without runs.
     @inlinable
-    public init() {}
+    package init() {}
 
-    /// How many runs are under way.
-    public var count: Int { flights.withLock { $0.count } }
+    /// The number of runs in progress.
+    package var count: Int { flights.withLock { $0.count } }
 
-    /// How many subscribers wait for a key.
-    public func subscriberCount(for key: Key) -> Int {
+    /// Returns the number of subscribers of a key.
+    package func subscriberCount(for key: Key) -> Int {
         flights.withLock { $0[key] }?.subscribers.withLock { $0.all.count } ?? 0
     }
 
-    /// The priority of a key's run; nil when there is none.
-    public func priority(for key: Key) -> Priority? {
+    /// Returns the priority of the run for a key, or nil if there is none.
+    package func priority(for key: Key) -> Priority? {
         flights.withLock { $0[key] }?.priority.value
     }
 
@@ -42,19 +45,19 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// Joins the run for a key, and starts one if there is none.
     ///
     /// - Parameters:
-    ///   - key: What is wanted.
-    ///   - priority: How urgent it is for this subscriber.
-    ///   - start: Starts the work; called before `join` returns, on this thread, only if there is no run yet. The
-    ///     work ends with ``Flight/finish(_:)``, which `start` may call itself.
-    ///   - deliver: Called exactly once, with the value, the error, or a `CancellationError` after
-    ///     ``FlightSubscription/leave()``; possibly before `join` returns, on any thread. Must not block.
+    ///   - key: The identity of the work.
+    ///   - priority: The priority of this subscriber.
+    ///   - start: Starts the work if there is no run yet. It is called on this thread before `join` returns. The work
+    ///     ends with ``Flight/finish(_:)``, which `start` may call itself.
+    ///   - deliver: Receives the value, the error, or a `CancellationError` after ``FlightSubscription/leave()``. It is
+    ///     called exactly once, on any thread, possibly before `join` returns. It must not block.
     @inlinable
     @discardableResult
-    public func join(
+    package func join(
         _ key: Key,
         priority: Priority = .normal,
         start: (Flight<Key, Value>) -> Void,
-        deliver: @escaping CallbackQueue
+        deliver: @escaping ResultHandler
     ) -> FlightSubscription<Key, Value> {
         let (flight, id, isNew, isMoreUrgent) = flights.withLock { flights in
             if let flight = flights[key] {
@@ -72,11 +75,11 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         return FlightSubscription(flight: flight, id: id)
     }
 
-    // MARK: What flights and subscriptions call
+    // MARK: Calls of flights and subscriptions
 
-    /// Takes a run out.
+    /// Removes a run.
     ///
-    /// - Returns: Those who are still to get a result.
+    /// - Returns: The subscribers that have no result yet.
     @inlinable
     func end(_ flight: Flight<Key, Value>) -> [Flight<Key, Value>.Subscriber] {
         flights.withLock { flights in
@@ -89,19 +92,266 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     @inlinable
     func leave(_ flight: Flight<Key, Value>, _ id: Int) {
-        let (gone, isLast, isChanged) = flights.withLock { flights in
+        let (departed, isLast, isChanged) = flights.withLock { flights in
             flight.subscribers.withLock { subscribers -> (Flight<Key, Value>.Subscriber?, Bool, Bool) in
-                guard let gone = subscribers.remove(id) else { return (nil, false, false) }
+                guard let departed = subscribers.remove(id) else { return (nil, false, false) }
                 if subscribers.all.isEmpty {
-                    // A subscriber was left until now, so the key is still this run's.
+                    // This subscriber was the last one, so the key still belongs to this run.
                     flights[flight.key] = nil
-                    return (gone, true, false)
+                    return (departed, true, false)
                 }
-                return (gone, false, flight.priority.store(subscribers.highestPriority))
+                return (departed, false, flight.priority.store(subscribers.highestPriority))
             }
         }
-        gone?.deliver(.failure(CancellationError()))
+        departed?.deliver(.failure(CancellationError()))
         if isLast { flight.cancellation.cancel() }
         if isChanged { flight.priority.publish() }
+    }
+}
+
+extension SingleFlight {
+    /// Returns the value for a key, from the run in progress or from a new one.
+    ///
+    /// - Parameters:
+    ///   - key: The identity of the work.
+    ///   - priority: The priority of this caller.
+    ///   - executor: The preferred executor of a new run. Default: the global pool, where it must not block.
+    ///   - operation: The work of a new run. Its task is cancelled when the last caller leaves.
+    /// - Throws: `CancellationError` at once when the calling task is cancelled, and the errors of `operation`.
+    @inlinable
+    package func value(
+        for key: Key,
+        priority: Priority = .normal,
+        on executor: (any TaskExecutor)? = nil,
+        operation: @escaping @Sendable (Flight<Key, Value>) async throws -> Value
+    ) async throws -> Value {
+        try await value(for: key, priority: priority, following: nil, on: executor, operation: operation)
+    }
+
+    /// Returns the value for a key, for a caller whose priority can change while it waits.
+    @inlinable
+    package func value(
+        for key: Key,
+        following priority: PrioritySource,
+        on executor: (any TaskExecutor)? = nil,
+        operation: @escaping @Sendable (Flight<Key, Value>) async throws -> Value
+    ) async throws -> Value {
+        try await value(
+            for: key, priority: priority.value, following: priority, on: executor, operation: operation)
+    }
+
+    @inlinable
+    func value(
+        for key: Key,
+        priority: Priority,
+        following source: PrioritySource?,
+        on executor: (any TaskExecutor)?,
+        operation: @escaping @Sendable (Flight<Key, Value>) async throws -> Value
+    ) async throws -> Value {
+        try Task.checkCancellation()
+        let waiter = FlightWaiter<Key, Value>()
+        return try await withTaskCancellationHandler {
+            let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
+                let subscription = join(key, priority: priority) { flight in
+                    Self.run(flight, on: executor, operation: operation)
+                } deliver: { result in
+                    continuation.resume(returning: result)
+                }
+                waiter.begin(subscription, following: source)
+            }
+            waiter.end(following: source)
+            return try result.get()
+        } onCancel: {
+            waiter.cancel()
+        }
+    }
+
+    @inlinable
+    static func run(
+        _ flight: Flight<Key, Value>,
+        on executor: (any TaskExecutor)?,
+        operation: @escaping @Sendable (Flight<Key, Value>) async throws -> Value
+    ) {
+        let work: @Sendable () async -> Void = {
+            do {
+                flight.finish(.success(try await operation(flight)))
+            } catch {
+                flight.finish(.failure(error))
+            }
+        }
+        let task: Task<Void, Never>
+        if executor == nil, #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+            // Runs on this thread up to its first suspension, which saves waking another one.
+            task = Task.immediate(operation: work)
+        } else {
+            task = Task(executorPreference: executor, operation: work)
+        }
+        flight.cancellation.onCancel { task.cancel() }
+    }
+}
+
+/// One run of the work for a key, as the work sees it.
+///
+/// The work reads and follows ``priority``, stops when ``cancellation`` is cancelled, and ends with ``finish(_:)``.
+@usableFromInline
+package final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    // Inlinable throughout: a generic type that another module cannot specialize costs several times as much.
+    @usableFromInline
+    struct Subscriber {
+        @usableFromInline let id: Int
+        @usableFromInline var priority: Priority
+        @usableFromInline let deliver: SingleFlight<Key, Value>.ResultHandler
+
+        @inlinable
+        init(id: Int, priority: Priority, deliver: @escaping SingleFlight<Key, Value>.ResultHandler) {
+            self.id = id
+            self.priority = priority
+            self.deliver = deliver
+        }
+    }
+
+    @usableFromInline
+    struct Subscribers {
+        @usableFromInline var lastID = 0
+        @usableFromInline var all: [Subscriber] = []
+
+        @inlinable
+        init() {}
+
+        @inlinable
+        mutating func add(_ priority: Priority, _ deliver: @escaping SingleFlight<Key, Value>.ResultHandler) -> Int {
+            lastID += 1
+            all.append(Subscriber(id: lastID, priority: priority, deliver: deliver))
+            return lastID
+        }
+
+        @inlinable
+        mutating func remove(_ id: Int) -> Subscriber? {
+            all.firstIndex { $0.id == id }.map { all.remove(at: $0) }
+        }
+
+        @inlinable
+        mutating func removeAll() -> [Subscriber] {
+            defer { all = [] }
+            return all
+        }
+
+        /// - Returns: Whether there is such a subscriber.
+        @inlinable
+        mutating func setPriority(_ priority: Priority, of id: Int) -> Bool {
+            guard let index = all.firstIndex(where: { $0.id == id }) else { return false }
+            all[index].priority = priority
+            return true
+        }
+
+        @inlinable
+        var highestPriority: Priority {
+            var highest = Priority.veryLow
+            for subscriber in all where subscriber.priority > highest { highest = subscriber.priority }
+            return highest
+        }
+    }
+
+    /// The identity of the work.
+    @usableFromInline package let key: Key
+    /// The highest priority among the subscribers, kept up to date while they join, leave and change.
+    @usableFromInline package let priority: PrioritySource
+    /// Cancelled when the last subscriber has left.
+    @usableFromInline package let cancellation = CancellationToken()
+
+    @usableFromInline let owner: SingleFlight<Key, Value>
+    /// The subscribers. Joining and removal also happen under the owner's lock, so no subscriber joins a run that is
+    /// over.
+    @usableFromInline let subscribers = Locked(Subscribers())
+
+    @inlinable
+    init(key: Key, priority: Priority, owner: SingleFlight<Key, Value>) {
+        self.key = key
+        self.priority = PrioritySource(priority)
+        self.owner = owner
+    }
+
+    /// Delivers the result to every subscriber, in the order in which they joined.
+    ///
+    /// Only the first call has an effect, and none after the run was cancelled.
+    @inlinable
+    package func finish(_ result: Result<Value, any Error>) {
+        for subscriber in owner.end(self) { subscriber.deliver(result) }
+    }
+}
+
+/// One subscriber's part in a run of ``SingleFlight``.
+@usableFromInline
+package struct FlightSubscription<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    @usableFromInline let flight: Flight<Key, Value>
+    @usableFromInline let id: Int
+
+    @inlinable
+    init(flight: Flight<Key, Value>, id: Int) {
+        self.flight = flight
+        self.id = id
+    }
+
+    /// Changes the priority of this subscriber. Does nothing once the subscriber has its result.
+    @inlinable
+    package func setPriority(_ priority: Priority) {
+        let isChanged = flight.subscribers.withLock { subscribers in
+            guard subscribers.setPriority(priority, of: id) else { return false }
+            return flight.priority.store(subscribers.highestPriority)
+        }
+        if isChanged { flight.priority.publish() }
+    }
+
+    /// Leaves the run. The subscriber receives a `CancellationError` before the call returns, unless it already has its
+    /// result. When the last subscriber leaves, the run is cancelled.
+    @inlinable
+    package func leave() {
+        flight.owner.leave(flight, id)
+    }
+}
+
+
+/// Passes the cancellation of an awaiting task, which may come at any moment, to its subscription.
+@usableFromInline
+final class FlightWaiter<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    @usableFromInline
+    struct State {
+        @usableFromInline var isCancelled = false
+        @usableFromInline var subscription: FlightSubscription<Key, Value>?
+        @usableFromInline var registration: PrioritySource.Registration?
+
+        @inlinable
+        init() {}
+    }
+
+    @usableFromInline let state = Locked(State())
+
+    @inlinable
+    init() {}
+
+    @inlinable
+    func begin(_ subscription: FlightSubscription<Key, Value>, following source: PrioritySource?) {
+        let registration = source?.observe { subscription.setPriority($0) }
+        let isCancelled = state.withLock { state in
+            state.subscription = subscription
+            state.registration = registration
+            return state.isCancelled
+        }
+        if isCancelled { subscription.leave() }
+    }
+
+    @inlinable
+    func cancel() {
+        let subscription = state.withLock { state in
+            state.isCancelled = true
+            return state.subscription
+        }
+        subscription?.leave()
+    }
+
+    @inlinable
+    func end(following source: PrioritySource?) {
+        guard let source, let registration = state.withLock({ $0.registration }) else { return }
+        source.remove(registration)
     }
 }

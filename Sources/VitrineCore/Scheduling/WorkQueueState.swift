@@ -1,7 +1,7 @@
-/// The bookkeeping of a ``WorkQueue``: records in one array, linked into a line per priority by their indexes.
+/// The bookkeeping of a ``WorkQueue``: records in one array, linked into a list per priority by their indexes.
 ///
-/// Pure data; the queue holds it under its lock. Records are reused, so a queue in steady state allocates nothing
-/// here. An item knows the index of its record, which makes leaving the middle of a line one step.
+/// Pure data, which the queue holds under its lock. Records are reused, so a queue in a steady state does not allocate.
+/// An item knows the index of its record, so leaving the middle of a list takes one step.
 struct WorkQueueState {
     struct Record {
         var item: WorkItem?
@@ -58,9 +58,9 @@ struct WorkQueueState {
 
     // MARK: Joining
 
-    /// Takes a new item in.
+    /// Adds a new item.
     ///
-    /// - Returns: Whether it has a slot already and the caller shall start it, and then call `endDraining`.
+    /// - Returns: Whether the item has a slot already. The caller then starts it and calls `endDraining`.
     mutating func insert(
         _ item: WorkItem, priority: Priority,
         start: @escaping @Sendable (WorkItem) -> Void, onCancel: (@Sendable () -> Void)?
@@ -70,7 +70,7 @@ struct WorkQueueState {
         records[index].item = item
         records[index].onCancel = onCancel
         item.slot.store(index, ordering: .relaxed)
-        // Whoever waits at this priority or above came first or is more urgent. Those below do not matter.
+        // Items that wait at this priority or above came first or are more urgent. Those below do not matter.
         let isFirst = queuedCount == 0 || lines[priority.rawValue...].allSatisfy { $0.count == 0 }
         if !isDraining, !isSuspended, isFirst, hasSlot(for: priority) {
             isDraining = true
@@ -116,7 +116,7 @@ struct WorkQueueState {
         return true
     }
 
-    /// The next item, which has a slot from now on; nil when none may start, which ends the draining.
+    /// Returns the next item and gives it a slot. Returns nil when none may start, which ends the draining.
     mutating func nextToStart() -> (WorkItem, @Sendable (WorkItem) -> Void)? {
         if mustLookAgain, queuedCount > 0, !isSuspended, runningCount < limit {
             var level = lines.count - 1
@@ -139,7 +139,7 @@ struct WorkQueueState {
 
     // MARK: Changing
 
-    /// - Returns: Whether something may be able to start now.
+    /// - Returns: Whether an item may be able to start now.
     mutating func setPriority(_ priority: Priority, of item: WorkItem) -> Bool {
         let index = item.slot.load(ordering: .relaxed)
         let old = item.rawPriority.load(ordering: .relaxed)

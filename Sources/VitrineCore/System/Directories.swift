@@ -6,45 +6,46 @@ import Musl
 import Darwin
 #endif
 
-/// Where a user's files of each kind belong (R44).
+/// The directories for each kind of a user's files.
 ///
-/// On Linux these are the directories of the XDG base directory specification 0.8. A variable of the environment
-/// counts only if it is an absolute path, as the specification demands; otherwise its default does. On Apple
-/// platforms they are those under `~/Library`.
+/// On Linux these are the directories of the XDG base directory specification 0.8. An environment variable counts only
+/// if it is an absolute path, as the specification demands. On Apple platforms they are the directories in `~/Library`.
 ///
 /// ```swift
 /// let path = try Directories.current.cacheDirectory(for: "thumbnails")  // ~/.cache/thumbnails
 /// ```
 public struct Directories: Sendable, Equatable {
-    /// The user's home.
-    public let home: String
-    /// What can be made again: `$XDG_CACHE_HOME`, `~/.cache`; `~/Library/Caches`.
+    /// The home directory of the user.
+    package let home: String
+    /// Files that can be made again: `$XDG_CACHE_HOME`, `~/.cache`; `~/Library/Caches`.
     public let caches: String
-    /// What the user would miss: `$XDG_DATA_HOME`, `~/.local/share`; `~/Library/Application Support`.
+    /// Files of lasting value: `$XDG_DATA_HOME`, `~/.local/share`; `~/Library/Application Support`.
     public let data: String
     /// Settings: `$XDG_CONFIG_HOME`, `~/.config`; `~/Library/Preferences`.
-    public let configuration: String
-    /// What should survive a restart but is not worth moving to another machine: `$XDG_STATE_HOME`,
-    /// `~/.local/state`; `~/Library/Application Support`.
-    public let state: String
-    /// Sockets and locks of this login: `$XDG_RUNTIME_DIR`; nil where there is none. See ``runtimeDirectory(for:)``.
-    public let runtime: String?
+    package let configuration: String
+    /// Files that should survive a restart but need not move to another machine: `$XDG_STATE_HOME`, `~/.local/state`;
+    /// `~/Library/Application Support`.
+    package let state: String
+    /// Sockets and locks of this login: `$XDG_RUNTIME_DIR`, or nil without it. See ``runtimeDirectory(for:)``.
+    package let runtime: String?
     /// Files of this run: `$TMPDIR`, `/tmp`.
-    public let temporary: String
+    package let temporary: String
     /// The user's own documents: `XDG_DOCUMENTS_DIR` of `user-dirs.dirs`; `~/Documents`.
     public let documents: String
 
-    /// Those of this process, read from its environment at each call.
+    /// The directories of this process, read from its environment at each access.
     public static var current: Directories {
         Directories { name in getenv(name).map { PathText.text(cString: $0) } }
     }
 
-    /// Those of a given environment.
-    public init(environment: [String: String]) {
+    /// Creates the directories of a given environment.
+    package init(environment: [String: String]) {
         self.init { environment[$0] }
     }
 
-    /// All below one directory: for tests, and for programs that keep everything together.
+    /// Creates directories below one root, for tests and for programs that keep everything together.
+    ///
+    /// - Parameter root: The path of the root.
     public init(root: String) {
         home = root
         caches = FilePath.join(root, "cache")
@@ -83,7 +84,7 @@ public struct Directories: Sendable, Equatable {
         #endif
     }
 
-    /// The home in the user database, for processes without `HOME`.
+    /// Returns the home in the user database, for processes without `HOME`.
     private static func homeOfUser() -> String? {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
@@ -95,5 +96,124 @@ public struct Directories: Sendable, Equatable {
             home = entry.pw_dir.map { PathText.text(cString: $0) }
         }
         return home.flatMap { FilePath.isAbsolute($0) ? $0 : nil }
+    }
+}
+
+extension Directories {
+    /// The first line of `CACHEDIR.TAG` (Cache Directory Tagging Specification 0.6). Backup programs skip tagged
+    /// directories.
+    private static let cacheTagSignature = "Signature: 8a477f597d28d172789f06886806bc55"
+
+    /// Returns the path of a cache directory with a name. Blocks.
+    ///
+    /// The directory is created if it is missing, and tagged with `CACHEDIR.TAG`, which excludes it from backups.
+    ///
+    /// - Parameter name: The name. ``FileName/escaped(_:)`` makes one path component of it.
+    /// - Throws: ``FileError`` if the directory cannot be created.
+    public func cacheDirectory(for name: String) throws(FileError) -> String {
+        let path = FilePath.join(caches, FileName.escaped(name))
+        try Directory.create(path)
+        try Self.tagCacheDirectory(path)
+        return path
+    }
+
+    /// Writes `CACHEDIR.TAG` into a directory, unless it exists. Blocks.
+    package static func tagCacheDirectory(_ path: String) throws(FileError) {
+        let tag = FilePath.join(path, "CACHEDIR.TAG")
+        guard access(tag, F_OK) != 0 else { return }
+        let text = """
+            \(cacheTagSignature)
+            # This directory holds a cache made by Vitrine. It can be deleted at any time.
+            # About this file: https://bford.info/cachedir/
+
+            """
+        do throws(FileError) {
+            try AtomicFile.write(Array(text.utf8), to: tag, options: .doNotReplace)
+        } catch .alreadyExists {
+            // Another process was faster.
+        }
+    }
+
+    /// Returns the path of a directory for durable files with a name. Blocks.
+    ///
+    /// The directory is created if it is missing.
+    ///
+    /// - Parameter name: The name. ``FileName/escaped(_:)`` makes one path component of it.
+    /// - Throws: ``FileError`` if the directory cannot be created.
+    public func dataDirectory(for name: String) throws(FileError) -> String {
+        let path = FilePath.join(data, FileName.escaped(name))
+        try Directory.create(path, isDurable: true)
+        return path
+    }
+
+    /// Returns the path of a directory for sockets and locks, which only this user can enter. Blocks.
+    ///
+    /// Without ``runtime`` it lies in `<temporary>/vitrine-<user id>`. Any user can create directories there, so an
+    /// existing one is accepted only if it belongs to this user, is not a link, and is closed to others.
+    ///
+    /// - Throws: ``FileError/untrusted(path:reason:)`` if it belongs to another user or is open to others.
+    package func runtimeDirectory(for name: String) throws(FileError) -> String {
+        let parent: String
+        if let runtime {
+            parent = runtime
+            try Directory.create(parent)
+        } else {
+            parent = FilePath.join(temporary, "vitrine-\(geteuid())")
+            try Directory.create(parent)
+            try Self.checkPrivate(parent)
+        }
+        let path = FilePath.join(parent, FileName.escaped(name))
+        try Directory.create(path)
+        try Self.checkPrivate(path)
+        return path
+    }
+
+    /// Throws unless the path is a directory of this user that is closed to all others.
+    package static func checkPrivate(_ path: String) throws(FileError) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { throw FileError(operation: "lstat", path: path, code: errno) }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw .untrusted(path: path, reason: "it is not a directory") }
+        guard status.st_uid == geteuid() else { throw .untrusted(path: path, reason: "it belongs to another user") }
+        guard status.st_mode & 0o077 == 0 else { throw .untrusted(path: path, reason: "other users can enter it") }
+    }
+}
+
+/// Reads `user-dirs.dirs`, in which desktops record the directories of a user (user-dirs.dirs(5)).
+package enum UserDirectories {
+    /// Returns the directory of a name such as `XDG_DOCUMENTS_DIR`, or nil if the file has none.
+    ///
+    /// A value is `"$HOME/…"` or `"/…"` in double quotes, in which a backslash quotes the next character. Lines of any
+    /// other form are skipped. Of several lines the last one counts.
+    package static func path(of name: String, in file: [UInt8], home: String) -> String? {
+        var found: String?
+        for line in file.split(separator: UInt8(ascii: "\n")) {
+            let text = line.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+            guard text.starts(with: (name + "=\"").utf8) else { continue }
+            if let value = unquoted(text.dropFirst(name.utf8.count + 2)) {
+                found = expanded(value, home: home) ?? found
+            }
+        }
+        return found
+    }
+
+    private static func unquoted(_ bytes: ArraySlice<UInt8>) -> String? {
+        var value: [UInt8] = []
+        var rest = bytes.makeIterator()
+        while let byte = rest.next() {
+            switch byte {
+            case UInt8(ascii: "\""): return PathText.text(of: value)
+            case UInt8(ascii: "\\"):
+                guard let next = rest.next() else { return nil }
+                value.append(next)
+            default: value.append(byte)
+            }
+        }
+        return nil
+    }
+
+    private static func expanded(_ value: String, home: String) -> String? {
+        if value == "$HOME" || value == "$HOME/" { return home }
+        if value.hasPrefix("$HOME/") { return FilePath.join(home, String(value.dropFirst(6))) }
+        return FilePath.isAbsolute(value) ? value : nil
     }
 }

@@ -6,21 +6,22 @@ import Musl
 import Darwin
 #endif
 
-/// Finds the programs that do a library's work in processes of their own.
+/// Finds the helper executables that do work in processes of their own.
 package enum HelperProgram {
-    /// The path of a helper: the one in its ``variable(for:)``; beside the running program; in `PATH`.
+    /// Returns the path of a helper: the value of its ``variable(for:)``, a file beside the running program, or one in
+    /// `PATH`.
     ///
-    /// - Returns: nil if there is none that this process may start.
+    /// - Returns: nil if there is none that this process may execute.
     package static func path(of program: String) -> String? {
         candidates(program).first(where: isExecutable)
     }
 
-    /// The environment variable that names a helper: `vitrine-worker` has `VITRINE_WORKER`.
+    /// The environment variable with the path of a helper: `VITRINE_WORKER` for `vitrine-worker`.
     package static func variable(for program: String) -> String {
         String(program.uppercased().map { $0 == "-" ? "_" : $0 })
     }
 
-    /// What to do where a helper was not found: the part of a sentence.
+    /// Returns the advice for a missing helper, as a part of a sentence.
     package static func advice(for program: String) -> String {
         "install it beside the program or in PATH, or set \(variable(for: program)) to its path"
     }
@@ -35,7 +36,7 @@ package enum HelperProgram {
         return paths + inSearchPath(program)
     }
 
-    /// Where a program could be according to `PATH`.
+    /// Returns the possible paths of a program in `PATH`.
     package static func inSearchPath(_ program: String) -> [String] {
         guard let search = getenv("PATH") else { return [] }
         // Relative entries would depend on where the program was started.
@@ -43,13 +44,13 @@ package enum HelperProgram {
             .map { "\($0)/\(program)" }
     }
 
-    /// Whether there is a file that this process may start.
+    /// Whether a file exists that this process may execute.
     package static func isExecutable(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
     }
 
-    /// The path of the program that runs; nil if the system does not tell.
+    /// The path of the running program, or nil if the system does not report it.
     package static var running: String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in
             guard let base = buffer.baseAddress else { return nil }

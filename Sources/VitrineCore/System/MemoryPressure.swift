@@ -1,4 +1,4 @@
-/// Tells those who hold memory to let it go (R17).
+/// Notifies caches and other holders of memory that memory is low.
 ///
 /// ```swift
 /// let subscription = MemoryPressure.shared.subscribe { level in
@@ -6,22 +6,22 @@
 /// }
 /// ```
 ///
-/// ``shared`` hears the system: pressure stall information of the machine and of the process's control group on
-/// Linux, the dispatch source on Apple platforms. Where neither exists ``isAvailable`` is false and nothing is ever
-/// reported by itself. Programs report with ``send(_:)`` what they know themselves: going to the background (R18), a
-/// signal from a supervisor.
+/// ``shared`` observes the system: on Linux the pressure stall information of the machine and of the process's control
+/// group, on Apple platforms the dispatch source. If neither exists, ``isAvailable`` is false. Programs report other
+/// events, such as the move to the background or a signal of a supervisor, with ``send(_:)``.
 public final class MemoryPressure: Sendable {
-    /// How bad it is.
+    /// The severity of memory pressure.
     public enum Level: Int, Sendable, Comparable, CaseIterable {
-        /// Give up what is cheap to make again.
+        /// Memory is low. Release everything that is cheap to make again.
         case warning
-        /// Give up everything that can be made again: the system is about to end processes.
+        /// The system is about to end processes. Release everything that can be made again.
         case critical
 
+        /// Returns whether the first level is less severe.
         public static func < (one: Level, other: Level) -> Bool { one.rawValue < other.rawValue }
     }
 
-    /// Keeps a handler subscribed as long as it lives, or until ``cancel()``.
+    /// Keeps a handler subscribed until ``cancel()`` or deinitialization.
     public final class Subscription: Sendable {
         private let pressure: MemoryPressure
         private let id: Int
@@ -31,7 +31,7 @@ public final class MemoryPressure: Sendable {
             self.id = id
         }
 
-        /// Ends the subscription. A call that is under way is not waited for.
+        /// Ends the subscription. A call that is in progress is not waited for.
         public func cancel() { pressure.remove(id) }
 
         deinit { pressure.remove(id) }
@@ -43,16 +43,19 @@ public final class MemoryPressure: Sendable {
         var handlers: [Int: @Sendable (Level) -> Void] = [:]
     }
 
-    /// The system's.
+    /// The memory pressure of the system.
     public static let shared = MemoryPressure(source: SystemMemoryPressure())
 
     private let source: (any MemoryPressureSource)?
     private let state = Locked(State())
 
-    /// One that reports what a source reports, besides what is sent.
+    /// Creates an object that reports only the levels of ``send(_:)``.
+    public convenience init() { self.init(source: nil) }
+
+    /// Creates an object that reports the levels of a source and of ``send(_:)``.
     ///
-    /// - Parameter source: Started at the first subscription and stopped when this object goes; nil for none.
-    public init(source: (any MemoryPressureSource)? = nil) {
+    /// - Parameter source: Started at the first subscription and stopped when this object is deinitialized.
+    package init(source: (any MemoryPressureSource)?) {
         self.source = source
     }
 
@@ -60,12 +63,13 @@ public final class MemoryPressure: Sendable {
         source?.stop()
     }
 
-    /// Whether anything but ``send(_:)`` can report. Known before the first subscription.
+    /// Whether the system reports memory pressure here. Known before the first subscription.
     public var isAvailable: Bool { source?.isAvailable ?? false }
 
-    /// Calls `handler` at every report, on the reporting thread, which it must not hold up for long.
+    /// Calls a handler at every report, on the reporting thread.
     ///
-    /// - Returns: What keeps the handler subscribed: hold on to it.
+    /// - Parameter handler: Releases memory. It should return quickly.
+    /// - Returns: The subscription, which the caller retains.
     public func subscribe(_ handler: @escaping @Sendable (Level) -> Void) -> Subscription {
         let (id, isFirst) = state.withLock { state in
             state.nextID += 1
@@ -79,15 +83,17 @@ public final class MemoryPressure: Sendable {
         return Subscription(self, id: id)
     }
 
-    /// The reports from now on. Who reads slowly gets the last eight.
-    public var levels: AsyncStream<Level> {
+    /// Future reports. The stream buffers the newest eight.
+    package var levels: AsyncStream<Level> {
         AsyncStream(bufferingPolicy: .bufferingNewest(8)) { continuation in
             let subscription = subscribe { continuation.yield($0) }
             continuation.onTermination = { _ in subscription.cancel() }
         }
     }
 
-    /// Reports a level to all subscribers, in the order in which they subscribed, before the call returns.
+    /// Reports a level to all subscribers, in the order of their subscriptions, before the call returns.
+    ///
+    /// - Parameter level: The level to report.
     public func send(_ level: Level) {
         let handlers = state.withLock { $0.handlers.sorted { $0.key < $1.key } }
         for handler in handlers { handler.value(level) }
@@ -98,4 +104,16 @@ public final class MemoryPressure: Sendable {
         // Released here, outside the lock.
         _ = handler
     }
+}
+
+/// A source of memory pressure reports.
+package protocol MemoryPressureSource: Sendable {
+    /// Whether it can report on this system.
+    var isAvailable: Bool { get }
+
+    /// Starts reporting, on any thread. Called at most once.
+    func start(_ report: @escaping @Sendable (MemoryPressure.Level) -> Void)
+
+    /// Stops reporting. A report that is in progress is not waited for.
+    func stop()
 }

@@ -1,6 +1,6 @@
-/// A value that caches and stores can keep: made from bytes, turned into bytes, with a cost in memory.
+/// A value that caches and stores can hold: it converts to and from bytes and has a cost in memory.
 ///
-/// Conform a type where it is defined; every cache, format and fetcher then takes it (R1).
+/// A type conforms once; every cache, format and fetcher then accepts it.
 ///
 /// ```swift
 /// extension Palette: CacheableValue {
@@ -10,34 +10,82 @@
 /// }
 /// ```
 public protocol CacheableValue: Sendable {
-    /// Makes the value from what ``cacheBytes()`` gave, possibly in an earlier release or another process.
+    /// Creates a value from the result of ``cacheBytes()``, possibly of an earlier release or another process.
     ///
-    /// The bytes' integrity has been checked, their meaning has not.
+    /// The integrity of the bytes has been checked, but not their meaning.
     ///
-    /// - Throws: Any error if the bytes are no such value. The entry then counts as missing and is removed.
+    /// - Parameter cacheBytes: The stored bytes.
+    /// - Throws: Any error if the bytes do not represent a value. The entry then counts as a miss and is removed.
     init(cacheBytes: [UInt8]) throws
 
-    /// The value as bytes. May block and run on any thread.
+    /// Returns the value as bytes. It may block and run on any thread.
     ///
     /// - Throws: Any error if the value cannot be represented. It is then kept in memory only.
     func cacheBytes() throws -> [UInt8]
 
-    /// What the value occupies in memory, in bytes: decoded, not as stored. Never negative.
+    /// The memory that the value occupies when decoded, in bytes. Never negative.
     var cacheCost: Int { get }
 
-    /// Whether ``init(cacheBytes:)`` takes next to no time, whatever the bytes: it is then called where they are, which
-    /// saves waking another thread. False, the default, for all that parses or decodes.
+    /// Whether ``init(cacheBytes:)`` is so fast that it may run on the reading thread, which saves waking another one.
+    ///
+    /// Default: false, which is right for everything that parses or decodes.
     static var isCacheDecodingImmediate: Bool { get }
 
-    /// Makes, from a value, a closure that gives it back while it is alive somewhere and does not itself keep it alive:
-    /// a value that memory had to evict but that is still on the screen then counts as a memory hit (R20).
+    /// A function that makes a weak reference to a value: a closure that returns the value while it is alive elsewhere.
     ///
-    /// For types whose contents live in an object, which the closure refers to weakly. nil, the default, for others;
-    /// also what the outer closure gives for a single value that cannot be referred to so.
+    /// A value that was evicted from memory but is still in use, for example on the screen, then counts as a memory
+    /// hit.
+    ///
+    /// For types whose contents live in an object. Default: nil. The function may also return nil for a single value
+    /// that cannot be referred to weakly.
     static var weakReference: (@Sendable (Self) -> (@Sendable () -> Self?)?)? { get }
 }
 
 extension CacheableValue {
+    /// False: values are decoded on a thread for such work.
     public static var isCacheDecodingImmediate: Bool { false }
+    /// None: evicted values are not found again.
     public static var weakReference: (@Sendable (Self) -> (@Sendable () -> Self?)?)? { nil }
+}
+
+extension [UInt8]: CacheableValue {
+    /// Creates the array from the bytes themselves.
+    public init(cacheBytes: [UInt8]) { self = cacheBytes }
+    /// Returns the bytes themselves.
+    public func cacheBytes() -> [UInt8] { self }
+    /// The number of bytes.
+    public var cacheCost: Int { count }
+    /// True, because nothing is decoded.
+    public static var isCacheDecodingImmediate: Bool { true }
+}
+
+extension String: CacheableValue {
+    /// Creates a text from UTF-8.
+    ///
+    /// - Parameter cacheBytes: The stored bytes.
+    /// - Throws: An error if the bytes are ill-formed. They are not repaired.
+    public init(cacheBytes: [UInt8]) throws {
+        guard let text = String(validating: cacheBytes, as: UTF8.self) else { throw CacheableValueError.notUTF8 }
+        self = text
+    }
+
+    /// Returns the text as UTF-8.
+    public func cacheBytes() -> [UInt8] { Array(utf8) }
+    /// The number of bytes in UTF-8.
+    public var cacheCost: Int { utf8.count }
+}
+
+/// Why bytes could not be decoded as a value.
+package enum CacheableValueError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The bytes are not well-formed UTF-8. They may have been stored as another type; use another key or format.
+    case notUTF8
+    /// The bytes do not represent a value of the named type.
+    case notRepresentable(type: String)
+
+    package var description: String {
+        switch self {
+        case .notUTF8: "Cannot decode the bytes as UTF-8 text. They may have been stored as another type."
+        case .notRepresentable(let type): "Cannot decode the bytes as a value of type \(type)."
+        }
+    }
 }

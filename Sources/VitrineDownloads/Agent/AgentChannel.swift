@@ -1,4 +1,6 @@
 import CVitrineDownloads
+import VitrineCore
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -11,25 +13,24 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
-import VitrineCore
 
-/// One connection between a client and the agent. One thread reads; any may write. All calls block.
+/// A connection between a client and the agent. One thread reads; any thread may write. All calls block.
 final class AgentChannel: Sendable {
     private struct Reading {
         var bytes: [UInt8] = []
-        /// How many of them hold no end of a line.
+        /// The number of bytes at the beginning that are known to have no line end.
         var searched = 0
-        /// Whether the last message did not come in time.
+        /// Whether the last read has timed out.
         var isTimedOut = false
     }
 
     private let descriptor: Int32
     private let writing = Locked(())
     private let reading = Locked(Reading())
-    /// A longer line is nobody's message.
+    /// The length limit of a message.
     private static let longestLine = 256 << 20
 
-    /// - Parameter descriptor: A connected socket, closed with the object.
+    /// - Parameter descriptor: A connected socket, which the object owns.
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
     deinit { close(descriptor) }
@@ -40,29 +41,29 @@ final class AgentChannel: Sendable {
         return cdownloads_peer(descriptor, &user, &process) == 0 && (user == geteuid() || user == 0)
     }
 
-    /// The number of the process at the other end; nil where the system does not tell.
+    /// The number of the process at the other end, or nil if the system does not report it.
     var process: Int32? {
         var user: UInt32 = 0, process: Int32 = 0
         return cdownloads_peer(descriptor, &user, &process) == 0 && process > 0 ? process : nil
     }
 
-    /// Whether the last message that was waited for did not come in time.
+    /// Whether the last call of ``receive(_:)`` has timed out.
     var isTimedOut: Bool { reading.withLock { $0.isTimedOut } }
 
-    /// Limits how long the other end may let this one wait for bytes, or for room for them; nil for no limit.
+    /// Limits the time that a read or a write may block; nil for no limit.
     func limit(reading: Duration?, sending: Duration?) {
         _ = cdownloads_limit(descriptor, 1, Self.milliseconds(reading))
         _ = cdownloads_limit(descriptor, 0, Self.milliseconds(sending))
     }
 
-    /// At least one, as none means no limit.
+    /// Returns the duration in milliseconds, at least 1, because 0 means no limit.
     static func milliseconds(_ duration: Duration?) -> Int {
         duration.map { Int(min(max(1, $0 / .milliseconds(1)), 1e12)) } ?? 0
     }
 
     /// Sends a message.
     ///
-    /// - Returns: Whether it went; false when nobody reads any more.
+    /// - Returns: Whether it was sent: false after the other end was closed.
     @discardableResult
     func send(_ message: some Encodable) -> Bool {
         guard let data = try? JSONEncoder().encode(message) else { return false }
@@ -81,7 +82,7 @@ final class AgentChannel: Sendable {
         }
     }
 
-    /// The next message; nil after the last, and after what is none.
+    /// Returns the next message, or nil at the end of the connection and for an invalid message.
     func receive<Message: Decodable & Sendable>(_ type: Message.Type) -> Message? {
         reading.withLock { reading in
             while true {
@@ -110,6 +111,68 @@ final class AgentChannel: Sendable {
         }
     }
 
-    /// Ends the connection: who reads gets nil.
+    /// Ends the connection. A pending read returns nil.
     func end() { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
+}
+
+/// The protocol between clients and the agent: one JSON object a line.
+enum AgentProtocol {
+    /// The version, which both sides must share.
+    static let version = 1
+}
+
+/// A request of a client. Each gets one reply with the same number.
+package struct AgentRequest: Sendable, Codable {
+    let number: Int
+    let call: AgentCall
+}
+
+/// The calls of the agent. A client repeats a call if the connection ends before the reply.
+package enum AgentCall: Sendable, Codable {
+    /// All statuses, now and at every change.
+    case watch
+    case list
+    case start(DownloadRequest, id: String)
+    case perform(DownloadCommand, id: String)
+    case set(DownloadLimits)
+    case settled
+    case info
+    case stop
+
+    /// Whether the reply waits for the end of downloads.
+    var mayTakeLong: Bool {
+        if case .settled = self { true } else { false }
+    }
+}
+
+/// A message of the agent.
+package enum AgentMessage: Sendable, Codable {
+    /// The first message.
+    case hello(version: Int)
+    case reply(number: Int, AgentReply)
+    /// All statuses.
+    case snapshot([DownloadStatus])
+    case status(DownloadStatus)
+    /// - Parameter last: The last status, for tasks that wait for the end of the download.
+    case removed(id: String, last: DownloadStatus?)
+    /// The agent was stopped. Clients do not start another one for pending calls.
+    case stopping
+}
+
+/// The reply to a call.
+package enum AgentReply: Sendable, Codable {
+    case done
+    case download(DownloadStatus)
+    case list([DownloadStatus])
+    case info(DownloadAgent.Info)
+    case failed(DownloadStatus.Failure)
+
+    /// Returns the error on the client's side, where the download is known.
+    static func error(_ failure: DownloadStatus.Failure, id: String) -> DownloadError {
+        switch failure.code {
+        case DownloadError.unknown(id: "").code: .unknown(id: id)
+        case DownloadError.cancelled.code: .cancelled
+        default: .reported(failure)
+        }
+    }
 }

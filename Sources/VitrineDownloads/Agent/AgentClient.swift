@@ -1,30 +1,30 @@
 import VitrineCore
 
-/// Downloads that the agent carries: what is asked of it, and what it tells, on a board of this process.
+/// The backend whose downloads the agent carries. It sends calls to the agent and keeps the statuses that it reports.
 ///
-/// When the connection breaks, because the agent was killed, it is started again by the next question, or at once if
-/// anything is under way.
+/// When the connection ends because the agent was killed, the next call starts it again. If downloads are in progress,
+/// it is started at once.
 final class AgentClient: DownloadBackend {
     private struct State {
         var link: AgentLink?
-        /// Whether there was one before: then what is new is news.
+        /// Whether there was a connection before. Statuses of later ones are new events.
         var hasConnected = false
-        /// Why there will be none any more.
+        /// The reason why there are no more connections.
         var end: DownloadError?
-        /// When the last connection was made, and how many in a row were lost soon after.
+        /// The time of the last connection, and the number of connections in a row that ended soon.
         var connected = ContinuousClock.now, losses = 0
-        /// Asks the agent from time to time whether it is there.
+        /// Polls the agent.
         var heartbeat: Task<Void, Never>?
     }
 
-    let board = StatusBroadcaster()
+    let broadcaster = StatusBroadcaster()
     private let configuration: DownloadManager.Configuration
     private let state = Locked(State())
     private let connecting = SingleFlight<String, AgentLink>()
     private let thread = BlockingExecutor(threads: 1, name: "vitrine-agent-c")
-    /// How often one question is asked again because the agent ended meanwhile.
+    /// The number of times a call is repeated because the agent has ended.
     private static let attempts = 100
-    /// How often an agent may end before it has told what there is.
+    /// The number of times an agent may end before its first reply.
     private static let connections = 20
 
     init(_ configuration: DownloadManager.Configuration) { self.configuration = configuration }
@@ -57,13 +57,13 @@ final class AgentClient: DownloadBackend {
                 return try AgentLauncher(location: location, settings: configuration.agent).connect()
             }
             let link = AgentLink(channel, responseTime: configuration.agent.responseTime)
-            let isNews = state.withLock { $0.hasConnected }
+            let isNew = state.withLock { $0.hasConnected }
             link.begin { [weak self] message in
-                self?.hear(message, isNews: isNews)
-            } lose: { [weak self] in
-                self?.lose()
+                self?.receive(message, isNew: isNew)
+            } disconnected: { [weak self] in
+                self?.disconnected()
             }
-            // The snapshot is on the board before this has its reply.
+            // The snapshot is shown before this call has its reply.
             guard try await link.ask(.watch) != nil else {
                 if Task.isCancelled { throw .cancelled }
                 continue
@@ -74,21 +74,20 @@ final class AgentClient: DownloadBackend {
                 state.hasConnected = true
                 state.connected = .now
             }
-            watchOver(link)
+            startHeartbeat(link)
             return link
         }
-        throw Self.endless
+        throw Self.repeatedLoss
     }
 
-    /// Asks from time to time whether the agent is there, as long as somebody may wait for it, so that those who wait
-    /// for downloads do not wait for a process that hangs.
-    private func watchOver(_ link: AgentLink) {
+    /// Polls the agent while tasks may wait for it, so that they do not wait for a process that hangs.
+    private func startHeartbeat(_ link: AgentLink) {
         guard let time = configuration.agent.responseTime else { return }
         let heartbeat = Task { [weak self, weak link] in
             while true {
                 do { try await Task.sleep(for: time / 2) } catch { return }
                 guard let self, let link, !link.isLost else { return }
-                let isUnderWay = board.snapshot.statuses.contains { !$0.state.isSettled }
+                let isUnderWay = broadcaster.snapshot.statuses.contains { !$0.state.isSettled }
                 guard link.isAwaited || isUnderWay else { continue }
                 do throws(DownloadError) { _ = try await link.ask(.info) } catch { return end(with: error) }
             }
@@ -99,32 +98,32 @@ final class AgentClient: DownloadBackend {
         }
     }
 
-    private func hear(_ message: AgentMessage, isNews: Bool) {
+    private func receive(_ message: AgentMessage, isNew: Bool) {
         switch message {
         case .snapshot(let statuses):
             let ids = Set(statuses.map(\.id))
-            for known in board.snapshot.statuses where !ids.contains(known.id) { board.remove(known.id) }
-            for status in statuses { board.show(status, isFresh: isNews) }
-        case .status(let status): board.show(status)
-        case .removed(let id, let last): board.remove(id, last: last)
-        case .stopping: end(with: .agent(reason: "it was told to stop"))
+            for known in broadcaster.snapshot.statuses where !ids.contains(known.id) { broadcaster.remove(known.id) }
+            for status in statuses { broadcaster.show(status, isFresh: isNew) }
+        case .status(let status): broadcaster.show(status)
+        case .removed(let id, let last): broadcaster.remove(id, last: last)
+        case .stopping: end(with: .agent(reason: "it was stopped"))
         case .hello, .reply: break
         }
     }
 
-    private func lose() {
+    private func disconnected() {
         let isOver = state.withLock { $0.end != nil }
-        guard !isOver, board.snapshot.statuses.contains(where: { !$0.state.isSettled }) else { return }
-        // One that ends again and again is not to be started as fast as the machine can.
+        guard !isOver, broadcaster.snapshot.statuses.contains(where: { !$0.state.isSettled }) else { return }
+        // An agent that keeps ending is restarted with growing delays.
         let losses = state.withLock { state in
             state.losses = ContinuousClock.now - state.connected < .seconds(10) ? min(state.losses + 1, 12) : 0
             return state.losses
         }
-        // Somebody may wait for what is under way.
+        // Tasks may wait for downloads in progress.
         Task { [weak self] in
             if losses > 4 { try? await Task.sleep(for: .milliseconds(100 << (losses - 4))) }
             do throws(DownloadError) {
-                // One that was being made meanwhile may be lost as well.
+                // A new connection may already be lost, too.
                 while let link = try await self?.link(), link.isLost {}
             } catch {
                 self?.end(with: error)
@@ -139,12 +138,12 @@ final class AgentClient: DownloadBackend {
             return state.link.take()
         }
         link?.close()
-        board.close()
+        broadcaster.close()
     }
 
     var ending: DownloadError? { state.withLock { $0.end } }
 
-    // MARK: Questions
+    // MARK: Calls
 
     private func ask(_ call: AgentCall, about id: String = "") async throws(DownloadError) -> AgentReply {
         for attempt in 0..<Self.attempts {
@@ -153,36 +152,36 @@ final class AgentClient: DownloadBackend {
             switch reply {
             case .failed(let failure)?:
                 let error = AgentReply.error(failure, id: id)
-                // It had been removed, and only the answer was lost.
+                // The download was removed, and only the reply was lost.
                 if attempt > 0, case .perform(.remove, _) = call, case .unknown = error { return .done }
                 throw error
             case let reply?: return reply
             case nil: break
             }
         }
-        throw Self.endless
+        throw Self.repeatedLoss
     }
 
     func list() async throws(DownloadError) -> [DownloadStatus] {
-        guard case .list(let statuses) = try await ask(.list) else { throw Self.nonsense }
+        guard case .list(let statuses) = try await ask(.list) else { throw Self.unexpectedReply }
         for status in statuses { showIfUnknown(status) }
         return statuses
     }
 
     func start(_ request: DownloadRequest, id: String) async throws(DownloadError) -> DownloadStatus {
-        guard case .download(let status) = try await ask(.start(request, id: id)) else { throw Self.nonsense }
+        guard case .download(let status) = try await ask(.start(request, id: id)) else { throw Self.unexpectedReply }
         showIfUnknown(status)
         return status
     }
 
-    /// The board may know more than a reply, and may not have heard yet.
+    /// Shows the status of a reply if no newer one was reported.
     private func showIfUnknown(_ status: DownloadStatus) {
-        if board.status(of: status.id) == nil { board.show(status) }
+        if broadcaster.status(of: status.id) == nil { broadcaster.show(status) }
     }
 
     func perform(_ command: DownloadCommand, on id: String) async throws(DownloadError) {
         _ = try await ask(.perform(command, id: id), about: id)
-        if command == .remove { board.remove(id) }
+        if command == .remove { broadcaster.remove(id) }
     }
 
     func set(_ limits: DownloadLimits) async throws(DownloadError) { _ = try await ask(.set(limits)) }
@@ -195,7 +194,118 @@ final class AgentClient: DownloadBackend {
 
     func close() async { shutDown() }
 
-    private static var endless: DownloadError { .agent(reason: "it ends again and again before it answers") }
+    private static var repeatedLoss: DownloadError { .agent(reason: "it keeps ending before it replies") }
 
-    private static var nonsense: DownloadError { .agent(reason: "it gives another answer than was asked for") }
+    private static var unexpectedReply: DownloadError { .agent(reason: "it sent an unexpected reply") }
+}
+
+/// The client's side of one connection: calls and their replies, and the messages of the agent.
+final class AgentLink: Sendable {
+    private struct State {
+        var pending: [Int: CheckedContinuation<AgentReply?, Never>] = [:]
+        var nextNumber = 0
+        var isLost = false
+    }
+
+    private let channel: AgentChannel
+    private let responseTime: Duration?
+    private let state = Locked(State())
+    private let reader = BlockingExecutor(threads: 1, name: "vitrine-agent-r")
+    private let writer = BlockingExecutor(threads: 1, name: "vitrine-agent-w")
+
+    /// - Parameter responseTime: The time limit of a reply; nil for no limit.
+    init(_ channel: AgentChannel, responseTime: Duration?) {
+        self.channel = channel
+        self.responseTime = responseTime
+    }
+
+    deinit { channel.end() }
+
+    /// Whether the connection has ended.
+    var isLost: Bool { state.withLock { $0.isLost } }
+
+    /// The number of the agent's process, or nil if the system does not report it.
+    var process: Int32? { channel.process }
+
+    /// Whether a call waits for its reply.
+    var isAwaited: Bool { state.withLock { !$0.pending.isEmpty } }
+
+    /// Starts reading.
+    ///
+    /// - Parameters:
+    ///   - receive: Called on the link's thread with each message that is not a reply, in order.
+    ///   - disconnected: Called on the link's thread at the end of the connection.
+    func begin(receive: @escaping @Sendable (AgentMessage) -> Void, disconnected: @escaping @Sendable () -> Void) {
+        reader.submit { [channel, weak self] in
+            while let message = channel.receive(AgentMessage.self) {
+                if case .reply(let number, let reply) = message {
+                    self?.take(number)?.resume(returning: reply)
+                } else {
+                    receive(message)
+                }
+            }
+            self?.end()
+            disconnected()
+        }
+    }
+
+    /// Ends the connection.
+    func close() { channel.end() }
+
+    /// Sends a call and returns its reply.
+    ///
+    /// - Returns: nil if the connection ended before the reply, or the task is cancelled.
+    /// - Throws: ``DownloadError/agentTimedOut(process:after:)``, except for calls that wait for downloads.
+    func ask(_ call: AgentCall) async throws(DownloadError) -> AgentReply? {
+        let number = state.withLock { state in
+            state.nextNumber += 1
+            return state.nextNumber
+        }
+        let isLate = Locked(false)
+        var timer: Task<Void, Never>?
+        if let responseTime, !call.mayTakeLong {
+            timer = Task { [weak self] in
+                do { try await Task.sleep(for: responseTime) } catch { return }
+                guard let waiting = self?.take(number) else { return }
+                isLate.withLock { $0 = true }
+                waiting.resume(returning: nil)
+            }
+        }
+        defer { timer?.cancel() }
+        let reply = await reply(to: call, number)
+        if isLate.withLock({ $0 }) { throw .agentTimedOut(process: channel.process, after: responseTime ?? .zero) }
+        return reply
+    }
+
+    private func reply(to call: AgentCall, _ number: Int) async -> AgentReply? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOpen = state.withLock { state in
+                    if !state.isLost { state.pending[number] = continuation }
+                    return !state.isLost
+                }
+                guard isOpen else { return continuation.resume(returning: nil) }
+                // The cancellation may have come before the call was registered.
+                if Task.isCancelled { take(number)?.resume(returning: nil) }
+                writer.submit { [channel] in
+                    if !channel.send(AgentRequest(number: number, call: call)) { channel.end() }
+                }
+            }
+        } onCancel: {
+            take(number)?.resume(returning: nil)
+        }
+    }
+
+    private func take(_ number: Int) -> CheckedContinuation<AgentReply?, Never>? {
+        state.withLock { $0.pending.removeValue(forKey: number) }
+    }
+
+    private func end() {
+        let pending = state.withLock { state in
+            state.isLost = true
+            defer { state.pending = [:] }
+            return Array(state.pending.values)
+        }
+        for continuation in pending { continuation.resume(returning: nil) }
+    }
 }

@@ -1,4 +1,6 @@
 import CVitrineDownloads
+import VitrineCore
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -6,27 +8,26 @@ import Musl
 #else
 import Darwin
 #endif
-import VitrineCore
 
-/// Connects to the agent, and starts it if there is none: exactly one, however many want it at once. All calls block.
+/// Connects to the agent and starts it if it does not run. Concurrent callers start exactly one. All calls block.
 struct AgentLauncher: Sendable {
     let location: AgentLocation
     let settings: DownloadManager.AgentSettings
 
     static let program = "vitrine-agent"
-    /// How often an agent may end at the very moment at which it is wanted.
+    /// The number of times an agent may end just after its start.
     private static let attempts = 10
 
-    /// A connection to the agent, started if need be.
+    /// Returns a connection to the agent, which is started if necessary.
     func connect() throws(DownloadError) -> AgentChannel {
         for _ in 0..<Self.attempts {
             if let channel = try connectIfRunning() { return channel }
             if let channel = try start() { return channel }
         }
-        throw .agent(reason: "it ends as soon as it has been started")
+        throw .agent(reason: "it ends immediately after its start")
     }
 
-    /// A connection to an agent that runs; nil if there is none.
+    /// Returns a connection to a running agent, or nil if there is none.
     func connectIfRunning() throws(DownloadError) -> AgentChannel? {
         var descriptor: Int32 = -1
         let code = PathText.withSystemPath(location.socket, failure: EINVAL) {
@@ -34,7 +35,7 @@ struct AgentLauncher: Sendable {
         }
         switch code {
         case 0: break
-        // Nobody listens; or it has just gone.
+        // No process listens, or it has just ended.
         case ENOENT, ECONNREFUSED, ECONNRESET: return nil
         case EAGAIN: throw timeout(nil)
         default: throw .file(FileError(operation: "connect", path: location.socket, code: code))
@@ -49,13 +50,13 @@ struct AgentLauncher: Sendable {
             channel.limit(reading: nil, sending: settings.responseTime)
             return channel
         case nil where channel.isTimedOut: throw timeout(channel.process)
-        // It was ending, and let nobody in.
+        // It was ending and accepted no more clients.
         case nil: return nil
         case .hello(let version)?:
             throw .agent(
-                reason: "it speaks version \(version), this program \(AgentProtocol.version): "
-                    + "stop it by the program it came with")
-        case let message?: throw .agent(reason: "it begins with \(message)")
+                reason: "its protocol version is \(version), that of this program \(AgentProtocol.version); "
+                    + "stop it with the program that started it")
+        case let message?: throw .agent(reason: "it started with the unexpected message \(message)")
         }
     }
 
@@ -63,12 +64,12 @@ struct AgentLauncher: Sendable {
         .agentTimedOut(process: process, after: settings.responseTime ?? .zero)
     }
 
-    /// Starts an agent, unless somebody does.
+    /// Starts an agent, unless another process does.
     ///
-    /// - Returns: A connection to it; nil if it has ended meanwhile.
+    /// - Returns: A connection to it, or nil if it has ended meanwhile.
     private func start() throws(DownloadError) -> AgentChannel? {
         do {
-            // One at a time, of all processes. Let go of when the descriptor closes.
+            // One at a time, of all processes. Closing the descriptor releases the lock.
             let lock = try FileDescriptor(
                 opening: location.startLock, flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
             let start = ContinuousClock.now
@@ -76,11 +77,11 @@ struct AgentLauncher: Sendable {
                 guard errno == EINTR || errno == EWOULDBLOCK else {
                     throw FileError(operation: "flock", path: lock.path, code: errno)
                 }
-                // Whoever has it waits as long for the agent as this one does.
+                // The process with the lock waits for the agent as long as this one.
                 if let time = settings.responseTime, ContinuousClock.now - start > time * 2 { throw timeout(nil) }
                 usleep(1000)
             }
-            // Whoever had the lock may have started it.
+            // The previous owner of the lock may have started it.
             if let channel = try connectIfRunning() { return channel }
             try spawn()
             return try connectIfRunning()
@@ -96,7 +97,7 @@ struct AgentLauncher: Sendable {
     private func spawn() throws {
         guard let program = settings.program ?? HelperProgram.path(of: Self.program) else {
             throw DownloadError.agent(
-                reason: "\(Self.program) was not found: \(HelperProgram.advice(for: Self.program))")
+                reason: "\(Self.program) was not found; \(HelperProgram.advice(for: Self.program))")
         }
         let words = [program] + AgentArguments(location: location, idleTime: settings.idleTime).words
         var ends: [Int32] = [-1, -1]
@@ -112,7 +113,7 @@ struct AgentLauncher: Sendable {
         let code = PathText.withSystemPath(program, failure: EINVAL) { cdownloads_start($0, &arguments, ends[1]) }
         close(ends[1])
         guard code == 0 else { throw FileError(operation: "fork", path: program, code: code) }
-        // It says a byte when it listens, or when another one does; it just ends if it cannot.
+        // It writes a byte when it, or another agent, listens, and ends without one if it cannot.
         var byte: UInt8 = 0
         var count: Int
         var descriptor = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
@@ -122,5 +123,98 @@ struct AgentLauncher: Sendable {
         guard ready != 0 else { throw timeout(nil) }
         repeat { count = read(ends[0], &byte, 1) } while count < 0 && errno == EINTR
         guard count == 1 else { throw DownloadError.agent(reason: "\(program) ended before it could be reached") }
+    }
+}
+
+/// The socket and the locks of the agent of a list of downloads.
+struct AgentLocation: Sendable, Hashable {
+    /// The directory of the list, and its name there.
+    let journalDirectory: String, identifier: String
+    /// A directory that only this user can enter.
+    let directory: String
+
+    /// Creates the directory if it is missing. Blocks.
+    ///
+    /// - Throws: ``DownloadError/file(_:)`` if it belongs to another user, or is open to others.
+    init(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
+        journalDirectory = configuration.journalDirectory
+        identifier = configuration.identifier
+        do throws(FileError) {
+            if let given = configuration.agent.directory {
+                try Directory.create(given)
+                try Directories.checkPrivate(given)
+                directory = given
+            } else {
+                directory = try Directories.current.runtimeDirectory(for: "vitrine")
+            }
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    private func path(_ ending: String) -> String {
+        // Short enough for the path of a socket, for any list.
+        let name = FileName.sha256("\(journalDirectory.utf8.count):\(journalDirectory)\(identifier)").prefix(16)
+        return FilePath.join(directory, "agent-\(name).\(ending)")
+    }
+
+    /// The socket of the agent.
+    var socket: String { path("socket") }
+    /// The lock that the agent holds.
+    var lock: String { path("lock") }
+    /// The lock of a process that starts the agent.
+    var startLock: String { path("start") }
+
+    /// The name of the agent's list, which differs from the list of programs without an agent.
+    var journalIdentifier: String { Self.journalIdentifier(of: identifier) }
+
+    static func journalIdentifier(of identifier: String) -> String { identifier + ".agent" }
+}
+
+/// The command line of `vitrine-agent`. Reading it makes and opens nothing.
+package struct AgentArguments: Sendable {
+    private var configuration: DownloadManager.Configuration
+
+    /// Creates the command line for the agent of a list.
+    init(location: AgentLocation, idleTime: Duration?) {
+        configuration = DownloadManager.Configuration()
+        configuration.journalDirectory = location.journalDirectory
+        configuration.identifier = location.identifier
+        configuration.agent.directory = location.directory
+        configuration.agent.idleTime = idleTime
+    }
+
+    /// Parses ``words``. An absent option has the default of ``DownloadManager/Configuration``.
+    ///
+    /// - Returns: nil for any other command line.
+    package init?(_ words: [String]) {
+        configuration = DownloadManager.Configuration()
+        var rest = words[...]
+        while let name = rest.popFirst() {
+            guard let value = rest.popFirst() else { return nil }
+            switch name {
+            case "--journal": configuration.journalDirectory = value
+            case "--identifier": configuration.identifier = value
+            case "--directory": configuration.agent.directory = value
+            case "--idle" where value == "never": configuration.agent.idleTime = nil
+            case "--idle":
+                guard let milliseconds = Int(value), milliseconds >= 0 else { return nil }
+                configuration.agent.idleTime = .milliseconds(milliseconds)
+            default: return nil
+            }
+        }
+    }
+
+    /// The time without work after which the agent ends; nil for never.
+    var idleTime: Duration? { configuration.agent.idleTime }
+
+    /// Returns the socket and locks of the agent, and creates their directory if it is missing. Blocks.
+    func location() throws(DownloadError) -> AgentLocation { try AgentLocation(configuration) }
+
+    /// The command line without the name of the program.
+    package var words: [String] {
+        var words = ["--journal", configuration.journalDirectory, "--identifier", configuration.identifier]
+        if let directory = configuration.agent.directory { words += ["--directory", directory] }
+        return words + ["--idle", idleTime.map { "\(Int(min(max(0, $0 / .milliseconds(1)), 1e15)))" } ?? "never"]
     }
 }

@@ -1,4 +1,6 @@
 import CVitrineDownloads
+import VitrineCore
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -6,30 +8,154 @@ import Musl
 #else
 import Darwin
 #endif
-import VitrineCore
 
-/// Lets clients in, and notices when nobody needs the agent any more.
+/// The main function of `vitrine-agent`.
+package enum AgentProcess {
+    /// Serves clients until no work is left or the agent is stopped.
+    ///
+    /// - Parameter words: The command line, without the name of the program.
+    /// - Returns: The exit status: 0, 1 if it could not start, or 64 for an invalid command line.
+    package static func run(_ words: [String]) async -> Int32 {
+        // The starting process may have ended before the agent reports its readiness.
+        signal(SIGPIPE, SIG_IGN)
+        guard let arguments = AgentArguments(words) else { return 64 }
+        let location: AgentLocation
+        do throws(DownloadError) { location = try arguments.location() } catch { return fail("\(error)") }
+        do throws(FileError) {
+            guard let lock = try acquireLock(location) else { return 0 }
+            defer { close(lock) }
+            return await serve(arguments, at: location)
+        } catch {
+            return fail("\(error)")
+        }
+    }
+
+    private static func fail(_ reason: String) -> Int32 {
+        Log.logger("downloads").error("The agent cannot start", metadata: ["reason": "\(reason)"])
+        return 1
+    }
+
+    /// Acquires the lock of the agent. Blocks, because there is no other work yet.
+    ///
+    /// - Returns: The descriptor of the lock, or nil if another agent accepts clients.
+    private static func acquireLock(_ location: AgentLocation) throws(FileError) -> Int32? {
+        let descriptor = PathText.withSystemPath(location.lock, failure: -1) {
+            open($0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        }
+        guard descriptor >= 0 else { throw FileError(operation: "open", path: location.lock, code: errno) }
+        var settings = DownloadManager.AgentSettings()
+        // A serving agent replies at once, and the process that started this one does not wait longer.
+        settings.responseTime = .seconds(5)
+        let launcher = AgentLauncher(location: location, settings: settings)
+        var code = EWOULDBLOCK
+        for _ in 0..<5000 {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
+            guard errno == EWOULDBLOCK || errno == EINTR else {
+                code = errno
+                break
+            }
+            do throws(DownloadError) {
+                if let channel = try launcher.connectIfRunning() {
+                    channel.end()
+                    close(descriptor)
+                    reportReadiness()
+                    return nil
+                }
+            } catch .agentTimedOut {
+                break
+            } catch {
+                // It has another version or another user, and may end.
+            }
+            // It is ending or starting.
+            usleep(2000)
+        }
+        close(descriptor)
+        throw FileError(operation: "flock", path: location.lock, code: code)
+    }
+
+    private static func serve(_ arguments: AgentArguments, at location: AgentLocation) async -> Int32 {
+        var configuration = DownloadManager.Configuration()
+        configuration.journalDirectory = location.journalDirectory
+        configuration.identifier = location.journalIdentifier
+        let engine = DownloadEngine(configuration)
+        await prepare(engine)
+        var listener: Int32 = -1
+        let code = PathText.withSystemPath(location.socket, failure: EINVAL) { cdownloads_listen($0, &listener) }
+        guard code == 0 else { return fail("\(FileError(operation: "bind", path: location.socket, code: code))") }
+        let (ends, ending) = AsyncStream<Void>.makeStream()
+        let server = AgentServer(engine, listener: listener, idleTime: arguments.idleTime) { ending.yield() }
+        server.begin()
+        reportReadiness()
+        for await _ in ends { break }
+        _ = PathText.withSystemPath(location.socket, failure: -1) { unlink($0) }
+        // A client that does not read, or a transfer that does not stop, ends with the process.
+        let end = Task {
+            await server.stop()
+            await engine.close()
+        }
+        if await !end.hasEnded(within: .seconds(10)) {
+            Log.logger("downloads").error("The agent ends although a transfer or a client did not stop")
+        }
+        return 0
+    }
+
+    /// Opens the list before the first client connects, so that downloads resume without clients.
+    ///
+    /// If another program uses the list, clients receive that error.
+    private static func prepare(_ engine: DownloadEngine) async {
+        // A killed agent may have released its own lock, but not yet that of the list.
+        for _ in 0..<50 {
+            do throws(DownloadError) { return try await engine.open() } catch .inUse {
+                try? await Task.sleep(for: .milliseconds(10))
+            } catch {
+                return
+            }
+        }
+    }
+
+    /// Reports to the starting process that clients can connect.
+    private static func reportReadiness() {
+        guard fcntl(readiness, F_GETFD) >= 0 else { return }
+        var status = stat()
+        guard fstat(readiness, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return }
+        _ = write(readiness, [1], 1)
+        close(readiness)
+    }
+
+    /// The descriptor of that report, see `cdownloads_start`.
+    private static let readiness: Int32 = 3
+}
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Accepts clients, and ends the agent when no work is left.
 final class AgentServer: Sendable {
     private struct State {
         var sessions: [Int: AgentSession] = [:]
-        /// How many there have been.
+        /// The number of sessions so far.
         var count = 0
         var isStopping = false
     }
 
     private let engine: DownloadEngine
     private let listener: Int32
-    /// After how long without clients and work it ends; nil for never.
+    /// The time without clients and work after which the agent ends; nil for never.
     private let idleTime: Duration?
     private let finish: @Sendable () -> Void
     private let state = Locked(State())
-    /// How long it waits at least for its first client.
-    private static let firstVisit = Duration.seconds(10)
+    /// The minimum time to wait for the first client.
+    private static let firstClientTime = Duration.seconds(10)
     private let thread = BlockingExecutor(threads: 1, name: "vitrine-accept")
 
     /// - Parameters:
-    ///   - listener: A socket that listens; the server's from now on.
-    ///   - finish: Called when the agent is to end.
+    ///   - listener: A listening socket, which the server owns.
+    ///   - finish: Ends the agent.
     init(_ engine: DownloadEngine, listener: Int32, idleTime: Duration?, finish: @escaping @Sendable () -> Void) {
         self.engine = engine
         self.listener = listener
@@ -37,11 +163,11 @@ final class AgentServer: Sendable {
         self.finish = finish
     }
 
-    /// Begins to let clients in.
+    /// Starts accepting clients.
     func begin() {
         thread.submit { self.accept() }
-        // Whoever started it is about to come.
-        if let idleTime { endWhenIdle(after: max(idleTime, Self.firstVisit)) }
+        // The starting process is about to connect.
+        if let idleTime { endWhenIdle(after: max(idleTime, Self.firstClientTime)) }
     }
 
     private func accept() {
@@ -49,7 +175,7 @@ final class AgentServer: Sendable {
         while true {
             switch cdownloads_accept(listener, &descriptor) {
             case 0: admit(AgentChannel(descriptor))
-            // Too many files are open: those who are there go sooner or later.
+            // Too many files are open, until a client disconnects.
             case EMFILE, ENFILE, ENOMEM, ENOBUFS: usleep(10_000)
             default: return
             }
@@ -83,18 +209,18 @@ final class AgentServer: Sendable {
 
     // MARK: The end
 
-    /// Ends the agent if nobody has come, and nothing is to be done, for a while.
+    /// Ends the agent if it stays without clients and work for a while.
     private func endWhenIdle(after idleTime: Duration) {
         let count = state.withLock { $0.count }
         Task {
-            // A list that cannot be had gives nothing to do.
+            // A list that cannot be opened has no work.
             try? await self.engine.settled()
             try? await Task.sleep(for: idleTime)
             let isIdle = self.state.withLock { state in
                 guard state.sessions.isEmpty, state.count == count, self.engine.state.withLock({ $0.isSettled }) else {
                     return false
                 }
-                // Who comes now is not let in, and starts another one.
+                // A client that connects now is refused, and starts another agent.
                 state.isStopping = true
                 return true
             }
@@ -102,12 +228,100 @@ final class AgentServer: Sendable {
         }
     }
 
-    /// Lets nobody in any more, and tells those who are there. The process has to end after that.
+    /// Refuses new clients and notifies the connected ones. The process must end after that.
     func stop() async {
         let sessions = state.withLock { state in
             state.isStopping = true
             return Array(state.sessions.values)
         }
         for session in sessions { await session.end() }
+    }
+}
+
+/// The agent's side of one connection.
+final class AgentSession: Sendable {
+    private let channel: AgentChannel
+    private let engine: DownloadEngine
+    private let stop: @Sendable () -> Void
+    private let writer = BlockingExecutor(threads: 1, name: "vitrine-write")
+    /// The calls in progress, which end with the connection.
+    private let tasks = Locked<[Int: Task<Void, Never>]>([:])
+
+    /// - Parameter stop: Ends the agent.
+    init(_ channel: AgentChannel, _ engine: DownloadEngine, stop: @escaping @Sendable () -> Void) {
+        self.channel = channel
+        self.engine = engine
+        self.stop = stop
+    }
+
+    /// Serves the client until it disconnects. Blocks.
+    func run() {
+        guard channel.send(AgentMessage.hello(version: AgentProtocol.version)) else { return }
+        while let question = channel.receive(AgentRequest.self) {
+            tasks.withLock { tasks in
+                // The task cannot remove itself before it is stored, because that takes the lock.
+                tasks[question.number] = Task {
+                    await self.answer(question)
+                    self.tasks.withLock { $0[question.number] = nil }
+                }
+            }
+        }
+        for task in tasks.withLock({ $0 }).values { task.cancel() }
+    }
+
+    /// Notifies the client of the end, and returns when the message was sent.
+    func end() async {
+        await writer.run { [channel] in
+            channel.send(AgentMessage.stopping)
+            channel.end()
+        }
+    }
+
+    private func answer(_ question: AgentRequest) async {
+        switch question.call {
+        case .watch: await watch(question.number)
+        case .stop:
+            await send(.reply(number: question.number, .done))
+            stop()
+        default:
+            let reply: AgentReply
+            do throws(DownloadError) { reply = try await perform(question.call) } catch {
+                reply = .failed(DownloadStatus.Failure(error))
+            }
+            await send(.reply(number: question.number, reply))
+        }
+    }
+
+    private func perform(_ call: AgentCall) async throws(DownloadError) -> AgentReply {
+        switch call {
+        case .list: return .list(try await engine.list())
+        case .start(let request, let id): return .download(try await engine.start(request, id: id))
+        case .perform(let command, let id): try await engine.perform(command, on: id)
+        case .set(let limits): try await engine.set(limits)
+        case .settled: try await engine.settled()
+        case .info: return .info(DownloadAgent.Info(engine.broadcaster.snapshot.statuses))
+        case .watch, .stop: break
+        }
+        return .done
+    }
+
+    /// Sends all statuses, and then each change, as fast as the client reads.
+    private func watch(_ number: Int) async {
+        // Calls that need the list report why it cannot be opened.
+        try? await engine.open()
+        let (statuses, version) = engine.broadcaster.snapshot
+        await send(.snapshot(statuses))
+        await send(.reply(number: number, .done))
+        var seen = version
+        while let update = await engine.broadcaster.next(after: seen, of: nil) {
+            seen = update.version
+            await send(update.status.map { .status($0) } ?? .removed(id: update.id, last: update.removedCompletion))
+        }
+    }
+
+    private func send(_ message: AgentMessage) async {
+        await writer.run { [channel] in
+            if !channel.send(message) { channel.end() }
+        }
     }
 }

@@ -1,3 +1,5 @@
+import VitrineCore
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -5,49 +7,52 @@ import Musl
 #else
 import Darwin
 #endif
-import VitrineCore
 
-/// The process that carries downloads on when the programs that asked for them have ended: `vitrine-agent`.
+/// The agent `vitrine-agent`, a process that carries downloads after their programs have ended.
 ///
-/// ``DownloadManager``s with ``DownloadManager/Mode/agent`` start it when they need it; this is for looking at it and
-/// for ending it.
+/// ``DownloadManager``s with ``DownloadManager/Mode/agent`` start it on demand. This type inspects, stops and installs
+/// it.
 public struct DownloadAgent: Sendable {
-    /// What an agent does.
+    /// The state of a running agent.
     public struct Info: Sendable, Hashable, Codable {
-        /// Its process.
+        /// The number of its process.
         public let process: Int32
-        /// How many downloads are on its list.
+        /// The number of downloads on its list.
         public let downloads: Int
-        /// How many of them run, wait or are delayed.
+        /// The number of downloads that run, wait or are delayed.
         public let unsettled: Int
     }
 
     private let configuration: DownloadManager.Configuration
 
-    /// The agent of the list that a configuration names.
+    /// Creates the agent of the list in a configuration. It does not start a process.
+    ///
+    /// - Parameter configuration: The configuration of the managers that use the agent.
     public init(_ configuration: DownloadManager.Configuration = DownloadManager.Configuration()) {
         self.configuration = configuration.resolved()
     }
 
-    /// What it does; nil if it does not run. Does not start it.
+    /// Returns the state of the agent, or nil if it does not run. Does not start it.
+    ///
+    /// - Throws: ``DownloadError`` if the agent cannot be reached.
     public func info() async throws(DownloadError) -> Info? {
         guard let link = try await link() else { return nil }
         guard case .info(let info)? = try await link.ask(.info) else { return nil }
         return info
     }
 
-    /// Ends it: what runs is gone on with by the next one. Programs that wait for it get an error.
+    /// Stops the agent. The next one resumes its downloads. Programs that wait for it receive an error.
     ///
-    /// - Returns: Whether there was one.
-    /// - Throws: ``DownloadError/agentTimedOut(process:after:)`` if it does not end, with the command that ends it.
+    /// - Returns: Whether it was running.
+    /// - Throws: ``DownloadError/agentTimedOut(process:after:)`` if it does not end. Its description has the command
+    ///   that ends the process.
     @discardableResult
     public func stop() async throws(DownloadError) -> Bool {
-        let ended = Outcome<Void>()
-        guard let link = try await link(atEnd: { ended.set(()) }) else { return false }
+        let ended = Promise<Void>()
+        guard let link = try await link(atEnd: { ended.fulfill(()) }) else { return false }
         guard try await link.ask(.stop) != nil else { return false }
         let end = Task {
-            let thread = BlockingExecutor(threads: 1, name: "vitrine-stop")
-            await thread.run { ended.wait() }
+            await ended.value()
         }
         guard let time = configuration.agent.responseTime else {
             await end.value
@@ -61,8 +66,8 @@ public struct DownloadAgent: Sendable {
         return true
     }
 
-    /// The path of its program; nil if that was not found.
-    public var program: String? { configuration.agent.program ?? HelperProgram.path(of: AgentLauncher.program) }
+    /// The path of its executable, or nil if it was not found.
+    package var program: String? { configuration.agent.program ?? HelperProgram.path(of: AgentLauncher.program) }
 
     private func link(atEnd: @escaping @Sendable () -> Void = {}) async throws(DownloadError) -> AgentLink? {
         let thread = BlockingExecutor(threads: 1, name: "vitrine-connect")
@@ -72,7 +77,7 @@ public struct DownloadAgent: Sendable {
         }
         guard let channel else { return nil }
         let link = AgentLink(channel, responseTime: configuration.agent.responseTime)
-        link.begin(hear: { _ in }, lose: atEnd)
+        link.begin(receive: { _ in }, disconnected: atEnd)
         return link
     }
 }
@@ -82,5 +87,61 @@ extension DownloadAgent.Info {
         process = getpid()
         downloads = statuses.count
         unsettled = statuses.count { !$0.state.isSettled }
+    }
+}
+
+/// The agent as a unit of the user's systemd, which starts it with the session and restarts it after a failure.
+extension DownloadAgent {
+    /// The name of the unit.
+    package static let unitName = "vitrine-agent.service"
+
+    /// Returns the text of the unit (systemd.service(5)).
+    ///
+    /// - Throws: ``DownloadError/agent(reason:)`` if the executable was not found.
+    package func systemdUnit() throws(DownloadError) -> String {
+        guard let program else {
+            throw .agent(
+                reason: "\(AgentLauncher.program) was not found; \(HelperProgram.advice(for: AgentLauncher.program))")
+        }
+        return """
+            [Unit]
+            Description=Downloads that continue after their programs have ended
+
+            [Service]
+            ExecStart=\(Self.quoted(program)) --idle never
+            Restart=on-failure
+
+            [Install]
+            WantedBy=default.target
+
+            """
+    }
+
+    /// Writes a systemd unit for the agent to the user's configuration. It does not enable the unit.
+    ///
+    /// - Returns: The path of the unit.
+    /// - Throws: ``DownloadError/agent(reason:)`` if the executable was not found, or ``DownloadError/file(_:)``.
+    public func install() async throws(DownloadError) -> String {
+        let unit = try systemdUnit()
+        let directory = FilePath.join(Directories.current.configuration, "systemd/user")
+        let path = FilePath.join(directory, Self.unitName)
+        return try await DownloadEngine.onFiles { () throws(FileError) in
+            try Directory.create(directory)
+            try AtomicFile.write(Array(unit.utf8), to: path)
+            return path
+        }
+    }
+
+    /// Returns a word in the quotes of systemd, with its special characters doubled.
+    static func quoted(_ word: String) -> String {
+        var text = "\""
+        for character in word {
+            switch character {
+            case "\\", "\"": text += "\\" + String(character)
+            case "%", "$": text += String(character) + String(character)
+            default: text.append(character)
+            }
+        }
+        return text + "\""
     }
 }

@@ -2,19 +2,19 @@
 import Foundation
 import VitrineCore
 
-/// What is needed of a background session: that of ``SystemSession``, or one that a test drives.
+/// The used part of a background session, which ``SystemSession`` and the session of tests implement.
 protocol BackgroundSession: Sendable {
-    /// What the session carries, also from earlier runs of the program.
+    /// Returns the tasks of the session, also from earlier runs of the program.
     func tasks() async -> [any BackgroundTask]
 
-    /// A task that begins anew. Tasks wait until they are resumed.
+    /// Returns a task that starts from the beginning. Tasks wait until they are resumed.
     func task(with request: URLRequest) -> any BackgroundTask
 
-    /// A task that goes on where another one was stopped.
+    /// Returns a task that resumes where another one was stopped.
     func task(resuming data: Data) -> any BackgroundTask
 }
 
-/// What is needed of a task of such a session.
+/// The used part of a task of such a session.
 protocol BackgroundTask: AnyObject, Sendable {
     var taskIdentifier: Int { get }
     /// The identifier of its download.
@@ -27,11 +27,11 @@ protocol BackgroundTask: AnyObject, Sendable {
 
 extension URLSessionDownloadTask: BackgroundTask {}
 
-/// The system's background session. Type-checked, not run on a device.
+/// The background session of the system. Type-checked, not run on a device.
 final class SystemSession: BackgroundSession {
     private let session: URLSession
 
-    /// - Parameter inbox: Hears at once of what happened while the program did not run.
+    /// - Parameter inbox: Receives at once the events of the time when the program did not run.
     init(identifier: String, inbox: TransferInbox) {
         let settings = URLSessionConfiguration.background(withIdentifier: identifier)
         settings.sessionSendsLaunchEvents = true
@@ -56,7 +56,7 @@ final class SystemSession: BackgroundSession {
     func task(resuming data: Data) -> any BackgroundTask { session.downloadTask(withResumeData: data) }
 }
 
-/// Hands what the session reports to the inbox, in order: the session has one queue for it.
+/// Passes the events of the session to the inbox, in order: the session has one queue for them.
 private final class SessionEvents: NSObject, URLSessionDownloadDelegate {
     private let inbox: TransferInbox
 

@@ -3,12 +3,12 @@ import Foundation
 import VitrineCore
 import VitrineNetwork
 
-/// Has a background `URLSession` bring the bytes of downloads: the system goes on while the program is suspended, and
-/// when it has ended it. Type-checked, not run on a device.
+/// Carries downloads by a background `URLSession`, which continues while the program is suspended and after the system
+/// has ended it. Type-checked, not run on a device.
 ///
-/// A task bears the identifier of its download. In the next run of the program the engine lets everything on its list
-/// run that is not settled, and each run finds what there is: the whole file, the task that goes on, data to resume
-/// with, or nothing. A program that its user ends by hand loses its tasks; they go on from the resume data at its next start.
+/// A task has the identifier of its download as its description. In the next run of the program, the engine runs every
+/// unsettled download on its list. Each run finds a complete file, a running task, resume data, or nothing. If the user
+/// ends the program, the system stops its tasks, and the next start resumes them from the resume data.
 final class BackgroundTransfers: DownloadCarrier {
     let inbox: TransferInbox
     private let session: any BackgroundSession
@@ -18,8 +18,7 @@ final class BackgroundTransfers: DownloadCarrier {
         self.inbox = inbox
     }
 
-    /// As there may be one session of an identifier only, it stays as long as the program, whichever managers come and
-    /// go.
+    /// The sessions of this program. Each identifier may have only one session, which therefore outlives its managers.
     private static let known = Locked<[String: BackgroundTransfers]>([:])
 
     static func of(_ configuration: DownloadManager.Configuration) -> BackgroundTransfers {
@@ -36,14 +35,14 @@ final class BackgroundTransfers: DownloadCarrier {
     func adopt(_ records: [DownloadRecord]) async {
         let wanted = Set(records.filter { !$0.status.state.isSettled }.map(\.id))
         for task in await session.tasks() {
-            // One without a name is of another version of the program.
+            // A task without a description belongs to another version of the program.
             let id = task.taskDescription ?? ""
             let isWanted = wanted.contains(id)
                 && inbox.withState { state in
                     if state.tasks[id] == nil { state.tasks[id] = task }
                     return state.isCurrent(task, id)
                 }
-            // Paused, for example, just before the program was ended.
+            // For example, it was paused just before the program ended.
             if !isWanted { await cancel(task, of: id) }
         }
         let ids = Set(records.filter { ![.completed, .cancelled].contains($0.status.state) }.map(\.id))
@@ -60,17 +59,17 @@ final class BackgroundTransfers: DownloadCarrier {
         do throws(DownloadError) {
             try await run.watched(progress) { await self.transfer(record, progress, run.engine) }
         } catch {
-            // What is there of one source is no beginning of another's.
+            // Resume data of one source is useless for another.
             if case .network = error, !record.request.mirrors.isEmpty { await discard(record) }
             throw error
         }
         guard let file = try await loaded(record) else {
-            throw .network(.truncated(url: Self.address(record), received: .zero, reason: "there is no file"))
+            throw .network(.truncated(url: Self.address(record), received: .zero, reason: "the file is missing"))
         }
         return file
     }
 
-    /// The file, if it has come.
+    /// Returns the complete file, if there is one.
     private func loaded(_ record: DownloadRecord) async throws(DownloadError) -> LoadedFile? {
         let files = inbox.files
         let found = try await DownloadEngine.onFiles { () throws(FileError) in try files.loaded(record) }
@@ -100,7 +99,7 @@ final class BackgroundTransfers: DownloadCarrier {
         return .failure(.cancelled(url: Self.address(record)))
     }
 
-    /// Sees to it that there is a task.
+    /// Starts a task, unless the download has one.
     private func begin(_ record: DownloadRecord, _ progress: TransferProgress) async {
         let id = record.id
         let isUnderWay = inbox.withState { state in
@@ -118,7 +117,7 @@ final class BackgroundTransfers: DownloadCarrier {
         task.resume()
     }
 
-    /// Stops what brings a download, and keeps what to go on with.
+    /// Stops the task of a download and keeps its resume data.
     private func stop(_ id: String) async {
         if let task = inbox.withState({ $0.tasks[id] }) { await cancel(task, of: id) }
     }
@@ -146,7 +145,7 @@ final class BackgroundTransfers: DownloadCarrier {
         inbox.withState { $0.tasks[id] }?.priority = Self.priority(priority)
     }
 
-    // MARK: In the session's words
+    // MARK: Conversions for the session
 
     private static func priority(_ priority: Priority) -> Float {
         Float(priority.rawValue) / Float(Priority.veryHigh.rawValue)
@@ -165,11 +164,47 @@ final class BackgroundTransfers: DownloadCarrier {
 }
 
 extension TransferInbox.State {
-    /// What was known of a download's task does not count any more.
+    /// Forgets the task of a download.
     fileprivate mutating func forget(_ id: String) {
         tasks[id] = nil
         ends[id] = nil
         runs[id] = nil
+    }
+}
+extension DownloadManager {
+    /// Processes the events for which the system wakes the program after its downloads have ended. Type-checked, not
+    /// run on a device.
+    ///
+    /// ```swift
+    /// func application(
+    ///     _ application: UIApplication, handleEventsForBackgroundURLSession identifier: String,
+    ///     completionHandler: @escaping () -> Void
+    /// ) {
+    ///     manager.handleEvents(forSession: identifier, completionHandler: completionHandler)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - identifier: The identifier of the session.
+    ///   - completionHandler: Called on the main actor once the session has reported all events and the loaded files
+    ///     are verified and in place. It is called at once if the list of downloads cannot be read.
+    /// - Returns: Whether the session belongs to this manager: one of ``Mode/agent`` with this
+    ///   ``Configuration/identifier``. The handler is not called otherwise.
+    @MainActor @discardableResult
+    public func handleEvents(forSession identifier: String, completionHandler: @escaping () -> Void) -> Bool {
+        guard identifier == configuration.identifier, let engine = lease.backend as? DownloadEngine,
+            let transfers = engine.carrier as? BackgroundTransfers
+        else { return false }
+        Task {
+            do throws(DownloadError) {
+                try await restore()
+                await engine.finish(transfers.inbox.delivered())
+            } catch {
+                engine.log.error("The list of downloads cannot be read", metadata: ["error": "\(error)"])
+            }
+            completionHandler()
+        }
+        return true
     }
 }
 #endif

@@ -1,50 +1,50 @@
 import VitrineCore
 
-/// Who carries downloads: the ``DownloadEngine`` of this process, or the agent.
+/// Carries downloads: the ``DownloadEngine`` of this process, or the agent.
 protocol DownloadBackend: AnyObject, Sendable {
-    /// How each download is, as far as that is known here.
-    var board: StatusBroadcaster { get }
+    /// The known status of each download.
+    var broadcaster: StatusBroadcaster { get }
 
-    /// All downloads, in the order of their turns.
+    /// Returns all downloads, in the order of the queue.
     func list() async throws(DownloadError) -> [DownloadStatus]
 
-    /// Begins a download, or finds the one of the same address.
+    /// Starts a download, or returns the one of the same address.
     ///
-    /// - Parameter id: Chosen by who asks: whoever asks twice, as the first answer was lost, gets one.
+    /// - Parameter id: Chosen by the caller: repeating a call whose reply was lost does not start a second download.
     func start(_ request: DownloadRequest, id: String) async throws(DownloadError) -> DownloadStatus
 
-    /// Does something to a download, and returns when that is in the journal.
+    /// Executes a command, and returns once its result is in the journal.
     func perform(_ command: DownloadCommand, on id: String) async throws(DownloadError)
 
-    /// Changes how many bytes all may take, and how many run.
+    /// Changes the limits of all downloads.
     func set(_ limits: DownloadLimits) async throws(DownloadError)
 
-    /// Returns when nothing runs or waits any more.
+    /// Returns once no download runs, waits or is delayed.
     func settled() async throws(DownloadError)
 
-    /// What a download failed with, more exactly than its status tells; nil if nobody knows.
+    /// Returns the error of a download, which has more detail than its status, or nil if it is not known.
     func error(of id: String) -> DownloadError?
 
-    /// Why there will be no more on the board; nil if nothing went wrong.
+    /// The reason why no more statuses come, or nil without an error.
     var ending: DownloadError? { get }
 
-    /// Stops what this process does. Returns at once.
+    /// Stops the work of this process. Returns at once.
     func shutDown()
 
-    /// Stops what this process does, and returns when others can go on with it.
+    /// Stops the work of this process, and returns once another process can resume it.
     func close() async
 }
 
-/// What can be done to a download.
+/// A command for one download.
 package enum DownloadCommand: Sendable, Hashable, Codable {
     case pause, resume, cancel, retry, remove
     case setPriority(Priority)
-    /// Puts it before another one; nil for behind all.
+    /// Moves the download before another one, or to the end.
     case move(before: String?)
     case setMaximumRate(ByteCount?)
 }
 
-/// What holds for all downloads together.
+/// A limit of all downloads together.
 package enum DownloadLimits: Sendable, Hashable, Codable {
     case count(Int, perHost: Int)
     case rate(ByteCount?)
@@ -53,12 +53,12 @@ package enum DownloadLimits: Sendable, Hashable, Codable {
 extension DownloadBackend {
     var ending: DownloadError? { nil }
 
-    /// The path of a download's file, when it is there.
+    /// Returns the path of a download's file, once it is complete.
     func file(of id: String) async throws(DownloadError) -> String {
         var version = 0
-        while let news = await board.next(after: version, of: id) {
-            version = news.version
-            guard let status = news.status ?? news.removedCompletion else { throw .unknown(id: id) }
+        while let update = await broadcaster.next(after: version, of: id) {
+            version = update.version
+            guard let status = update.status ?? update.removedCompletion else { throw .unknown(id: id) }
             switch status.state {
             case .completed: return status.path
             case .cancelled: throw .cancelled
@@ -68,4 +68,31 @@ extension DownloadBackend {
         }
         throw Task.isCancelled ? .cancelled : ending ?? .cancelled
     }
+}
+
+/// Keeps the downloads of a backend running. The manager, all its handles and all readers of updates share it. Its
+/// deinitialization stops the work of this process.
+final class BackendLease: Sendable {
+    let backend: any DownloadBackend
+    private let poster = Locked<Task<Void, Never>?>(nil)
+
+    init(_ backend: any DownloadBackend) {
+        self.backend = backend
+        let broadcaster = backend.broadcaster
+        let task = Task { [weak self] in
+            let reference = WeakLease(lease: self)
+            await NotificationPoster.run(broadcaster) { reference.lease }
+        }
+        poster.withLock { $0 = task }
+    }
+
+    deinit {
+        poster.withLock { $0 }?.cancel()
+        backend.shutDown()
+    }
+}
+
+/// A reference that does not keep downloads running.
+private struct WeakLease: Sendable {
+    weak let lease: BackendLease?
 }

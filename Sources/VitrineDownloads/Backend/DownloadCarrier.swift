@@ -1,28 +1,30 @@
 import VitrineCore
 import VitrineNetwork
 
-/// Brings the bytes of downloads in place of the loader of a ``DownloadEngine``, which keeps the list and does all
-/// else: turns, tries, mirrors, checks and names.
+/// Transfers files in place of the loader of a ``DownloadEngine``. The engine keeps the list, the queue, retries,
+/// mirrors, checks and names.
 protocol DownloadCarrier: AnyObject, Sendable {
-    /// Learns what is on the list, before any of it runs: what else was being carried is stopped.
+    /// Receives the list before any download runs. Transfers of other downloads are stopped.
     func adopt(_ records: [DownloadRecord]) async
 
-    /// Brings a whole file, going on with what is there of it. When the task is cancelled it stops, and keeps what is
-    /// there; unless the engine ``DownloadEngine/leavesAlone(_:)`` the download, which then goes on by itself.
+    /// Transfers a complete file and resumes an interrupted transfer.
+    ///
+    /// Cancelling the task stops the transfer and keeps its data. The transfer continues if the engine only shuts down,
+    /// see ``DownloadEngine/leavesAlone(_:)``.
     func bring(_ run: DownloadRun) async throws(DownloadError) -> LoadedFile
 
-    /// Throws away what is kept of a download that is not being brought.
+    /// Deletes the data of a download without a running transfer.
     func discard(_ record: DownloadRecord) async
 
-    /// Says how urgent a download has become.
+    /// Changes the priority of a download.
     func setPriority(_ priority: Priority, of id: String)
 }
 
-/// A file of which nothing is missing, and at which nobody has looked yet.
+/// A complete file before its verification.
 struct LoadedFile: Sendable {
     let part: PartialFile
-    /// What it came with.
+    /// The head of its response.
     let head: HTTPResponseHead
-    /// How many times what was there had to be given up.
+    /// The number of times the transfer started again.
     let restarts: Int
 }

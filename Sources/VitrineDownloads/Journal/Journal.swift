@@ -1,3 +1,7 @@
+import VitrineCore
+import VitrineDatabase
+import VitrineNetwork
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -10,38 +14,115 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
-import VitrineCore
-import VitrineDatabase
 
-/// The list of downloads on disk, in an SQLite database that only this user can read. How far a transfer has come is
-/// not in it: its part file tells.
+/// The stored form of a download.
+package struct DownloadRecord: Sendable, Codable {
+    let id: String
+    /// The request, with an absolute directory.
+    package var request: DownloadRequest
+    package var status: DownloadStatus
+    /// Its position in the queue; lower ones come first.
+    var position: Double
+    /// The current address: 0 for the first, then the mirrors.
+    var source = 0
+    /// The revision. Later changes of the list have higher ones.
+    var revision: Int
+    /// Set before the complete file is moved to its path, so that the next run can check whether that happened.
+    var placing: Placing?
+
+    /// A file that is about to be moved to its path.
+    package struct Placing: Sendable, Codable {
+        let path: String
+        /// The device and inode of the file, which a rename does not change.
+        let device: UInt64, inode: UInt64
+        let length: Int
+
+        /// Whether the file is at that path. Blocks.
+        var isDone: Bool {
+            var status = stat()
+            return lstat(path, &status) == 0 && UInt64(truncatingIfNeeded: status.st_dev) == device
+                && UInt64(truncatingIfNeeded: status.st_ino) == inode && Int(status.st_size) == length
+        }
+    }
+
+    /// The current address.
+    package var url: URL {
+        request.mirrors.indices.contains(source &- 1) ? request.mirrors[source &- 1] : request.url
+    }
+
+    /// The host of the current address.
+    var host: String { url.host()?.lowercased() ?? "" }
+
+    /// Whether an identifier is valid: it becomes a part of a file name.
+    static func isIdentifier(_ id: String) -> Bool {
+        (1...64).contains(id.utf8.count)
+            && id.utf8.allSatisfy { byte in
+                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+                    || byte == UInt8(ascii: "-")
+            }
+    }
+
+    /// Returns the record with its numbers limited to valid ranges.
+    func sanitized() -> DownloadRecord {
+        var record = self
+        record.position = position.isFinite ? min(max(-1e12, position), 1e12) : 0
+        record.source = (0...request.mirrors.count).contains(source) ? source : 0
+        record.revision = (0...Self.highestRevision).contains(revision) ? revision : 0
+        return record
+    }
+
+    /// The limit of revisions, far above any real number of changes.
+    static let highestRevision = 1 << 52
+
+    /// The directory of its file.
+    var directory: String { request.directory ?? "/" }
+
+    /// The path of its partial file: hidden, beside its file.
+    package var partPath: String { PartialFile.path(for: FilePath.join(directory, "." + id)) }
+}
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The list of downloads on disk, in an SQLite database that only this user can read.
 ///
-/// Beside the list stand the runs whose end was not noted: of a download that ends the process whenever it runs.
+/// The progress of a transfer is in its part file instead. The journal also counts runs whose end was not stored, which
+/// reveals downloads that end the process.
 final class Journal: Sendable {
-    /// What a journal holds.
+    /// The content of a journal.
     struct Content: Sendable {
-        /// In the order of their places.
+        /// The downloads, in the order of their positions.
         var records: [DownloadRecord] = []
-        /// Of those whose last runs did not come to an end.
+        /// The unfinished runs of downloads.
         var starts: [String: Starts] = [:]
     }
 
-    /// The runs of a download that the process did not outlive.
+    /// The runs of a download during which the process ended.
     struct Starts: Sendable {
-        /// How many, in a row and without any progress.
+        /// Their number, in a row and without progress.
         let count: Int
-        /// How far the download had come when it was last seen to come on.
+        /// The bytes received at the last observed progress.
         let received: Int
     }
 
     private let path: String
     private let writer: DatabaseWriter
-    /// Held as long as the journal is open: two programs would load everything twice.
+    /// Held while the journal is open: two programs would load each file twice.
     private let lock: FileDescriptor
 
-    /// Opens a journal, or makes one.
+    /// Opens a journal, or creates it.
     ///
-    /// - Throws: ``DownloadError/inUse(path:)`` while another program, or another manager, has it.
+    /// - Throws: ``DownloadError/inUse(path:)`` while another program, or another manager, has it open.
     static func open(directory: String, identifier: String) async throws(DownloadError) -> Journal {
         let result = await BlockingExecutor.shared.run {
             Result { () throws(DownloadError) in try Journal(directory: directory, identifier: identifier) }
@@ -53,7 +134,7 @@ final class Journal: Sendable {
         path = Self.path(directory, identifier)
         do {
             try Directory.create(directory, isDurable: true)
-            // Also so that SQLite does not make the file with the mode of others.
+            // Otherwise SQLite would create the file with a mode for other users.
             lock = try FileDescriptor(opening: path + ".lock", flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
             guard flock(lock.number, LOCK_EX | LOCK_NB) == 0 else {
                 if errno == EWOULDBLOCK { throw DownloadError.inUse(path: path) }
@@ -64,7 +145,7 @@ final class Journal: Sendable {
         } catch let error as DownloadError {
             throw error
         } catch let error as DatabaseError {
-            throw .journal(error)
+            throw DownloadError(error)
         } catch let error as FileError {
             throw .file(error)
         } catch {
@@ -72,8 +153,8 @@ final class Journal: Sendable {
         }
     }
 
-    /// A connection to the database. On a full disk there is no room for the index of the log. Only this manager has the
-    /// file, so the index can be in memory: the list can be read, and changed as soon as there is room.
+    /// Opens a connection to the database. A full disk has no space for the index of the write-ahead log. Only this
+    /// manager uses the file, so the index can be in memory: the list is readable, and writable once there is space.
     private static func connection(_ path: String) throws(DatabaseError) -> Database {
         var options = Database.Options()
         options.durability = .full
@@ -87,12 +168,12 @@ final class Journal: Sendable {
         }
     }
 
-    /// Opens the database, and makes its tables unless they are there.
+    /// Opens the database, and creates its tables if they are missing.
     private static func database(_ path: String) throws -> Database {
         let database = try connection(path)
         let stored = try database.integer("PRAGMA user_version") ?? 0
         guard stored <= version else {
-            throw FileError.untrusted(path: path, reason: "a later version of this software has written it")
+            throw FileError.untrusted(path: path, reason: "it was written by a later version of this software")
         }
         if stored < version {
             try database.execute(
@@ -111,14 +192,14 @@ final class Journal: Sendable {
         return database
     }
 
-    /// The format: higher ones cannot be read.
+    /// The version of the format. Higher ones cannot be read.
     private static let version: Int64 = 1
 
     private static func path(_ directory: String, _ identifier: String) -> String {
         FilePath.join(directory, FileName.name(for: identifier) + ".sqlite")
     }
 
-    /// All downloads. What cannot be read is left out, and logged; it stays in the file.
+    /// Returns all downloads. Unreadable ones are skipped and logged, and stay in the file.
     func content() async throws(DownloadError) -> Content {
         try await run { database in
             let statement = try database.prepare("SELECT id, record FROM download")
@@ -126,7 +207,7 @@ final class Journal: Sendable {
             while try statement.step() {
                 do {
                     let data = Data(statement.bytes(at: 1))
-                    let record = try JSONDecoder().decode(DownloadRecord.self, from: data).tamed()
+                    let record = try JSONDecoder().decode(DownloadRecord.self, from: data).sanitized()
                     guard record.id == statement.text(at: 0), DownloadRecord.isIdentifier(record.id),
                         record.status.id == record.id
                     else { throw DownloadError.unknown(id: record.id) }
@@ -152,7 +233,7 @@ final class Journal: Sendable {
 
     // MARK: Runs
 
-    /// Notes that a download begins to run, until its end is noted.
+    /// Stores that a download starts to run, until its end is stored.
     func noteStart(_ id: String) async throws(DownloadError) {
         try await change(
             id, """
@@ -161,9 +242,9 @@ final class Journal: Sendable {
                 """)
     }
 
-    /// Notes that a run is not what ends the process.
+    /// Stores that a run has not ended the process.
     ///
-    /// - Parameter received: How far the download has come; nil for as far as it was.
+    /// - Parameter received: The bytes received; nil for no change.
     func clearStarts(_ id: String, received: Int?) async throws(DownloadError) {
         try await run { database in
             let statement = try database.cachedStatement(
@@ -174,7 +255,7 @@ final class Journal: Sendable {
         }
     }
 
-    /// Lets only the run that is under way count.
+    /// Resets the count to the run in progress.
     func forgiveStarts(_ id: String) async throws(DownloadError) {
         try await change(id, "UPDATE start SET count = min(count, 1) WHERE id = ?")
     }
@@ -190,9 +271,9 @@ final class Journal: Sendable {
 
     // MARK: Changes
 
-    /// Keeps a download as it is, unless something newer was kept of it; returns when that is on the medium.
+    /// Stores a download, unless a newer revision was stored. Returns when it is on the medium.
     ///
-    /// - Parameter endsRun: Whether its run, if there was one, has ended as it should.
+    /// - Parameter endsRun: Whether its run has ended regularly.
     func save(_ record: DownloadRecord, endsRun: Bool) async throws(DownloadError) {
         try await run { database in
             let text = String(decoding: try JSONEncoder().encode(record), as: UTF8.self)
@@ -212,7 +293,7 @@ final class Journal: Sendable {
         }
     }
 
-    /// Forgets a download.
+    /// Removes a download.
     func remove(_ id: String) async throws(DownloadError) {
         try await run { database in
             for table in ["download", "start"] {
@@ -223,11 +304,11 @@ final class Journal: Sendable {
         }
     }
 
-    // MARK: The end
+    // MARK: Closing
 
-    /// Puts a damaged journal out of the way, so that the next opening makes an empty one.
+    /// Renames a damaged journal, so that the next opening creates an empty one.
     ///
-    /// - Returns: Where it is now; nil if there is none, or none that is damaged.
+    /// - Returns: The new path; nil if there is no journal, or it is not damaged.
     static func setAside(directory: String, identifier: String) async throws(DownloadError) -> String? {
         guard await BlockingExecutor.shared.run({ FilePath.exists(path(directory, identifier)) }) else { return nil }
         do throws(DownloadError) {
@@ -239,9 +320,9 @@ final class Journal: Sendable {
             journal.release()
             return nil
         } catch .inUse {
-            // Whoever has it could read it.
+            // The program that uses it could read it.
             return nil
-        } catch .journal(let error) where error.reason == .corrupt || error.reason == .other {
+        } catch .journal(_, _, isDamaged: true) {
             return try await DownloadEngine.onFiles { () throws(FileError) in
                 try moveAside(path(directory, identifier))
             }
@@ -263,7 +344,7 @@ final class Journal: Sendable {
             number += 1
             target = path + ".damaged-\(text)-\(number)"
         }
-        // The log before the file, which it would otherwise be taken for that of the next one.
+        // The log comes first: otherwise it could become the log of the next database.
         for suffix in ["-wal", "-shm", ""] where suffix.isEmpty || FilePath.exists(path + suffix) {
             try FileRename.move(path + suffix, to: target + suffix, replaces: false)
         }
@@ -272,15 +353,15 @@ final class Journal: Sendable {
         return target
     }
 
-    /// Lets go of it after everything that was to be kept is: another manager may open it.
+    /// Closes the journal after all pending writes. Another manager may then open it.
     func close() async {
         do { try await run { _ in } } catch {
-            Log.logger("downloads").error("The list of downloads was not kept", metadata: ["error": "\(error)"])
+            Log.logger("downloads").error("The list of downloads was not stored", metadata: ["error": "\(error)"])
         }
         release()
     }
 
-    /// Lets go of it at once.
+    /// Closes the journal at once.
     func release() { flock(lock.number, LOCK_UN) }
 
     private func run<Value: Sendable>(
@@ -289,7 +370,7 @@ final class Journal: Sendable {
         do {
             return try await writer.write(body)
         } catch let error as DatabaseError {
-            throw .journal(error)
+            throw DownloadError(error)
         } catch {
             throw .file(.untrusted(path: path, reason: "\(error)"))
         }

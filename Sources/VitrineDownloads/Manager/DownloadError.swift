@@ -1,42 +1,45 @@
 public import VitrineCore
-public import VitrineDatabase
+import VitrineDatabase
 public import VitrineNetwork
 
-/// Why a download did not begin, or did not end well. Files that were there are then as they were.
+/// An error of a download. Existing files are unchanged after it.
 public enum DownloadError: Error, Sendable {
-    /// The address is none that can be downloaded: empty, without a host, not `http` or `https` (R122).
+    /// The address cannot be downloaded: it is empty, has no host, or is not `http` or `https`.
     case invalidURL(String, reason: String)
-    /// The name or directory cannot be used.
+    /// The name or directory is not valid.
     case invalidDestination(String, reason: String)
-    /// Nobody brought it.
+    /// The transfer failed.
     case network(NetworkError)
-    /// It could not be written: no permission, no space, something else by that name.
+    /// The file could not be written: no permission, no space, or another file with its name.
     case file(FileError)
-    /// There is not enough space for it, in bytes, with the reserve that is left untouched.
+    /// The file system has too little space, in bytes, including the reserve that stays free.
     case insufficientSpace(path: String, needed: Int, available: Int)
-    /// The file is not the one that was meant; it was discarded.
+    /// The file has another checksum. It was deleted.
     case checksum(path: String, expected: Checksum, actual: Checksum)
-    /// The file does not have the length it should have; it was discarded.
+    /// The file has another length. It was deleted.
     case size(path: String, expected: Int, actual: Int)
     /// The journal could not be read or written.
-    case journal(DatabaseError)
-    /// Another program, or another manager in this one, has the list of downloads.
+    ///
+    /// ``DownloadManager/setListAside()`` moves a damaged one out of the way.
+    case journal(path: String, message: String, isDamaged: Bool)
+    /// Another program, or another manager in this one, uses the list of downloads.
     case inUse(path: String)
-    /// What the agent, or an earlier run of the program, failed with.
+    /// The error of the agent or of an earlier run of the program.
     case reported(DownloadStatus.Failure)
-    /// The process that carries the downloads is not there, or has been stopped.
+    /// The agent is not available, or was stopped.
     case agent(reason: String)
-    /// The agent did not answer in time. `process` is its number where the system tells.
+    /// The agent did not reply in time. `process` is its number, if the system reports it.
     case agentTimedOut(process: Int32?, after: Duration)
-    /// The program or the agent that ran it ended each time while it ran, so that it is not run again by itself;
+    /// The process ended each time while it ran this download, which is therefore not run again by itself.
+    ///
     /// ``Download/retry()`` runs it.
     case endsProcess(url: String, count: Int)
-    /// There is no such download: it was removed.
+    /// The download does not exist; it may have been removed.
     case unknown(id: String)
-    /// It was cancelled.
+    /// The download was cancelled.
     case cancelled
 
-    /// A number that stays the same in all releases, for logs and scripts (R15).
+    /// A number that is the same in all releases, for logs and scripts.
     public var code: Int {
         switch self {
         case .invalidURL: -600
@@ -57,17 +60,17 @@ public enum DownloadError: Error, Sendable {
         }
     }
 
-    /// Whether it may go better later without anything being changed.
+    /// Whether a later attempt may succeed without any change.
     var isTemporary: Bool {
         switch self {
-        // Whoever still writes the part file has been told to stop, or killed.
+        // The process that still writes the part file was told to stop, or killed.
         case .network(.busy): true
         case .network(let error): error.isRetryable
         default: false
         }
     }
 
-    /// Whether no other place of the same file could change anything.
+    /// Whether another source of the same file cannot help.
     var isLocal: Bool {
         switch self {
         case .network(.busy): true
@@ -76,24 +79,24 @@ public enum DownloadError: Error, Sendable {
         }
     }
 
-    /// Whether what is there of the file is of no use any more.
+    /// Whether the partial file has become useless.
     var isFinal: Bool {
         switch self {
-        // With a file in the way that is to be kept, what was loaded has nowhere to go.
+        // A file that is to be kept has the name, so the loaded one cannot be placed.
         case .checksum, .size, .file(.alreadyExists): true
         default: false
         }
     }
 
-    /// When the server wants to be asked again.
+    /// The delay that the server asks for.
     var retryDelay: Duration? {
-        guard case .network(.status(_, let head)) = self, let value = head.headers.first("Retry-After") else {
+        guard case .network(.status(_, let head)) = self, let value = head.headers["Retry-After"] else {
             return nil
         }
         return RetryAfter.delay(value, now: WallClock.system.now)
     }
 
-    /// Whether the server was not reached, so that the reason may be the way to it.
+    /// Whether the server was not reached, so that the network may be the reason.
     var isUnreached: Bool {
         switch self {
         case .network(.nameNotResolved), .network(.notConnected): true
@@ -103,6 +106,7 @@ public enum DownloadError: Error, Sendable {
 }
 
 extension DownloadError: CustomStringConvertible {
+    /// A sentence that names the file, address or agent and the reason.
     public var description: String {
         switch self {
         case .invalidURL(let url, let reason): "\"\(url)\" cannot be downloaded: \(reason)."
@@ -110,23 +114,23 @@ extension DownloadError: CustomStringConvertible {
         case .network(let error): error.description
         case .file(let error): error.description
         case .insufficientSpace(let path, let needed, let available):
-            "There is not enough space for \(path): \(ByteCount(needed)) are needed, \(ByteCount(available)) are left."
+            "Not enough space for \(path): \(ByteCount(needed)) are needed, \(ByteCount(available)) are available."
         case .checksum(let path, let expected, let actual):
-            "\(path) is not the file that was meant and was discarded: its checksum is \(actual), not \(expected)."
+            "\(path) was deleted because its checksum is \(actual), not \(expected)."
         case .size(let path, let expected, let actual):
-            "\(path) is not the file that was meant and was discarded: it has \(actual) bytes, not \(expected)."
-        case .journal(let error) where error.reason == .corrupt || error.reason == .other:
-            "The list of downloads at \(error.path) is damaged: \(error.message). Set it aside with "
+            "\(path) was deleted because it has \(actual) bytes, not \(expected)."
+        case .journal(let path, let message, true):
+            "The list of downloads at \(path) is damaged: \(message). Set it aside with "
                 + "\"vitrine download reset\", or rename the file, to begin an empty list. Downloaded files stay."
-        case .journal(let error): "The list of downloads cannot be used: \(error)"
-        case .inUse(let path): "Another program has the list of downloads at \(path)."
+        case .journal(_, let message, false): "The list of downloads cannot be used: \(message)"
+        case .inUse(let path): "Another program uses the list of downloads at \(path)."
         case .reported(let failure): failure.message
-        case .agent(let reason): "The agent of downloads cannot be used: \(reason)."
+        case .agent(let reason): "The download agent cannot be used: \(reason)."
         case .agentTimedOut(let process, let time): Self.timeoutText(process, time)
         case .endsProcess(let url, let count):
-            "\(url) no longer runs by itself: the process that downloads ended \(count) times while it ran. "
+            "\(url) is not retried automatically: the downloading process ended \(count) times while it ran. "
                 + "Retry it to run it once more, or remove it."
-        case .unknown(let id): "There is no download \(id)."
+        case .unknown(let id): "The download \(id) does not exist."
         case .cancelled: "The download was cancelled."
         }
     }
@@ -135,7 +139,16 @@ extension DownloadError: CustomStringConvertible {
         let seconds = (time / .seconds(1) * 10).rounded() / 10
         let name = process.map { "process \($0)" } ?? "vitrine-agent"
         let command = process.map { "kill -9 \($0)" } ?? "pkill -9 -x vitrine-agent"
-        return "The agent of downloads, \(name), has not answered for \(seconds) s. If it stays so end it with "
-            + "\"\(command)\" and try again: its downloads resume where they were."
+        return "The download agent, \(name), has not answered for \(seconds) s. If it remains stuck, end it with "
+            + "\"\(command)\" and try again. Its downloads resume."
+    }
+}
+
+extension DownloadError {
+    /// Creates the error for a failure of the journal's database.
+    init(_ error: DatabaseError) {
+        let isDamaged = error.reason == .corrupt || error.reason == .other
+        self = .journal(
+            path: error.path, message: isDamaged ? error.message : error.description, isDamaged: isDamaged)
     }
 }

@@ -5,29 +5,28 @@ public import Foundation
 #endif
 public import VitrineCore
 
-/// Downloads files, in turn and several at once, over as many runs of the program as it takes (R117–R123).
+/// Downloads files in a queue that survives the end of the program.
 ///
 /// ```swift
 /// let manager = DownloadManager.shared
-/// try await manager.restore()                                 // goes on with those of earlier runs
+/// try await manager.restore()                                 // resumes the downloads of earlier runs
 /// let download = try await manager.start("https://example.org/film.mkv")
 /// let path = try await download.file
 /// ```
 ///
-/// - A file appears under its name when it is whole and verified, and not before; what was there stays until then.
-/// - What broke off is gone on with, also after the program was killed or the machine lost its power, as far as the
-///   server says that the source is still the same; if not it begins anew. Parts of two versions are never put
-///   together.
-/// - The list of downloads is a journal on disk. One program at a time has it.
-/// - When the manager and all handles have gone everything stops, to be gone on with by the next manager. With
-///   ``Mode/agent`` nothing stops: a process of its own goes on, also when this one is killed.
+/// - A file appears under its name once it is complete and verified. An existing file stays until then.
+/// - Interrupted downloads resume, also after the program was killed or the machine lost power, if the server confirms
+///   that the source has not changed. Otherwise they start again. Parts of two versions are never combined.
+/// - The list of downloads is a journal on disk, which one program uses at a time.
+/// - When the manager and all handles are deinitialized, all downloads stop, and the next manager resumes them. With
+///   ``Mode/agent`` they continue in a process of their own, also if this one is killed.
 ///
 /// ## Topics
 /// ### Starting
 /// - ``start(_:)-(DownloadRequest)``
 /// - ``start(_:)-(String)``
 /// - ``restore()``
-/// ### Looking
+/// ### Observing
 /// - ``downloads``
 /// - ``download(for:)``
 /// - ``updates``
@@ -39,15 +38,19 @@ public import VitrineCore
 /// - ``setLimit(_:perHost:)``
 /// - ``setMaximumRate(_:)``
 public final class DownloadManager: Sendable {
-    /// One for everyone in the program, with the defaults.
+    /// The shared manager, with the default configuration.
     public static let shared = DownloadManager()
 
-    /// How it was configured.
+    /// The configuration of the manager.
     public let configuration: Configuration
     let lease: BackendLease
 
-    /// A manager. Opens nothing but the background session of ``Mode/agent`` on iOS and its kin: the journal is read at
-    /// the first use.
+    /// Creates a manager. Relative paths of the configuration are resolved against the current directory.
+    ///
+    /// Nothing is opened before the first use, except the background session of ``Mode/agent`` on iOS, tvOS, visionOS
+    /// and watchOS.
+    ///
+    /// - Parameter configuration: Directories, limits and the network.
     public init(_ configuration: Configuration = Configuration()) {
         let configuration = configuration.resolved()
         self.configuration = configuration
@@ -62,31 +65,34 @@ public final class DownloadManager: Sendable {
         }
     }
 
-    /// A manager with the defaults.
+    /// Creates a manager with the default configuration.
+    ///
+    /// - Parameter mode: The process that carries the downloads.
     public convenience init(mode: Mode) {
         var configuration = Configuration()
         configuration.mode = mode
         self.init(configuration)
     }
 
-    /// Reads the journal and goes on with what is in it; what was paused stays so. Every other call does it too.
+    /// Reads the journal and resumes its downloads. Paused downloads stay paused. Every other call also does this.
     ///
-    /// - Returns: All downloads, in the order in which they take their turn.
+    /// - Returns: All downloads, in the order of the queue.
+    /// - Throws: ``DownloadError/journal(path:message:isDamaged:)`` or ``DownloadError/inUse(path:)``.
     @discardableResult
     public func restore() async throws(DownloadError) -> [Download] {
         defer { withExtendedLifetime(lease) {} }
         return try await lease.backend.list().map { Download($0, lease: lease) }
     }
 
-    /// Begins a download, and returns when it is in the journal.
+    /// Starts a download, and returns once it is in the journal.
     ///
-    /// If the same URL is on the list and not over, that one is given, and goes on if it was paused (R117).
+    /// If the list has a download of the same URL that has not ended, that download is returned, and resumed if it was
+    /// paused.
     ///
-    /// A relative ``Configuration/directory`` is resolved when the manager is made.
-    ///
-    /// - Throws: ``DownloadError/invalidURL(_:reason:)`` for what is not `http` or `https` (R122),
-    ///   ``DownloadError/invalidDestination(_:reason:)``, ``DownloadError/file(_:)`` when a file is in the way that is
-    ///   to be kept, ``DownloadError/journal(_:)``.
+    /// - Parameter request: The address and its options.
+    /// - Throws: ``DownloadError/invalidURL(_:reason:)`` for other schemes than `http` and `https`,
+    ///   ``DownloadError/invalidDestination(_:reason:)``, ``DownloadError/file(_:)`` if a file that is to be kept has
+    ///   the name, or ``DownloadError/journal(path:message:isDamaged:)``.
     @discardableResult
     public func start(_ request: DownloadRequest) async throws(DownloadError) -> Download {
         defer { withExtendedLifetime(lease) {} }
@@ -97,59 +103,68 @@ public final class DownloadManager: Sendable {
         return Download(try await lease.backend.start(request, id: id), lease: lease)
     }
 
-    /// The same for an address as text (R117).
+    /// Starts a download of an address as text, with the default options.
+    ///
+    /// - Parameter url: The address, `http` or `https`.
+    /// - Throws: ``DownloadError`` as the form for requests.
     @discardableResult
     public func start(_ url: String) async throws(DownloadError) -> Download {
-        guard let address = URL(string: url) else { throw .invalidURL(url, reason: "it is no address") }
+        guard let address = URL(string: url) else { throw .invalidURL(url, reason: "it is not a URL") }
         return try await start(DownloadRequest(address))
     }
 
-    /// All downloads, in the order in which they take their turn.
+    /// All downloads, in the order of the queue.
     public var downloads: [Download] {
         get async throws(DownloadError) { try await restore() }
     }
 
-    /// The newest download of a URL; nil if there is none (R117).
+    /// Returns the newest download of a URL, or nil if there is none.
+    ///
+    /// - Parameter url: The address of its request.
     public func download(for url: URL) async throws(DownloadError) -> Download? {
         try await restore().last { $0.url == url }
     }
 
-    /// The download of an identifier.
+    /// Returns the download with an identifier, or nil if there is none.
+    ///
+    /// - Parameter id: The ``Download/id``, also of an earlier run of the program.
     public func download(id: String) async throws(DownloadError) -> Download? {
         try await restore().first { $0.id == id }
     }
 
-    /// How all downloads come on.
-    public var updates: DownloadUpdates { DownloadUpdates(lease: lease, id: nil) }
+    /// The status of each download and each later one, as ``Download/updates`` describes. The sequence does not end
+    /// with a download.
+    public var updates: some AsyncSequence<DownloadStatus, Never> & Sendable { DownloadUpdates(lease: lease, id: nil) }
 
-    /// Returns when nothing runs or waits any more (R119).
+    /// Returns once no download runs, waits or is delayed.
     ///
-    /// - Throws: ``DownloadError/cancelled`` when the task is.
+    /// - Throws: ``DownloadError/cancelled`` when the task is cancelled.
     public func settled() async throws(DownloadError) {
         defer { withExtendedLifetime(lease) {} }
         try await lease.backend.settled()
     }
 
-    /// Takes everything off the list that is over.
+    /// Removes all downloads from the list that have ended. Their files stay.
     public func removeSettled() async throws(DownloadError) {
         for download in try await restore() where download.status?.state.isOver == true {
             do throws(DownloadError) { try await download.remove() } catch .unknown {
-                // Somebody else has.
+                // Another task has removed it.
             }
         }
     }
 
-    /// Stops everything where it is, and returns when another manager, of this program or the next, can go on with it.
-    /// The manager is of no use after that: calls throw ``DownloadError/cancelled``.
+    /// Stops all downloads, and returns once another manager can resume them. Later calls throw
+    /// ``DownloadError/cancelled``.
     public func close() async {
         defer { withExtendedLifetime(lease) {} }
         await lease.backend.close()
     }
 
-    /// Puts the journal out of the way if it is damaged, so that the next call begins an empty list. Files and parts
-    /// of files stay. Use it after ``DownloadError/journal(_:)``.
+    /// Renames a damaged journal, so that the next call starts with an empty list. Files and partial files stay.
     ///
-    /// - Returns: The path it has now: its own with `.damaged-` and the time, or nil if it is not damaged.
+    /// Use it after ``DownloadError/journal(path:message:isDamaged:)``.
+    ///
+    /// - Returns: The new path of the journal: its own with `.damaged-` and the time. Nil if it is not damaged.
     @discardableResult
     public func setListAside() async throws(DownloadError) -> String? {
         var identifier = configuration.identifier
@@ -159,13 +174,19 @@ public final class DownloadManager: Sendable {
 
     // MARK: Limits
 
-    /// Changes how many run at once, in all and from one host, at least one each. What runs goes on.
+    /// Changes the maximum number of running downloads. Running downloads continue.
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum number in all, at least 1.
+    ///   - perHost: The maximum number from one host, at least 1.
     public func setLimit(_ limit: Int, perHost: Int) async throws(DownloadError) {
         defer { withExtendedLifetime(lease) {} }
         try await lease.backend.set(.count(limit, perHost: perHost))
     }
 
-    /// Changes the most bytes a second of all together, at once; nil for as many as come.
+    /// Limits the transfer rate of all downloads together, from now on.
+    ///
+    /// - Parameter rate: The maximum number of bytes per second, or nil for no limit.
     public func setMaximumRate(_ rate: ByteCount?) async throws(DownloadError) {
         defer { withExtendedLifetime(lease) {} }
         try await lease.backend.set(.rate(rate))
@@ -173,7 +194,9 @@ public final class DownloadManager: Sendable {
 
     // MARK: Files
 
-    /// Where the file of a URL goes by its address alone (R123).
+    /// Returns the expected path of a URL's file, from its address alone.
+    ///
+    /// - Parameter url: The address.
     public func path(for url: URL) -> String {
         FilePath.join(configuration.directory, DownloadName.name(for: url))
     }

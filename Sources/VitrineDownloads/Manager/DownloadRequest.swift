@@ -6,7 +6,7 @@ public import Foundation
 public import VitrineCore
 public import VitrineNetwork
 
-/// What to download, and where to.
+/// The address of a download, its destination and its conditions.
 ///
 /// ```swift
 /// var request = DownloadRequest(url)
@@ -15,54 +15,62 @@ public import VitrineNetwork
 /// let download = try await DownloadManager.shared.start(request)
 /// ```
 public struct DownloadRequest: Sendable, Hashable {
-    /// What to do with a file that is there already, under the name the download gets.
+    /// The treatment of an existing file with the name of the download.
     public enum ExistingFile: String, Sendable, Hashable, Codable {
-        /// It is replaced when the new one is whole. Only under a name that the request or its address gives: a name
-        /// that the server chooses never replaces a file, and gets a number as with ``number``.
+        /// The new file replaces it once it is complete, if the request or its address gives the name.
+        ///
+        /// A name that the server chooses never replaces a file; the new file gets a number as with ``number``.
         case replace
-        /// It stays, and the new one gets a number: `name (2).txt`.
+        /// The existing file stays, and the new file gets a number: `name (2).txt`.
         case number
-        /// It stays, and the download fails: before it begins where the name is known by then.
+        /// The existing file stays and the download fails, before it starts if the name is known by then.
         case keep
     }
 
-    /// `http` or `https`.
+    /// The address, `http` or `https`.
     public var url: URL
-    /// Where the same file can be had if ``url`` fails, in the order of trying.
+    /// Other addresses of the same file, which are tried in order if ``url`` fails.
     public var mirrors: [URL] = []
-    /// The directory it goes to, made if it is missing; nil for the manager's.
+    /// The directory of the file, which is created if it is missing. Default: the directory of the manager.
     public var directory: String?
-    /// What it is called; nil for what the server says or the address ends with (R121).
+    /// The name of the file. Default: the name that the server proposes, or the last component of the address.
     public var name: String?
-    /// What to do with a file of that name. Default ``ExistingFile/replace``.
+    /// The treatment of an existing file with that name. Default: ``ExistingFile/replace``.
     public var existing = ExistingFile.replace
-    /// Fields to send. They are kept in the journal, which only this user can read.
+    /// Header fields to send. They are stored in the journal, which only this user can read.
     public var headers = HTTPHeaders()
-    /// Which of those that wait goes first.
+    /// The priority among waiting downloads.
     public var priority = Priority.normal
-    /// The digest the file must have.
+    /// The expected digest of the file.
     public var checksum: Checksum?
-    /// The length the file must have, in bytes.
+    /// The expected length of the file, in bytes.
     public var expectedSize: Int?
-    /// The most bytes a second; nil for as many as come.
+    /// The maximum number of bytes per second. Default: no limit.
     public var maximumRate: ByteCount?
-    /// How many connections bring it at once, each pieces of its own. More than one is of use where each is slow; it is
-    /// only done where the server gives parts under a strong validator, for files of two megabytes and more. Default 1.
+    /// The number of connections, each of which loads pieces of the file. Default: 1.
+    ///
+    /// Several connections are faster where each of them is slow. They are used if the server supports ranges with a
+    /// strong validator and the file has at least two megabytes.
     public var connections = 1
-    /// How often it is tried without any progress before it fails. A connection that is refused and a host without an
-    /// address count; being without a network does not. The delays between tries grow from about 2 to 60 seconds.
-    /// Default 5.
+    /// The number of attempts without progress after which the download fails. Default: 5.
+    ///
+    /// Refused connections and unknown hosts count; a missing network does not. The delays between attempts grow from
+    /// about 2 to 60 seconds.
     public var attempts = 5
-    /// How long one transfer of it may take in all; nil for as long as bytes come. Default: nil. What is there when
-    /// it ends stays, and the next try resumes it.
+    /// The maximum duration of one transfer. Default: no limit.
+    ///
+    /// A transfer that ends by it keeps its partial file, and the next attempt resumes it.
     public var maximumTime: Duration?
 
+    /// Creates a request with the default options.
+    ///
+    /// - Parameter url: The address, `http` or `https`.
     public init(_ url: URL) { self.url = url }
 
-    /// More would be no download but an attack.
+    /// The maximum number of connections: more would be an attack on the server.
     static let highestConnections = 64
 
-    /// What is wrong with it that can be told without asking anybody.
+    /// Throws for a request that cannot succeed.
     func check() throws(DownloadError) {
         for url in [url] + mirrors {
             let text = SourceURL.withoutCredentials(url.absoluteString)
@@ -72,10 +80,10 @@ public struct DownloadRequest: Sendable, Hashable {
             guard let host = url.host(), !host.isEmpty else { throw .invalidURL(text, reason: "it names no host") }
         }
         if let name, DownloadName.plain(name) != name {
-            throw .invalidDestination(name, reason: "it is no name of a file that shows what it is")
+            throw .invalidDestination(name, reason: "it is not the plain name of a file")
         }
         if let directory, !FilePath.isAbsolute(directory) || directory.utf8.contains(0) {
-            throw .invalidDestination(directory, reason: "the directory is not named from the root")
+            throw .invalidDestination(directory, reason: "the path of the directory is not absolute")
         }
         if let expectedSize, expectedSize < 0 {
             throw .invalidDestination(name ?? url.lastPathComponent, reason: "its expected size is negative")
@@ -89,6 +97,7 @@ extension DownloadRequest: Codable {
         case connections, maximumSeconds
     }
 
+    /// Decodes a request.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: Keys.self)
         url = try values.decode(URL.self, forKey: .url)
@@ -107,6 +116,7 @@ extension DownloadRequest: Codable {
         maximumTime = try values.decodeIfPresent(Double.self, forKey: .maximumSeconds).flatMap(Self.duration)
     }
 
+    /// Encodes the request.
     public func encode(to encoder: any Encoder) throws {
         var values = encoder.container(keyedBy: Keys.self)
         try values.encode(url, forKey: .url)
@@ -124,7 +134,7 @@ extension DownloadRequest: Codable {
         try values.encodeIfPresent(maximumTime.map { $0 / .seconds(1) }, forKey: .maximumSeconds)
     }
 
-    /// - Returns: nil for what is no length of time, or one beyond all use.
+    /// - Returns: nil for a value that is not a duration, or one beyond all use.
     private static func duration(_ seconds: Double) -> Duration? {
         seconds > 0 && seconds < 1e12 ? .seconds(seconds) : nil
     }

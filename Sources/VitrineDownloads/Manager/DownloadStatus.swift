@@ -5,26 +5,26 @@ public import Foundation
 #endif
 public import VitrineCore
 
-/// A download as it is at one moment.
+/// The status of a download at one moment.
 public struct DownloadStatus: Sendable, Hashable, Codable, Identifiable {
-    /// How far a download is.
+    /// The state of a download.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
-        /// It waits for its turn.
+        /// It waits for a free slot.
         case waiting
-        /// It is being loaded.
+        /// It is loading.
         case running
-        /// It failed for now and is tried again, see ``DownloadStatus/retryDate``; without a network when there is one.
+        /// It failed and will be retried, see ``DownloadStatus/retryDate``. Without a network, it waits for one.
         case delayed
-        /// Somebody paused it.
+        /// It was paused.
         case paused
-        /// The file is there.
+        /// The file is complete.
         case completed
-        /// It is not tried any more; ``Download/retry()`` begins again where it was.
+        /// It failed and is not retried; ``Download/retry()`` resumes it.
         case failed
-        /// Somebody cancelled it; what was there of it is gone.
+        /// It was cancelled, and its partial file was deleted.
         case cancelled
 
-        /// Whether nothing more happens by itself.
+        /// Whether the state changes only by a call: completed, failed, cancelled or paused.
         public var isSettled: Bool {
             switch self {
             case .completed, .failed, .cancelled, .paused: true
@@ -32,13 +32,13 @@ public struct DownloadStatus: Sendable, Hashable, Codable, Identifiable {
             }
         }
 
-        /// Whether it is over: ``isSettled``, and not paused.
-        public var isOver: Bool { isSettled && self != .paused }
+        /// Whether it has ended: ``isSettled``, and not paused.
+        package var isOver: Bool { isSettled && self != .paused }
     }
 
-    /// Why it failed, or is delayed.
+    /// The reason why a download failed or is delayed.
     public struct Failure: Sendable, Hashable, Codable {
-        /// ``DownloadError/code``.
+        /// The ``DownloadError/code`` of the error.
         public let code: Int
         /// A sentence for people.
         public let message: String
@@ -49,31 +49,33 @@ public struct DownloadStatus: Sendable, Hashable, Codable, Identifiable {
         }
     }
 
-    /// What it is known by.
+    /// The identifier of the download.
     public let id: String
-    /// What was asked for.
+    /// The requested address.
     public let url: URL
+    /// The state of the download.
     public internal(set) var state = State.waiting
-    /// Where the file is, or will be as far as that is known.
+    /// The path of the file. Until the file is complete, the expected path.
     public internal(set) var path: String
-    /// How many bytes are there.
+    /// The number of bytes received.
     public internal(set) var received = 0
-    /// How many there will be; nil while that is not known.
+    /// The length of the file, or nil if it is not known yet.
     public internal(set) var total: Int?
-    /// Bytes a second, over the last seconds; nil while it does not run.
+    /// The transfer rate of the last seconds in bytes per second, or nil while the download does not run.
     public internal(set) var speed: Double?
-    /// How often what was there had to be given up, because the source had changed.
-    public internal(set) var restarts = 0
-    /// How often it was tried again.
-    public internal(set) var retries = 0
+    /// The number of times the transfer started again because the source had changed.
+    package internal(set) var restarts = 0
+    /// The number of retries.
+    package internal(set) var retries = 0
+    /// The priority among waiting downloads.
     public internal(set) var priority: Priority
-    /// Why it failed, or is delayed.
+    /// The reason why it failed or is delayed.
     public internal(set) var failure: Failure?
-    /// When it is tried again, if it is ``State/delayed``.
+    /// The time of the next attempt of a ``State/delayed`` download.
     public internal(set) var retryDate: Date?
-    /// When it was asked for.
+    /// The time of the request.
     public let added: Date
-    /// When it was over.
+    /// The time of the end.
     public internal(set) var ended: Date?
 
     init(id: String, url: URL, path: String, priority: Priority, added: Date) {
@@ -88,8 +90,8 @@ public struct DownloadStatus: Sendable, Hashable, Codable, Identifiable {
         case id, url, state, path, received, total, speed, restarts, retries, priority, failure, retryDate, added, ended
     }
 
-    /// Numbers from a journal or another process are brought to where they mean something, so that nobody who computes
-    /// with them has to look.
+    /// Decodes a status. Numbers of a journal or another process are limited to valid ranges, so that computing with
+    /// them is safe.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         id = try values.decode(String.self, forKey: .id)
@@ -108,20 +110,20 @@ public struct DownloadStatus: Sendable, Hashable, Codable, Identifiable {
         ended = try values.decodeIfPresent(Date.self, forKey: .ended)
     }
 
-    /// Far more than will ever happen, and far from where adding one ends a program.
+    /// A number above any possible count, and far from an overflow.
     private static let highestCount = 1 << 40
 
-    /// From 0 to 1 (R120); nil while the total is not known.
+    /// The fraction received, from 0 to 1, or nil while the total is not known.
     public var fraction: Double? {
         if state == .completed { return 1 }
         guard let total, total > 0 else { return nil }
         return min(1, Double(max(0, received)) / Double(total))
     }
 
-    /// The seconds it will probably take; nil while nobody can tell.
+    /// The estimated remaining time in seconds, or nil if it is not known.
     public var timeLeft: Double? {
         guard state == .running, let total, let speed, speed > 0 else { return nil }
-        // As numbers that may come from another process.
+        // In floating point, as the numbers may come from another process.
         return max(0, Double(total) - Double(received)) / speed
     }
 }

@@ -4,7 +4,7 @@
 /// in the simplex that holds the value: J. Kasson et al., "Performing color space conversions with three-dimensional
 /// linear interpolation", J. Electronic Imaging 4 (1995), here in any number of dimensions.
 struct ColorLookup: Sendable {
-    /// How three numbers of 0...1 stand for a colour.
+    /// The meaning of three numbers of 0...1.
     enum Encoding: Sendable { case labLegacy, lab, xyz }
 
     let inputs: Int
@@ -23,7 +23,7 @@ struct ColorLookup: Sendable {
     /// Grid nodes a table may have; a 4-channel profile of 33 steps has 1.2 million.
     private static let maximumNodes = 1_500_000
 
-    /// Reads the table of a profile with `channels` device channels; nil if it breaks the rules.
+    /// Reads the table of a profile with `channels` device channels; nil if it is malformed.
     init?(_ reader: ICCReader, tag: Range<Int>, channels: Int, isLab: Bool) {
         let start = tag.lowerBound
         guard tag.count >= 32, reader.u8(start + 8) == channels, reader.u8(start + 9) == 3 else { return nil }
@@ -132,7 +132,7 @@ struct ColorLookup: Sendable {
         return true
     }
 
-    /// 256 results of each curve before the grid: device values are bytes.
+    /// Returns 256 results of each curve before the grid: device values are bytes.
     func inputTables() -> [Float] {
         (0..<inputs).flatMap { i in
             (0..<256).map { v in
@@ -142,7 +142,7 @@ struct ColorLookup: Sendable {
         }
     }
 
-    /// Linear sRGB, not clamped, of device values that have passed the curves before the grid (unused lanes 0).
+    /// Returns linear sRGB, not clamped, of device values behind the curves before the grid (unused lanes 0).
     func linear(_ device: SIMD4<Float>) -> SIMD4<Float> {
         var v = nodes.isEmpty ? device : interpolate(device)
         if !middle.isEmpty { v = SIMD4(middle[0](v[0]), middle[1](v[1]), middle[2](v[2]), 0) }
@@ -170,10 +170,10 @@ struct ColorLookup: Sendable {
         return low + (exits[i + 1][lane] - low) * (position - Float(i))
     }
 
-    /// From the corner below the value to the one above it, always along the axis with most left to go.
+    /// Walks from the corner below the value to the one above it, always along the axis with the longest way left.
     private func interpolate(_ device: SIMD4<Float>) -> SIMD4<Float> {
         var node = 0
-        // What is left to go along one axis, above the nodes of a step along it: such floats sort like whole numbers.
+        // The way left along one axis, above the nodes of a step along it: such floats sort like whole numbers.
         @inline(__always) func key(_ i: Int) -> UInt64 {
             let position = max(0, min(1, device[i])) * Float(steps[i] &- 1)
             let cell = max(0, min(Int32(position), steps[i] &- 2))

@@ -1,7 +1,7 @@
 extension Image {
     /// The mean colour: red, green and blue weighted by alpha, and the mean alpha. Clear if nothing is visible.
     ///
-    /// The mean is of sRGB values, so it equals the picture scaled down to one pixel by a viewer.
+    /// The mean of sRGB values, like the picture scaled down to one pixel.
     public var averageColor: Color {
         let premultiplied = alpha == .straight ? converted(to: .premultiplied) : self
         var sum = SIMD4<UInt64>.zero
@@ -27,35 +27,35 @@ extension Image {
             red: channel(sum.x), green: channel(sum.y), blue: channel(sum.z), alpha: UInt8((sum.w + count / 2) / count))
     }
 
-    /// Up to `count` colours that stand for the picture best, the commonest first.
+    /// Returns up to `count` colours that represent the picture best, the most frequent first.
     ///
-    /// Deterministic; fewer when the picture has fewer, none when nothing of it is at least half opaque. Large pictures
-    /// are sampled.
+    /// Deterministic. Returns fewer colours for a picture with fewer, and none for one without a pixel that is at least
+    /// half opaque. Large pictures are sampled.
     ///
-    /// - Parameter count: 1…256; others are clamped.
+    /// - Parameter count: 1…256; other numbers are clamped. Default 5.
     public func dominantColors(count: Int = 5) -> [Color] {
         ColorPalette(ColorHistogram(self, maximumSamples: 1 << 14), count: max(1, min(256, count)))
             .entries.map(\.rounded)
     }
 }
 
-/// Few colours that stand for many.
+/// Few colours that represent many.
 ///
-/// The boxes of colour space with the least variance (``ColorBoxes``) give the colours; rounds of k-means settle the
+/// The boxes of colour space with the least variance (``ColorBoxes``) give the colours. Rounds of k-means move the
 /// borders between them (S. Lloyd, "Least Squares Quantization in PCM", IEEE Transactions on Information Theory 1982).
 struct ColorPalette {
-    /// A colour, its channels from 0 to 255, and how many of the counted pixels it stands for.
+    /// A colour, its channels from 0 to 255, and the number of pixels that it represents.
     struct Entry {
         var color: SIMD3<Float>
         var weight: Float
     }
 
-    /// The commonest first; none when no pixel counted.
+    /// The most frequent first; none when no pixel counted.
     private(set) var entries: [Entry]
 
     /// - Parameters:
     ///   - count: How many colours at the most; none when it is not positive.
-    ///   - rounds: How often the borders move. Each costs a comparison of every occupied cell with every colour.
+    ///   - rounds: Rounds of k-means. Each compares every occupied cell with every colour.
     init(_ histogram: ColorHistogram, count: Int, rounds: Int = 4) {
         guard count > 0 else {
             entries = []
@@ -105,7 +105,7 @@ extension ColorPalette.Entry {
     }
 }
 
-/// How often which colours occur, in a grid of 32 steps a channel.
+/// The frequencies of colours, in a grid of 32 steps a channel.
 struct ColorHistogram {
     /// 32 cells a side and a border of zeros below, so that sums over boxes need no special case.
     static let side = 33
@@ -113,11 +113,11 @@ struct ColorHistogram {
     /// For each cell the number of its colours and their sums of red, green and blue. Doubles are exact to 2⁵³.
     private(set) var sums = [SIMD4<Double>](repeating: .zero, count: side * side * side)
 
-    /// Where a cell lies; each coordinate, of red, green and blue, from 1 to 32.
+    /// Returns the index of a cell. Each coordinate, of red, green and blue, is from 1 to 32.
     @inline(__always)
     static func cell(_ at: SIMD3<Int>) -> Int { (at[0] &* side &+ at[1]) &* side &+ at[2] }
 
-    /// Counts the colours of `pixels`, red in the lowest byte, but for those at least half transparent.
+    /// Counts the colours of `pixels`, red in the lowest byte, without those at least half transparent.
     ///
     /// - Parameter pixels: With straight alpha, or opaque.
     init(_ pixels: [UInt32]) {
@@ -149,18 +149,18 @@ struct ColorHistogram {
     }
 }
 
-/// Boxes of colour space, cut where that lessens the squared error most.
+/// Boxes of colour space, cut where that reduces the squared error most.
 ///
 /// Source: X. Wu, "Efficient Statistical Computations for Optimal Color Quantization" (Graphics Gems II, 1991): sums
-/// over boxes from cumulative sums. There the box of the largest variance is cut next; here the one whose cut gains
-/// most, which needs no sums of squares and leaves about the same error (four pictures, after k-means: 1.4 % less at 5
-/// colours, 0.9 % more at 16, equal at 256).
-struct ColorBoxes {
+/// over boxes from cumulative sums. There the box of the largest variance is cut next. Here it is the box whose cut
+/// gains most, which needs no sums of squares. The error of four pictures after k-means is 1.4 % less at 5 colours,
+/// 0.9 % more at 16, and equal at 256.
+private struct ColorBoxes {
     /// Cells above `low`, up to and with `high`; index 0, 1, 2 is red, green, blue.
     private struct Box {
         var low = SIMD3<Int>(repeating: 0)
         var high = SIMD3<Int>(repeating: 32)
-        /// By how much the best cut lessens the squared error, and where it is.
+        /// The reduction of the squared error by the best cut, and the place of this cut.
         var gain = 0.0
         var axis = 0
         var at = 0
@@ -171,7 +171,7 @@ struct ColorBoxes {
     /// Count, sums of red, green, blue of each box chosen; none is empty.
     private(set) var sums: [SIMD4<Double>] = []
 
-    /// Finds at most `count` boxes.
+    /// Computes at most `count` boxes.
     init(_ histogram: ColorHistogram, count: Int) {
         moments = histogram.sums
         accumulate()
@@ -204,7 +204,7 @@ struct ColorBoxes {
         return sum
     }
 
-    /// What the mean accounts for: the larger the sum over both halves, the better a cut.
+    /// The part of the sum of squares that the mean explains. The larger its sum over both halves, the better a cut.
     private static func explained(_ sum: SIMD4<Double>) -> Double {
         sum[0] > 0 ? (sum[1] * sum[1] + sum[2] * sum[2] + sum[3] * sum[3]) / sum[0] : 0
     }
@@ -224,7 +224,7 @@ struct ColorBoxes {
         return boxes
     }
 
-    /// A box with its best cut; a gain of 0 if there is none.
+    /// Returns a box with its best cut; a gain of 0 if there is none.
     private func cutting(_ box: Box) -> Box {
         var result = box
         result.gain = 0
@@ -244,10 +244,10 @@ struct ColorBoxes {
     }
 }
 
-/// Finds the nearest colour of a palette, remembering the answer for each 1/64 of a channel.
+/// Finds the nearest colour of a palette, and caches the answer for each 1/64 of a channel.
 struct NearestColor {
     private let colors: [SIMD4<Int32>]
-    /// Answers by the six high bits of red, green and blue; -1 where none was asked for yet.
+    /// Answers by the six high bits of red, green and blue; -1 for answers not computed yet.
     private var answers = [Int16](repeating: -1, count: 64 * 64 * 64)
 
     /// - Parameter palette: 1 to 256 colours, red in the lowest byte; the highest does not count.

@@ -6,30 +6,29 @@ import Musl
 import Darwin
 #endif
 
-/// An ICC profile, ready for turning 8-bit device values into sRGB.
+/// An ICC profile, ready to convert 8-bit device values to sRGB.
 ///
-/// Relative colorimetric, colours outside sRGB clipped. Matrix and tone curve profiles (RGB, grey) and table profiles
-/// (RGB, CMYK) are understood; anything else, and anything malformed, is no profile at all and the picture counts as
-/// sRGB. Source: ICC.1:2022.
-public struct ColorProfile: Sendable {
+/// Relative colorimetric, colours outside sRGB clipped. Reads matrix and tone curve profiles (RGB, grey) and table
+/// profiles (RGB, CMYK). Pictures with other or malformed profiles count as sRGB. Source: ICC.1:2022.
+package struct ColorProfile: Sendable {
     /// Device channels a profile is for.
     package enum Space: Sendable { case gray, rgb, cmyk }
 
     private enum Transform: Sendable {
         /// The sRGB level of every device level.
         case gray([UInt8])
-        /// What each level of each channel adds to linear sRGB: three tables of 256.
+        /// The part of each level of each channel in linear sRGB: three tables of 256.
         case sums([SIMD4<Float>])
         /// Tables of 256 a channel, then the grid.
         case lookup(ColorLookup, [Float])
     }
 
     package let space: Space
-    /// Whether conversion would change nothing by more than one level.
+    /// Whether conversion changes no level by more than one.
     package private(set) var isSRGB = false
     private let transform: Transform
 
-    /// Reads a profile; nil if it is malformed or of a kind that is not understood.
+    /// Reads a profile; nil if it is malformed or of an unsupported kind.
     package init?(_ bytes: [UInt8]) {
         let reader = ICCReader(bytes: bytes)
         guard bytes.count >= 132, reader.matches("acsp", at: 36) else { return nil }
@@ -59,7 +58,7 @@ public struct ColorProfile: Sendable {
         }
     }
 
-    /// The relative colorimetric table, or the perceptual one if that is all there is.
+    /// The relative colorimetric table, or the perceptual one of a profile without it.
     private static func lookup(_ reader: ICCReader, channels: Int, isLab: Bool) -> ColorLookup? {
         for tag in [reader.tag("A2B1"), reader.tag("A2B0")] {
             if let tag, let lookup = ColorLookup(reader, tag: tag, channels: channels, isLab: isLab) { return lookup }
@@ -92,7 +91,7 @@ public struct ColorProfile: Sendable {
         return result
     }
 
-    /// Tries a ramp and the saturated colours.
+    /// Compares a ramp and the saturated colours.
     private static func changesNothing(_ transform: Transform) -> Bool {
         var probes: [[UInt8]] = stride(from: UInt8(0), through: 255, by: 5).map { [$0, $0, $0, 255] }
         for corner in 1..<7 {
@@ -141,7 +140,7 @@ public struct ColorProfile: Sendable {
                     for i in 0..<count {
                         let p = pixels + 4 &* i
                         let linear = sums[Int(p[0])] + sums[256 &+ Int(p[1])] + sums[512 &+ Int(p[2])]
-                        let index = SRGB.index(linear)
+                        let index = Self.index(linear)
                         p[0] = encoded[Int(index.x)]
                         p[1] = encoded[Int(index.y)]
                         p[2] = encoded[Int(index.z)]
@@ -150,6 +149,13 @@ public struct ColorProfile: Sendable {
             }
         }
         if isPremultiplied { AlphaMath.premultiply(pixels, count: count) }
+    }
+
+    /// Index of clamped linear light into ``SRGB/encoded``.
+    @inline(__always)
+    private static func index(_ linear: SIMD4<Float>) -> SIMD4<Int32> {
+        @inline(__always) func scale(_ v: Float) -> Int32 { Int32(max(0, min(1, v)) * 65_535 + 0.5) }
+        return SIMD4(scale(linear[0]), scale(linear[1]), scale(linear[2]), 0)
     }
 
     /// Three or four device channels through the grid. Alpha stays, or becomes opaque where it was black ink.
@@ -166,7 +172,7 @@ public struct ColorProfile: Sendable {
             if i == 0 || device != lastDevice {
                 var v = SIMD4(tables[Int(p[0])], tables[256 + Int(p[1])], tables[512 + Int(p[2])], 0)
                 if isCMYK { v[3] = tables[768 + Int(p[3])] }
-                let index = SRGB.index(lookup.linear(v))
+                let index = Self.index(lookup.linear(v))
                 p[0] = encoded[Int(index.x)]
                 p[1] = encoded[Int(index.y)]
                 p[2] = encoded[Int(index.z)]
@@ -181,11 +187,11 @@ public struct ColorProfile: Sendable {
 }
 
 extension ColorProfile {
-    /// The description of a profile, for example "Display P3"; nil if it has none.
+    /// Returns the description of a profile, for example "Display P3"; nil if it has none.
     ///
-    /// At most 128 characters, of the English text where there are several languages.
+    /// At most 128 characters, of the English text where a profile has several languages.
     /// Source: ICC.1:2022 §9.2.41, §10.15 (`mluc`); ICC.1:2001 §6.5.17 (`desc`).
-    public static func name(of bytes: [UInt8]) -> String? {
+    package static func name(of bytes: [UInt8]) -> String? {
         let reader = ICCReader(bytes: bytes)
         guard reader.matches("acsp", at: 36), let tag = reader.tag("desc") else { return nil }
         let text: String
@@ -215,7 +221,7 @@ extension ColorProfile {
     }
 }
 
-/// How a device value relates to a linear one: a `curv` or `para` element, both from 0...1 to 0...1.
+/// A curve from device values to linear ones, both 0...1: a `curv` or `para` element.
 ///
 /// Source: ICC.1:2022 §10.6 (curveType), §10.18 (parametricCurveType).
 enum ToneCurve: Sendable {
@@ -225,7 +231,7 @@ enum ToneCurve: Sendable {
     case parametric(g: Double, a: Double, b: Double, c: Double, d: Double, e: Double, f: Double)
     case table([Float])
 
-    /// The curve at `offset`, and the bytes it occupies; nil if it breaks the rules.
+    /// Reads the curve at `offset` and its length in bytes; nil if it is malformed.
     static func parse(_ reader: ICCReader, at offset: Int, end: Int) -> (curve: ToneCurve, count: Int)? {
         guard offset >= 0, end <= reader.bytes.count, end - offset >= 12 else { return nil }
         if reader.matches("curv", at: offset) { return parseTable(reader, at: offset, end: end) }
@@ -260,7 +266,7 @@ enum ToneCurve: Sendable {
         }
     }
 
-    /// The curve at `x`, both clamped to 0...1; a curve that is not a number there counts as 0.
+    /// Returns the curve at `x`, both clamped to 0...1. A value that is not a number counts as 0.
     func callAsFunction(_ x: Float) -> Float {
         let x = x > 0 ? min(x, 1) : 0
         switch self {
@@ -279,7 +285,7 @@ enum ToneCurve: Sendable {
     private static func unit(_ value: Double) -> Float { value > 0 ? Float(min(value, 1)) : 0 }
 }
 
-/// Big-endian numbers out of a profile; every read outside it is 0, so that no file can make one trap.
+/// Reads big-endian numbers of a profile. A read outside it gives 0, so that no file can cause a trap.
 ///
 /// Source: ICC.1:2022 §4 (number types), §7.3 (tag table).
 struct ICCReader: Sendable {
@@ -297,7 +303,7 @@ struct ICCReader: Sendable {
 
     func matches(_ text: StaticString, at offset: Int) -> Bool { u32(offset) == Self.signature(text) }
 
-    /// Where the data of a tag stands; nil if it is absent or reaches outside the profile.
+    /// The range of a tag's data; nil if the tag is absent or reaches outside the profile.
     func tag(_ name: StaticString) -> Range<Int>? {
         let wanted = Self.signature(name)
         for i in 0..<min(u32(128), 1_024) {

@@ -38,15 +38,8 @@ enum SRGB {
     /// Linear light, 0…1, of each encoded level.
     static let linear: [Float] = (0..<256).map { Float(decode(Double($0) / 255)) }
 
-    /// The encoded level nearest to linear light; values beyond 0…1 are clamped. For loops use ``encoded``.
+    /// Returns the encoded level nearest to linear light; values beyond 0…1 are clamped. For loops use ``encoded``.
     static func level(_ linear: Float) -> UInt8 { encoded[Int(max(0, min(1, linear)) * 65_535 + 0.5)] }
-
-    /// Index of clamped linear light into ``encoded``.
-    @inline(__always)
-    static func index(_ linear: SIMD4<Float>) -> SIMD4<Int32> {
-        @inline(__always) func scale(_ v: Float) -> Int32 { Int32(max(0, min(1, v)) * 65_535 + 0.5) }
-        return SIMD4(scale(linear[0]), scale(linear[1]), scale(linear[2]), 0)
-    }
 
     /// Columns of ``fromXYZ``, for multiplying by adding scaled columns.
     static let columns: (x: SIMD4<Float>, y: SIMD4<Float>, z: SIMD4<Float>) = (

@@ -36,7 +36,7 @@ package struct DecoderRegistry: Sendable {
         _ source: ByteSource, _ request: DecodeRequest, with decoders: [any ImageDecoding]
     ) throws(ImageError) -> DecodedImage {
         var refusal = ImageError.unsupported(
-            input: source.name, reason: "this build has no decoder for \(request.info.format.rawValue)")
+            input: source.name, reason: "this build has no decoder for \(request.info.format)")
         for decoder in decoders {
             do {
                 return try decoder.decode(source, request)

@@ -101,12 +101,20 @@ public struct ImageDecoder: Sendable {
 
     /// Whether there is a decoder for a format: in this build, or in a worker that is installed.
     package func canDecode(_ format: ImageFormat) -> Bool {
-        (isolation != .always && !registry.decoders(for: format).isEmpty)
+        guard format.isBuiltIn else {
+            return isolation != .always && RegisteredDecoders.shared.decoder(for: format.rawValue) != nil
+        }
+        return (isolation != .always && !registry.decoders(for: format).isEmpty)
             || (isolation != .inProcess && pool.isAvailable)
     }
 
     /// The decoders for one format, with those that need it moved into the worker.
     package func decoders(for format: ImageFormat) -> [any ImageDecoding] {
+        guard format.isBuiltIn else {
+            guard var decoder = RegisteredDecoders.shared.decoder(for: format.rawValue) else { return [] }
+            decoder.isAllowed = isolation != .always
+            return [decoder]
+        }
         switch isolation {
         case .inProcess:
             return registry.decoders(for: format)

@@ -40,7 +40,7 @@ package struct EncoderRegistry: Sendable {
         switch format {
         case .jpeg, .png, .webp, .avif: "built without the trait SystemCodecs"
         case .gif, .jxl, .tiff, .heic, .jp2: "only vitrine-worker writes this format, and it is not in use here"
-        case .svg, .bmp, .ico: "this format is read, not written"
+        default: "this format can be read, but not written"
         }
     }
 }

@@ -1,13 +1,40 @@
-/// How content of one size is laid out in bounds of another: the thirteen modes of toolkits (R68).
+/// The layout of content of one size in bounds of another: the thirteen modes of UIKit.
 public enum ContentMode: String, Hashable, Sendable, Codable, CaseIterable {
-    case scaleToFill, aspectFit, aspectFill, redraw, center, top, bottom, left, right
-    case topLeft, topRight, bottomLeft, bottomRight
+    /// Scaled to exactly the bounds; the ratio may change.
+    case scaleToFill
+    /// Scaled to the largest size inside the bounds.
+    case aspectFit
+    /// Scaled to the smallest size that covers the bounds.
+    case aspectFill
+    /// Not scaled, in the middle.
+    case redraw
+    /// Not scaled, in the middle.
+    case center
+    /// Not scaled, at the upper edge.
+    case top
+    /// Not scaled, at the lower edge.
+    case bottom
+    /// Not scaled, at the left edge.
+    case left
+    /// Not scaled, at the right edge.
+    case right
+    /// Not scaled, in the upper left corner.
+    case topLeft
+    /// Not scaled, in the upper right corner.
+    case topRight
+    /// Not scaled, in the lower left corner.
+    case bottomLeft
+    /// Not scaled, in the lower right corner.
+    case bottomRight
 
     /// A width and a height in points.
     public struct Size: Hashable, Sendable {
+        /// Width in points.
         public var width: Double
+        /// Height in points.
         public var height: Double
 
+        /// Creates a size.
         public init(width: Double, height: Double) {
             self.width = width
             self.height = height
@@ -16,12 +43,16 @@ public enum ContentMode: String, Hashable, Sendable, Codable, CaseIterable {
 
     /// A rectangle in points, from the upper left corner of the bounds.
     public struct Frame: Hashable, Sendable {
+        /// Points from the left edge of the bounds to the content; negative for content that begins outside.
         public var x: Double
+        /// Points from the upper edge of the bounds to the content; negative for content that begins outside.
         public var y: Double
+        /// Width in points.
         public var width: Double
+        /// Height in points.
         public var height: Double
 
-        public init(x: Double, y: Double, width: Double, height: Double) {
+        package init(x: Double, y: Double, width: Double, height: Double) {
             self.x = x
             self.y = y
             self.width = width
@@ -29,8 +60,8 @@ public enum ContentMode: String, Hashable, Sendable, Codable, CaseIterable {
         }
     }
 
-    /// By what content is multiplied along each axis: both ratios for ``scaleToFill``, the smaller for ``aspectFit``,
-    /// the larger for ``aspectFill``, 1 for all others and for content without a size.
+    /// Returns the factors for content along each axis: both ratios for ``scaleToFill``, the smaller for ``aspectFit``,
+    /// the larger for ``aspectFill``, 1 for the others and for content without a size.
     public func scales(for content: Size, in bounds: Size) -> (horizontal: Double, vertical: Double) {
         guard content.width > 0, content.height > 0 else { return (1, 1) }
         let horizontal = bounds.width / content.width
@@ -43,7 +74,7 @@ public enum ContentMode: String, Hashable, Sendable, Codable, CaseIterable {
         }
     }
 
-    /// Where content lies: in the middle, or at the edges a positional mode names. It may reach beyond the bounds.
+    /// Returns the rectangle of content, in the middle or at the edges of the mode. It may reach beyond the bounds.
     public func frame(for content: Size, in bounds: Size) -> Frame {
         let scale = scales(for: content, in: bounds)
         let width = content.width * scale.horizontal
@@ -52,7 +83,7 @@ public enum ContentMode: String, Hashable, Sendable, Codable, CaseIterable {
         return Frame(x: (bounds.width - width) * x, y: (bounds.height - height) * y, width: width, height: height)
     }
 
-    /// The share of the free space that goes before the content.
+    /// The share of the free space before the content.
     private var alignment: (x: Double, y: Double) {
         switch self {
         case .scaleToFill, .aspectFit, .aspectFill, .redraw, .center: (0.5, 0.5)

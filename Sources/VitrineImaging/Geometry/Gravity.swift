@@ -1,13 +1,32 @@
-/// Which part of a picture stays when the rest is cut off.
-public enum Gravity: Hashable, Sendable, Codable {
-    case center, top, bottom, left, right, topLeft, topRight, bottomLeft, bottomRight
-    /// The point, in fractions of width and height from the upper left corner, that is to be in the middle, as far as
-    /// the edges allow. Numbers outside 0...1 count as the nearest edge, those that are not numbers as the middle.
+/// The part of a picture that a crop keeps.
+public enum Gravity: Hashable, Sendable {
+    /// The middle.
+    case center
+    /// The middle of the upper edge.
+    case top
+    /// The middle of the lower edge.
+    case bottom
+    /// The middle of the left edge.
+    case left
+    /// The middle of the right edge.
+    case right
+    /// The upper left corner.
+    case topLeft
+    /// The upper right corner.
+    case topRight
+    /// The lower left corner.
+    case bottomLeft
+    /// The lower right corner.
+    case bottomRight
+    /// The part around a point, in fractions of width and height from the upper left corner.
+    ///
+    /// The point comes as near to the middle of the result as the edges allow. A number outside 0...1 counts as the
+    /// nearest edge, and one that is not a number as the middle.
     case focal(x: Double, y: Double)
-    /// The part with most to see: edges, skin tones, strong colours. Looks at the pixels; deterministic.
+    /// The part with the most edges, skin tones and strong colours. Reads the pixels; deterministic.
     case attention
 
-    /// Where the middle of the window should be; nil where it depends on the pixels.
+    /// The wanted middle of the window; nil where it depends on the pixels.
     var focus: (x: Double, y: Double)? {
         switch self {
         case .center: (0.5, 0.5)
@@ -29,7 +48,7 @@ public enum Gravity: Hashable, Sendable, Codable {
     }
 }
 
-/// How much there is to see at each place of a small picture, and where a window sees most.
+/// Scores of the detail at each place of a small picture, and the window with the highest score.
 ///
 /// After the idea of libvips' `smartcrop`: edges, skin and saturation score. The skin rule is that of J. Kovač, P. Peer
 /// and F. Solina, "Human Skin Colour Clustering for Face Detection", EUROCON 2003.
@@ -39,7 +58,7 @@ struct AttentionMap {
     /// Sums of all scores above and to the left, one row and column more than pixels.
     private let sums: [Int]
 
-    /// Scores `image`, which should have some 200 pixels on its longer side: larger ones are not looked at better.
+    /// Scores `image`. About 200 pixels on its longer side suffice: more do not improve the choice.
     init(_ image: Image) {
         width = image.width
         height = image.height
@@ -74,13 +93,13 @@ struct AttentionMap {
     private static func colorScore(_ r: Int32, _ g: Int32, _ b: Int32) -> Int32 {
         let high = max(r, max(g, b)), low = min(r, min(g, b))
         let isSkin = r > 95 && g > 40 && b > 20 && high &- low > 15 && r &- g > 15 && r > b
-        // Very dark and very bright colours are not noticed however saturated they are.
+        // The eye does not notice the saturation of very dark and very bright colours.
         let saturation = high > 40 && low < 230 ? (high &- low) / 3 : 0
         return saturation &+ (isSkin ? 96 : 0)
     }
 
-    /// The upper left corner, in fractions of the picture, of the window of this size (fractions as well) that sees
-    /// most; of equals the one nearest to the middle.
+    /// Returns the upper left corner of the window of this size with the highest score, in fractions of the picture. Of
+    /// equal windows the nearest to the middle wins.
     func bestWindow(width windowWidth: Double, height windowHeight: Double) -> (x: Double, y: Double) {
         let w = max(1, min(width, Int((windowWidth * Double(width)).rounded())))
         let h = max(1, min(height, Int((windowHeight * Double(height)).rounded())))

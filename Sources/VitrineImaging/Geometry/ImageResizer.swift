@@ -1,12 +1,12 @@
-/// A rule for the size of a picture, and its application.
+/// A rule for the size of pictures.
 ///
 /// ```swift
 /// let thumbnail = try ImageResizer.fit(200).resize(image)
 /// let cover = try ImageResizer.crop(width: 300, height: 200, gravity: .attention).resize(image)
 /// ```
 ///
-/// Sides that follow from a ratio are rounded up, in whole-number arithmetic (R59). A picture that needs no work is
-/// returned as it is, sharing its memory (R61).
+/// Sides that follow from a ratio are rounded up, in whole-number arithmetic. A picture that needs no work is returned
+/// as it is and shares its memory.
 ///
 /// ## Topics
 ///
@@ -26,32 +26,34 @@
 /// - ``outputSize(for:)``
 /// - ``targetSize(for:)``
 public struct ImageResizer: Hashable, Sendable {
-    /// How a picture is brought to ``ImageResizer/size``.
-    public enum Mode: Hashable, Sendable, Codable {
-        /// To exactly the size; the ratio may change.
+    /// The relation of a result to ``ImageResizer/size``.
+    public enum Mode: Hashable, Sendable {
+        /// Exactly the size; the ratio may change.
         case fill
-        /// To the largest size inside it.
+        /// The largest size inside it.
         case aspectFit
-        /// To the smallest size that covers it, nothing cut off.
+        /// The smallest size that covers it; nothing is cut off.
         case aspectFill
-        /// To the smallest size that covers it, then cut to exactly the size.
+        /// The smallest size that covers it, then cut to exactly the size.
         case crop(Gravity)
-        /// Like ``aspectFit``, but never enlarged, and a side of 0 is no limit (R62).
+        /// Like ``aspectFit``, but never enlarged, and a side of 0 is no limit.
         case limit
-        /// Not at all.
+        /// The picture's own size.
         case none
     }
 
-    /// Width and height aimed at, before ``scale``.
+    /// The wanted width and height, before ``scale``.
     public var size: PixelSize
+    /// The relation of a result to ``size``.
     public var mode: Mode
-    /// Whether a picture may grow. If not, one whose target exceeds it in either dimension is returned as it is (R60).
+    /// Whether a picture may grow. If not, a picture smaller than its target in either dimension stays as it is.
     public var allowsUpscaling: Bool
-    /// Pixels for each unit of ``size``, as of a display of high density; the product is rounded up (R66).
+    /// Pixels for each unit of ``size``, as of a display of high density; the product is rounded up.
     public var scale: Double
     /// The longest side a result may have, in pixels. Default ``ImageLimits/maximumOutputSide``.
     public var maximumSide = ImageLimits.standard.maximumOutputSide
 
+    /// Creates a rule; by default one that changes nothing.
     public init(size: PixelSize = .zero, mode: Mode = .none, allowsUpscaling: Bool = true, scale: Double = 1) {
         self.size = size
         self.mode = mode
@@ -59,44 +61,45 @@ public struct ImageResizer: Hashable, Sendable {
         self.scale = scale
     }
 
-    /// The largest size inside a box.
+    /// Returns the rule for the largest size inside a box.
     public static func fit(width: Int, height: Int) -> ImageResizer {
         ImageResizer(size: PixelSize(width: width, height: height), mode: .aspectFit)
     }
 
-    /// The largest size inside a square.
+    /// Returns the rule for the largest size inside a square.
     public static func fit(_ side: Int) -> ImageResizer { fit(width: side, height: side) }
 
-    /// The smallest size covering a box.
+    /// Returns the rule for the smallest size that covers a box.
     public static func fill(width: Int, height: Int) -> ImageResizer {
         ImageResizer(size: PixelSize(width: width, height: height), mode: .aspectFill)
     }
 
-    /// Exactly this size, whatever that does to the ratio.
+    /// Returns the rule for exactly this size, which may change the ratio.
     public static func stretch(width: Int, height: Int) -> ImageResizer {
         ImageResizer(size: PixelSize(width: width, height: height), mode: .fill)
     }
 
-    /// Exactly this size, by covering it and cutting off what is too much.
+    /// Returns the rule for exactly this size: covers it, then cuts off the rest.
     public static func crop(width: Int, height: Int, gravity: Gravity = .center) -> ImageResizer {
         ImageResizer(size: PixelSize(width: width, height: height), mode: .crop(gravity))
     }
 
-    /// Not above these sides, with the ratio kept; 0 is no limit.
+    /// Returns the rule that reduces pictures above these sides and keeps the ratio; 0 is no limit.
     public static func limit(width: Int, height: Int) -> ImageResizer {
         ImageResizer(size: PixelSize(width: width, height: height), mode: .limit, allowsUpscaling: false)
     }
 
-    /// Every picture as it is.
+    /// The rule that changes no picture.
     public static let none = ImageResizer()
 
     // MARK: Sizes
 
-    /// The size a picture of `source` is scaled to; with ``Mode/crop(_:)`` before anything is cut off.
+    /// Returns the size to which a picture of `source` is scaled, before ``Mode/crop(_:)`` cuts anything off.
     ///
-    /// - Throws: ``ImageError/invalidRequest(reason:)`` if ``size`` has a side of 0 (unless ``Mode/none``, or
-    ///   ``Mode/limit``), is negative, or `source` is empty; ``ImageError/limitExceeded(input:limit:actual:allowed:)``
-    ///   if the result's longer side is above ``maximumSide``.
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` for an empty `source`, a side of ``size`` that is not positive,
+    ///   and a ``scale`` that is not a positive number. A side of 0 is valid for ``Mode/limit``, and ``Mode/none``
+    ///   ignores both. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if the result's longer side is above
+    ///   ``maximumSide``.
     public func targetSize(for source: PixelSize) throws(ImageError) -> PixelSize {
         guard !source.isEmpty, source.longestSide <= Self.longest else {
             throw .invalidRequest(reason: "a picture of \(source) cannot be resized")
@@ -114,18 +117,18 @@ public struct ImageResizer: Hashable, Sendable {
         return target
     }
 
-    /// The size ``resize(_:)`` gives a picture of `source`.
+    /// Returns the size of the result of ``resize(_:)`` for a picture of `source`.
     ///
     /// - Throws: As ``targetSize(for:)``.
     public func outputSize(for source: PixelSize) throws(ImageError) -> PixelSize {
         let target = try targetSize(for: source)
         guard case .crop = mode else { return target }
         let box = try box()
-        // A picture left alone for want of pixels is not cut either.
+        // A picture that is too small to be scaled is not cut either.
         return target == Self.scaled(source, to: box, mode) ? box : target
     }
 
-    /// Sides above this are refused, so that products of two fit 64 bits.
+    /// The longest side accepted, so that products of two fit 64 bits.
     private static let longest = 1 << 30
 
     /// The size in pixels.
@@ -178,9 +181,10 @@ public struct ImageResizer: Hashable, Sendable {
 }
 
 extension ImageResizer {
-    /// The picture at ``outputSize(for:)``; the very same picture, sharing its memory, when nothing is to be done.
+    /// Returns the picture at ``outputSize(for:)``; the very same picture when nothing is to be done.
     ///
-    /// Lanczos3. A picture with straight alpha becomes premultiplied, unless it is returned as it is or only cut.
+    /// Filters with Lanczos3. A picture with straight alpha becomes premultiplied, unless it stays as it is or is only
+    /// cut.
     ///
     /// - Throws: As ``targetSize(for:)``.
     public func resize(_ image: Image) throws(ImageError) -> Image {
@@ -190,13 +194,14 @@ extension ImageResizer {
         let window = Self.window(of: output, in: image, gravity)
         if window.width == Double(output.width) && window.height == Double(output.height) {
             // Nothing is scaled: whole pixels, so that none is blurred.
-            return image.cut(x: Int(window.x.rounded()), y: Int(window.y.rounded()), to: output)
+            return image.cropped(
+                x: Int(window.x.rounded()), y: Int(window.y.rounded()), width: output.width, height: output.height)
         }
         return image.scaled(to: output, region: window)
     }
 
-    /// The part of a picture of `source` that becomes the result, known without its pixels; nil where nothing is cut
-    /// off or ``Gravity/attention`` has to look at them.
+    /// Returns the part of a picture of `source` that becomes the result. nil where nothing is cut off, and for
+    /// ``Gravity/attention``, which reads the pixels.
     ///
     /// - Throws: As ``targetSize(for:)``.
     package func cropRegion(for source: PixelSize) throws(ImageError) -> UnitRect? {
@@ -209,7 +214,7 @@ extension ImageResizer {
             x: window.x / width, y: window.y / height, width: window.width / width, height: window.height / height)
     }
 
-    /// The part of a picture of `source`, in its pixels, that has the ratio of `output` and the most of the picture.
+    /// Returns the largest part of a picture of `source` that has the ratio of `output`.
     private static func window(
         of output: PixelSize, in source: PixelSize, _ focus: (x: Double, y: Double)
     ) -> PixelRegion {
@@ -224,7 +229,7 @@ extension ImageResizer {
         return window
     }
 
-    /// The same for a gravity that may look at the pixels.
+    /// Returns the same for a gravity that may read the pixels.
     static func window(of output: PixelSize, in image: Image, _ gravity: Gravity) -> PixelRegion {
         if let focus = gravity.focus { return window(of: output, in: image.size, focus) }
         let width = Double(image.width)
@@ -247,34 +252,17 @@ extension ImageResizer {
 }
 
 extension Image {
-    /// Scaled with Lanczos3, or a region (in pixels) of it; premultiplied if it has alpha.
+    /// Returns the picture, or a region of it in pixels, scaled with Lanczos3; premultiplied if it has alpha.
     package func scaled(to size: PixelSize, region: PixelRegion?) -> Image {
         let plane = PixelPlane(width: width, height: height, channels: 4, bytesPerRow: bytesPerRow, storage: storage)
         let scaled = Resampler.resample(plane, to: size, region: region, premultiplying: alpha == .straight)
-        // Only a cancelled run has no result, and this one has nothing to cancel it with.
+        // Only a cancelled run has no result, and this one has no token.
         guard let scaled else { return self }
         var image = Image(
             width: scaled.width, height: scaled.height, bytesPerRow: scaled.bytesPerRow,
             alpha: alpha == .opaque ? .opaque : .premultiplied, storage: scaled.storage)
         if alpha != .opaque && scaled.storage !== storage { image.limitToAlpha() }
         return image
-    }
-
-    /// The part of `size` whose upper left corner is at (x, y), kept inside the picture.
-    package func cut(x: Int, y: Int, to size: PixelSize) -> Image {
-        let size = PixelSize(width: min(size.width, width), height: min(size.height, height))
-        let x = max(0, min(x, width - size.width))
-        let y = max(0, min(y, height - size.height))
-        let row = size.width * Image.bytesPerPixel
-        return Image(width: size.width, height: size.height, alpha: alpha) { pixels in
-            withUnsafeBytes { source in
-                for line in 0..<size.height {
-                    let start = (y + line) * bytesPerRow + x * Image.bytesPerPixel
-                    UnsafeMutableRawBufferPointer(rebasing: pixels[(line * row)..<((line + 1) * row)]).copyMemory(
-                        from: UnsafeRawBufferPointer(rebasing: source[start..<(start + row)]))
-                }
-            }
-        }
     }
 
     private mutating func limitToAlpha() {
@@ -287,7 +275,7 @@ extension Image {
 }
 
 extension ImageResizer: ImageProcessing {
-    /// Size in pixels, mode, and whether enlarging is allowed (R35): results of different rules never share a key.
+    /// Size, scale, mode and permission to enlarge: results of different rules never share a key.
     public var identifier: String {
         let name =
             switch mode {
@@ -301,12 +289,13 @@ extension ImageResizer: ImageProcessing {
         return "resize(\(size.width)x\(size.height)@\(scale) \(name)\(allowsUpscaling ? "" : " no-upscaling"))"
     }
 
+    /// Resizes a picture; see ``resize(_:)``.
     public func process(_ image: Image) throws(ImageError) -> Image { try resize(image) }
 }
 
 extension ImageProcessor {
-    /// Scales, and cuts if the mode is ``ImageResizer/Mode/crop(_:)``.
+    /// Resizes the picture.
     ///
-    /// For pictures that come from a file, ask ``ImageDecoder`` for the size instead: that is far cheaper.
+    /// For a file, ask ``ImageDecoder`` for the size instead, which costs far less than a decode of all pixels.
     public static func resize(_ resizer: ImageResizer) -> ImageProcessor { ImageProcessor(resizer) }
 }

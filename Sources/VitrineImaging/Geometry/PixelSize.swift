@@ -1,21 +1,25 @@
 /// A width and a height in whole pixels.
 public struct PixelSize: Hashable, Sendable, Codable, CustomStringConvertible {
+    /// Pixels a row.
     public var width: Int
+    /// Rows.
     public var height: Int
 
+    /// Creates a size. Neither side is checked.
     public init(width: Int, height: Int) {
         self.width = width
         self.height = height
     }
 
-    /// A square.
+    /// Creates the size of a square.
     public init(_ side: Int) {
         self.init(width: side, height: side)
     }
 
+    /// 0 by 0.
     public static let zero = PixelSize(width: 0, height: 0)
 
-    /// Width times height, saturating: a header may claim any two numbers.
+    /// Width times height, at most `Int.max`: a header may hold any two numbers.
     public var pixelCount: Int {
         let (count, overflow) = width.multipliedReportingOverflow(by: height)
         return overflow ? .max : count
@@ -36,14 +40,14 @@ public struct PixelSize: Hashable, Sendable, Codable, CustomStringConvertible {
 
 /// A part of a picture, as fractions of its width and height from the upper left corner.
 ///
-/// `UnitRect(x: 0, y: 0, width: 1, height: 1)` is all of it. What lies outside 0...1 is cut off.
-public struct UnitRect: Hashable, Sendable, Codable {
-    public var x: Double
-    public var y: Double
-    public var width: Double
-    public var height: Double
+/// Parts outside 0...1 are cut off.
+package struct UnitRect: Hashable, Sendable {
+    package var x: Double
+    package var y: Double
+    package var width: Double
+    package var height: Double
 
-    public init(x: Double, y: Double, width: Double, height: Double) {
+    package init(x: Double, y: Double, width: Double, height: Double) {
         self.x = x
         self.y = y
         self.width = width
@@ -51,9 +55,9 @@ public struct UnitRect: Hashable, Sendable, Codable {
     }
 
     /// The whole picture.
-    public static let full = UnitRect(x: 0, y: 0, width: 1, height: 1)
+    package static let full = UnitRect(x: 0, y: 0, width: 1, height: 1)
 
-    /// The part inside the picture; nil if there is none, or a number is not finite.
+    /// The part inside the picture; nil if it is empty or a number is not finite.
     package var clipped: UnitRect? {
         guard x.isFinite, y.isFinite, width.isFinite, height.isFinite else { return nil }
         let left = max(0, x)

@@ -1,10 +1,15 @@
 /// An sRGB colour with straight alpha, 8 bits a channel.
 public struct Color: Hashable, Sendable, Codable {
+    /// The level of red, 0…255.
     public var red: UInt8
+    /// The level of green, 0…255.
     public var green: UInt8
+    /// The level of blue, 0…255.
     public var blue: UInt8
+    /// The opacity, from 0 (transparent) to 255 (opaque).
     public var alpha: UInt8
 
+    /// Creates a colour from levels of 0…255; opaque by default.
     public init(red: UInt8, green: UInt8, blue: UInt8, alpha: UInt8 = 255) {
         self.red = red
         self.green = green
@@ -12,26 +17,29 @@ public struct Color: Hashable, Sendable, Codable {
         self.alpha = alpha
     }
 
-    /// A grey of the given level.
+    /// Creates a grey; opaque by default.
     public init(white: UInt8, alpha: UInt8 = 255) {
         self.init(red: white, green: white, blue: white, alpha: alpha)
     }
 
+    /// Opaque black.
     public static let black = Color(white: 0)
+    /// Opaque white.
     public static let white = Color(white: 255)
+    /// Transparent black.
     public static let clear = Color(white: 0, alpha: 0)
 }
 
 extension Color {
-    /// A colour as CSS writes it; nil when `css` is not one.
+    /// Reads a colour in the notation of CSS; nil for other text.
     ///
-    /// Understands `#rgb`, `#rgba`, `#rrggbb`, `#rrggbbaa`, `rgb()`, `rgba()`, `hsl()` and `hsla()` (with commas, or
+    /// Reads `#rgb`, `#rgba`, `#rrggbb`, `#rrggbbaa`, `rgb()`, `rgba()`, `hsl()` and `hsla()` (with commas, or
     /// with spaces and a slash before alpha; percentages; `deg`, `grad`, `rad` and `turn`), the 148 colour names and
-    /// `transparent`. Case and surrounding blanks do not matter; numbers beyond their range are clamped, as CSS asks.
+    /// `transparent`. Ignores case and surrounding blanks, and clamps numbers beyond their range, as CSS specifies.
     ///
     /// Source: W3C CSS Color Module Level 4, §5 (RGB notations), §6 (keywords), §7 (`hsl()`).
     public init?(css: String) {
-        // Longer than any colour: foreign text is not worth reading further.
+        // Longer than any colour: untrusted text is not read further.
         guard css.utf8.count <= 128 else { return nil }
         let text = css.lowercased().trimmingBlanks()
         if text.hasPrefix("#") {
@@ -134,7 +142,7 @@ extension Color {
     }
 
     private static func decimal(_ text: Substring) -> Double? {
-        // Swift would also read "nan", "inf" and hexadecimal numbers, which CSS does not know.
+        // Swift would also read "nan", "inf" and hexadecimal numbers, which CSS does not have.
         guard !text.isEmpty, text.allSatisfy({ $0.isASCII && ($0.isNumber || "+-.e".contains($0)) }), text.first != "e",
             let value = Double(text), value.isFinite
         else { return nil }

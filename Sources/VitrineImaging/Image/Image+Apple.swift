@@ -2,10 +2,9 @@
 public import CoreGraphics
 
 extension Image {
-    /// The picture as Core Graphics shows it, in sRGB; nil only if memory is short.
+    /// Returns the picture for Core Graphics, in sRGB; nil only if memory is short.
     ///
-    /// The pixels are shared, not copied: they stay as long as the result, in caches too (R20), and changing the image
-    /// leaves the result as it is.
+    /// Shares the pixels, which live as long as the result. A later change of the image does not change the result.
     public func makeCGImage() -> CGImage? {
         let pixels = UnsafeRawBufferPointer(storage.bytes)
         guard let space = CGColorSpace(name: CGColorSpace.sRGB), let start = pixels.baseAddress else { return nil }
@@ -29,7 +28,7 @@ extension Image {
             shouldInterpolate: true, intent: .defaultIntent)
     }
 
-    /// The pixels of a Core Graphics picture of any layout, drawn into sRGB; nil if it has none or memory is short.
+    /// Creates an image from a Core Graphics picture of any layout, drawn into sRGB; nil without pixels or memory.
     public init?(_ image: CGImage) {
         guard image.width > 0, image.height > 0, let space = CGColorSpace(name: CGColorSpace.sRGB) else { return nil }
         let hasAlpha: Bool =
@@ -61,7 +60,7 @@ extension Image {
 public import UIKit
 
 extension Image {
-    /// The pixels of a UIKit picture, turned upright; nil if it is not made of pixels.
+    /// Creates an upright image from a UIKit picture; nil if that is not made of pixels.
     public init?(_ image: UIImage) {
         guard let pixels = image.cgImage.flatMap({ Image($0) }) else { return nil }
         let orientation: Orientation =
@@ -78,7 +77,7 @@ extension Image {
         self = pixels.oriented(orientation)
     }
 
-    /// The picture for UIKit, `scale` pixels a point. The pixels are shared, as by ``makeCGImage()``.
+    /// Returns the picture for UIKit, `scale` pixels a point. Shares the pixels like ``makeCGImage()``.
     public func makeUIImage(scale: Double = 1) -> UIImage? {
         makeCGImage().map { UIImage(cgImage: $0, scale: CGFloat(scale), orientation: .up) }
     }
@@ -89,13 +88,13 @@ extension Image {
 public import AppKit
 
 extension Image {
-    /// The pixels of an AppKit picture; nil if it cannot be drawn.
+    /// Creates an image from an AppKit picture; nil if that cannot be drawn.
     public init?(_ image: NSImage) {
         guard let pixels = image.cgImage(forProposedRect: nil, context: nil, hints: nil) else { return nil }
         self.init(pixels)
     }
 
-    /// The picture for AppKit, `scale` pixels a point. The pixels are shared, as by ``makeCGImage()``.
+    /// Returns the picture for AppKit, `scale` pixels a point. Shares the pixels like ``makeCGImage()``.
     public func makeNSImage(scale: Double = 1) -> NSImage? {
         makeCGImage().map {
             NSImage(cgImage: $0, size: NSSize(width: Double(width) / scale, height: Double(height) / scale))

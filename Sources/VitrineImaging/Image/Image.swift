@@ -5,7 +5,7 @@ public import VitrineCore
 /// `Image` is a value. Copies share their memory until one is changed. Pixels are upright (orientation is applied when
 /// they are decoded) and in sRGB (profiles are converted when they are decoded).
 public struct Image: Sendable {
-    /// What the fourth channel means.
+    /// The meaning of the fourth channel.
     public enum Alpha: UInt8, Sendable, Hashable, Codable {
         /// Every pixel is opaque; the fourth channel is 255.
         case opaque
@@ -21,7 +21,7 @@ public struct Image: Sendable {
     public let height: Int
     /// Bytes from the start of one row to the start of the next; at least `4 * width`.
     public let bytesPerRow: Int
-    /// What the fourth channel means.
+    /// The meaning of the fourth channel.
     public private(set) var alpha: Alpha
     package private(set) var storage: PixelStorage
 
@@ -32,7 +32,7 @@ public struct Image: Sendable {
     public var size: PixelSize { PixelSize(width: width, height: height) }
     /// Whether any pixel may be other than opaque.
     public var hasAlpha: Bool { alpha != .opaque }
-    /// Bytes of memory the pixels occupy; the cost of the image to a cache.
+    /// The bytes of memory that the pixels occupy.
     public var byteCount: Int { storage.count }
 
     /// An image on memory that already holds its pixels.
@@ -48,7 +48,9 @@ public struct Image: Sendable {
         self.storage = storage
     }
 
-    /// An image of one colour. Traps unless `size` has at least one pixel.
+    /// Creates an image of one colour, by default transparent.
+    ///
+    /// - Precondition: `size` has at least one pixel.
     public init(size: PixelSize, color: Color = .clear) {
         self.init(width: size.width, height: size.height, alpha: color.alpha == 255 ? .opaque : .straight) { pixels in
             for i in stride(from: 0, to: pixels.count, by: 4) {
@@ -60,9 +62,11 @@ public struct Image: Sendable {
         }
     }
 
-    /// An image whose pixels `body` writes, all of them, into rows of `4 * width` bytes.
+    /// Creates an image whose pixels `body` writes, all of them, into rows of `4 * width` bytes.
     ///
-    /// The memory is not initialised before `body` runs. Traps unless the image has at least one pixel.
+    /// The memory is not initialised before `body` runs.
+    ///
+    /// - Precondition: `width` and `height` are positive.
     public init<E: Error>(
         width: Int, height: Int, alpha: Alpha,
         initializingWith body: (UnsafeMutableRawBufferPointer) throws(E) -> Void
@@ -73,18 +77,19 @@ public struct Image: Sendable {
             width: width, height: height, bytesPerRow: width * Image.bytesPerPixel, alpha: alpha, storage: storage)
     }
 
-    /// Read access to all rows; row `y` starts at byte `y * bytesPerRow`.
+    /// Calls `body` with the bytes of all rows; row `y` starts at byte `y * bytesPerRow`.
     public func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
         try storage.withUnsafeBytes(body)
     }
 
     /// The memory of the pixels, for libraries that read it after a call has returned: a texture, a queue of a codec.
     ///
-    /// It stays as it is while it is held; an image that is changed meanwhile copies its pixels first. Row `y` starts
+    /// The content does not change while the storage is held: a changed image copies its pixels first. Row `y` starts
     /// at byte `y * bytesPerRow` of ``PixelStorage/sharedBytes``.
     public var sharedPixels: PixelStorage { storage }
 
-    /// Write access to all rows; row `y` starts at byte `y * bytesPerRow`. Copies the pixels first if they are shared.
+    /// Calls `body` with the writable bytes of all rows; row `y` starts at byte `y * bytesPerRow`. Copies the pixels
+    /// first if they are shared.
     public mutating func withUnsafeMutableBytes<R, E: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(E) -> R
     ) throws(E) -> R {
@@ -94,7 +99,9 @@ public struct Image: Sendable {
         return try body(storage.bytes)
     }
 
-    /// The colour of one pixel, with straight alpha. Traps outside the image. For loops use ``withUnsafeBytes(_:)``.
+    /// The colour of one pixel, with straight alpha. For loops use ``withUnsafeBytes(_:)``.
+    ///
+    /// - Precondition: `x` and `y` lie within the image.
     public subscript(x: Int, y: Int) -> Color {
         precondition(x >= 0 && x < width && y >= 0 && y < height, "(\(x), \(y)) is outside an image of \(size)")
         let p = storage.bytes.baseAddress! + y * bytesPerRow + x * Image.bytesPerPixel
@@ -112,7 +119,7 @@ public struct Image: Sendable {
 }
 
 extension Image: Equatable {
-    /// Same size, same meaning of alpha, same visible bytes; padding between rows does not count.
+    /// Returns whether size, meaning of alpha and visible bytes are equal. Ignores padding between rows.
     public static func == (a: Image, b: Image) -> Bool {
         guard a.size == b.size, a.alpha == b.alpha else { return false }
         if a.storage === b.storage && a.bytesPerRow == b.bytesPerRow { return true }
@@ -129,36 +136,36 @@ extension Image: Equatable {
 }
 
 extension Image: CacheableValue {
-    /// The JPEG quality that opaque pictures are cached with: 0.95, at which one more encoding is not seen. Formats
-    /// with an encoder of their own choose theirs.
+    /// The JPEG quality of cached opaque pictures: 0.95, at which one more encoding is invisible.
     public static let cacheQuality = 0.95
 
-    /// Decodes a picture of any supported format, at full size, within the default limits. Blocks. Pixels that are not
-    /// opaque come back premultiplied.
+    /// Decodes a picture of any supported format, at full size, within the default limits. Blocks. Translucent pixels
+    /// become premultiplied.
     ///
     /// - Throws: ``ImageError``.
     public init(cacheBytes: [UInt8]) throws {
         self = try ImageDecoder().decode(.bytes(cacheBytes, name: "cached image"))
     }
 
-    /// The picture as a file (R63): PNG, without loss, if any pixel is not opaque or there is no JPEG encoder in this
-    /// build; JPEG of ``cacheQuality`` otherwise. Blocks.
+    /// Encodes the picture as lossless PNG if any pixel is translucent, and as JPEG of ``cacheQuality`` otherwise.
+    /// Blocks.
+    ///
+    /// Builds without a JPEG encoder always use PNG.
     ///
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``.
     public func cacheBytes() throws -> [UInt8] { try encoded(as: Image.cacheFormat(quality: Image.cacheQuality)) }
 
-    /// How a cache keeps pictures: PNG if any pixel is not opaque or there is no JPEG encoder in this build, JPEG
-    /// otherwise.
+    /// Returns the format of cached pictures; see ``cacheBytes()``.
     ///
     /// - Parameter quality: Of JPEG, 0 to 1.
     package static func cacheFormat(quality: Double) -> OutputFormat {
         EncoderRegistry.standard.formats.contains(.jpeg) ? .automatic(quality: quality) : .png
     }
 
-    /// The memory that the pixels occupy (R19).
+    /// The bytes of memory that the pixels occupy.
     public var cacheCost: Int { byteCount }
 
-    /// A picture is alive while its pixels are: any copy that was not changed keeps them (R20).
+    /// A weak reference to the pixels, which live as long as any unchanged copy of the picture.
     public static var weakReference: (@Sendable (Image) -> (@Sendable () -> Image?)?)? {
         { image in
             image.storage.remember()

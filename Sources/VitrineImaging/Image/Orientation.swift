@@ -1,25 +1,33 @@
-/// How stored pixels must be turned to be upright, with the values of EXIF tag 0x0112.
+/// The turn that makes stored pixels upright, with the values of EXIF tag 0x0112.
 ///
 /// Source: CIPA DC-008 (Exif 2.32) §4.6.4, Orientation.
 public enum Orientation: Int, Sendable, Hashable, Codable, CaseIterable {
+    /// Stored upright.
     case up = 1
+    /// Mirrored horizontally.
     case upMirrored = 2
+    /// Turned by 180°.
     case down = 3
+    /// Mirrored vertically.
     case downMirrored = 4
+    /// Mirrored along the diagonal from the upper left corner.
     case leftMirrored = 5
+    /// Upright after a clockwise turn by 90°.
     case right = 6
+    /// Mirrored along the diagonal from the upper right corner.
     case rightMirrored = 7
+    /// Upright after a counterclockwise turn by 90°.
     case left = 8
 
-    /// Whether turning upright exchanges width and height.
+    /// Whether the turn exchanges width and height.
     public var swapsAxes: Bool { rawValue >= 5 }
 
-    /// The size after turning upright of pixels stored with `size`, and the other way round.
+    /// Returns the upright size of pixels stored with `size`, or the stored size of upright ones.
     public func upright(_ size: PixelSize) -> PixelSize { swapsAxes ? size.transposed : size }
 }
 
 extension Orientation {
-    /// Where a part of the upright picture lies in the picture as stored.
+    /// Returns the place of a part of the upright picture in the stored one.
     func stored(_ rect: UnitRect) -> UnitRect {
         let (x, y, w, h) = (rect.x, rect.y, rect.width, rect.height)
         let (right, bottom) = (1 - x - w, 1 - y - h)
@@ -37,7 +45,7 @@ extension Orientation {
 }
 
 extension Image {
-    /// The picture turned upright, given how its pixels are stored. With ``Orientation/up`` the very same picture.
+    /// Returns the picture turned upright; with ``Orientation/up`` the very same picture.
     public func oriented(_ orientation: Orientation) -> Image {
         guard orientation != .up else { return self }
         let size = orientation.upright(self.size)
@@ -53,14 +61,14 @@ extension Image {
     }
 }
 
-/// Where each pixel of an upright picture comes from: `start + x * stepX + y * stepY` in pixels of the stored one.
+/// The source of each pixel of an upright picture: `start + x * right + y * down` in pixels of the stored one.
 private struct OrientationMap {
     let width: Int
     let height: Int
     /// Column and row of the stored pixel that becomes the upper left one.
     let startX: Int
     let startY: Int
-    /// What one step to the right, or down, in the upright picture is in the stored one.
+    /// One step to the right, or down, in the upright picture, in coordinates of the stored one.
     let right: (x: Int, y: Int)
     let down: (x: Int, y: Int)
 

@@ -9,15 +9,15 @@ import Musl
 import Darwin
 #endif
 
-/// The memory behind an ``Image`` or a ``PixelPlane``: allocated once, freed with its last owner.
+/// The memory of an image's pixels, freed with its last owner. See ``Image/sharedPixels``.
 ///
-/// Unchecked because it holds a raw pointer: the bytes are written only while a single owner can see the storage
-/// (during initialisation, or after `isWritable(_:)` said so) and are read-only from then on.
+/// Unchecked because it holds a raw pointer. The bytes are written only while a single owner has access: during
+/// initialisation, or after `isWritable(_:)` returned true.
 public final class PixelStorage: @unchecked Sendable {
     package let bytes: UnsafeMutableRawBufferPointer
-    /// Owns the bytes, unless somebody else allocated them.
+    /// Owns the bytes, unless other code allocated them.
     private let memory: ScratchMemory?
-    /// Whether somebody remembers the storage weakly and may bring it back, which no count of references shows.
+    /// Whether a weak reference exists that may become a strong one, which no count of references shows.
     private let isRemembered = Atomic<Bool>(false)
     private let release: (@Sendable (UnsafeMutableRawBufferPointer) -> Void)?
 
@@ -45,7 +45,7 @@ public final class PixelStorage: @unchecked Sendable {
         bytes.copyMemory(from: source)
     }
 
-    /// Memory that somebody else allocated (a codec, a shared mapping); `release` gives it back.
+    /// Adopts memory that other code allocated (a codec, a shared mapping); `release` frees it.
     package init(
         adopting bytes: UnsafeMutableRawBufferPointer,
         release: @escaping @Sendable (UnsafeMutableRawBufferPointer) -> Void
@@ -55,33 +55,33 @@ public final class PixelStorage: @unchecked Sendable {
         self.release = release
     }
 
-    /// Says that the storage is remembered weakly: whoever wants to write gets a copy from now on.
+    /// Marks the storage as weakly referenced: from now on, writers get a copy.
     package func remember() { isRemembered.store(true, ordering: .releasing) }
 
-    /// Whether nobody else sees the storage or can come to see it.
+    /// Returns whether no other code has, or can get, access to the storage.
     static func isWritable(_ storage: inout PixelStorage) -> Bool {
         isKnownUniquelyReferenced(&storage) && !storage.isRemembered.load(ordering: .acquiring)
     }
 
-    /// Bytes held.
+    /// The number of bytes.
     public var count: Int { bytes.count }
 
-    /// The bytes: valid, and the same, for as long as the storage is held by whoever reads them.
+    /// The bytes. They stay valid and unchanged for as long as the reader holds the storage.
     public var sharedBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(bytes) }
 
-    /// Read access to the bytes for the duration of `body`.
-    public func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+    /// Calls `body` with the bytes.
+    package func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
         try body(UnsafeRawBufferPointer(bytes))
     }
 
     deinit { release?(bytes) }
 }
 
-/// A block of memory for pixels or for work on them, from where its size is served best; freed with its owner.
+/// A block of memory for pixels or for work on them, freed with its owner.
 ///
-/// Small blocks come from `malloc`, medium ones from the ``BufferPool``, large ones are mappings of their own: in pages
-/// of 2 MB where the kernel has them, which saves 4,000 page faults for 16 MB, and given back to the system when they
-/// are freed or, from the top, while a decoder still fills the rest: libwebp insists on an output as large as the
+/// Small blocks come from `malloc`, medium ones from the ``BufferPool``. Large ones are mappings of their own, in pages
+/// of 2 MB where the kernel has them, which saves 4,000 page faults for 16 MB. They go back to the system when they are
+/// freed. The upper part can go back while a decoder still fills the rest: libwebp requires an output as large as the
 /// picture.
 package struct ScratchMemory: ~Copyable {
     private enum Origin {
@@ -109,7 +109,7 @@ package struct ScratchMemory: ~Copyable {
         self.origin = origin
     }
 
-    /// Memory for `count` bytes, for sizes that a file demands.
+    /// Memory for `count` bytes, for sizes that a file determines.
     ///
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)`` when the system refuses a large block.
     package init(byteCount count: Int, input: String) throws(ImageError) {
@@ -130,10 +130,11 @@ package struct ScratchMemory: ~Copyable {
         return (.allocate(byteCount: count, alignment: BufferPool.alignment), .heap)
     }
 
-    /// Whether the system has just cleared the memory, so that nobody else need do it.
+    /// Whether the system has just cleared the memory.
     package var isZeroed: Bool { if case .mapping = origin { true } else { false } }
 
-    /// Gives the first `count` bytes of a large block back, as far as they are whole huge pages; their content is lost.
+    /// Returns the whole huge pages among the first `count` bytes of a large block to the system. Their content is
+    /// lost.
     package mutating func release(upTo count: Int) {
         guard case .mapping = origin, let base = bytes.baseAddress else { return }
         let end = min(count, bytes.count) & ~(ScratchMemory.hugePage - 1)
@@ -179,18 +180,16 @@ package struct ScratchMemory: ~Copyable {
     }
 }
 
-/// Buffers of medium size that were freed a moment ago, kept for the next picture.
+/// Recently freed buffers of medium size, kept for the next picture.
 ///
-/// Thumbnails are made of the same few buffers over and over. Given back to `malloc` between two pictures they
-/// return to the system, and for the next picture every page of them is mapped and cleared anew, which takes a quarter
-/// of the time of a small thumbnail.
+/// Thumbnails need the same few buffers again and again. Freed by `malloc` between two pictures, they would return to
+/// the system. Mapping and clearing their pages for the next picture takes a quarter of the time of a small thumbnail.
 ///
-/// The pool never holds more than ``maximumByteCount`` bytes in ``maximumCount`` buffers: the oldest make room. Buffers
-/// keep what was in them: who needs zeros writes them. Memory pressure of any level empties the pool, and nothing is
-/// kept until memory is asked for again, so that what others free because of it goes back to the system. Safe to use
-/// from any thread.
+/// The pool never holds more than ``maximumByteCount`` bytes in ``maximumCount`` buffers, and frees the oldest first.
+/// Buffers keep their content. Memory pressure of any level empties the pool and pauses it until the next allocation,
+/// so that memory freed meanwhile returns to the system. Can be used from any thread.
 package final class BufferPool: Sendable {
-    /// Sizes that are kept. Smaller ones `malloc` has at hand itself; larger ones have a mapping of their own.
+    /// The sizes that are kept. `malloc` keeps smaller blocks itself; larger ones have a mapping of their own.
     package static let byteCounts = (64 << 10)...(4 << 20)
     /// The most bytes kept altogether.
     package static let maximumByteCount = 4 << 20
@@ -219,7 +218,7 @@ package final class BufferPool: Sendable {
 
     /// An empty pool.
     ///
-    /// - Parameter pressure: Whose reports empty it; nil for nobody's.
+    /// - Parameter pressure: The source of reports that empty the pool; nil for none.
     package init(pressure: MemoryPressure? = nil) {
         BufferPool.letHeapKeepItsTop()
         state.withLock { $0.buffers.reserveCapacity(BufferPool.maximumCount + 1) }
@@ -233,8 +232,8 @@ package final class BufferPool: Sendable {
     /// Bytes and buffers held now.
     package var contents: (byteCount: Int, count: Int) { state.withLock { ($0.byteCount, $0.buffers.count) } }
 
-    /// Memory for at least `count` bytes (at most an eighth more), 16-byte aligned, with any content. It goes back by
-    /// ``give(_:)``.
+    /// Returns memory for at least `count` bytes (at most an eighth more), 16-byte aligned, with any content. Release
+    /// it by ``give(_:)``.
     ///
     /// - Parameter count: A number within ``byteCounts``.
     package func take(_ count: Int) -> UnsafeMutableRawBufferPointer {
@@ -266,7 +265,7 @@ package final class BufferPool: Sendable {
         BufferPool.free(superfluous)
     }
 
-    /// Frees everything held, and what comes until memory is asked for again.
+    /// Frees all buffers, and those given back before the next allocation.
     package func removeAll() {
         let all = state.withLock { state in
             defer {
@@ -279,11 +278,11 @@ package final class BufferPool: Sendable {
         BufferPool.free(all)
     }
 
-    /// What `malloc` gives by itself. Asking for more would take the aligned allocator, whose freed blocks glibc before
-    /// 2.38 hardly ever uses again.
+    /// The alignment of `malloc`. A larger one would need the aligned allocator, whose freed blocks glibc before 2.38
+    /// hardly ever uses again.
     static let alignment = 16
 
-    /// The best fit; of several the one freed last, whose content is the likeliest to be in the caches.
+    /// Removes the best fit; of several the one freed last, whose content is most likely in the processor's caches.
     private static func remove(_ count: Int, from state: inout State) -> Buffer? {
         var best: Int?
         for (i, buffer) in state.buffers.enumerated() where buffer.byteCount >= count {
@@ -301,11 +300,11 @@ package final class BufferPool: Sendable {
         for buffer in buffers { UnsafeMutableRawPointer(bitPattern: buffer.address)?.deallocate() }
     }
 
-    /// Lets what codecs allocate themselves stay with `malloc` between two pictures.
+    /// Lets `malloc` keep the memory of codecs between two pictures.
     ///
-    /// glibc gives the free top of its heap back from 128 KB on. Once a larger block has been freed it takes twice that
-    /// block's size for worth keeping (mallopt(3), M_MMAP_THRESHOLD, "dynamic mmap threshold"), unless the program or
-    /// its environment has set the thresholds: any picture of medium size has this effect, here even the first.
+    /// glibc returns a free top of its heap above 128 KB to the system. After a larger block has been freed, the
+    /// threshold is twice that block's size (mallopt(3), M_MMAP_THRESHOLD, "dynamic mmap threshold"), unless the
+    /// program or its environment has set it. Any picture of medium size has this effect, here even the first.
     private static func letHeapKeepItsTop() {
         let block = UnsafeMutableRawPointer.allocate(byteCount: 512 << 10, alignment: alignment)
         block.storeBytes(of: 0, as: UInt8.self)

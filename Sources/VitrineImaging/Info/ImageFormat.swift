@@ -1,21 +1,173 @@
-/// A file format of pictures.
-public enum ImageFormat: String, Sendable, Hashable, Codable, CaseIterable {
-    case jpeg, png, webp, gif, tiff, heic, avif, jxl, jp2, svg, bmp, ico
+/// A file format of images.
+///
+/// Formats are equal if their names are. The built-in formats are static members; a format of your own has a decoder
+/// that ``ImageDecoder/register(_:)`` adds:
+///
+/// ```swift
+/// extension ImageFormat {
+///     static let farbfeld = ImageFormat("farbfeld", mediaTypes: ["image/x-farbfeld"], fileExtensions: ["ff"])
+/// }
+/// ```
+public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
+    /// The name in lower case, for example `jpeg`.
+    public let rawValue: String
+    /// Media types in lower case, the preferred one first.
+    public let mediaTypes: [String]
+    /// File name extensions in lower case and without a dot, the preferred one first.
+    public let fileExtensions: [String]
 
-    /// The usual file name extension, without a dot.
-    public var fileExtension: String {
-        switch self {
-        case .jpeg: "jpg"
-        default: rawValue
+    /// Creates a format.
+    ///
+    /// - Parameters:
+    ///   - name: Identifies the format. Upper-case letters become lower-case.
+    ///   - mediaTypes: The preferred one first. `URLImageSource` accepts them in HTTP responses.
+    ///   - fileExtensions: Without a dot, the preferred one first.
+    public init(_ name: String, mediaTypes: [String] = [], fileExtensions: [String] = []) {
+        rawValue = name.lowercased()
+        self.mediaTypes = mediaTypes.map { $0.lowercased() }
+        self.fileExtensions = fileExtensions.map { $0.lowercased() }
+    }
+
+    /// Finds a built-in or registered format by its name; nil if there is none.
+    public init?(rawValue: String) {
+        if let format = ImageFormat.builtInByName[rawValue] {
+            self = format
+        } else if let format = RegisteredDecoders.shared.decoder(for: rawValue)?.format {
+            self = format
+        } else {
+            return nil
         }
     }
 
-    /// The registered media type (IANA).
-    public var mediaType: String {
-        switch self {
-        case .svg: "image/svg+xml"
-        case .ico: "image/vnd.microsoft.icon"
-        default: "image/" + rawValue
+    /// JPEG (ITU-T T.81).
+    public static let jpeg = ImageFormat("jpeg", mediaTypes: ["image/jpeg"], fileExtensions: ["jpg", "jpeg", "jpe"])
+    /// PNG and APNG.
+    public static let png = ImageFormat("png", mediaTypes: ["image/png", "image/apng"], fileExtensions: ["png"])
+    /// WebP.
+    public static let webp = ImageFormat("webp", mediaTypes: ["image/webp"], fileExtensions: ["webp"])
+    /// GIF.
+    public static let gif = ImageFormat("gif", mediaTypes: ["image/gif"], fileExtensions: ["gif"])
+    /// TIFF and BigTIFF.
+    public static let tiff = ImageFormat("tiff", mediaTypes: ["image/tiff"], fileExtensions: ["tiff", "tif"])
+    /// HEIF with HEVC.
+    public static let heic = ImageFormat(
+        "heic", mediaTypes: ["image/heic", "image/heif"], fileExtensions: ["heic", "heif"])
+    /// HEIF with AV1.
+    public static let avif = ImageFormat(
+        "avif", mediaTypes: ["image/avif", "image/avif-sequence"], fileExtensions: ["avif"])
+    /// JPEG XL.
+    public static let jxl = ImageFormat("jxl", mediaTypes: ["image/jxl"], fileExtensions: ["jxl"])
+    /// JPEG 2000.
+    public static let jp2 = ImageFormat("jp2", mediaTypes: ["image/jp2", "image/jpx"], fileExtensions: ["jp2", "jpx"])
+    /// Scalable Vector Graphics.
+    public static let svg = ImageFormat("svg", mediaTypes: ["image/svg+xml"], fileExtensions: ["svg"])
+    /// Windows bitmap.
+    public static let bmp = ImageFormat("bmp", mediaTypes: ["image/bmp", "image/x-bmp"], fileExtensions: ["bmp"])
+    /// Windows icon or cursor.
+    public static let ico = ImageFormat(
+        "ico", mediaTypes: ["image/vnd.microsoft.icon", "image/x-icon"], fileExtensions: ["ico", "cur"])
+
+    /// The built-in formats.
+    public static let builtIn: [ImageFormat] = [
+        .jpeg, .png, .webp, .gif, .tiff, .heic, .avif, .jxl, .jp2, .svg, .bmp, .ico,
+    ]
+
+    private static let builtInByName = Dictionary(uniqueKeysWithValues: builtIn.map { ($0.rawValue, $0) })
+
+    /// Whether the format is one of ``builtIn``.
+    package var isBuiltIn: Bool { ImageFormat.builtInByName[rawValue] != nil }
+
+    /// The preferred file name extension, without a dot; the name if there is none.
+    public var fileExtension: String { fileExtensions.first ?? rawValue }
+
+    /// The preferred media type, which is the registered one (IANA) of a built-in format; `application/octet-stream` if
+    /// there is none.
+    public var mediaType: String { mediaTypes.first ?? "application/octet-stream" }
+
+    /// The name.
+    public var description: String { rawValue }
+
+    /// Whether the names are equal.
+    public static func == (a: ImageFormat, b: ImageFormat) -> Bool { a.rawValue == b.rawValue }
+
+    /// Hashes the name.
+    public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
+}
+
+// MARK: Detection
+
+extension ImageFormat {
+    /// Returns the format of a file that begins with `prefix`; nil if no known format begins so.
+    ///
+    /// Registered decoders are asked first, the latest first, then the built-in formats. 4 KiB suffice for all formats
+    /// but an SVG document behind a longer comment. A HEIF file whose brands do not name the codec counts as HEIC if
+    /// the prefix ends too early.
+    public static func detect(_ prefix: [UInt8]) -> ImageFormat? {
+        try? detect(ByteReader(ByteSource(bytes: prefix, name: "prefix")))
+    }
+
+    /// Returns the format of an opened input; nil if it has none.
+    ///
+    /// - Throws: Read errors only.
+    package static func detect(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {
+        if let decoder = try RegisteredDecoders.shared.decoder(recognizing: reader) { return decoder.format }
+        return try detectBuiltIn(reader)
+    }
+
+    /// ``detect(_:)-(ByteReader)`` among the built-in formats.
+    package static func detectBuiltIn(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {
+        if let format = try detectBySignature(reader) { return format }
+        return try SVGPrologue.isSVG(reader) ? .svg : nil
+    }
+
+    private static func detectBySignature(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {
+        guard reader.count >= 2 else { return nil }
+        let two = try reader.u16(at: 0)
+        let four = reader.count >= 4 ? try reader.u32(at: 0) : two << 16
+        switch two {
+        case 0xFFD8: return reader.count == 2 || four >> 8 & 0xFF == 0xFF ? .jpeg : nil
+        case 0xFF0A: return .jxl
+        case 0xFF4F: return four == 0xFF4F_FF51 ? .jp2 : nil
+        case 0x8950: return reader.matches("PNG\r\n\u{1A}\n", at: 1) ? .png : nil
+        case 0x4749: return reader.matches("GIF87a", at: 0) || reader.matches("GIF89a", at: 0) ? .gif : nil
+        case 0x5249: return reader.matches("RIFF", at: 0) && reader.matches("WEBP", at: 8) ? .webp : nil
+        case 0x4949: return four == 0x4949_2A00 || four == 0x4949_2B00 ? .tiff : nil
+        case 0x4D4D: return four == 0x4D4D_002A || four == 0x4D4D_002B ? .tiff : nil
+        case 0x424D: return try BMPHeaderReader.looksRight(reader) ? .bmp : nil
+        default: break
+        }
+        if four == 0x0000_0100 || four == 0x0000_0200 {
+            return try ICOHeaderReader.looksRight(reader) ? .ico : nil
+        }
+        if four == 12, reader.matches("JXL \r\n", at: 4) { return .jxl }
+        if four == 12, reader.matches("jP  \r\n", at: 4) { return .jp2 }
+        if reader.matches("ftyp", at: 4) { return try detectByBrands(reader) }
+        return nil
+    }
+
+    /// Brands of ISO/IEC 23008-12 annex B (HEVC) and the AV1 image format §6. The structural brands `mif1` and `msf1`
+    /// do not name a codec; the type of the primary item decides.
+    private static func detectByBrands(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {
+        let end = min(try reader.u32(at: 0), reader.count, 4096)
+        var structural = false
+        var (hevc, av1) = (false, false)
+        var offset = 8
+        while offset &+ 4 <= end {
+            switch try reader.fourCC(at: offset) {
+            case "heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs": hevc = true
+            case "avif", "avis": av1 = true
+            case "mif1", "msf1", "mif2": structural = true
+            default: break
+            }
+            // The major brand, when it names a codec, decides alone.
+            if offset == 8, hevc != av1 { return hevc ? .heic : .avif }
+            offset = offset == 8 ? 16 : offset &+ 4  // behind the major brand stands a minor version
+        }
+        if hevc != av1 { return hevc ? .heic : .avif }
+        guard structural else { return nil }
+        switch (try? HEIFContainer(reader))?.codec {
+        case "av01": return .avif
+        default: return .heic
         }
     }
 }

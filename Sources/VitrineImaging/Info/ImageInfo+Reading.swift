@@ -21,15 +21,22 @@ extension ImageHeader {
     /// Finds the format by content and reads its header.
     package init(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) {
         guard reader.count > 0 else { throw .empty(input: reader.name) }
-        guard let format = try ImageFormat.detect(reader) else { throw .notAnImage(input: reader.name) }
-        self = try format.headerReader.read(reader, limits)
+        if let decoder = try RegisteredDecoders.shared.decoder(recognizing: reader) {
+            self = try decoder.header(reader, limits)
+        } else {
+            guard let format = try ImageFormat.detectBuiltIn(reader), let headerReader = format.headerReader else {
+                throw .notAnImage(input: reader.name)
+            }
+            self = try headerReader.read(reader, limits)
+        }
         guard !info.storedSize.isEmpty else { throw reader.corrupt("a side of zero pixels") }
         sortPreviews()
     }
 }
 
 extension ImageFormat {
-    var headerReader: any HeaderReading.Type {
+    /// Reads the header of a built-in format; nil for any other.
+    var headerReader: (any HeaderReading.Type)? {
         switch self {
         case .jpeg: JPEGHeaderReader.self
         case .png: PNGHeaderReader.self
@@ -42,6 +49,7 @@ extension ImageFormat {
         case .svg: SVGHeaderReader.self
         case .bmp: BMPHeaderReader.self
         case .ico: ICOHeaderReader.self
+        default: nil
         }
     }
 }

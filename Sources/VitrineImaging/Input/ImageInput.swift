@@ -15,23 +15,25 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Where the bytes of a picture come from.
+/// The source of a picture's bytes.
 public enum ImageInput: Sendable {
-    /// A regular file. Opened when it is read, never kept open.
+    /// A regular file, by its path. Opened for each read.
     case file(String)
-    /// Bytes in memory, with the name that errors give them.
+    /// Bytes in memory, with a name for errors.
     case bytes([UInt8], name: String = "data")
 
-    /// A file by URL. Traps unless it is a `file:` URL; VitrineNetwork loads others.
+    /// Returns a file as input. VitrineNetwork loads URLs of other schemes.
+    ///
+    /// - Precondition: `url` is a `file:` URL.
     public static func file(_ url: URL) -> ImageInput {
         precondition(url.isFileURL, "\(url) is not a file URL")
         return .file(url.path)
     }
 
-    /// Bytes in memory, with the name that errors give them.
+    /// Returns bytes in memory as input, with a name for errors.
     public static func data(_ data: Data, name: String = "data") -> ImageInput { .bytes([UInt8](data), name: name) }
 
-    /// The path, or the name given with the bytes: what errors call the input.
+    /// The path, or the name given with the bytes. Errors contain it.
     public var name: String {
         switch self {
         case .file(let path): path
@@ -40,7 +42,7 @@ public enum ImageInput: Sendable {
     }
 }
 
-/// An opened ``ImageInput``: random access to its bytes.
+/// An opened ``ImageInput`` with random access to its bytes.
 ///
 /// Files are read with `pread`, never mapped: a file that shrinks while it is read gives an error, not a signal.
 public final class ByteSource: Sendable {
@@ -49,9 +51,9 @@ public final class ByteSource: Sendable {
         case bytes([UInt8])
     }
 
-    /// What errors call the input.
+    /// The name of the input in errors.
     public let name: String
-    /// Bytes in the input when it was opened.
+    /// The number of bytes when the input was opened.
     public let count: Int
     private let backing: Backing
 
@@ -63,7 +65,7 @@ public final class ByteSource: Sendable {
         case .bytes(let bytes, let name):
             self.init(bytes: bytes, name: name)
         case .file(let path):
-            // O_NONBLOCK: opening a FIFO nobody writes to must not wait for ever.
+            // O_NONBLOCK: opening a FIFO without a writer must not wait for ever.
             let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
             guard descriptor >= 0 else { throw .unreadable(input: path, reason: ByteSource.message(errno)) }
             do {
@@ -75,14 +77,14 @@ public final class ByteSource: Sendable {
         }
     }
 
-    /// Bytes already in memory.
+    /// Creates a source of bytes in memory.
     public init(bytes: [UInt8], name: String) {
         self.name = name
         count = bytes.count
         backing = .bytes(bytes)
     }
 
-    /// An open descriptor of a regular file; closed with the source if `owned`.
+    /// Creates a source of an open regular file; closes it with the source if `owned`.
     package init(descriptor: Int32, name: String, owned: Bool) throws(ImageError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
@@ -102,17 +104,18 @@ public final class ByteSource: Sendable {
         if case .descriptor(let descriptor, owned: true) = backing { close(descriptor) }
     }
 
-    /// The descriptor of a file input, for handing to another process; nil for bytes in memory.
+    /// The descriptor of a file input, for other processes; nil for bytes in memory.
     package var descriptor: Int32? {
         if case .descriptor(let descriptor, _) = backing { descriptor } else { nil }
     }
 
     /// Reads up to `buffer.count` bytes at `offset`, fewer only at the end of the input.
     ///
-    /// - Returns: The bytes read; 0 at or behind the end.
+    /// - Returns: The number of bytes read; 0 at or behind the end, and for a negative offset.
     /// - Throws: ``ImageError/unreadable(input:reason:)`` when the system reports a read error.
     public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(ImageError) -> Int {
-        precondition(offset >= 0, "an offset is not negative")
+        // Offsets of custom decoders may come from a file.
+        guard offset >= 0 else { return 0 }
         switch backing {
         case .bytes(let bytes):
             let n = min(buffer.count, max(0, bytes.count - offset))
@@ -135,16 +138,20 @@ public final class ByteSource: Sendable {
         }
     }
 
-    /// A copy of at most `length` bytes at `offset`; shorter at the end of the input.
+    /// Returns a copy of at most `length` bytes at `offset`: fewer at the end of the input, none for negative numbers.
+    ///
+    /// - Throws: ``ImageError/unreadable(input:reason:)`` when the system reports a read error.
     public func bytes(at offset: Int, count length: Int) throws(ImageError) -> [UInt8] {
-        let wanted = max(0, min(length, count - offset))
-        guard wanted > 0 else { return [] }
+        guard offset >= 0, offset < count, length > 0 else { return [] }
+        let wanted = min(length, count - offset)
         return try [UInt8](unsafeUninitializedCapacity: wanted) { buffer, n throws(ImageError) in
             n = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
         }
     }
 
-    /// The whole input, for decoders that need it in one piece. Bytes in memory are not copied.
+    /// Returns the whole input, for decoders that need it in one piece. Does not copy bytes in memory.
+    ///
+    /// - Throws: ``ImageError/unreadable(input:reason:)`` when the system reports a read error.
     public func allBytes() throws(ImageError) -> [UInt8] {
         if case .bytes(let bytes) = backing { return bytes }
         return try bytes(at: 0, count: count)
@@ -154,8 +161,8 @@ public final class ByteSource: Sendable {
 }
 
 extension ByteSource {
-    /// The same bytes as a descriptor: a file itself, or a sealed copy of bytes in memory, which is the same document
-    /// (``documentIdentity``) to a worker whenever it is handed over.
+    /// Returns a source with a descriptor: of the file itself, or of a sealed copy of bytes in memory. The copy keeps
+    /// one ``documentIdentity`` for all requests.
     ///
     /// - Throws: ``ImageError/workerFailed(input:reason:)`` when there is no room for a copy.
     package func withDescriptor() throws(ImageError) -> ByteSource {

@@ -28,7 +28,7 @@ package struct ProgressiveJPEGScanner: Sendable {
     private let name: String
     private let target: PixelSize?
     private let limits: ImageLimits
-    private let cancellation: CancellationToken
+    private var cancellation: CancellationToken
     private var bytes: [UInt8] = []
     private var index = JPEGScanIndex()
     /// Scans whose picture has been given.
@@ -84,8 +84,12 @@ package struct ProgressiveJPEGScanner: Sendable {
     /// for the best one if several scans have come at once.
     /// Takes as long as decoding does; call it where blocking is allowed.
     ///
+    /// - Parameter token: Cancels this call; nil for the scanner's own token.
     /// - Throws: ``ImageError/cancelled(input:)`` and nothing else.
-    package mutating func nextImage() throws(ImageError) -> DecodedImage? {
+    package mutating func nextImage(until token: CancellationToken? = nil) throws(ImageError) -> DecodedImage? {
+        let own = cancellation
+        cancellation = token ?? own
+        defer { cancellation = own }
         if cancellation.isCancelled { throw .cancelled(input: name) }
         guard !isFinished, let frame = index.frame else { return nil }
         do throws(ImageError) {

@@ -1,28 +1,49 @@
-/// Bounds on what a picture may ask of this process, checked on the header before any pixel is decoded.
+/// Bounds on the resources of a decode, checked on the header before any pixel is decoded.
 ///
-/// Every image is foreign. The defaults admit any camera's picture and refuse every decompression bomb of the study
-/// behind them; raise one only for input you made yourself.
+/// The defaults accept the pictures of all cameras and reject decompression bombs. Raise a limit only for input that
+/// you made yourself.
+///
+/// ```swift
+/// var limits = ImageLimits.standard
+/// limits.maximumPixels = 20_000_000
+/// let image = try await ImageDecoder(limits: limits).image(from: .file("upload.jpg"), at: .fit(400))
+/// ```
 public struct ImageLimits: Sendable, Hashable {
-    /// Which bound an input broke.
+    /// The bound that an input exceeds.
     public enum Kind: String, Sendable, Hashable, Codable {
-        case inputBytes, pixels, side, frames, profileBytes, documentBytes, outputSide, memory
+        /// ``ImageLimits/maximumInputBytes``.
+        case inputBytes
+        /// ``ImageLimits/maximumPixels`` or its variants for interlaced and whole pictures.
+        case pixels
+        /// ``ImageLimits/maximumSide``.
+        case side
+        /// ``ImageLimits/maximumFrames``.
+        case frames
+        /// ``ImageLimits/maximumProfileBytes``.
+        case profileBytes
+        /// ``ImageLimits/maximumDocumentBytes``.
+        case documentBytes
+        /// ``ImageLimits/maximumOutputSide``.
+        case outputSide
+        /// ``ImageLimits/maximumCoefficientBytes``, ``ImageLimits/maximumWorkerMemory``, or the memory of the system.
+        case memory
     }
 
     /// Bytes of the input. Default 100 MB.
     public var maximumInputBytes = 100 << 20
     /// Pixels of a picture whose decoder streams or scales (JPEG, non-interlaced PNG, TIFF, BMP). Default 110 million,
-    /// which admits the largest sensors of cameras (102 million) and of most phones (108 million).
+    /// above the largest sensors of cameras (102 million) and of most phones (108 million).
     public var maximumPixels = 110_000_000
     /// Pixels of an interlaced PNG, which needs all of them at once. Default 40 million.
     public var maximumInterlacedPixels = 40_000_000
     /// Pixels of a format whose decoder needs the whole picture (HEIC, AVIF, JPEG XL, WebP, JPEG 2000, GIF). Default 64
     /// million.
     public var maximumWholeImagePixels = 64_000_000
-    /// Bytes of coefficients a progressive JPEG decoded beyond its first scan may need. Default 256 MB.
+    /// Bytes of coefficients of a progressive JPEG that is decoded beyond its first scan. Default 256 MB.
     public var maximumCoefficientBytes = 256 << 20
     /// Either side of the stored picture, in pixels. Default 65,535.
     public var maximumSide = 65_535
-    /// Frames decoded from one animation. Counting them is not bounded. Default 1,000.
+    /// Frames decoded from one animation. Counting frames is not bounded. Default 1,000.
     public var maximumFrames = 1_000
     /// Bytes of an embedded ICC profile. A larger one is ignored and the picture taken as sRGB. Default 4 MB.
     public var maximumProfileBytes = 4 << 20
@@ -32,9 +53,10 @@ public struct ImageLimits: Sendable, Hashable {
     public var maximumOutputSide = 8_192
     /// Wall-clock seconds one decode may take, queueing excluded. Default 15.
     public var deadline = 15.0
-    /// Memory of a worker process, in bytes, beside what it shares with this process. At least 64 MB. Default 1.5 GB.
+    /// Private memory of a worker process, in bytes. At least 64 MB. Default 1.5 GB.
     public var maximumWorkerMemory = 1_500 << 20
 
+    /// Creates the default limits.
     public init() {}
 
     /// The defaults.
@@ -42,18 +64,18 @@ public struct ImageLimits: Sendable, Hashable {
 }
 
 extension ImageLimits {
-    /// Refuses a picture whose header asks for more than these limits allow. Call it before any pixel is decoded.
+    /// Rejects a picture whose header exceeds these limits. Call it before any pixel is decoded.
     ///
-    /// Pixels are bounded by what the format's decoder needs: see ``maximumPixels``, ``maximumInterlacedPixels`` and
-    /// ``maximumWholeImagePixels``. Coefficients of progressive JPEG are the decoder's to bound, since block means need
-    /// none; a profile that is too large was already passed over by the reader.
+    /// The bound on pixels depends on the format's decoder: see ``maximumPixels``, ``maximumInterlacedPixels`` and
+    /// ``maximumWholeImagePixels``. The decoder bounds the coefficients of progressive JPEG, since block means need
+    /// none. The reader has already dropped a profile that is too large.
     ///
     /// - Parameters:
     ///   - info: The header.
-    ///   - source: Where it was read from; its length is checked and errors name it.
-    ///   - frames: How many frames will be decoded; those only counted cost nothing.
-    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for the first limit broken.
-    public func check(_ info: ImageInfo, source: ByteSource, frames: Int = 1) throws(ImageError) {
+    ///   - source: The input of the header. Its length is checked, and errors name it.
+    ///   - frames: The number of frames that will be decoded; counting them costs nothing.
+    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for the first limit exceeded.
+    package func check(_ info: ImageInfo, source: ByteSource, frames: Int = 1) throws(ImageError) {
         let input = source.name
         if info.format == .svg { try require(source.count, .documentBytes, maximumDocumentBytes, input) }
         try require(source.count, .inputBytes, maximumInputBytes, input)
@@ -63,22 +85,23 @@ extension ImageLimits {
         if let profile = info.colorProfile { try require(profile.count, .profileBytes, maximumProfileBytes, input) }
     }
 
-    /// Refuses a result larger than ``maximumOutputSide``.
+    /// Rejects a result larger than ``maximumOutputSide``.
     ///
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``, or
     ///   ``ImageError/invalidRequest(reason:)`` for a size without pixels.
-    public func checkOutput(_ size: PixelSize, input: String) throws(ImageError) {
+    package func checkOutput(_ size: PixelSize, input: String) throws(ImageError) {
         guard !size.isEmpty else { throw .invalidRequest(reason: "a result of \(size) has no pixels") }
         try require(size.longestSide, .outputSide, maximumOutputSide, input)
     }
 
-    /// The pixels a picture may have; nil for SVG, which has none until it is drawn at the size asked for.
+    /// The most pixels of a picture; nil for SVG, which has none before it is drawn.
     private func maximumPixels(for info: ImageInfo) -> Int? {
         switch info.format {
         case .svg: nil
         case .png where info.isProgressive: min(maximumInterlacedPixels, maximumPixels)
         case .jpeg, .png, .tiff, .bmp, .ico: maximumPixels
-        case .webp, .gif, .heic, .avif, .jxl, .jp2: maximumWholeImagePixels
+        // Registered decoders deliver the whole image, too.
+        default: maximumWholeImagePixels
         }
     }
 
@@ -89,9 +112,9 @@ extension ImageLimits {
 }
 
 extension ImageLimits {
-    /// Refuses a file that a library, which needs all of it, must not be given.
+    /// Rejects a file before a library reads all of it.
     ///
-    /// For decoders that parse the header anew, with a library that may read it otherwise than ``ImageInfo`` does.
+    /// For decoders whose library parses the header again and may read it differently than ``ImageInfo``.
     ///
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``, or ``ImageError/invalidRequest(reason:)``
     ///   for a negative page.
@@ -100,14 +123,14 @@ extension ImageLimits {
         guard page >= 0 else { throw .invalidRequest(reason: "page \(page) is negative") }
     }
 
-    /// Refuses a frame, counted from 0, beyond ``maximumFrames``.
+    /// Rejects a frame, counted from 0, beyond ``maximumFrames``.
     ///
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``.
     func checkFrame(_ page: Int, input: String) throws(ImageError) {
         try require(page == .max ? page : page + 1, .frames, maximumFrames, input)
     }
 
-    /// Refuses a picture whose decoder needs all of it at once, by the size its library has read.
+    /// Rejects a picture whose decoder needs all of it at once, by the size that its library has read.
     ///
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``, or ``ImageError/corrupt(input:reason:)``
     ///   for one without pixels.

@@ -1,19 +1,19 @@
-/// Finds what would make a renderer of SVG read anything but the document itself.
+/// Finds references in SVG that would make a renderer read other files.
 ///
-/// Source: SVG 2 §2.2 (processing modes; an image must not fetch), §16.1 (URL references); CSS Images 3 §2; CSS Syntax 3
-/// §4.3.7 (escapes); XML 1.0 §3.3.2 (default attributes), §4.2.2 (external entities); XInclude 1.1. In doubt the answer
-/// is yes. Links (`<a>`) are not fetched and do not count. One pass, linear in the document.
+/// Source: SVG 2 §2.2 (processing modes; an image must not fetch), §16.1 (URL references); CSS Images 3 §2; CSS Syntax
+/// 3 §4.3.7 (escapes); XML 1.0 §3.3.2 (default attributes), §4.2.2 (external entities); XInclude 1.1. Ambiguous markup
+/// counts as a reference. Links (`<a>`) are not fetched and do not count. One pass, linear in the document.
 package enum SVGPolicy {
-    /// Bytes one embedded `data:` image may have; larger ones count as external. 1 MB.
+    /// Bytes of an embedded `data:` image; larger ones count as external. 1 MB.
     static let maximumEmbeddedImageBytes = 1 << 20
 
-    /// Returns why the document must not be rendered; nil when it keeps to itself.
+    /// Returns the reason why the document must not be rendered; nil without external references.
     package static func containsExternalReference(_ document: [UInt8]) -> String? {
         var scan = SVGPolicyScan(SVGPrologue(document).text)
         return scan.reason()
     }
 
-    /// Style text, or an attribute that may hold a `url()`: as it stands, and without its escapes.
+    /// Checks style text, or an attribute that may hold a `url()`, with and without its escapes.
     static func css(_ text: ArraySlice<UInt8>) -> String? {
         if let reason = plainCSS(text) { return reason }
         guard text.contains(UInt8(ascii: "\\")) else { return nil }
@@ -37,7 +37,7 @@ package enum SVGPolicy {
         return nil
     }
 
-    /// CSS without its escapes: up to six hexadecimal digits and a space, or any other byte behind a backslash.
+    /// Returns CSS without its escapes: up to six hexadecimal digits and a space, or any other byte behind a backslash.
     private static func unescaped(_ text: ArraySlice<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         var rest = text
@@ -61,7 +61,7 @@ package enum SVGPolicy {
         return bytes
     }
 
-    /// A fragment of the same document, a small embedded bitmap, or nothing at all.
+    /// Returns whether a value is a fragment of the same document, a small embedded bitmap, or empty.
     static func isInternal(_ value: ArraySlice<UInt8>) -> Bool {
         let value = value.drop(while: SVGPrologue.isSpace)
         guard let first = value.first else { return true }
@@ -72,7 +72,7 @@ package enum SVGPolicy {
         }
     }
 
-    /// Whether ASCII `word`, which is in lower case, occurs, whatever the case of letters.
+    /// Returns whether ASCII `word`, which is in lower case, occurs in any case of letters.
     static func contains(_ text: ArraySlice<UInt8>, _ word: StaticString) -> Bool {
         let length = word.utf8CodeUnitCount
         guard text.count >= length else { return false }

@@ -4,7 +4,7 @@ struct SVGPolicyScan {
     private static let addresses: Set<String> = [
         "href", "src", "srcset", "data", "poster", "background", "codebase", "lowsrc", "dynsrc", "manifest",
     ]
-    /// Encodings in which every ASCII byte that stands alone means itself, by how their names begin.
+    /// Encodings in which every single ASCII byte means itself, by the beginnings of their names.
     private static let readableEncodings = [
         "utf-8", "utf8", "utf-16", "us-ascii", "ascii", "iso-8859-", "iso8859", "iso_8859-", "latin", "windows-125",
         "cp125", "koi8", "euc-", "shift_jis", "shift-jis", "gb", "big5",
@@ -21,7 +21,7 @@ struct SVGPolicyScan {
         entities = SVGEntities(budget: text.count &+ (1 << 20))
     }
 
-    /// Why the document must not be rendered; nil when it keeps to itself.
+    /// Returns the reason why the document must not be rendered; nil without external references.
     mutating func reason() -> String? {
         if text.contains(0) { return "an encoding that cannot be checked" }
         var at = 0
@@ -57,7 +57,7 @@ struct SVGPolicyScan {
         return content(text[at...]) ?? SVGPolicy.css(style[...])
     }
 
-    /// Text between two pieces of markup, which counts inside of a style element.
+    /// Takes text between two pieces of markup, which counts inside of a style element.
     private mutating func content(_ run: ArraySlice<UInt8>) -> String? {
         guard openStyles > 0, !run.isEmpty else { return nil }
         guard let expanded = entities.expand(run) else { return "entities that cannot be checked" }
@@ -130,7 +130,7 @@ struct SVGPolicyScan {
         return nil
     }
 
-    /// A document type up to its internal subset. The one of the W3C is known to renderers, which do not read it.
+    /// Checks a document type up to its internal subset. Renderers know the W3C's and do not read it.
     private func documentType(_ body: ArraySlice<UInt8>) -> String? {
         guard let system = literals(body).last else { return nil }
         let isStandard = ["http://www.w3.org/", "https://www.w3.org/"].contains { system.starts(with: $0.utf8) }
@@ -195,16 +195,16 @@ struct SVGPolicyScan {
         bytes.drop(while: SVGPrologue.isSpace).prefix { !SVGPrologue.isSpace($0) }
     }
 
-    /// A short name in lower case; of a long one what tells it from all that are sought.
+    /// Returns the first 32 bytes of a name in lower case, which distinguish it from all names sought.
     private func lowercased(_ name: ArraySlice<UInt8>) -> String {
         String(decoding: name.prefix(32).map(SVGPolicy.lowercase), as: UTF8.self)
     }
 }
 
-/// The entities a document declares itself, and values without references to them or to characters.
+/// The entities that a document declares, and their replacement in values.
 ///
 /// Source: XML 1.0 §4.1, §4.4, §4.6. Expansion is bounded in depth and, over the whole document, in bytes.
-struct SVGEntities {
+private struct SVGEntities {
     struct Expansion {
         var bytes: [UInt8]
         /// Whether every reference was to a known entity; unknown ones are left out, as lenient parsers do.
@@ -220,10 +220,12 @@ struct SVGEntities {
     private var values: [String: [UInt8]] = [:]
     private var budget: Int
 
-    /// `budget` is the number of bytes all expansions together may yield.
+    /// `budget` bounds the bytes of all expansions together.
     init(budget: Int) { self.budget = budget }
 
-    /// Remembers an entity, of which the first declaration counts; returns why the document must be refused.
+    /// Adds an entity, of which the first declaration counts.
+    ///
+    /// - Returns: The reason why the document must not be rendered, or nil.
     mutating func declare(_ name: ArraySlice<UInt8>, _ literal: ArraySlice<UInt8>) -> String? {
         // Parameter entities inside of a value would be replaced first.
         if literal.contains(UInt8(ascii: "%")), literal.contains(UInt8(ascii: ";")) { return "a parameter entity" }
@@ -237,7 +239,7 @@ struct SVGEntities {
         return nil
     }
 
-    /// The text without references; nil when it is too large or entities lead back to themselves.
+    /// Returns the text with all references replaced; nil when it is too large or entities refer to themselves.
     mutating func expand(_ text: ArraySlice<UInt8>) -> Expansion? {
         guard text.contains(UInt8(ascii: "&")) else { return Expansion(bytes: Array(text)) }
         var expansion = Expansion(bytes: [])
@@ -288,7 +290,7 @@ struct SVGEntities {
         return true
     }
 
-    /// The character of `65` or `x41`; nothing for one that is none.
+    /// Returns the character of `65` or `x41`; empty for other numbers.
     private func character(_ number: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let isHexadecimal = number.first.map { $0 | 0x20 } == UInt8(ascii: "x")
         let digits = String(decoding: isHexadecimal ? number.dropFirst() : number, as: UTF8.self)

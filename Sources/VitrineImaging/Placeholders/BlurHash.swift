@@ -6,9 +6,9 @@ import Musl
 import Darwin
 #endif
 
-/// BlurHash: a blurred impression of a picture in 6 to 166 characters of text, for showing until the picture is there.
+/// BlurHash: a blurred impression of a picture in 6 to 166 characters of text, as a placeholder.
 ///
-/// It knows neither transparency nor the picture's shape; ``ThumbHash`` knows both.
+/// It holds neither transparency nor the picture's shape; ``ThumbHash`` holds both.
 ///
 /// Source: the algorithm description of BlurHash by Wolt (`Algorithm.md` of woltapp/blurhash): a small discrete cosine
 /// transform of linear light, quantised and written in base 83.
@@ -16,7 +16,7 @@ public enum BlurHash {
     /// Waves a hash can hold along each side.
     static let componentRange = 1...9
 
-    /// How many waves along the width and along the height a hash holds.
+    /// Returns the numbers of waves that a hash holds along the width and along the height.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` unless `hash` has a BlurHash's characters and length.
     public static func components(of hash: String) throws(ImageError) -> (x: Int, y: Int) {
@@ -24,7 +24,7 @@ public enum BlurHash {
         return try components(of: digits)
     }
 
-    /// The mean colour, which a hash holds exactly.
+    /// Returns the mean colour, which a hash holds exactly.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a BlurHash.
     public static func averageColor(of hash: String) throws(ImageError) -> Color {
@@ -34,8 +34,8 @@ public enum BlurHash {
     }
 
     static func components(of digits: [Int]) throws(ImageError) -> (x: Int, y: Int) {
-        guard digits.count >= 6 else { throw corrupt("has fewer than 6 characters") }
-        guard digits[0] < 81 else { throw corrupt("its first character stands for no number of components") }
+        guard digits.count >= 6 else { throw corrupt("it has fewer than 6 characters") }
+        guard digits[0] < 81 else { throw corrupt("its first character gives no number of components") }
         let x = digits[0] % 9 + 1, y = digits[0] / 9 + 1
         guard digits.count == 4 + 2 * x * y else {
             throw corrupt("\(x) by \(y) components take \(4 + 2 * x * y) characters, not \(digits.count)")
@@ -55,14 +55,14 @@ public enum BlurHash {
 }
 
 extension BlurHash {
-    /// Samples a side; larger pictures, far beyond what 9 waves can show, are sampled at regular points.
+    /// Samples a side. Larger pictures are sampled at regular points, far finer than 9 waves.
     private static let maximumSamples = 256
 
-    /// The hash of a picture.
+    /// Returns the hash of a picture.
     ///
-    /// Pictures up to 256 pixels a side are hashed from every pixel, as the reference does; larger ones from 129 to 256
-    /// regularly chosen pixels a side, so that the factors differ a little where the picture has fine detail.
-    /// Transparent parts count as white.
+    /// Pictures up to 256 pixels a side are hashed from every pixel, as the reference does. Larger ones are sampled at
+    /// 129 to 256 regular points a side, so factors differ a little for pictures with fine detail. Transparent parts
+    /// count as white.
     ///
     /// - Parameters:
     ///   - image: Any picture.
@@ -96,7 +96,7 @@ extension BlurHash {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The factors of the waves, row by row of waves, for an opaque picture.
+    /// Returns the factors of the waves, row by row of waves, for an opaque picture.
     private static func transform(_ image: Image, _ nx: Int, _ ny: Int) -> [SIMD3<Float>] {
         let columns = samples(image.width), rows = samples(image.height)
         let wavesX = waves(columns, of: image.width, nx), wavesY = waves(rows, of: image.height, ny)
@@ -134,7 +134,7 @@ extension BlurHash {
         }
     }
 
-    /// The coordinates along one side that are looked at: the middles of equal steps.
+    /// The sampled coordinates along one side: the middles of equal steps.
     private static func samples(_ side: Int) -> [Int] {
         let step = (side + maximumSamples - 1) / maximumSamples
         return Array(stride(from: (step - 1) / 2, to: side, by: step))
@@ -148,12 +148,12 @@ extension BlurHash {
 }
 
 extension BlurHash {
-    /// The picture a hash describes: opaque, of any size (32 pixels a side are plenty; scale them up when drawing).
+    /// Returns the picture of a hash: opaque, of any size. 32 pixels a side suffice; scale them up when drawing.
     ///
     /// - Parameters:
     ///   - hash: The text of the hash.
     ///   - size: Up to 1,024 pixels a side.
-    ///   - punch: Contrast, 0…10; 1 (the default) as hashed.
+    ///   - punch: Contrast, 0…10. Default 1: as hashed.
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a BlurHash;
     ///   ``ImageError/invalidRequest(reason:)`` for other sizes and contrasts.
     public static func decode(_ hash: String, size: PixelSize, punch: Double = 1) throws(ImageError) -> Image {
@@ -208,7 +208,7 @@ extension BlurHash {
 }
 
 /// The number system of BlurHash: 83 characters that need no escaping in JSON, HTML or a shell.
-enum Base83 {
+private enum Base83 {
     private static let alphabet = Array(
         "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#$%*+,-.:;=?@[]^_{|}~".utf8)
 
@@ -228,16 +228,16 @@ enum Base83 {
         }
     }
 
-    /// The value of each character.
+    /// Returns the value of each character.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` for other characters and for texts longer than any BlurHash.
     static func digits(_ text: String) throws(ImageError) -> [Int] {
-        guard text.utf8.count <= 166 else { throw BlurHash.corrupt("has more than 166 characters") }
+        guard text.utf8.count <= 166 else { throw BlurHash.corrupt("it has more than 166 characters") }
         let digits = text.utf8.map { values[Int($0)] }
-        guard !digits.contains(-1) else { throw BlurHash.corrupt("has a character that is not of base 83") }
+        guard !digits.contains(-1) else { throw BlurHash.corrupt("it has a character outside of base 83") }
         return digits
     }
 
-    /// The number some digits stand for.
+    /// Returns the number of some digits.
     static func number(_ digits: ArraySlice<Int>) -> Int { digits.reduce(0) { $0 * 83 + $1 } }
 }

@@ -6,13 +6,12 @@ import Musl
 import Darwin
 #endif
 
-/// ThumbHash: a blurred impression of a picture, its shape and its transparency in 5 to 25 bytes, for showing until the
-/// picture is there.
+/// ThumbHash: a blurred impression of a picture, its shape and its transparency in 5 to 25 bytes, as a placeholder.
 ///
 /// Source: ThumbHash by Evan Wallace (evanw.github.io/thumbhash and the format notes of its reference): luminance, two
 /// colour differences and alpha as small triangles of cosine factors, 4 bits each.
 public enum ThumbHash {
-    /// Width over height, rounded to sevenths (fifths when the picture has alpha).
+    /// Returns width over height, rounded to sevenths, or to fifths when the picture has alpha.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a ThumbHash.
     public static func aspectRatio(of hash: [UInt8]) throws(ImageError) -> Double {
@@ -20,7 +19,7 @@ public enum ThumbHash {
         return Double(header.columns) / Double(header.rows)
     }
 
-    /// The mean colour and alpha.
+    /// Returns the mean colour and alpha.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a ThumbHash.
     public static func averageColor(of hash: [UInt8]) throws(ImageError) -> Color {
@@ -30,7 +29,7 @@ public enum ThumbHash {
         return Color(red: byte(red), green: byte(green), blue: byte(blue), alpha: byte(header.alpha))
     }
 
-    /// Red, green and blue from luminance (R + G + B) / 3, yellow-blue (R + G) / 2 − B and red-green R − G.
+    /// Returns red, green and blue from luminance (R + G + B) / 3, yellow-blue (R + G) / 2 − B and red-green R − G.
     static func rgb(_ l: Double, _ p: Double, _ q: Double) -> (Double, Double, Double) {
         let blue = l - 2 / 3 * p
         let red = (3 * l - blue + q) / 2
@@ -41,7 +40,7 @@ public enum ThumbHash {
 }
 
 extension ThumbHash {
-    /// The hash of a picture. Pictures above 100 pixels a side are reduced first, as the format demands.
+    /// Returns the hash of a picture. Pictures above 100 pixels a side are reduced first, as the format demands.
     public static func encode(_ image: Image) -> [UInt8] {
         let small = reduced(image)
         let width = small.width, height = small.height
@@ -79,7 +78,7 @@ extension ThumbHash {
         return AreaReduction.apply(to: image, size: size)
     }
 
-    /// Luminance, yellow-blue, red-green and alpha, over the mean colour where the picture is transparent.
+    /// Returns luminance, yellow-blue, red-green and alpha, over the mean colour where the picture is transparent.
     private static func planes(_ image: Image) -> (channels: [[Double]], hasAlpha: Bool) {
         let count = image.width * image.height
         let straight = image.converted(to: image.hasAlpha ? .straight : .opaque)
@@ -117,11 +116,11 @@ extension ThumbHash {
 }
 
 extension ThumbHash {
-    /// The picture a hash describes, in its own proportions.
+    /// Returns the picture of a hash, in its own proportions.
     ///
     /// - Parameters:
     ///   - hash: The bytes of the hash.
-    ///   - longestSide: Pixels, 1…1,024. Default 32, which is plenty: scale up when drawing.
+    ///   - longestSide: Pixels, 1…1,024. Default 32, which suffices: scale up when drawing.
     /// - Returns: An opaque picture, or one with straight alpha if the hash has alpha.
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a ThumbHash;
     ///   ``ImageError/invalidRequest(reason:)`` for other sizes.
@@ -199,10 +198,10 @@ extension ThumbHash {
 }
 
 /// The first 5 (with alpha 6) bytes of a ThumbHash.
-struct ThumbHashHeader {
+private struct ThumbHashHeader {
     /// Constant factors: 0…1, −1…1, −1…1 and 0…1.
     let luminance: Double, yellowBlue: Double, redGreen: Double, alpha: Double
-    /// What the other factors of each channel are multiplied by.
+    /// The scale of the other factors of each channel.
     let luminanceScale: Double, yellowBlueScale: Double, redGreenScale: Double, alphaScale: Double
     let hasAlpha: Bool
     /// Luminance factors along the width and the height as the header states them, 1…7: their ratio is the picture's.
@@ -211,11 +210,11 @@ struct ThumbHashHeader {
     let factorsStart: Int
 
     init(_ hash: [UInt8]) throws(ImageError) {
-        guard hash.count >= 5 else { throw ThumbHash.corrupt("has fewer than 5 bytes") }
+        guard hash.count >= 5 else { throw ThumbHash.corrupt("it has fewer than 5 bytes") }
         let first = Int(hash[0]) | Int(hash[1]) << 8 | Int(hash[2]) << 16
         let second = Int(hash[3]) | Int(hash[4]) << 8
         hasAlpha = first >> 23 != 0
-        guard !hasAlpha || hash.count >= 6 else { throw ThumbHash.corrupt("has alpha, but not the byte for it") }
+        guard !hasAlpha || hash.count >= 6 else { throw ThumbHash.corrupt("it lacks the byte for its alpha") }
         luminance = Double(first & 63) / 63
         yellowBlue = Double(first >> 6 & 63) / 31.5 - 1
         redGreen = Double(first >> 12 & 63) / 31.5 - 1
@@ -225,7 +224,7 @@ struct ThumbHashHeader {
         alpha = hasAlpha ? Double(hash[5] & 15) / 15 : 1
         alphaScale = hasAlpha ? Double(hash[5] >> 4) / 15 : 0
         let shorter = second & 7, longer = hasAlpha ? 5 : 7
-        guard shorter > 0 else { throw ThumbHash.corrupt("a side without factors") }
+        guard shorter > 0 else { throw ThumbHash.corrupt("it has a side without factors") }
         let isLandscape = second >> 15 != 0
         columns = isLandscape ? longer : shorter
         rows = isLandscape ? shorter : longer
@@ -233,7 +232,7 @@ struct ThumbHashHeader {
         let count = Self.factorCount(max(3, columns), max(3, rows)) + 2 * Self.factorCount(3, 3)
             + (hasAlpha ? Self.factorCount(5, 5) : 0)
         let expected = factorsStart + (count + 1) / 2
-        guard hash.count == expected else { throw ThumbHash.corrupt("must have \(expected) bytes, not \(hash.count)") }
+        guard hash.count == expected else { throw ThumbHash.corrupt("it needs \(expected) bytes, not \(hash.count)") }
     }
 
     /// Factors of a channel with `nx` by `ny` waves, the constant one left out: the triangle of low frequencies.
@@ -243,7 +242,7 @@ struct ThumbHashHeader {
 }
 
 /// One channel of a ThumbHash: a triangle of cosine factors.
-struct ThumbHashChannel {
+private struct ThumbHashChannel {
     let constant: Double
     /// The other factors, row by row; encoded ones scaled to 0…1.
     let factors: [Double]

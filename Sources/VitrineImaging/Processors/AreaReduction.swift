@@ -1,16 +1,15 @@
-/// Reduces a picture by exact area averaging: every source pixel counts by how much of it lies in a target pixel.
+/// Reduces a picture by exact area averaging: every source pixel counts with the share that lies in a target pixel.
 ///
-/// For the small work inside this module (hashes, watermarks, contact sheets); pictures for showing are scaled with
-/// better filters elsewhere.
+/// For hashes, watermarks and contact sheets. ``Resampler`` has better filters for pictures that are shown.
 struct AreaReduction {
-    /// For each source index, the target it begins in and how much of it still belongs there (the rest is the next's).
+    /// The target in which a source sample begins, its share there, and the rest, which belongs to the next target.
     private struct Share {
         var target: Int32
         var first: Float
         var rest: Float
     }
 
-    /// The picture at `size`, premultiplied unless it is opaque. `size` must not be empty nor larger than the picture.
+    /// Returns the picture at `size`, premultiplied or opaque. `size` must not be empty nor larger than the picture.
     static func apply(to image: Image, size: PixelSize) -> Image {
         let source = image.alpha == .straight ? image.converted(to: .premultiplied) : image
         if size == source.size { return source }

@@ -7,7 +7,7 @@ struct BlurProcessor: ImageProcessing {
     func process(_ image: Image) throws(ImageError) -> Image {
         try ProcessorCheck.value(radius, in: 0...500, "blur radius")
         if radius == 0 { return image }
-        // Straight alpha would let the colour of invisible pixels bleed out.
+        // With straight alpha the colour of invisible pixels would bleed out.
         var result = image.alpha == .straight ? image.converted(to: .premultiplied) : image
         GaussianBlur(sigma: radius).apply(to: &result)
         return result
@@ -113,10 +113,10 @@ struct PixelateProcessor: ImageProcessing {
 
 /// A Gaussian approximated by three running means a direction, at a cost that does not grow with the radius.
 ///
-/// Each mean has two fainter outermost samples, chosen so that the variance is exactly the Gaussian's: without them
-/// small radii would come in coarse steps. Source: P. Gwosdek, S. Grewenig, A. Bruhn and J. Weickert, "Theoretical
+/// Each mean has two fainter outermost samples, which make its variance exactly the Gaussian's. Without them small
+/// radii would come in coarse steps. Source: P. Gwosdek, S. Grewenig, A. Bruhn and J. Weickert, "Theoretical
 /// Foundations of Gaussian Convolution by Extended Box Filtering", SSVM 2011, §2.2.
-struct GaussianBlur {
+private struct GaussianBlur {
     /// Whole samples on either side of the centre.
     private let reach: Int
     /// Weight of the outermost sample on either side, relative to the others.
@@ -206,7 +206,7 @@ struct GaussianBlur {
         }
     }
 
-    /// Four pixels to four lanes of red, of green, of blue and of alpha.
+    /// Spreads four pixels to four lanes each of red, green, blue and alpha.
     @inline(__always)
     private static func spread(_ p: SIMD4<UInt32>) -> Lines {
         let mask = SIMD4<UInt32>(repeating: 255)

@@ -7,43 +7,26 @@ struct BackgroundProcessor: ImageProcessing {
     func process(_ image: Image) throws(ImageError) -> Image { image.composed(over: color) }
 }
 
-extension Image {
-    /// The picture with `color` behind it, without any transparency left; an opaque picture as it is.
-    ///
-    /// Only the red, green and blue of `color` count. For encoders of formats without alpha.
-    public func flattened(over color: Color) -> Image {
-        composed(over: Color(red: color.red, green: color.green, blue: color.blue))
-    }
-
-    /// The picture over a colour that may itself be translucent.
-    func composed(over color: Color) -> Image {
-        if alpha == .opaque { return self }
-        let background = PixelMath.premultiplied(color)
-        let result: Alpha = color.alpha == 255 ? .opaque : .premultiplied
-        if alpha == .straight {
-            return mapPixels(to: result) { PixelMath.over(PixelMath.premultiply($0), background) }
-        }
-        return mapPixels(to: result) { PixelMath.over($0, background) }
-    }
-}
-
 /// Replaces colours by their luma.
 struct GrayscaleProcessor: ImageProcessing {
     var identifier: String { "grayscale" }
 
     func process(_ image: Image) throws(ImageError) -> Image {
-        image.mapPixels(to: image.alpha) { pixel in
-            // ITU-R BT.709-6 §3.2: 0.2126 R′ + 0.7152 G′ + 0.0722 B′, in 1/65,536.
-            let luma = ((pixel & 255) &* 13_933 &+ (pixel >> 8 & 255) &* 46_871 &+ (pixel >> 16 & 255) &* 4_732
-                &+ 32_768) >> 16
-            return pixel & 0xff00_0000 | luma &* 0x01_0101
+        image.mapRows(to: image.alpha) { source, target, count in
+            for x in 0..<count {
+                let pixel = PixelMath.load(source + 4 &* x)
+                // ITU-R BT.709-6 §3.2: 0.2126 R′ + 0.7152 G′ + 0.0722 B′, in 1/65,536.
+                let luma = ((pixel & 255) &* 13_933 &+ (pixel >> 8 & 255) &* 46_871 &+ (pixel >> 16 & 255) &* 4_732
+                    &+ 32_768) >> 16
+                PixelMath.store(pixel & 0xff00_0000 | luma &* 0x01_0101, target + 4 &* x)
+            }
         }
     }
 }
 
-/// How ``ImageProcessor/tint(_:opacity:mode:)`` colours a picture.
+/// The ways in which ``ImageProcessor/tint(_:opacity:mode:)`` colours a picture.
 public enum TintMode: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Every pixel takes the colour and keeps its alpha: the picture is a stencil, as a template image is to UIKit.
+    /// Every pixel takes the colour and keeps its alpha: the picture is a stencil, like a template image of UIKit.
     case template
     /// Every channel is multiplied by the colour's: white becomes the colour, black stays black.
     case multiply
@@ -63,19 +46,33 @@ struct TintProcessor: ImageProcessing {
         let mix = UInt32((opacity * Double(color.alpha)).rounded())
         let solid = PixelMath.straight(color) | 0xff00_0000
         let source = image.alpha == .straight ? image.converted(to: .premultiplied) : image
-        switch mode {
-        case .template:
-            return source.mapPixels(to: source.alpha) { pixel in
-                let tinted = PixelMath.scale(solid, pixel >> 24)
-                return Self.blend(pixel, tinted, mix)
+        let mode = mode
+        return source.mapRows(to: source.alpha) { source, target, count in
+            switch mode {
+            case .template: Self.stencil(source, target, count, solid, mix)
+            case .multiply: Self.multiply(source, target, count, solid, mix)
             }
-        case .multiply:
-            let red = solid & 255, green = solid >> 8 & 255, blue = solid >> 16 & 255
-            return source.mapPixels(to: source.alpha) { pixel in
-                let r = AlphaMath.multiply(pixel & 255, red), g = AlphaMath.multiply(pixel >> 8 & 255, green)
-                let b = AlphaMath.multiply(pixel >> 16 & 255, blue)
-                return Self.blend(pixel, pixel & 0xff00_0000 | b << 16 | g << 8 | r, mix)
-            }
+        }
+    }
+
+    private static func stencil(
+        _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ count: Int, _ color: UInt32, _ mix: UInt32
+    ) {
+        for x in 0..<count {
+            let pixel = PixelMath.load(source + 4 &* x)
+            PixelMath.store(blend(pixel, PixelMath.scale(color, pixel >> 24), mix), target + 4 &* x)
+        }
+    }
+
+    private static func multiply(
+        _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ count: Int, _ color: UInt32, _ mix: UInt32
+    ) {
+        let red = color & 255, green = color >> 8 & 255, blue = color >> 16 & 255
+        for x in 0..<count {
+            let pixel = PixelMath.load(source + 4 &* x)
+            let r = AlphaMath.multiply(pixel & 255, red), g = AlphaMath.multiply(pixel >> 8 & 255, green)
+            let b = AlphaMath.multiply(pixel >> 16 & 255, blue)
+            PixelMath.store(blend(pixel, pixel & 0xff00_0000 | b << 16 | g << 8 | r, mix), target + 4 &* x)
         }
     }
 

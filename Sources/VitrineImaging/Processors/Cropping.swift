@@ -11,7 +11,8 @@ struct CropProcessor: ImageProcessing {
         let cropWidth = min(image.width, right.overflow ? .max : right.partialValue) - min(left, image.width)
         let cropHeight = min(image.height, bottom.overflow ? .max : bottom.partialValue) - min(top, image.height)
         guard width > 0, height > 0, cropWidth > 0, cropHeight > 0 else {
-            throw .invalidRequest(reason: "nothing of \(image.size) lies in \(width)×\(height) at (\(x), \(y))")
+            throw .invalidRequest(
+                reason: "the rectangle of \(width)×\(height) at (\(x), \(y)) lies outside a picture of \(image.size)")
         }
         return image.cropped(x: left, y: top, width: cropWidth, height: cropHeight)
     }
@@ -33,7 +34,7 @@ struct TrimProcessor: ImageProcessing {
         return image.cropped(x: left, y: top, width: right - left, height: bottom - top)
     }
 
-    /// The smallest rectangle around all pixels unlike the first; nil when there are none.
+    /// Returns the smallest rectangle around all pixels unlike the first; nil when there are none.
     private func contentBox(
         _ base: UnsafeRawPointer, width: Int, height: Int, stride: Int
     ) -> (left: Int, top: Int, right: Int, bottom: Int)? {
@@ -64,5 +65,22 @@ struct TrimProcessor: ImageProcessing {
             shift &+= 8
         }
         return true
+    }
+}
+
+extension Image {
+    /// Returns a part of the picture, moved and reduced to lie inside of it. Shares the memory of a whole picture.
+    func cropped(x: Int, y: Int, width: Int, height: Int) -> Image {
+        let width = min(width, self.width), height = min(height, self.height)
+        if width == self.width, height == self.height { return self }
+        let x = max(0, min(x, self.width - width)), y = max(0, min(y, self.height - height))
+        return Image(width: width, height: height, alpha: alpha) { target in
+            withUnsafeBytes { source in
+                for row in 0..<height {
+                    let from = source.baseAddress! + ((y + row) * bytesPerRow + x * 4)
+                    (target.baseAddress! + row * width * 4).copyMemory(from: from, byteCount: width * 4)
+                }
+            }
+        }
     }
 }

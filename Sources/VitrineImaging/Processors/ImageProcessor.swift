@@ -1,15 +1,31 @@
-/// One step that makes a new picture from a picture: rounding corners, blurring, a caller's own drawing.
+/// One step that makes a new picture from a picture: rounding corners, blurring, your own drawing.
 ///
-/// Synchronous: the library calls it off the cooperative pool. A processor accepts every ``Image/Alpha`` and labels
-/// what it returns correctly.
+/// ```swift
+/// struct Inverted: ImageProcessing {
+///     let identifier = "inverted"
+///
+///     func process(_ image: Image) throws(ImageError) -> Image {
+///         var result = image.flattened(over: .white)
+///         result.withUnsafeMutableBytes { bytes in
+///             for i in bytes.indices where i % 4 != 3 { bytes[i] = 255 - bytes[i] }
+///         }
+///         return result
+///     }
+/// }
+///
+/// let negative = try photo.processed(by: [ImageProcessor(Inverted())])
+/// ```
+///
+/// The library calls a processor on a thread that may block. A processor accepts every ``Image/Alpha`` and returns a
+/// picture with the correct one.
 public protocol ImageProcessing: Sendable {
-    /// What the processor does, parameters included, as part of a cache key.
+    /// The name of the step with all its parameters, as part of cache keys.
     ///
-    /// Two processors with one identifier must give equal pixels for equal pixels, in every run of the program. Text
-    /// that came from elsewhere is preceded by its length, so that no text can imitate another processor.
+    /// Two processors with one identifier must give equal pixels for equal pixels, in every run of the program. Put the
+    /// length of text from outside before it, so that no text can imitate another processor.
     var identifier: String { get }
 
-    /// The processed picture; `image` itself when there is nothing to do.
+    /// Returns the processed picture, or `image` itself when there is nothing to do.
     ///
     /// - Throws: ``ImageError/invalidRequest(reason:)`` when a parameter is out of its range;
     ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)`` when the result would be larger than
@@ -18,13 +34,13 @@ public protocol ImageProcessing: Sendable {
 }
 
 extension Image {
-    /// The picture after each of `processors` in order.
+    /// Returns the picture after each of `processors` in order.
     ///
     /// ```swift
     /// let avatar = try photo.processed(by: [.circle(border: .hairline(.white)), .background(.black)])
     /// ```
     ///
-    /// - Throws: What the first processor that fails throws; see ``ImageProcessing/process(_:)``.
+    /// - Throws: The error of the first processor that fails; see ``ImageProcessing/process(_:)``.
     public func processed(by processors: [ImageProcessor]) throws(ImageError) -> Image {
         var image = self
         for processor in processors { image = try processor.process(image) }
@@ -32,9 +48,9 @@ extension Image {
     }
 }
 
-/// A processor as a value: the built-in ones by leading dot, any ``ImageProcessing`` by ``init(_:)``.
+/// A processor as a value: a built-in one by leading dot, or any ``ImageProcessing`` by ``init(_:)``.
 ///
-/// Lengths are pixels of the picture being processed; rows count downwards from the top. Parameters are checked when
+/// Lengths are pixels of the picture that is processed. Rows count downwards from the top. Parameters are checked when
 /// a picture is processed, not when the value is made.
 ///
 /// ## Topics
@@ -76,38 +92,51 @@ public struct ImageProcessor: ImageProcessing, Hashable, CustomStringConvertible
         self.base = base
     }
 
+    /// The identifier of the wrapped processor; see ``ImageProcessing/identifier``.
     public var identifier: String { base.identifier }
 
-    public func process(_ image: Image) throws(ImageError) -> Image { try base.process(image) }
+    /// Processes a picture; see ``ImageProcessing/process(_:)``.
+    ///
+    /// - Throws: The error of the wrapped processor, or ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if it
+    ///   enlarges the picture beyond ``ImageLimits/maximumOutputSide``.
+    public func process(_ image: Image) throws(ImageError) -> Image {
+        let result = try base.process(image)
+        // Pictures that were decoded at a larger size keep it, and resizers have a limit of their own.
+        if result.size.longestSide > image.size.longestSide, !(base is ImageResizer) {
+            try ProcessorCheck.outputSide(result.size, identifier)
+        }
+        return result
+    }
 
     /// The identifier.
     public var description: String { identifier }
 
-    /// Processors are equal when their identifiers are.
+    /// Returns whether two processors have the same identifier.
     public static func == (a: ImageProcessor, b: ImageProcessor) -> Bool { a.identifier == b.identifier }
 
+    /// Hashes the identifier.
     public func hash(into hasher: inout Hasher) { hasher.combine(identifier) }
 }
 
 extension ImageProcessor {
-    /// The part of the picture inside a rectangle; what lies outside the picture is left away.
+    /// Cuts a rectangle out. A rectangle that reaches beyond the picture is reduced to the part inside.
     ///
     /// - Throws: ``ImageError/invalidRequest(reason:)`` when nothing of the picture is inside.
     public static func crop(x: Int, y: Int, width: Int, height: Int) -> ImageProcessor {
         ImageProcessor(CropProcessor(x: x, y: y, width: width, height: height))
     }
 
-    /// Removes edges of one colour, the colour of the top left pixel. A picture of that colour alone is left as it is.
+    /// Removes edges in the colour of the top left pixel. A picture in that colour alone stays as it is.
     ///
-    /// - Parameter tolerance: How far a channel may be from that colour and still belong to the edge, 0…255. Default 0.
+    /// - Parameter tolerance: The largest difference of a channel to that colour in the edge, 0…255. Default 0.
     public static func trim(tolerance: Int = 0) -> ImageProcessor {
         ImageProcessor(TrimProcessor(tolerance: tolerance))
     }
 
     /// Rounds all corners with circles of `radius` pixels, and draws a border along them.
     ///
-    /// Radii that do not fit are all made smaller by one factor, as in CSS. Edges are smooth: what lies outside is
-    /// transparent, so follow with ``background(_:)`` where an opaque picture is wanted.
+    /// Radii that do not fit are all reduced by one factor, as in CSS. Edges are smooth and pixels outside transparent:
+    /// add ``background(_:)`` for an opaque picture.
     public static func roundCorners(_ radius: Double, border: ImageBorder? = nil) -> ImageProcessor {
         roundCorners(CornerRadii(radius), border: border)
     }
@@ -126,20 +155,20 @@ extension ImageProcessor {
     ///
     /// - Parameters:
     ///   - width: In pixels, fractions allowed; 1, a hairline, by default.
-    ///   - color: What it is drawn in.
+    ///   - color: The colour of the frame.
     public static func border(width: Double = 1, color: Color) -> ImageProcessor {
         let border = ImageBorder(width: width, color: color)
         return ImageProcessor(RoundCornersProcessor(shape: .radii(CornerRadii(0)), border: border))
     }
 
-    /// Puts a colour behind the picture. The result is opaque if the colour is.
+    /// Puts a colour behind the picture. An opaque colour makes the result opaque.
     public static func background(_ color: Color) -> ImageProcessor {
         ImageProcessor(BackgroundProcessor(color: color))
     }
 
     /// Blurs with a Gaussian whose standard deviation is `radius` pixels, 0…500; 0 changes nothing.
     ///
-    /// The pixels at the edges are taken to continue outwards.
+    /// The pixels at the edges continue outwards.
     public static func blur(radius: Double) -> ImageProcessor {
         ImageProcessor(BlurProcessor(radius: radius))
     }
@@ -147,7 +176,7 @@ extension ImageProcessor {
     /// Unsharp masking: adds `amount` times the difference to a blurred copy.
     ///
     /// - Parameters:
-    ///   - amount: 0…10; 0 changes nothing. Default 0.5, right after a reduction.
+    ///   - amount: 0…10; 0 changes nothing. Default 0.5, which suits pictures that were just reduced.
     ///   - radius: Standard deviation of the blur in pixels, 0…500. Default 1.
     public static func sharpen(amount: Double = 0.5, radius: Double = 1) -> ImageProcessor {
         ImageProcessor(SharpenProcessor(amount: amount, radius: radius))
@@ -160,8 +189,8 @@ extension ImageProcessor {
     ///
     /// - Parameters:
     ///   - color: The tint.
-    ///   - opacity: How much of the tinted picture to mix in, 0…1. Default 1.
-    ///   - mode: What of the picture stays.
+    ///   - opacity: The share of the tinted picture, 0…1. Default 1.
+    ///   - mode: Whether the picture serves as a stencil or keeps its shades.
     public static func tint(_ color: Color, opacity: Double = 1, mode: TintMode = .template) -> ImageProcessor {
         ImageProcessor(TintProcessor(color: color, opacity: opacity, mode: mode))
     }
@@ -171,10 +200,10 @@ extension ImageProcessor {
         ImageProcessor(WatermarkProcessor(watermark: watermark))
     }
 
-    /// Turns the picture clockwise.
+    /// Rotates the picture clockwise.
     ///
-    /// Multiples of 90 move pixels and lose nothing. Any other angle interpolates, and the result grows to hold the
-    /// turned picture with `background` in its corners.
+    /// Multiples of 90 move pixels and lose nothing. Other angles interpolate, and the result grows to hold the rotated
+    /// picture with `background` in its corners.
     public static func rotate(degrees: Double, background: Color = .clear) -> ImageProcessor {
         ImageProcessor(RotateProcessor(degrees: degrees, background: background))
     }
@@ -185,16 +214,22 @@ extension ImageProcessor {
     /// Fills squares of `block` pixels a side with their mean colour; 1 changes nothing.
     public static func pixelate(block: Int) -> ImageProcessor { ImageProcessor(PixelateProcessor(block: block)) }
 
-    /// Several processors as one, in order.
+    /// Applies several processors in order.
     public static func sequence(_ processors: [ImageProcessor]) -> ImageProcessor {
         ImageProcessor(SequenceProcessor(processors: processors))
     }
 
-    /// A processor written in place.
+    /// Calls a closure.
+    ///
+    /// ```swift
+    /// let frosted = ImageProcessor.custom(identifier: "frosted-2") { image throws(ImageError) in
+    ///     try image.processed(by: [.blur(radius: 2), .tint(.white, opacity: 0.2, mode: .template)])
+    /// }
+    /// ```
     ///
     /// - Parameters:
-    ///   - identifier: Names what `body` does, everything it depends on included: results are cached under it.
-    ///   - body: Makes the new picture.
+    ///   - identifier: Names the work of `body` with everything it depends on. Results are cached under it.
+    ///   - body: Returns the new picture.
     public static func custom(
         identifier: String, _ body: @escaping @Sendable (Image) throws(ImageError) -> Image
     ) -> ImageProcessor {
@@ -203,7 +238,7 @@ extension ImageProcessor {
 }
 
 /// Several processors as one.
-struct SequenceProcessor: ImageProcessing {
+private struct SequenceProcessor: ImageProcessing {
     let processors: [ImageProcessor]
 
     var identifier: String {
@@ -213,8 +248,8 @@ struct SequenceProcessor: ImageProcessing {
     func process(_ image: Image) throws(ImageError) -> Image { try image.processed(by: processors) }
 }
 
-/// A caller's closure under a caller's name.
-struct CustomProcessor: ImageProcessing {
+/// A user's closure under a user's name.
+private struct CustomProcessor: ImageProcessing {
     let name: String
     let body: @Sendable (Image) throws(ImageError) -> Image
 
@@ -223,7 +258,7 @@ struct CustomProcessor: ImageProcessing {
     func process(_ image: Image) throws(ImageError) -> Image { try body(image) }
 }
 
-/// What all processors check of their parameters, and how they write them into identifiers.
+/// Checks of parameters, and text for identifiers.
 enum ProcessorCheck {
     /// - Throws: ``ImageError/invalidRequest(reason:)`` unless `value` is a number within `range`.
     static func value(_ value: Double, in range: ClosedRange<Double>, _ name: String) throws(ImageError) {

@@ -6,11 +6,11 @@ import Musl
 import Darwin
 #endif
 
-/// Which way ``ImageProcessor/flip(_:)`` mirrors.
+/// The axis along which ``ImageProcessor/flip(_:)`` mirrors.
 public enum FlipAxis: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Left and right change places.
+    /// Exchanges left and right.
     case horizontal
-    /// Top and bottom change places.
+    /// Exchanges top and bottom.
     case vertical
 }
 
@@ -21,15 +21,11 @@ struct FlipProcessor: ImageProcessing {
     var identifier: String { "flip(\(axis.rawValue))" }
 
     func process(_ image: Image) throws(ImageError) -> Image {
-        let right = image.width - 1, bottom = image.height - 1
-        switch axis {
-        case .horizontal: return image.moved(to: image.size) { (right &- $0, $1) }
-        case .vertical: return image.moved(to: image.size) { ($0, bottom &- $1) }
-        }
+        image.oriented(axis == .horizontal ? .upMirrored : .downMirrored)
     }
 }
 
-/// Turns the picture clockwise.
+/// Rotates the picture clockwise.
 struct RotateProcessor: ImageProcessing {
     let degrees: Double
     let background: Color
@@ -40,12 +36,11 @@ struct RotateProcessor: ImageProcessing {
         try ProcessorCheck.value(degrees, in: -360_000...360_000, "angle")
         var angle = degrees.truncatingRemainder(dividingBy: 360)
         if angle < 0 { angle += 360 }
-        let right = image.width - 1, bottom = image.height - 1
         switch angle {
         case 0, 360: return image
-        case 90: return image.moved(to: image.size.transposed) { ($1, bottom &- $0) }
-        case 180: return image.moved(to: image.size) { (right &- $0, bottom &- $1) }
-        case 270: return image.moved(to: image.size.transposed) { (right &- $1, $0) }
+        case 90: return image.oriented(.right)
+        case 180: return image.oriented(.down)
+        case 270: return image.oriented(.left)
         default: return try turned(image, by: angle * .pi / 180)
         }
     }

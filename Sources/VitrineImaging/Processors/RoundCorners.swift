@@ -7,13 +7,17 @@ import Darwin
 #endif
 
 /// The radius of each corner of a picture, in pixels.
-public struct CornerRadii: Hashable, Sendable, Codable {
+public struct CornerRadii: Hashable, Sendable {
+    /// The radius of the upper left corner.
     public var topLeft: Double
+    /// The radius of the upper right corner.
     public var topRight: Double
+    /// The radius of the lower right corner.
     public var bottomRight: Double
+    /// The radius of the lower left corner.
     public var bottomLeft: Double
 
-    /// Corners that are not named stay square.
+    /// Creates radii; corners that are not named stay square.
     public init(topLeft: Double = 0, topRight: Double = 0, bottomRight: Double = 0, bottomLeft: Double = 0) {
         self.topLeft = topLeft
         self.topRight = topRight
@@ -21,14 +25,14 @@ public struct CornerRadii: Hashable, Sendable, Codable {
         self.bottomLeft = bottomLeft
     }
 
-    /// The same radius everywhere.
+    /// Creates four equal radii.
     public init(_ radius: Double) {
         self.init(topLeft: radius, topRight: radius, bottomRight: radius, bottomLeft: radius)
     }
 
     var all: [Double] { [topLeft, topRight, bottomRight, bottomLeft] }
 
-    /// The radii made smaller by one factor so that neighbours do not overlap on a picture of this size.
+    /// Returns the radii, reduced by one factor so that neighbours do not overlap on a picture of this size.
     ///
     /// Source: W3C CSS Backgrounds and Borders Level 3, §4.5 (Overlapping Curves).
     func fitting(width: Double, height: Double) -> CornerRadii {
@@ -41,7 +45,7 @@ public struct CornerRadii: Hashable, Sendable, Codable {
             bottomLeft: bottomLeft * factor)
     }
 
-    /// The radii of a shape inset by `distance`.
+    /// Returns the radii of the shape inset by `distance`.
     func inset(by distance: Double) -> CornerRadii {
         CornerRadii(
             topLeft: max(0, topLeft - distance), topRight: max(0, topRight - distance),
@@ -50,17 +54,19 @@ public struct CornerRadii: Hashable, Sendable, Codable {
 }
 
 /// A line along the inner edge of a picture or a tile.
-public struct ImageBorder: Hashable, Sendable, Codable {
-    /// In pixels; fractions give a fainter innermost pixel.
+public struct ImageBorder: Hashable, Sendable {
+    /// Width in pixels. A fraction gives a fainter innermost pixel.
     public var width: Double
+    /// The colour of the line.
     public var color: Color
 
+    /// Creates a line.
     public init(width: Double, color: Color) {
         self.width = width
         self.color = color
     }
 
-    /// One pixel, the thinnest line there is.
+    /// Returns a line one pixel wide.
     public static func hairline(_ color: Color) -> ImageBorder { ImageBorder(width: 1, color: color) }
 }
 
@@ -109,12 +115,12 @@ struct RoundCornersProcessor: ImageProcessing {
 /// The rounded outline and the border of a picture of one size, ready to be drawn into it.
 ///
 /// Only pixels near the edge are visited: the cost grows with the corners and the border, not with the picture.
-struct RoundedEdge {
+private struct RoundedEdge {
     private let size: PixelSize
     private let outer: RoundedRectangle
     private let inner: RoundedRectangle
     private let line: UInt32
-    /// Columns and rows from each side that corners or border can touch.
+    /// Columns and rows at each side that corners or the border can touch.
     private let bands: (left: Int, right: Int, top: Int, bottom: Int)
     private let lineBand: Int
 
@@ -163,7 +169,9 @@ struct RoundedEdge {
         while x >= right, applyPixel(row, x, y) { x &-= 1 }
     }
 
-    /// Draws one pixel; false when it is wholly inside, hence unchanged.
+    /// Draws one pixel.
+    ///
+    /// - Returns: False for a pixel wholly inside, which does not change.
     @inline(__always)
     private func applyPixel(_ row: UnsafeMutableRawPointer, _ x: Int, _ y: Int) -> Bool {
         let outside = outer.coverage(x: x, y: y)
@@ -173,7 +181,7 @@ struct RoundedEdge {
         return true
     }
 
-    /// How a pixel is composed of picture and line.
+    /// The shares of picture and line in a pixel.
     private struct Mix {
         let picture: UInt32
         let line: UInt32
@@ -181,7 +189,7 @@ struct RoundedEdge {
         /// `outer` of the pixel is inside the outline and `inner` of it inside the line.
         init(_ outer: Double, _ inner: Double, _ color: UInt32) {
             line = PixelMath.scale(color, UInt32((max(0, outer - inner) * 255).rounded()))
-            // What the line leaves of the outline, so that both together can never exceed it.
+            // The rest of the outline, so that both together never exceed it.
             picture = UInt32(max(0, Int((outer * 255).rounded()) - Int(line >> 24)))
         }
 
@@ -194,9 +202,9 @@ struct RoundedEdge {
     }
 }
 
-/// A rectangle with circular corners that knows how much of each pixel it covers, exactly.
-struct RoundedRectangle {
-    /// The centre of a corner's circle, the way outwards from it, and its radius.
+/// A rectangle with circular corners that computes the exact share of each pixel it covers.
+private struct RoundedRectangle {
+    /// The centre of a corner's circle, its outward direction, and its radius.
     private struct Corner {
         let x: Double, y: Double, right: Bool, down: Bool, radius: Double
     }
@@ -221,7 +229,7 @@ struct RoundedRectangle {
         )
     }
 
-    /// The share of pixel (x, y) that is inside, 0…1.
+    /// Returns the share of pixel (x, y) that is inside, 0…1.
     func coverage(x: Int, y: Int) -> Double {
         let x = Double(x), y = Double(y)
         let width = min(right, x + 1) - max(left, x), height = min(bottom, y + 1) - max(top, y)
@@ -231,14 +239,14 @@ struct RoundedRectangle {
         return max(0, min(1, width * height - cut))
     }
 
-    /// How many pixels at the beginning and at the end of row `y` are wholly outside, or fewer.
+    /// Returns numbers of pixels at the beginning and at the end of row `y` that are wholly outside.
     func clearColumns(y: Int, width: Int) -> (left: Int, right: Int) {
         let left = max(Self.clear(corners.0, y), Self.clear(corners.3, y), 0)
         let right = max(Self.clear(corners.1, y), Self.clear(corners.2, y), 0)
         return (min(left, width), min(right, width - min(left, width)))
     }
 
-    /// The whole pixels between the side of the rectangle and the arc where it comes closest in row `y`.
+    /// The whole pixels between the side of the rectangle and the closest point of the arc in row `y`.
     private static func clear(_ corner: Corner, _ y: Int) -> Int {
         let low = corner.down ? Double(y) - corner.y : corner.y - Double(y) - 1
         guard low > 0, low < corner.radius else { return 0 }

@@ -1,30 +1,15 @@
-/// A small picture of a rounded rectangle that stretches to any size without distorting its corners: the placeholder
-/// to show while a picture is loading.
+/// A small picture of a rounded rectangle that stretches to any size without distorting its corners, for placeholders
+/// of pictures that are loading.
 ///
 /// ```swift
 /// let tile = try StretchableImage(radius: 12, color: Color(white: 235), border: .hairline(Color(white: 200)))
 /// let placeholder = try tile.stretched(to: PixelSize(width: 320, height: 240))
 /// ```
 public struct StretchableImage: Sendable {
-    /// How far the parts that must not stretch reach in from each side, in pixels.
-    public struct CapInsets: Sendable, Hashable, Codable {
-        public var top: Int
-        public var left: Int
-        public var bottom: Int
-        public var right: Int
-
-        public init(top: Int, left: Int, bottom: Int, right: Int) {
-            self.top = top
-            self.left = left
-            self.bottom = bottom
-            self.right = right
-        }
-    }
-
-    /// The tile: premultiplied, or opaque when nothing of it is transparent.
+    /// The tile: premultiplied, or opaque when none of its pixels is transparent.
     public let image: Image
-    /// The parts that must not stretch; at least one row and one column remain between them.
-    public let capInsets: CapInsets
+    /// The pixels at each of the four sides that do not stretch. At least one row and one column lie between them.
+    public let capInset: Int
 
     /// Draws a tile.
     ///
@@ -50,26 +35,36 @@ public struct StretchableImage: Sendable {
         var image = try Image(size: size, color: color).processed(by: [.roundCorners(radius, border: border)])
         if let background { image = image.composed(over: background) }
         self.image = image
-        capInsets = CapInsets(top: cap, left: cap, bottom: cap, right: cap)
+        capInset = cap
     }
 
-    /// The tile at another size: corners as they are, everything between them repeated.
+    /// Returns the tile at another size: corners as they are, the middle row and column repeated.
     ///
     /// - Throws: ``ImageError/invalidRequest(reason:)`` when `size` cannot hold the corners;
     ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)`` beyond ``ImageLimits/maximumOutputSide``.
     public func stretched(to size: PixelSize) throws(ImageError) -> Image {
-        let caps = capInsets
         try ProcessorCheck.outputSide(size, "rounded tile")
-        guard size.width >= max(1, caps.left + caps.right), size.height >= max(1, caps.top + caps.bottom) else {
-            throw .invalidRequest(reason: "a tile of \(size) cannot hold corners of \(caps.left) pixels")
+        guard size.width >= max(1, 2 * capInset), size.height >= max(1, 2 * capInset) else {
+            throw .invalidRequest(reason: "a tile of \(size) cannot hold corners of \(capInset) pixels")
         }
-        let right = size.width - caps.right, bottom = size.height - caps.bottom
-        let tile = image.size
-        return image.moved(to: size) { x, y in
-            (
-                x < caps.left ? x : x >= right ? tile.width &- size.width &+ x : caps.left,
-                y < caps.top ? y : y >= bottom ? tile.height &- size.height &+ y : caps.top
-            )
+        return Image(width: size.width, height: size.height, alpha: image.alpha) { target in
+            image.withUnsafeBytes { source in
+                for y in 0..<size.height {
+                    let row = Self.index(y, size.height, tile: image.height, cap: capInset)
+                    let from = source.baseAddress! + row * image.bytesPerRow
+                    let to = target.baseAddress! + y * size.width * 4
+                    for x in 0..<size.width {
+                        let column = Self.index(x, size.width, tile: image.width, cap: capInset)
+                        PixelMath.store(PixelMath.load(from + 4 &* column), to + 4 &* x)
+                    }
+                }
+            }
         }
+    }
+
+    /// The pixel of the tile that stands at `position` of a side `length` pixels long.
+    private static func index(_ position: Int, _ length: Int, tile: Int, cap: Int) -> Int {
+        if position < cap { return position }
+        return position >= length &- cap ? tile &- length &+ position : cap
     }
 }

@@ -1,26 +1,43 @@
-/// A picture to draw on other pictures, and where.
+/// A picture to draw on other pictures, with its place and size.
 public struct Watermark: Sendable, Hashable {
     /// Nine places on a picture.
     public enum Position: String, Sendable, Hashable, Codable, CaseIterable {
-        case topLeft, top, topRight, left, center, right, bottomLeft, bottom, bottomRight
+        /// The upper left corner.
+        case topLeft
+        /// The middle of the upper edge.
+        case top
+        /// The upper right corner.
+        case topRight
+        /// The middle of the left edge.
+        case left
+        /// The middle of the picture.
+        case center
+        /// The middle of the right edge.
+        case right
+        /// The lower left corner.
+        case bottomLeft
+        /// The middle of the lower edge.
+        case bottom
+        /// The lower right corner.
+        case bottomRight
     }
 
-    /// What is drawn.
+    /// The picture that is drawn.
     public let image: Image
-    /// Where it stands. Default bottom right.
+    /// The place on the picture below. Default bottom right.
     public var position: Position
-    /// The share of the picture's width and height it is made to fit into, above 0 up to 1; nil (the default) for its
-    /// own size in pixels.
+    /// The share of the other picture's width and height that the watermark fits into, above 0 up to 1. Default nil:
+    /// its own size in pixels.
     public var scale: Double?
-    /// From 0 (invisible) to 1 (as it is, the default).
+    /// From 0, invisible, to 1, the default.
     public var opacity: Double
-    /// Pixels between it and the edges, and between tiles. Default 0.
+    /// Pixels between the watermark and the edges, and between tiles. Default 0.
     public var margin: Int
-    /// Whether it is repeated over the whole picture, one copy standing at `position`. Default false.
+    /// Whether copies cover the whole picture, one of them at ``position``. Default false.
     public var isTiled: Bool
     private let fingerprint: String
 
-    /// Reads all pixels of `image` once, to know it again in cache keys: make one value and use it for many pictures.
+    /// Creates a watermark. Reads all pixels of `image` for cache keys: use one value for many pictures.
     public init(
         _ image: Image, position: Position = .bottomRight, scale: Double? = nil, opacity: Double = 1, margin: Int = 0,
         isTiled: Bool = false
@@ -39,9 +56,10 @@ public struct Watermark: Sendable, Hashable {
         return "watermark(\(fingerprint),\(position.rawValue),\(size),\(opacity),\(margin),\(isTiled))"
     }
 
-    /// Watermarks are equal when they put equal pixels in the same place.
+    /// Returns whether two watermarks put equal pixels in the same place.
     public static func == (a: Watermark, b: Watermark) -> Bool { a.identifier == b.identifier }
 
+    /// Hashes the picture's fingerprint and the parameters.
     public func hash(into hasher: inout Hasher) { hasher.combine(identifier) }
 }
 
@@ -75,7 +93,7 @@ struct WatermarkProcessor: ImageProcessing {
         return result
     }
 
-    /// The watermark at the size it is drawn, premultiplied or opaque.
+    /// Returns the watermark at its final size, premultiplied or opaque.
     private func sized(for size: PixelSize) -> Image {
         let mark = watermark.image.alpha == .straight ? watermark.image.converted(to: .premultiplied) : watermark.image
         guard let scale = watermark.scale else { return mark }
@@ -117,40 +135,12 @@ struct WatermarkProcessor: ImageProcessing {
 }
 
 extension Image {
-    /// Draws `top` over this picture with its top left corner at (x, y), which may lie outside; what does not fit is
-    /// left away.
-    ///
-    /// Neither may have straight alpha.
-    ///
-    /// - Parameter opacity: 0 (nothing) to 255 (all of `top`).
-    mutating func compose(_ top: Image, x: Int, y: Int, opacity: UInt32 = 255) {
-        let left = max(0, x), right = min(width, x + top.width)
-        let first = max(0, y), last = min(height, y + top.height)
-        guard left < right, first < last else { return }
-        let stride = bytesPerRow
-        top.withUnsafeBytes { source in
-            withUnsafeMutableBytes { target in
-                for row in first..<last {
-                    let from = source.baseAddress! + (row - y) * top.bytesPerRow
-                    let to = target.baseAddress! + row * stride
-                    for column in left..<right {
-                        let pixel = PixelMath.scale(PixelMath.load(from + (column &- x) &* 4), opacity)
-                        let below = PixelMath.load(to + column &* 4)
-                        PixelMath.store(PixelMath.over(pixel, below), to + column &* 4)
-                    }
-                }
-            }
-        }
-    }
-}
-
-extension Image {
-    /// 128 bits that tell pictures apart in cache keys: size, alpha and visible bytes, equal in every run.
+    /// 128 bits that identify size, alpha and visible bytes in cache keys, equal in every run.
     ///
     /// Two FNV-1a sums over 32-bit words with different offsets, each stirred at the end (constants: the FNV offset
-    /// basis and prime of draft-eastlake-fnv §5, and the finaliser of MurmurHash3). Not proof against somebody who
-    /// wants two pictures to collide.
-    var fingerprint: String {
+    /// basis and prime of draft-eastlake-fnv §5, and the finaliser of MurmurHash3). Does not resist deliberate
+    /// collisions.
+    fileprivate var fingerprint: String {
         var a: UInt64 = 0xcbf2_9ce4_8422_2325, b: UInt64 = 0x9ae1_6a3b_2f90_404f
         func stir(_ word: UInt64) {
             a = (a ^ word) &* 0x0000_0100_0000_01b3

@@ -1,15 +1,36 @@
-import VitrineCore
+package import VitrineCore
 
-/// The state of one file that is arriving: its bytes, its header once it is there, and what has been shown of it.
-struct ImageArrival: Sendable {
-    /// What is known once the header has arrived.
+/// Makes images of one file while its bytes arrive.
+///
+/// It holds the bytes, the header once that is complete, and a record of the images that were made. Parsing and decoding
+/// run on `BlockingExecutor`.
+package struct ImageArrival: Sendable {
+    /// Known once the header has arrived.
     private struct Header: Sendable {
         var info: ImageInfo
         var plan: DecodePlan
-        var isPreviewPending = true
-        var scanner: ProgressiveJPEGScanner?
+        var preview: ImageInfo.EmbeddedPreview?
+        var scanner: ScannerBox?
         /// Bytes the scanner has been given.
         var scanned = 0
+    }
+
+    /// Holds a scanner by reference: a copy would duplicate its bytes with every chunk.
+    private final class ScannerBox: Sendable {
+        private let scanner: Locked<ProgressiveJPEGScanner>
+
+        init(_ scanner: ProgressiveJPEGScanner) { self.scanner = Locked(scanner) }
+
+        var isFinished: Bool { scanner.withLock { $0.isFinished } }
+
+        func next(after bytes: [UInt8], until token: CancellationToken) throws(ImageError) -> DecodedImage? {
+            try scanner.withLock { scanner in
+                Result { () throws(ImageError) in
+                    try scanner.append(bytes)
+                    return try scanner.nextImage(until: token)
+                }
+            }.get()
+        }
     }
 
     private let decoder: ImageDecoder
@@ -19,11 +40,11 @@ struct ImageArrival: Sendable {
     private let cancellation: CancellationToken
     private var bytes: [UInt8] = []
     private var header: Header?
-    /// Bytes at which reading the header is tried next; doubled each time, so that trying stays cheap.
+    /// Bytes at which reading the header is tried next: a thirty-second more each time, so that trying stays cheap.
     private var nextTry = 512
 
-    init(
-        decoder: ImageDecoder, name: String, resizer: ImageResizer, options: DecodeOptions,
+    package init(
+        decoder: ImageDecoder, name: String, resizer: ImageResizer, options: DecodeOptions = DecodeOptions(),
         cancellation: CancellationToken
     ) {
         self.decoder = decoder
@@ -33,7 +54,17 @@ struct ImageArrival: Sendable {
         self.cancellation = cancellation
     }
 
-    mutating func append(_ chunk: [UInt8]) throws(ImageError) {
+    /// Whether ``next()`` will return no further image, however many bytes follow.
+    package var isFinished: Bool {
+        guard let header else { return false }
+        return header.preview == nil && header.scanner?.isFinished != false
+    }
+
+    /// Appends the next bytes of the file.
+    ///
+    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for more bytes or a larger image than the
+    ///   decoder's limits allow.
+    package mutating func append(_ chunk: [UInt8]) async throws(ImageError) {
         let allowed = decoder.limits.maximumInputBytes
         guard chunk.count <= allowed - bytes.count else {
             throw .limitExceeded(
@@ -41,64 +72,66 @@ struct ImageArrival: Sendable {
         }
         bytes += chunk
         guard header == nil, bytes.count >= nextTry else { return }
-        nextTry = bytes.count * 2
-        let source = ByteSource(bytes: bytes, name: name)
-        // A header that is not whole yet is tried again; one that is wrong is reported by the final decode.
-        guard let info = try? ImageInfo(reading: source, limits: decoder.limits) else { return }
-        try decoder.limits.check(info, source: source)
-        let plan = try DecodePlan(resizer, for: info, limits: decoder.limits, input: name)
-        header = Header(info: info, plan: plan)
-        // The scanner decodes in this process.
-        if info.format == .jpeg && options.page == 0 && decoder.isolation != .always {
-            header?.scanner = ProgressiveJPEGScanner(
-                name: name, target: plan.target, limits: decoder.limits, cancellation: cancellation)
+        nextTry = bytes.count + max(512, bytes.count / 32)
+        let (source, decoder, name, resizer) = (ByteSource(bytes: bytes, name: name), decoder, name, resizer)
+        let (options, cancellation) = (options, cancellation)
+        header = try await BlockingExecutor.shared.run { () throws(ImageError) in
+            // A header that is not whole yet is tried again; the final decode reports one that is wrong.
+            guard let info = try? ImageInfo(reading: source, limits: decoder.limits) else { return nil }
+            try decoder.limits.check(info, source: source)
+            let plan = try DecodePlan(resizer, for: info, limits: decoder.limits, input: name)
+            let preview = info.embeddedPreviews.last { $0.hasShape(of: info.storedSize) }
+            var header = Header(info: info, plan: plan, preview: preview)
+            // The scanner decodes in this process.
+            if info.format == .jpeg && options.page == 0 && decoder.isolation != .always {
+                header.scanner = ScannerBox(
+                    ProgressiveJPEGScanner(
+                        name: name, target: plan.target, limits: decoder.limits, cancellation: cancellation))
+            }
+            return header
         }
     }
 
-    /// The next picture that the bytes so far give; nil when there is none.
-    mutating func next() async throws -> ProgressiveImage? {
-        guard var header else { return nil }
-        defer { self.header = header }
-        if let image = try await preview(&header) {
+    /// Returns the next image that the bytes so far give; nil if there is none.
+    ///
+    /// - Throws: ``ImageError/cancelled(input:)``, or ``ImageError/timedOut(input:)`` beyond the decoder's limit.
+    package mutating func next() async throws(ImageError) -> ProgressiveImage? {
+        if let image = try await preview() {
             return ProgressiveImage(image: image, stage: .embeddedPreview, byteCount: bytes.count)
         }
-        guard var scanner = header.scanner else { return nil }
+        guard let header, let scanner = header.scanner else { return nil }
         let new = Array(bytes[header.scanned...])
-        header.scanned = bytes.count
-        let (decoded, advanced) = try await BlockingExecutor.shared.run { [scanner] () throws(ImageError) in
-            var scanner = scanner
-            try scanner.append(new)
-            return (try scanner.nextImage(), scanner)
+        self.header?.scanned = bytes.count
+        let (limits, name, cancellation) = (decoder.limits, name, cancellation)
+        let decoded = try await BlockingExecutor.shared.run { () throws(ImageError) in
+            try Deadline.run(
+                seconds: limits.deadline, input: name, cancellation: cancellation
+            ) { token throws(ImageError) in try scanner.next(after: new, until: token) }
         }
-        scanner = advanced
-        header.scanner = scanner
-        // A preview that comes after a picture is of no use.
         guard var decoded else { return nil }
-        header.isPreviewPending = false
+        // A preview that comes after a picture is of no use.
+        self.header?.preview = nil
         decoded.colorProfile = header.info.colorProfile
         let image = try await render(decoded, header)
         return ProgressiveImage(image: image, stage: .partial, byteCount: bytes.count)
     }
 
-    /// The picture of the whole file.
+    /// Returns the image of the whole file.
     func complete() async throws -> ProgressiveImage {
         let image = try await decoder.image(from: .bytes(bytes, name: name), at: resizer, options: options)
         return ProgressiveImage(image: image, stage: .complete, byteCount: bytes.count)
     }
 
-    /// The camera's preview, as soon as its bytes are there, and once.
-    private func preview(_ header: inout Header) async throws -> Image? {
-        let storedSize = header.info.storedSize
-        guard header.isPreviewPending,
-            let preview = header.info.embeddedPreviews.last(where: { $0.hasShape(of: storedSize) }),
-            preview.offset + preview.count <= bytes.count
-        else { return nil }
-        header.isPreviewPending = false
+    /// Returns the camera's preview, as soon as its bytes are there, and once.
+    private mutating func preview() async throws(ImageError) -> Image? {
+        guard let header, let preview = header.preview, preview.offset + preview.count <= bytes.count else { return nil }
+        self.header?.preview = nil
         let source = ByteSource(bytes: bytes, name: name)
         let request = DecodeRequest(
             info: header.info, target: header.plan.target, page: options.page, limits: decoder.limits,
             cancellation: cancellation)
-        let decoded = try await BlockingExecutor.shared.run { [decoder] () throws(ImageError) in
+        let decoder = decoder
+        let decoded = try await BlockingExecutor.shared.run { () throws(ImageError) in
             try Deadline.run(
                 seconds: request.limits.deadline, input: source.name, cancellation: request.cancellation
             ) { token throws(ImageError) in
@@ -111,10 +144,10 @@ struct ImageArrival: Sendable {
         return try await render(decoded, header)
     }
 
-    private func render(_ decoded: DecodedImage, _ header: Header) async throws -> Image {
+    private func render(_ decoded: DecodedImage, _ header: Header) async throws(ImageError) -> Image {
         let plane = decoded.planes[0]
         let plan = header.plan
-        // Whoever wants every pixel is given those that are there.
+        // Without a size there is no reason to scale: the pixels that are there are returned.
         let isUnscaled = resizer.mode == .none
         let size = isUnscaled ? PixelSize(width: plane.width, height: plane.height) : plan.rendered
         let (resizer, name, cancellation, orientation) = (resizer, name, cancellation, header.info.orientation)

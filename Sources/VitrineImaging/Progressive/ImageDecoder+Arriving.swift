@@ -35,7 +35,7 @@ extension ImageDecoder {
                     decoder: self, name: name, resizer: resizer, options: options, cancellation: token)
                 do {
                     for try await chunk in chunks {
-                        try arrival.append(chunk)
+                        try await arrival.append(chunk)
                         while let image = try await arrival.next() { continuation.yield(image) }
                     }
                     try Task.checkCancellation()

@@ -1,17 +1,17 @@
 import VitrineCore
 
-/// Makes the finished picture out of a decoder's samples: scaled, in sRGB, upright.
+/// Makes the finished picture from a decoder's samples: scaled, in sRGB, upright.
 package enum DecodedImageRenderer {
     /// Scales `decoded` (or a region of it) to `size`, converts it to sRGB and turns it upright.
     ///
     /// Samples are scaled in their own colour model, so that conversion and profile work on the small picture. The
-    /// result is premultiplied if any pixel is not opaque. A profile that is malformed, or for another colour model
-    /// than the samples, is not applied.
+    /// result is premultiplied if any pixel is not opaque. Ignores a profile that is malformed or for another colour
+    /// model than the samples.
     ///
     /// - Parameters:
-    ///   - size: Width and height in the orientation the file stores; the result has ``Orientation/upright(_:)`` of it.
+    ///   - size: Width and height in the stored orientation; the result has ``Orientation/upright(_:)`` of it.
     ///   - region: The part to show, in the stored orientation as well. nil for everything.
-    ///   - orientation: How stored pixels must be turned; applied here and nowhere else.
+    ///   - orientation: The orientation of the stored pixels, which no other code applies.
     /// - Throws: ``ImageError/invalidRequest(reason:)`` for an empty size or region,
     ///   ``ImageError/corrupt(input:reason:)`` if the planes do not fit the model, ``ImageError/cancelled(input:)``.
     package static func image(
@@ -19,7 +19,7 @@ package enum DecodedImageRenderer {
         cancellation: CancellationToken, inputName: String
     ) throws(ImageError) -> Image {
         guard !size.isEmpty, size.pixelCount <= Int.max / 64 else {
-            throw .invalidRequest(reason: "a picture cannot be \(size)")
+            throw .invalidRequest(reason: "a picture cannot have the size \(size)")
         }
         var area: UnitRect?
         if let region {
@@ -34,8 +34,8 @@ package enum DecodedImageRenderer {
     }
 }
 
-/// One picture on its way from planes to pixels.
-struct RenderJob {
+/// The conversion of one picture from planes to pixels.
+private struct RenderJob {
     let decoded: DecodedImage
     let size: PixelSize
     let region: UnitRect?
@@ -110,7 +110,7 @@ struct RenderJob {
         return profile
     }
 
-    /// An image whose rows `body` writes one after the other.
+    /// Returns an image whose rows `body` writes one after the other.
     private func make(
         _ size: PixelSize, alpha: Image.Alpha, row body: (Pixels, Int) -> Void
     ) throws(ImageError) -> Image {
@@ -187,7 +187,8 @@ struct RenderJob {
         return Self.opaqueIfPossible(image)
     }
 
-    /// Red, green, blue to red, green, blue, 255: four bytes read and written at once, but for the last pixel.
+    /// Converts red, green, blue to red, green, blue, 255. Reads and writes four bytes at once, except for the last
+    /// pixel.
     private static func expand(_ source: Bytes, into pixels: Pixels, count: Int) {
         let from = UnsafeRawPointer(source)
         let to = UnsafeMutableRawPointer(pixels)
@@ -222,8 +223,8 @@ struct RenderJob {
         }
     }
 
-    /// Colours under transparent pixels must not bleed, so alpha has to be multiplied in before scaling, and that needs
-    /// red, green and blue at the size of luma.
+    /// Colours under transparent pixels must not bleed, so alpha is multiplied in before scaling. This needs red, green
+    /// and blue at the size of luma.
     private func translucent(_ conversion: YCbCrConversion) throws(ImageError) -> Image {
         let first = decoded.planes[0]
         let full = RenderJob(
@@ -278,8 +279,8 @@ struct RenderJob {
         }
     }
 
-    /// Inks as ideal filters: what each leaves of white, times what black leaves of it. What browsers and most
-    /// converters do with CMYK that has no profile.
+    /// Mixes inks as ideal filters: the white that each leaves, times the white that black leaves. Browsers and most
+    /// converters treat CMYK without a profile in this way.
     private static func mixInks(_ pixels: Pixels, count: Int) {
         for x in 0..<count {
             let p = pixels + 4 &* x
@@ -291,7 +292,7 @@ struct RenderJob {
 
     // MARK: Result
 
-    /// States that the image is opaque if all its pixels are.
+    /// Returns the image as opaque if all its pixels are.
     private static func opaqueIfPossible(_ image: Image) -> Image {
         let isOpaque = image.withUnsafeBytes { bytes in
             (0..<image.height).allSatisfy { y in

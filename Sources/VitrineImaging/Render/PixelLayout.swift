@@ -1,11 +1,25 @@
-/// How the channels of a pixel lie in memory, in the order of their addresses.
+/// The channels of a pixel in memory, in the order of their addresses.
 public enum PixelLayout: String, Hashable, Sendable, Codable, CaseIterable {
-    case gray8, grayAlpha8, rgb8, rgba8, argb8, bgra8
-    /// The fourth byte means nothing.
+    /// One byte: grey.
+    case gray8
+    /// Two bytes: grey, alpha.
+    case grayAlpha8
+    /// Three bytes: red, green, blue.
+    case rgb8
+    /// Four bytes: red, green, blue, alpha.
+    case rgba8
+    /// Four bytes: alpha, red, green, blue.
+    case argb8
+    /// Four bytes: blue, green, red, alpha.
+    case bgra8
+    /// Four bytes: red, green, blue, and one that is ignored.
     case rgbx8
-    /// The first byte means nothing.
+    /// Four bytes: one that is ignored, red, green, blue.
     case xrgb8
-    case rgba16LittleEndian, rgba16BigEndian
+    /// Red, green, blue and alpha with 16 bits each, the low byte first.
+    case rgba16LittleEndian
+    /// Red, green, blue and alpha with 16 bits each, the high byte first.
+    case rgba16BigEndian
 
     /// Bytes a pixel.
     public var bytesPerPixel: Int {
@@ -18,7 +32,7 @@ public enum PixelLayout: String, Hashable, Sendable, Codable, CaseIterable {
         }
     }
 
-    /// Whether a channel can say how opaque a pixel is.
+    /// Whether one of the channels is alpha.
     public var hasAlpha: Bool {
         switch self {
         case .gray8, .rgb8, .rgbx8, .xrgb8: false
@@ -26,8 +40,8 @@ public enum PixelLayout: String, Hashable, Sendable, Codable, CaseIterable {
         }
     }
 
-    /// Byte of red, green, blue and alpha in a pixel, of the more significant ones where there are two; alpha is -1
-    /// where there is none.
+    /// The offsets of red, green, blue and alpha in a pixel, of the high bytes for 16 bits. Alpha is -1 in layouts
+    /// without it.
     var offsets: (red: Int, green: Int, blue: Int, alpha: Int) {
         switch self {
         case .gray8: (0, 0, 0, -1)
@@ -44,7 +58,7 @@ public enum PixelLayout: String, Hashable, Sendable, Codable, CaseIterable {
 }
 
 extension Image {
-    /// An image from sRGB pixels in another layout (R65).
+    /// Creates an image from sRGB pixels in another layout.
     ///
     /// 16-bit channels are rounded to 8.
     ///
@@ -52,28 +66,27 @@ extension Image {
     ///   - width: Pixels a row.
     ///   - height: Rows.
     ///   - layout: Order and depth of the channels.
-    ///   - bytesPerRow: Bytes from one row to the next; nil if rows follow each other without a gap.
-    ///   - alpha: What the alpha channel means. A layout without one makes an opaque image whatever is said here; with
-    ///     ``Alpha/opaque`` the channel is ignored.
+    ///   - bytesPerRow: Bytes from one row to the next. Default nil: rows without gaps.
+    ///   - alpha: The meaning of the alpha channel. ``Alpha/opaque`` ignores the channel. A layout without alpha always
+    ///     gives an opaque image.
     ///   - bytes: The rows, from the top.
-    /// - Throws: ``ImageError/invalidRequest(reason:)`` if the size is empty, the rows overlap or the bytes do not
-    ///   suffice.
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` if the size is empty, the rows overlap or bytes are missing.
     public init(
         width: Int, height: Int, bytesPerRow: Int? = nil, layout: PixelLayout, alpha: Alpha,
         bytes: UnsafeRawBufferPointer
     ) throws(ImageError) {
         guard width > 0, height > 0, PixelSize(width: width, height: height).pixelCount <= Int.max / 16 else {
-            throw .invalidRequest(reason: "a picture cannot be \(width)×\(height)")
+            throw .invalidRequest(reason: "a picture cannot have the size \(width)×\(height)")
         }
         let row = width * layout.bytesPerPixel
         let pitch = bytesPerRow ?? row
         guard pitch >= row else {
-            throw .invalidRequest(reason: "rows of \(row) bytes do not fit \(pitch) bytes")
+            throw .invalidRequest(reason: "rows of \(row) bytes do not fit into \(pitch) bytes")
         }
         let (before, overflow) = pitch.multipliedReportingOverflow(by: height - 1)
         guard !overflow, bytes.count >= row, before <= bytes.count - row else {
             throw .invalidRequest(
-                reason: "\(height) rows of \(pitch) bytes are more than the \(bytes.count) bytes given")
+                reason: "\(height) rows of \(pitch) bytes need more than \(bytes.count) bytes")
         }
         let meaning: Alpha = layout.hasAlpha ? alpha : .opaque
         self.init(width: width, height: height, alpha: meaning) { pixels in
@@ -88,7 +101,7 @@ extension Image {
         }
     }
 
-    /// An image from sRGB pixels in another layout, in an array.
+    /// Creates an image from an array of sRGB pixels in another layout.
     ///
     /// - Throws: ``ImageError/invalidRequest(reason:)`` as ``init(width:height:bytesPerRow:layout:alpha:bytes:)``.
     public init(

@@ -1,4 +1,4 @@
-/// Y′CbCr to R′G′B′ in 16.16 fixed point, rounded as libjpeg does it.
+/// Conversion of Y′CbCr to R′G′B′ in 16.16 fixed point, rounded like libjpeg.
 ///
 /// Source: ITU-T H.273 §8.3 (coefficients and ranges); ITU-T T.871 §7 (JFIF, BT.601 full range).
 struct YCbCrConversion {
@@ -33,7 +33,7 @@ struct YCbCrConversion {
         }
     }
 
-    /// Converts `count` samples to red, green, blue, alpha; alpha from `alpha`, or 255.
+    /// Converts `count` samples to red, green, blue, alpha. A nil `alpha` gives 255.
     func convert(
         y: UnsafePointer<UInt8>, cb: UnsafePointer<UInt8>, cr: UnsafePointer<UInt8>, alpha: UnsafePointer<UInt8>?,
         into pixels: UnsafeMutablePointer<UInt8>, count: Int
@@ -60,7 +60,7 @@ struct YCbCrConversion {
         Lanes.widen(UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self))
     }
 
-    /// Pixels as little-endian words. The sum is rounded once for each of luma and chroma; at full range luma is exact.
+    /// Returns pixels as little-endian words. The sum is rounded once; at full range luma is exact.
     @inline(__always)
     private func convert(
         _ y: SIMD8<Int32>, _ cb: SIMD8<Int32>, _ cr: SIMD8<Int32>, _ alpha: SIMD8<Int32>

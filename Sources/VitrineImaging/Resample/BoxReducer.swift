@@ -1,5 +1,5 @@
-/// Averages blocks of samples, usually `factor` × `factor`, while rows arrive, so that a picture can be made smaller
-/// without ever being in memory as a whole.
+/// Averages blocks of samples, usually `factor` × `factor`, while rows arrive. A picture is reduced without ever being
+/// in memory as a whole.
 ///
 /// Each result is the mean of its block, rounded to nearest (halves up) and exact: sums are kept whole until the one
 /// division. Blocks cut off by the right or lower edge are means of the samples that exist. With a factor of 1 the
@@ -7,7 +7,8 @@
 ///
 /// The result's extent is `width / factor` by `height / factor`, as ``PixelPlane/extentWidth`` wants it.
 package struct BoxReducer: ~Copyable {
-    /// How a mean of input samples becomes a byte: `(mean * multiplier + bias) / divisor`, rounded and clamped.
+    /// The conversion of a mean of input samples to a byte: `(mean * multiplier + bias) / divisor`, rounded and
+    /// clamped.
     package struct Scale: Sendable, Hashable {
         package var multiplier: Int
         package var bias: Int
@@ -123,8 +124,8 @@ package struct BoxReducer: ~Copyable {
         }
     }
 
-    /// The result. When rows are missing, the block they leave unfinished is the mean of what came, and the rows of the
-    /// result below it are `fill`.
+    /// Returns the result. When rows are missing, the unfinished block is the mean of its rows so far, and the rows of
+    /// the result below it are `fill`.
     package consuming func finish(fill: UInt8 = 0) -> PixelPlane {
         let n = outputWidth * channels
         if outputRow < outputHeight, rowsInBlock > 0 { emit() }

@@ -89,7 +89,7 @@ struct ResampleJob {
         return true
     }
 
-    /// How many source rows the most demanding eight result rows need.
+    /// The largest number of source rows for eight result rows.
     private func ringSize() -> Int {
         var most = 1
         for y in stride(from: 0, to: size.height, by: 8) {
@@ -230,9 +230,9 @@ struct ResampleJob {
     }
 }
 
-/// Rows of a plane as the resampler reads them: 16-bit, centred on zero, box-reduced and premultiplied if need be.
+/// Rows of a plane in the resampler's form: 16-bit, centred on zero, box-reduced and premultiplied where necessary.
 ///
-/// A level `v` of 0...255 is held as `(v - 128) * 256`. A ring of rows keeps what the current block of results needs.
+/// A level `v` of 0...255 is held as `(v - 128) * 256`. A ring holds the rows for the current block of results.
 struct ResampleRows {
     typealias Vector = SIMD8<Int16>
 
@@ -368,59 +368,5 @@ struct ResampleRows {
                 row[x &* channels &+ c] = Int16(truncatingIfNeeded: mean &- 32_768)
             }
         }
-    }
-}
-
-/// Conversions between vectors, lane by lane.
-///
-/// The standard library has them all, as generic functions that the optimiser may or may not inline; when a module
-/// uses them often it does not, and each becomes a call in the innermost loop: six times slower. These are inlined by
-/// decree, and the compiler makes single instructions of them.
-enum Lanes {
-    @inline(__always)
-    static func widen(_ v: SIMD8<Int16>) -> SIMD8<Int32> {
-        SIMD8(
-            Int32(v[0]), Int32(v[1]), Int32(v[2]), Int32(v[3]), Int32(v[4]), Int32(v[5]), Int32(v[6]), Int32(v[7]))
-    }
-
-    @inline(__always)
-    static func widen(_ v: SIMD8<UInt8>) -> SIMD8<Int32> {
-        SIMD8(
-            Int32(v[0]), Int32(v[1]), Int32(v[2]), Int32(v[3]), Int32(v[4]), Int32(v[5]), Int32(v[6]), Int32(v[7]))
-    }
-
-    /// The low half of each lane.
-    @inline(__always)
-    static func narrow(_ v: SIMD8<Int32>) -> SIMD8<Int16> {
-        SIMD8(
-            Int16(truncatingIfNeeded: v[0]), Int16(truncatingIfNeeded: v[1]), Int16(truncatingIfNeeded: v[2]),
-            Int16(truncatingIfNeeded: v[3]), Int16(truncatingIfNeeded: v[4]), Int16(truncatingIfNeeded: v[5]),
-            Int16(truncatingIfNeeded: v[6]), Int16(truncatingIfNeeded: v[7]))
-    }
-
-    /// Each lane as a level, clamped to 0...255.
-    @inline(__always)
-    static func level(_ v: SIMD8<Int16>) -> SIMD8<UInt8> {
-        let zero = SIMD8<Int16>(repeating: 0), most = SIMD8<Int16>(repeating: 255)
-        let low = v.replacing(with: zero, where: v .< zero)
-        let w = low.replacing(with: most, where: low .> most)
-        return SIMD8(
-            UInt8(truncatingIfNeeded: w[0]), UInt8(truncatingIfNeeded: w[1]), UInt8(truncatingIfNeeded: w[2]),
-            UInt8(truncatingIfNeeded: w[3]), UInt8(truncatingIfNeeded: w[4]), UInt8(truncatingIfNeeded: w[5]),
-            UInt8(truncatingIfNeeded: w[6]), UInt8(truncatingIfNeeded: w[7]))
-    }
-
-    /// Each lane clamped to 0...255.
-    @inline(__always)
-    static func clamp(_ v: SIMD8<Int32>) -> SIMD8<Int32> {
-        let zero = SIMD8<Int32>(repeating: 0), most = SIMD8<Int32>(repeating: 255)
-        let low = v.replacing(with: zero, where: v .< zero)
-        return low.replacing(with: most, where: low .> most)
-    }
-
-    /// The high half of each product: `a * b / 65,536`, rounded down.
-    @inline(__always)
-    static func multiplyHigh(_ a: SIMD8<Int16>, _ b: SIMD8<Int16>) -> SIMD8<Int16> {
-        narrow((widen(a) &* widen(b)) &>> SIMD8<Int32>(repeating: 16))
     }
 }

@@ -15,8 +15,8 @@ extension Resampler {
         ///
         /// Source: C. E. Duchon, "Lanczos Filtering in One and Two Dimensions", J. Appl. Meteor. 18 (1979).
         case lanczos3
-        /// The same for samples that are means of the square they stand for (block means, box-reduced pixels), whose
-        /// loss of contrast at high frequencies it makes good.
+        /// The same for samples that are means of their square (block means, box-reduced pixels). It restores the
+        /// contrast that means lose at high frequencies.
         ///
         /// A mean differs from the value in the middle by 1/24 of the second difference, to fourth order: the relation
         /// between cell averages and point values of finite-volume methods. Without effect below a reduction of 1.25.
@@ -24,15 +24,14 @@ extension Resampler {
     }
 }
 
-/// For every sample of one axis of the result: which source samples it is made of, and how much of each.
+/// The source samples of every result sample along one axis, with their weights.
 struct ResampleWeights: Sendable {
-    /// What weights depend on: the mapping of the stretch of source that starts at `origin` and is `length` long onto
-    /// `count` samples.
+    /// The mapping of the source from `origin` on, `length` long, onto `count` samples. Weights depend on nothing else.
     struct Axis: Hashable, Sendable {
         /// Source samples that exist; taps beyond either end are left out and the rest renormalised.
         var samples: Int
-        /// What they span. If it is less than `samples`, the last sample stands for the fraction that is left: it
-        /// counts for that much and lies in the middle of it.
+        /// The length of all samples. If it is less than `samples`, the last sample represents the remaining fraction:
+        /// it has this weight and lies in its middle.
         var extent: Double
         var origin: Double
         var length: Double
@@ -50,7 +49,7 @@ struct ResampleWeights: Sendable {
     private(set) var starts: [Int]
     /// Source samples of each result sample.
     private(set) var counts: [Int]
-    /// Half the number of weights that are not zero: what rounding each product down takes from the sum on average.
+    /// Half the number of weights that are not zero: the average loss of the sum by rounding each product down.
     private(set) var biases: [Int16]
     /// Weights, `maximumCount` a result sample, each group adding up to `1 << bits` (saturated at `Int16.max`).
     private(set) var weights: [Int16]
@@ -151,7 +150,7 @@ struct ResampleWeights: Sendable {
         return low + (table[i + 1] - low) * (position - Double(i))
     }
 
-    /// Turns weights of point values into weights of means. The picture goes on beyond its edge with its last sample.
+    /// Converts weights of point values to weights of means. The last sample continues beyond the edge.
     private static func sharpen(
         _ taps: UnsafePointer<Double>, into sharp: UnsafeMutablePointer<Double>, count: Int
     ) {
@@ -165,7 +164,7 @@ struct ResampleWeights: Sendable {
         }
     }
 
-    /// Stores one group in fixed point, giving what rounding loses to the largest weight.
+    /// Stores one group in fixed point, and adds the rounding error to the largest weight.
     ///
     /// - Parameter weights: Zeros, of which the first `count` are written.
     /// - Returns: Half the number of weights that are not zero.
@@ -187,8 +186,8 @@ struct ResampleWeights: Sendable {
         return Int16(clamping: used / 2)
     }
 
-    /// To the nearest whole number, halves away from zero: what `rounded()` does, which is a call on processors that
-    /// have no instruction for it.
+    /// Returns the nearest whole number, halves away from zero, like `rounded()`. That is a function call on processors
+    /// without an instruction for it.
     @inline(__always)
     private static func rounded(_ value: Double) -> Int {
         let whole = Int(value)
@@ -197,22 +196,22 @@ struct ResampleWeights: Sendable {
     }
 }
 
-/// The weights used last: the two chroma planes of a picture share theirs, and the pictures of one camera all of them.
+/// A cache of weights: the two chroma planes of a picture use the same, and the pictures of one camera, too.
 ///
-/// At most ``capacity`` axes of at most ``maximumWeights`` weights each, which is less than a megabyte. Safe to use from
+/// Holds at most ``capacity`` axes of at most ``maximumWeights`` weights each, less than a megabyte. Can be used from
 /// any thread.
 final class ResampleWeightsCache: Sendable {
     /// Axes kept: luma and chroma, across and down, of two kinds of pictures.
     static let capacity = 8
-    /// Weights of an axis that is kept; the more there are, the longer the picture takes that they are for.
+    /// The most weights of a cached axis. More weights belong to large pictures, which take long in any case.
     static let maximumWeights = 32_768
 
     static let shared = ResampleWeightsCache()
 
-    /// The one used last comes last.
+    /// The most recently used last.
     private let entries = Locked<[(axis: ResampleWeights.Axis, weights: ResampleWeights)]>([])
 
-    /// The weights of an axis, computed unless they are here.
+    /// Returns the weights of an axis, from the cache or computed.
     func weights(_ axis: ResampleWeights.Axis) -> ResampleWeights {
         let known = entries.withLock { entries -> ResampleWeights? in
             guard let i = entries.lastIndex(where: { $0.axis == axis }) else { return nil }

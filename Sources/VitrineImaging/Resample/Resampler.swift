@@ -2,20 +2,20 @@ import VitrineCore
 
 /// Scales planes of 8-bit samples with a separable Lanczos3 filter.
 ///
-/// Arithmetic is 16-bit fixed point throughout; against a double-precision Lanczos3 the result differs by little more
-/// than the rounding to 8 bits. Eight rows of the result are made at a time: first down the columns, which gives eight
-/// lines of source width, then along them with one SIMD lane a line, so that neither pass adds across lanes. Memory is
-/// the source rows those eight need, whatever the size of the picture.
+/// Arithmetic is 16-bit fixed point. The result differs from a double-precision Lanczos3 by little more than the
+/// rounding to 8 bits. Eight rows of the result are made at a time. A first pass down the columns gives eight lines of
+/// source width. A second pass goes along them with one SIMD lane a line, so that neither pass adds across lanes. Only
+/// the source rows of eight result rows are in memory at a time.
 package enum Resampler {
-    /// A reduction from which samples are averaged in whole boxes first.
+    /// The reduction from which samples are first averaged in whole boxes.
     static let boxThreshold = 6.0
-    /// What is left, at the least, to Lanczos3 after the box.
+    /// The smallest reduction by Lanczos3 after the boxes.
     static let boxRemainder = 3.0
 
     /// Scales `plane`, or a region of it, to `size`.
     ///
-    /// The plane's extent is what is mapped onto `size`. Taps beyond an edge are left out and the rest renormalised.
-    /// When nothing changes, the result is the plane itself, sharing its memory.
+    /// Maps the plane's extent onto `size`. Taps beyond an edge are left out and the rest renormalised. When nothing
+    /// changes, the result is the plane itself and shares its memory.
     ///
     /// - Parameters:
     ///   - region: The part to scale, in samples of the extent; parts outside it are cut off. nil for everything.
@@ -82,8 +82,7 @@ package enum Resampler {
         reduction < boxThreshold ? 1 : max(1, Int(reduction / boxRemainder))
     }
 
-    /// The region, cut to the extent and made at least a thousandth of a sample in size; numbers from outside may be
-    /// anything.
+    /// Returns the region, cut to the extent and at least a thousandth of a sample in size. Accepts any numbers.
     private static func clip(_ region: PixelRegion?, to plane: PixelPlane) -> PixelRegion {
         let width = sane(plane.extentWidth, 0.001, Double(plane.width), Double(plane.width))
         let height = sane(plane.extentHeight, 0.001, Double(plane.height), Double(plane.height))

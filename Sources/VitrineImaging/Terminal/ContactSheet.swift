@@ -1,4 +1,4 @@
-/// Lays out pictures in a grid with two lines of caption each, for looking at many results at once.
+/// Lays out pictures in a grid with two lines of caption each.
 package struct ContactSheet: Sendable {
     /// One picture of the sheet.
     package struct Item: Sendable {
@@ -17,7 +17,7 @@ package struct ContactSheet: Sendable {
 
     /// Cells a row; nil (the default) for about as many as rows, at most 6.
     package var columns: Int?
-    /// Width and height in pixels of the room for one picture. Larger ones are reduced into it, smaller ones centred.
+    /// Width and height in pixels of the space for one picture. Larger pictures are reduced, smaller ones centred.
     package var pictureSize: PixelSize
     /// A heading above all cells.
     package var title: String
@@ -36,7 +36,7 @@ package struct ContactSheet: Sendable {
 
     /// Draws the sheet: an opaque picture.
     ///
-    /// - Throws: ``ImageError/invalidRequest(reason:)`` for no items or sizes without room;
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` without items or for sizes out of range;
     ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)`` when the sheet would be larger than
     ///   ``ImageLimits/maximumOutputSide``.
     package func draw(_ items: [Item]) throws(ImageError) -> Image {
@@ -86,7 +86,7 @@ package struct ContactSheet: Sendable {
             detail, x: x + Self.padding, y: caption + 22, scale: 2, color: Color(red: 118, green: 126, blue: 142))
     }
 
-    /// The size at which a picture is shown: its own, or reduced to fit.
+    /// Returns the size at which a picture is shown: its own, or reduced to fit.
     private func fitted(_ size: PixelSize) -> PixelSize {
         let factor = min(
             1, Double(pictureSize.width) / Double(size.width), Double(pictureSize.height) / Double(size.height))
@@ -97,7 +97,7 @@ package struct ContactSheet: Sendable {
 }
 
 /// An opaque picture that is being drawn on: rectangles, pictures and captions.
-struct SheetCanvas {
+private struct SheetCanvas {
     private(set) var image: Image
 
     init(size: PixelSize, color: Color) {
@@ -133,7 +133,7 @@ struct SheetCanvas {
         }
     }
 
-    /// The text cut to a width in pixels, with an ellipsis where something is missing.
+    /// Returns the text cut to a width in pixels, with an ellipsis for the missing part.
     static func truncated(_ text: String, width: Int, scale: Int) -> String {
         let fitting = max(0, (width + scale) / (BitmapFont.advance * scale))
         return text.count <= fitting ? text : text.prefix(max(0, fitting - 1)) + "…"
@@ -151,8 +151,8 @@ struct SheetCanvas {
         }
     }
 
-    /// A character as a picture, its steps softened: corners of a diagonal are filled as Scale2x does
-    /// (A. Mazzoleni, scale2x.it), with half the colour.
+    /// Returns a character as a picture with softened steps: like Scale2x (A. Mazzoleni, scale2x.it), it fills corners
+    /// of a diagonal with half the colour.
     private static func stencil(_ character: Character, scale: Int, color: Color) -> Image {
         let rows = BitmapFont.rows(of: character)
         func point(_ x: Int, _ y: Int) -> Bool {
@@ -180,13 +180,13 @@ struct SheetCanvas {
 /// A small font for captions: ASCII, 5 pixels wide and 9 high, of which 7 stand above the base line.
 ///
 /// Drawn for this project.
-enum BitmapFont {
+private enum BitmapFont {
     static let width = 5
     static let height = 9
     /// From one character to the next.
     static let advance = 6
 
-    /// The rows of a character from the top, the leftmost pixel in bit 4; a question mark for unknown ones.
+    /// Returns the rows of a character from the top, the leftmost pixel in bit 4; a question mark for unknown ones.
     static func rows(of character: Character) -> [UInt8] { glyphs[character] ?? glyphs["?"] ?? [] }
 
     /// Each character followed by its rows as digits of base 32 (`0`–`9`, `a`–`v`); rows left out at the end are blank.

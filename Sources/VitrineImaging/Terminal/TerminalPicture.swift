@@ -7,7 +7,7 @@ package struct TerminalPicture: Sendable, Hashable {
     package enum Mode: String, Sendable, Hashable, CaseIterable {
         /// Pixels, by the kitty graphics protocol.
         case kitty
-        /// Pixels in up to 256 colours. Whether a terminal can is known by asking it alone, so ask for it explicitly.
+        /// Pixels in up to 256 colours. No environment variable tells whether a terminal supports it.
         case sixel
         /// Two pixels a character cell in 24-bit colour.
         case halfBlocks
@@ -16,8 +16,8 @@ package struct TerminalPicture: Sendable, Hashable {
     }
 
     package var mode: Mode
-    /// Shown through transparent pixels; nil (the default) shows the terminal's own background, in modes without alpha
-    /// by leaving out pixels less than half opaque.
+    /// The colour behind transparent pixels. Default nil: the terminal's own background. Modes without alpha then leave
+    /// out pixels less than half opaque.
     package var background: Color?
 
     package init(mode: Mode, background: Color? = nil) {
@@ -25,13 +25,13 @@ package struct TerminalPicture: Sendable, Hashable {
         self.background = background
     }
 
-    /// The text that draws `image` at the cursor, ended by a new line.
+    /// Returns the text that draws `image` at the cursor, with a new line at its end.
     ///
-    /// Pixels are drawn one to one: for half blocks, scale the picture first to as many columns as the terminal may
-    /// use and twice as many rows.
+    /// Pixels are drawn one to one. For half blocks, scale the picture to the terminal's columns and twice its rows
+    /// first.
     package func render(_ image: Image) -> [UInt8] { render(image, registry: .standard) }
 
-    /// ``render(_:)`` with encoders of the caller's choice: with one for PNG, kitty gets PNG.
+    /// Does the same as ``render(_:)`` with other encoders. With an encoder for PNG, kitty gets PNG.
     package func render(_ image: Image, registry: EncoderRegistry) -> [UInt8] {
         let composed = background.map { image.composed(over: $0) } ?? image
         let straight = composed.converted(to: composed.hasAlpha ? .straight : .opaque)
@@ -45,10 +45,9 @@ package struct TerminalPicture: Sendable, Hashable {
 }
 
 extension TerminalPicture.Mode {
-    /// The best way for the terminal that set these environment variables; nil when it can show no picture.
+    /// Returns the best mode for the terminal of these environment variables; nil when it shows no pictures.
     ///
-    /// Never ``TerminalPicture/Mode/sixel``. A multiplexer (tmux, screen) swallows graphics, so half blocks are used
-    /// inside it whatever the terminal outside can do.
+    /// Never ``TerminalPicture/Mode/sixel``. Multiplexers (tmux, screen) drop graphics, so they always get half blocks.
     package static func detected(environment: [String: String]) -> TerminalPicture.Mode? {
         func value(_ name: String) -> String { environment[name]?.lowercased() ?? "" }
         let term = value("TERM"), program = value("TERM_PROGRAM")
@@ -67,7 +66,7 @@ extension TerminalPicture.Mode {
 }
 
 /// Writes a picture in the kitty graphics protocol.
-enum KittyGraphics {
+private enum KittyGraphics {
     /// Characters of payload in one escape sequence, as the protocol bounds them.
     private static let chunk = 4_096
 
@@ -109,7 +108,7 @@ enum KittyGraphics {
 }
 
 /// Base 64 with padding (RFC 4648 §4).
-enum Base64 {
+private enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
     static func encode(_ bytes: [UInt8]) -> [UInt8] {
@@ -129,7 +128,7 @@ enum Base64 {
 }
 
 /// Writes a picture as characters whose upper and lower halves are pixels.
-struct HalfBlocks {
+private struct HalfBlocks {
     /// Whether colours are 24-bit; else the nearest of xterm's 256.
     let hasDirectColor: Bool
 
@@ -137,7 +136,7 @@ struct HalfBlocks {
     func render(_ image: Image) -> [UInt8] {
         var text: [UInt8] = []
         for y in stride(from: 0, to: image.height, by: 2) {
-            // What the terminal is set to, so that only changes are written. Nil is its own colour.
+            // The terminal's current colours, so that only changes are written. Nil is its own colour.
             var foreground: Color?, background: Color?
             for x in 0..<image.width {
                 let top = visible(image[x, y])
@@ -160,7 +159,7 @@ struct HalfBlocks {
         return text
     }
 
-    /// The character of a cell, the colour it is drawn in (nil: none is needed) and the one behind it.
+    /// Returns the character of a cell, its colour (nil: none needed) and the colour behind it.
     private func cell(_ top: Color?, _ bottom: Color?) -> (glyph: String, ink: Color?, paper: Color?) {
         switch (top, bottom) {
         case (nil, nil): (" ", nil, nil)
@@ -182,10 +181,10 @@ struct HalfBlocks {
 
 /// The 256 colours of xterm: a cube of 6 × 6 × 6 from 16 and a ramp of 24 greys from 232 (xterm's `256colres.h`). The
 /// first 16 differ between terminals and are not used.
-enum XTermColor {
+private enum XTermColor {
     private static let levels = [0, 95, 135, 175, 215, 255]
 
-    /// The number of the closest colour.
+    /// Returns the number of the closest colour.
     static func nearest(to color: Color) -> Int {
         let rgb = [Int(color.red), Int(color.green), Int(color.blue)]
         let steps = rgb.map { value in levels.indices.min { abs(levels[$0] - value) < abs(levels[$1] - value) } ?? 0 }
@@ -202,7 +201,7 @@ enum XTermColor {
 }
 
 /// Writes a picture as sixels: bands of six rows, one pass a colour.
-enum Sixel {
+private enum Sixel {
     /// - Parameter image: Opaque or with straight alpha; pixels less than half opaque are left out.
     static func render(_ image: Image) -> [UInt8] {
         let palette = ColorPalette(ColorHistogram(image), count: 256)

@@ -9,13 +9,12 @@ import Musl
 import Darwin
 #endif
 
-/// The memory that all helpers of this process may hold together. Each reserves the most it can ever hold before it
-/// starts, until it has been reaped.
+/// The memory budget of all helpers of this process. Each reserves its maximum from its start until it has been reaped.
 ///
-/// Pools share one budget. Where it is spent, idle workers of other pools end, and a pool that has no worker at all
-/// gets the next one's share: calls wait, but none waits for ever.
+/// Pools share one budget. When it is used up, requests wait and idle workers of other pools end. A pool without any
+/// worker gets the next free share, so no request waits for ever.
 package final class HelperMemory: Sendable {
-    /// The most that one helper can hold: a limit of its process, and the size of the memory it shares with its client.
+    /// The memory of one helper at most: a limit of its process, and the size of the memory shared with its client.
     package struct Share: Sendable, Hashable {
         /// Bytes of private memory, with the first thread's stack.
         package var privateBytes: Int
@@ -24,13 +23,13 @@ package final class HelperMemory: Sendable {
 
         package var total: Int { privateBytes + sharedBytes }
 
-        /// Whether a helper with this share may serve a request that needs `other`.
+        /// Returns whether a helper with this share can serve a request that needs `other`.
         package func covers(_ other: Share) -> Bool {
             privateBytes >= other.privateBytes && sharedBytes >= other.sharedBytes
         }
     }
 
-    /// A share that is taken; given back when it is released.
+    /// A reserved share, which returns to the budget when the object is released.
     package final class Reservation: Sendable {
         package let share: Share
         private let memory: HelperMemory
@@ -41,7 +40,7 @@ package final class HelperMemory: Sendable {
             self.memory = memory
         }
 
-        // What a forked child inherits was never taken from the child's budget.
+        // A forked child inherits the object, but has not reserved the share.
         deinit { if owner == getpid() { memory.giveBack(share.total) } }
     }
 
@@ -56,12 +55,12 @@ package final class HelperMemory: Sendable {
         var owner = getpid()
     }
 
-    /// The smallest total: less would not let codecs load.
+    /// The smallest total: codecs do not load with less.
     package static let minimumTotal = 512 << 20
-    /// Less private memory, or less than this shared, is of no use.
+    /// The least private memory and the least shared memory of a helper.
     private static let minimumPart = 64 << 20
 
-    /// Of all pools, unless one is made with another.
+    /// The budget of all pools, unless a pool is made with another.
     package static let shared = HelperMemory(total: MachineMemory.available / 2)
 
     private let state: Locked<State>
@@ -71,7 +70,7 @@ package final class HelperMemory: Sendable {
         state = Locked(State(total: max(total, Self.minimumTotal)))
     }
 
-    /// The bytes that all helpers may hold together.
+    /// The bytes of all helpers together.
     package var total: Int {
         get { state.withLock(\.total) }
         set {
@@ -80,10 +79,10 @@ package final class HelperMemory: Sendable {
         }
     }
 
-    /// Bytes that are taken.
+    /// The reserved bytes.
     package var reserved: Int { state.withLock(\.reserved) }
 
-    /// What a helper needs for requests with these limits, cut down to what there is in all.
+    /// Returns the share of a helper for requests with these limits, reduced to the total.
     package func share(for limits: ImageLimits) -> Share {
         // A page holds 4,096 bytes or a multiple of it on every system.
         func pages(_ count: Int) -> Int { count & ~0xFFFF }
@@ -98,12 +97,12 @@ package final class HelperMemory: Sendable {
 
     // MARK: For other processes
 
-    /// Takes memory for a process that belongs to no pool, such as a browser. Waits until there is enough, and ends idle
+    /// Reserves memory for a process outside of all pools, such as a browser. Waits until enough is free, and ends idle
     /// workers for it. Blocks.
     ///
     /// - Parameters:
-    ///   - bytes: The most that the process may hold. More than ``total`` is cut down to it.
-    ///   - isCancelled: Asked again and again while there is not enough.
+    ///   - bytes: The memory of the process at most. Values above ``total`` are reduced to it.
+    ///   - isCancelled: Called repeatedly during the wait.
     /// - Returns: nil if `isCancelled` returned true.
     package func reserve(_ bytes: Int, isCancelled: () -> Bool) -> Reservation? {
         while !isCancelled() {
@@ -126,7 +125,7 @@ package final class HelperMemory: Sendable {
         }
     }
 
-    /// Takes a share; nil when there is not as much left. Callable under the lock of a pool.
+    /// Reserves a share; nil when too little is free. Can be called under the lock of a pool.
     func reserve(_ share: Share) -> Reservation? {
         let isTaken = state.withLock { state in
             if state.owner != getpid() { (state.owner, state.reserved) = (getpid(), 0) }
@@ -138,17 +137,17 @@ package final class HelperMemory: Sendable {
         return isTaken ? Reservation(share, of: self) : nil
     }
 
-    /// Ends idle workers of other pools until `share` is left, or there are none.
+    /// Ends idle workers of other pools until `share` is free, or none is left.
     func makeRoom(for share: Share, besides caller: WorkerPool) {
         for pool in pools where pool !== caller {
             while share.total > state.withLock({ $0.total - $0.reserved }), pool.endIdleWorker() {}
         }
     }
 
-    /// Whether a pool without any worker waits for memory.
+    /// Returns whether another pool without any worker waits for memory.
     func isDenied(besides caller: WorkerPool) -> Bool { pools.contains { $0 !== caller && $0.want == .first } }
 
-    /// Whether any pool waits for memory.
+    /// Returns whether another pool waits for memory.
     func isWanted(besides caller: WorkerPool) -> Bool { pools.contains { $0 !== caller && $0.want != .nothing } }
 
     private var pools: [WorkerPool] { state.withLock { $0.pools.compactMap(\.pool) } }
@@ -159,10 +158,9 @@ package final class HelperMemory: Sendable {
     }
 }
 
-/// How much memory there is for this process.
-enum MachineMemory {
-    /// Bytes of memory of the machine, or of the control groups that this process is in where they allow less
-    /// (cgroups(7)).
+/// The memory available to this process.
+private enum MachineMemory {
+    /// The bytes of memory of the machine, or of this process's control groups if they allow less (cgroups(7)).
     static var available: Int {
         let machine = Int(clamping: sysconf(Int32(_SC_PHYS_PAGES)))
             .multipliedReportingOverflow(by: Int(clamping: sysconf(Int32(_SC_PAGESIZE))))
@@ -170,11 +168,13 @@ enum MachineMemory {
         for line in text("/proc/self/cgroup").split(separator: "\n") {
             // hierarchy:controllers:path; version 2 has the hierarchy 0 and no controllers.
             let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-            guard parts.count == 3, parts[1].isEmpty || parts[1].split(separator: ",").contains("memory") else { continue }
+            guard parts.count == 3, parts[1].isEmpty || parts[1].split(separator: ",").contains("memory") else {
+                continue
+            }
             let (root, file) = parts[1].isEmpty
                 ? ("/sys/fs/cgroup", "memory.max") : ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
             var path = parts[2]
-            // A group is bounded by those it is in. Inside of a container the path may not exist, but the root does.
+            // Every enclosing group is a bound, too. Inside of a container the path may not exist, but the root does.
             while true {
                 if let limit = Int(text("\(root)\(path)/\(file)").prefix { $0.isNumber }), limit > 0 {
                     least = min(least, limit)
@@ -186,7 +186,7 @@ enum MachineMemory {
         return least == .max ? 4 << 30 : least
     }
 
-    /// The start of a small file; empty when it cannot be read.
+    /// Returns the start of a small file; empty when it cannot be read.
     private static func text(_ path: String) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }

@@ -11,14 +11,14 @@ import Darwin
 
 /// Memory mapped by a client and its worker alike.
 ///
-/// Unchecked because it holds a raw pointer: one request at a time owns the whole memory on this side, and the other
-/// side, which may write at any time, is not trusted: bytes are copied out before they are looked at.
+/// Unchecked because it holds a raw pointer. On this side one request at a time owns the whole memory. The other side
+/// may write at any time and is not trusted: bytes are copied before they are read.
 package final class SharedMemory: @unchecked Sendable {
     package let descriptor: Int32
     private let base: UnsafeMutableRawPointer
     private let size: Int
 
-    /// New memory of `size` bytes. Throws the system's error number.
+    /// Creates memory of `size` bytes.
     package convenience init(size: Int = WorkerProtocol.memorySize) throws(SystemCallError) {
         var descriptor: Int32 = -1
         let code = csandbox_shared_memory(size, &descriptor)
@@ -26,7 +26,7 @@ package final class SharedMemory: @unchecked Sendable {
         try self.init(adopting: descriptor, size: size)
     }
 
-    /// Memory behind a descriptor, which it owns from then on.
+    /// Maps the memory of a descriptor, and takes ownership of the descriptor.
     package init(adopting descriptor: Int32, size: Int) throws(SystemCallError) {
         var address: UnsafeMutableRawPointer?
         let code = csandbox_map(descriptor, size, &address)
@@ -49,25 +49,25 @@ package final class SharedMemory: @unchecked Sendable {
         UnsafeMutableRawBufferPointer(start: base + WorkerProtocol.headerSize, count: size - WorkerProtocol.headerSize)
     }
 
-    /// The number of the request that the worker took up last.
+    /// The number of the last request that the worker took.
     package var takenRequest: UInt64 {
         get { csandbox_load(base) }
         set { csandbox_store(base, newValue) }
     }
 
-    /// A copy of `count` payload bytes at `offset`; nil when they are not within it.
+    /// Returns a copy of `count` payload bytes at `offset`; nil outside of the payload.
     package func copy(at offset: Int, count: Int) -> PixelStorage? {
         guard offset >= 0, count >= 0, count <= payload.count, offset <= payload.count - count else { return nil }
         return PixelStorage(copying: UnsafeRawBufferPointer(rebasing: payload[offset..<(offset + count)]))
     }
 
-    /// The same as an array.
+    /// Returns the same as an array.
     package func bytes(at offset: Int, count: Int) -> [UInt8]? {
         guard offset >= 0, count >= 0, count <= payload.count, offset <= payload.count - count else { return nil }
         return [UInt8](payload[offset..<(offset + count)])
     }
 
-    /// Gives memory a large request used back to the system.
+    /// Returns the memory of a large request to the system.
     package func trim(used: Int) {
         guard used > WorkerProtocol.keptPayload else { return }
         let start = WorkerProtocol.headerSize + WorkerProtocol.keptPayload
@@ -75,19 +75,19 @@ package final class SharedMemory: @unchecked Sendable {
     }
 }
 
-/// Room in the shared memory for one reply, given out from the payload's start.
+/// The space in the shared memory for one reply, allocated from the payload's start.
 ///
-/// A decoder that asks here for its planes has them where they are sent from, which saves a worker the copy.
+/// A decoder that allocates its planes here saves the worker a copy.
 package final class SharedBuffer: Sendable {
     private let memory: SharedMemory
     private let end = Locked(0)
 
-    /// All of the payload of `memory`, whatever it holds.
+    /// Makes the whole payload of `memory` available.
     package init(_ memory: SharedMemory) {
         self.memory = memory
     }
 
-    /// The offset of the next `count` bytes; nil when there are not as many.
+    /// Allocates `count` bytes and returns their offset; nil when too few are left.
     package func take(_ count: Int) -> Int? {
         let room = memory.payload.count
         return end.withLock { end in
@@ -97,14 +97,14 @@ package final class SharedBuffer: Sendable {
         }
     }
 
-    /// Memory for a plane, in here as long as there is room.
+    /// Returns memory for a plane, in the payload as long as there is space.
     package func storage(byteCount count: Int) -> PixelStorage {
         guard let offset = take(count) else { return PixelStorage(uninitializedByteCount: count) }
         let bytes = UnsafeMutableRawBufferPointer(rebasing: memory.payload[offset..<(offset + count)])
         return PixelStorage(adopting: bytes) { [memory] _ in withExtendedLifetime(memory) {} }
     }
 
-    /// Where `storage` stands in the payload; nil when it is elsewhere.
+    /// Returns the offset of `storage` in the payload; nil for other memory.
     package func offset(of storage: PixelStorage) -> Int? {
         guard let start = memory.payload.baseAddress, let address = storage.bytes.baseAddress,
             address >= start, address <= start + memory.payload.count - storage.count
@@ -115,9 +115,9 @@ package final class SharedBuffer: Sendable {
 
 /// A system call that failed while a worker was set up.
 package struct SystemCallError: Error, CustomStringConvertible {
-    /// Its name.
+    /// The name of the call.
     package let call: String
-    /// Its error number.
+    /// The error number.
     package let code: Int32
 
     /// For example "mmap: Cannot allocate memory".

@@ -9,13 +9,13 @@ import Musl
 import Darwin
 #endif
 
-/// A foreign program that is spoken to through one stream, which it finds as its descriptors 3 and 4.
+/// A program of others, controlled through one stream that it has as its descriptors 3 and 4.
 ///
-/// It runs in a process group of its own; when this object goes, all processes of the group are killed and the program
-/// is reaped. No shell is involved, and nothing of this process's descriptors or environment is passed on but what is
-/// named. For use from one thread.
+/// It runs in a process group of its own. When this object is deinitialized, all processes of the group are killed and
+/// the program is reaped. It starts without a shell and inherits no other descriptors, and no environment beside the
+/// given lines. For use from one thread.
 package final class ToolProcess {
-    /// Why the stream cannot be used any more.
+    /// The reason why the stream has failed.
     package enum Failure: Error {
         /// The program has ended, or closed the stream.
         case ended
@@ -28,7 +28,7 @@ package final class ToolProcess {
     private let stream: Int32
     private let owner = getpid()
 
-    /// Milliseconds between two looks at a token.
+    /// Milliseconds between two checks of a token.
     private static let slice: Int32 = 50
 
     /// Starts a program.
@@ -60,17 +60,17 @@ package final class ToolProcess {
         // A copy of this object in a forked child leaves the parent's processes alone.
         if owner == getpid() {
             csandbox_kill_group(process)
-            // Its descendants too, where they are left to this process: see adoptOrphans().
+            // Descendants too, if this process adopts them: see adoptOrphans().
             csandbox_reap_group(process)
         }
         csandbox_forget(process)
     }
 
-    /// Leaves the descendants of tools to this process when their parents end, instead of to process 1, so that they
-    /// are reaped with their group. Concerns the whole process: for programs of this package.
+    /// Makes this process instead of process 1 the parent of tools' descendants whose parents end, so that they are
+    /// reaped with their group. Affects the whole process: for programs of this package.
     package static func adoptOrphans() { _ = csandbox_adopt_orphans() }
 
-    /// Its process number, which is its group's as well.
+    /// The process number, which is also its group's.
     package var identifier: Int32 { process.pid }
 
     /// Writes all of the bytes.

@@ -9,8 +9,8 @@ import Musl
 import Darwin
 #endif
 
-/// Where the helper executable is found.
-public enum WorkerLocation: Sendable, Hashable {
+/// The place of the helper executable.
+package enum WorkerLocation: Sendable, Hashable {
     /// The first of: the path in the environment variable `VITRINE_WORKER`; `vitrine-worker` beside the running
     /// program; `vitrine-worker` in `PATH`; the running program itself, when its main calls
     /// ``VitrineWorkerMain/runIfRequested()``.
@@ -21,7 +21,7 @@ public enum WorkerLocation: Sendable, Hashable {
     /// of this library, not those of libvips.
     case hostProgram
 
-    /// What to start, or nil when there is nothing.
+    /// Returns the program to start, or nil when none is installed.
     package func resolve(program: String = "vitrine-worker") -> WorkerCommand? {
         switch self {
         case .executable(let path):
@@ -47,7 +47,7 @@ package struct WorkerCommand: Sendable, Hashable {
         self.arguments = arguments
     }
 
-    /// The variables a worker inherits. Nothing else crosses: a host's environment often holds secrets.
+    /// Returns the variables that a worker inherits. It gets no others: a host's environment often holds secrets.
     package static func environment() -> [String] {
         let inherited = [
             "PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
@@ -61,7 +61,7 @@ package struct WorkerCommand: Sendable, Hashable {
     }
 }
 
-/// Lets a program be its own worker where no `vitrine-worker` is installed.
+/// Lets a program serve as its own worker where no `vitrine-worker` is installed.
 ///
 /// ```swift
 /// @main struct MyProgram {
@@ -74,13 +74,13 @@ package struct WorkerCommand: Sendable, Hashable {
 public enum VitrineWorkerMain {
     private static let offered = Atomic<Bool>(false)
 
-    /// Whether this program's main has called ``runIfRequested()``, so that it can be started as a worker.
+    /// Whether main has called ``runIfRequested()``, so that the program can be started as a worker.
     static var isOffered: Bool { offered.load(ordering: .acquiring) }
 
-    /// Serves as a worker and never returns, when a pool started this program for that; else returns at once.
+    /// Serves as a worker and never returns if a pool has started this program as a worker; otherwise returns at once.
     ///
-    /// Call it first in main, before threads, files or sockets. Such a worker has this library's own decoders that can
-    /// run without libvips.
+    /// Call it first in main, before the program starts threads or opens files. Such a worker has the decoders of this
+    /// module, without those of libvips.
     public static func runIfRequested() {
         offered.store(true, ordering: .releasing)
         guard CommandLine.arguments.dropFirst().first == WorkerProtocol.argument else { return }

@@ -13,13 +13,13 @@ extension WorkerPool {
     /// Decodes in a worker. Blocks; never call it from an asynchronous context.
     ///
     /// - Parameters:
-    ///   - source: What is small is handed over in the shared memory; a larger file as its descriptor, larger bytes as
-    ///     a sealed copy.
+    ///   - source: The worker gets a small input in the shared memory, a larger file as its descriptor, and larger
+    ///     bytes as a sealed copy.
     ///   - request: Its deadline begins when a worker takes the request.
     ///   - decoder: The type name of the worker's decoder to use; nil for the first that reads the format.
-    /// - Throws: What the decoder throws; ``ImageError/timedOut(input:)``, ``ImageError/cancelled(input:)`` (within
-    ///   50 ms), and ``ImageError/workerFailed(input:reason:)`` when there is no helper or it died.
-    public func decode(
+    /// - Throws: The decoder's errors; ``ImageError/timedOut(input:)``, ``ImageError/cancelled(input:)`` (within 50
+    ///   ms), and ``ImageError/workerFailed(input:reason:)`` when no helper is installed or it died.
+    package func decode(
         _ source: ByteSource, _ request: DecodeRequest, decoder: String? = nil
     ) throws(ImageError) -> DecodedImage {
         var wire = WorkerRequest(id: nextRequest(), request)
@@ -36,7 +36,7 @@ extension WorkerPool {
             if let profile, wire.profileCount >= 0 { memory.payload.copyBytes(from: profile) }
             guard wire.inputCount >= 0 else { return }
             let room = memory.payload[wire.inputOffset...].prefix(wire.inputCount)
-            // A file that has shrunk meanwhile ends in zeros, for the decoder to refuse.
+            // A file that has shrunk meanwhile ends in zeros, which the decoder rejects.
             let target = UnsafeMutableRawBufferPointer(rebasing: room)
             let count = try source.read(into: target, at: 0)
             UnsafeMutableRawBufferPointer(rebasing: target[count...]).initializeMemory(as: UInt8.self, repeating: 0)
@@ -54,9 +54,9 @@ extension WorkerPool {
 
     /// Encodes in a worker. Blocks; never call it from an asynchronous context.
     ///
-    /// - Throws: ``ImageError/encodingFailed(format:reason:)``; ``ImageError/workerFailed(input:reason:)`` and others
-    ///   as ``decode(_:_:decoder:)`` does.
-    public func encode(
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)``; ``ImageError/workerFailed(input:reason:)`` and other
+    ///   errors of ``decode(_:_:decoder:)``.
+    package func encode(
         _ image: Image, as format: ImageFormat, quality: Double, isProgressive: Bool = false,
         limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> [UInt8] {
@@ -79,7 +79,8 @@ extension WorkerPool {
                 }
             }
         } finish: { (reply, memory) throws(WorkerFailure) in
-            guard case .encoded(let offset, let count) = reply.outcome, let file = memory.bytes(at: offset, count: count)
+            guard case .encoded(let offset, let count) = reply.outcome,
+                let file = memory.bytes(at: offset, count: count)
             else { throw .misbehaviour }
             memory.trim(used: max(offset + count, rowBytes * image.height))
             return file
@@ -88,9 +89,9 @@ extension WorkerPool {
 }
 
 extension WorkerPool {
-    /// What a document holds, as its helper tells. Blocks; never call it from an asynchronous context.
+    /// Returns the helper's description of a document. Blocks; never call it from an asynchronous context.
     ///
-    /// - Throws: As ``decode(_:_:decoder:)`` does.
+    /// - Throws: The errors of ``decode(_:_:decoder:)``.
     package func describe(
         _ source: ByteSource, parameters: [UInt8], limits: ImageLimits = .standard,
         cancellation: CancellationToken = CancellationToken()
@@ -103,9 +104,10 @@ extension WorkerPool {
         }
     }
 
-    /// One page or frame of a document, drawn by its helper. Blocks; never call it from an asynchronous context.
+    /// Returns one page or frame of a document, drawn by its helper. Blocks; never call it from an asynchronous
+    /// context.
     ///
-    /// - Throws: As ``decode(_:_:decoder:)`` does.
+    /// - Throws: The errors of ``decode(_:_:decoder:)``.
     package func render(
         _ source: ByteSource, target: PixelSize?, parameters: [UInt8], limits: ImageLimits = .standard,
         cancellation: CancellationToken = CancellationToken()
@@ -133,7 +135,7 @@ extension WorkerPool {
 }
 
 extension ByteSource {
-    /// The same for the same unchanged file, whoever opened it and when; nil for bytes in memory.
+    /// A number for the file and its state: equal for every source of one unchanged file; nil for bytes in memory.
     package var documentIdentity: UInt64? {
         guard let descriptor else { return nil }
         var status = stat()
@@ -152,10 +154,12 @@ extension ByteSource {
 }
 
 extension WorkerPool {
-    /// One request, on the worker that may have its document open if that is idle; once more on a fresh worker if the first died before it took it.
-    func run<R>(
+    /// Runs one request, preferably on the idle worker that has its document open. Retries once on a fresh worker if
+    /// the first one died before it took the request.
+    private func run<R>(
         _ request: some WorkerMessage, input: WorkerInput?, name: String, format: ImageFormat?, document: UInt64? = nil,
-        cancellation: CancellationToken, prepare: (SharedMemory) throws(ImageError) -> Void, finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
+        cancellation: CancellationToken, prepare: (SharedMemory) throws(ImageError) -> Void,
+        finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
     ) throws(ImageError) -> R {
         var isRetry = false
         while true {
@@ -164,8 +168,8 @@ extension WorkerPool {
                 input: name, limits: request.limits, document: document, cancellation: cancellation)
             do throws(WorkerProcess.Failure) {
                 return try attempt(
-                    request, input: input?.descriptor ?? -1, document: document, on: worker, cancellation: cancellation, prepare: prepare,
-                    finish: finish)
+                    request, input: input?.descriptor ?? -1, document: document, on: worker,
+                    cancellation: cancellation, prepare: prepare, finish: finish)
             } catch {
                 if case .ended(_, hadTaken: false) = error, !isRetry {
                     isRetry = true
@@ -176,10 +180,11 @@ extension WorkerPool {
         }
     }
 
-    /// One request on one worker, which goes back to the pool.
+    /// Runs one request on one worker and gives it back to the pool.
     private func attempt<R>(
         _ request: some WorkerMessage, input: Int32, document: UInt64?, on worker: WorkerProcess,
-        cancellation: CancellationToken, prepare: (SharedMemory) throws(ImageError) -> Void, finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
+        cancellation: CancellationToken, prepare: (SharedMemory) throws(ImageError) -> Void,
+        finish: (WorkerReply, SharedMemory) throws(WorkerFailure) -> R
     ) throws(WorkerProcess.Failure) -> R {
         var isReusable = false
         worker.begin(request.id)
@@ -211,30 +216,30 @@ extension WorkerPool {
         return result
     }
 
-    /// A deadline as `poll` takes it; at least 1 ms, at most a day.
+    /// Returns a deadline for `poll`; at least 1 ms, at most a day.
     private static func milliseconds(_ seconds: Double) -> Int32 {
         guard seconds > 0 else { return 1 }
         return Int32(max(1, min(seconds * 1_000, 86_400_000)))
     }
 }
 
-/// A source as a descriptor that can be handed to a worker.
-struct WorkerInput {
-    /// Open as long as this value lives.
+/// A source with a descriptor for a worker.
+private struct WorkerInput {
+    /// Open as long as this value exists.
     let descriptor: Int32
     private let source: ByteSource
 
-    /// Bytes of a file that cost less to copy than its descriptor to hand over.
+    /// The size of files that are faster to copy than to pass as a descriptor.
     private static let smallFile = 64 << 10
-    /// Bytes in memory, of which a copy is made in any case.
+    /// The size of inputs in memory, which are copied in any case.
     private static let smallBytes = 1 << 20
 
-    /// Whether an input is better copied into the shared memory.
+    /// Returns whether an input goes into the shared memory.
     static func isSmall(_ source: ByteSource) -> Bool {
         source.count <= (source.descriptor == nil ? smallBytes : smallFile)
     }
 
-    /// A file's own descriptor, or a sealed copy of bytes in memory.
+    /// Opens a file's own descriptor, or a sealed copy of bytes in memory.
     init(_ source: ByteSource) throws(ImageError) {
         self.source = try source.withDescriptor()
         descriptor = self.source.descriptor ?? -1

@@ -11,19 +11,17 @@ import Musl
 import Darwin
 #endif
 
-/// A few helper processes that decode what is foreign, cannot be cancelled, or is known to abort.
+/// The helper processes that decode untrusted input, and formats whose codecs cannot be cancelled or may abort.
 ///
-/// Workers start when they are first needed, one for each processor at most, and end after 30 idle seconds. One that
-/// has served 10,000 pictures or holds more than 300 MB is replaced. Cancelling a decode, or reaching
-/// ``ImageLimits/deadline``, kills its worker; a codec that crashes takes only its worker along.
+/// Workers start when they are first needed, at most one for each processor, and end after 30 idle seconds. A worker
+/// that has served 10,000 pictures or holds more than 300 MB is replaced. Cancelling a decode, or reaching
+/// ``ImageLimits/deadline``, kills its worker. A crash of a codec ends only its worker.
 ///
-/// Calls block, in order of arrival, until a worker is free: make them from a thread that may block.
+/// All pools of a process share ``maximumTotalMemory``. When it is used up, requests wait, and idle workers of other
+/// pools end.
 ///
-/// All pools of a process share ``maximumTotalMemory``: where it is spent, calls wait, and idle workers of other pools
-/// end.
-///
-/// A forked child may keep using the pool: it starts workers of its own. The pool ends its workers when it is released
-/// and when the process exits (`exit(3)`, or a return from main). Where a signal may end the process, see
+/// A forked child can use the pool: it starts workers of its own. The pool ends its workers when it is released and
+/// when the process exits (`exit(3)`, or a return from main). Where a signal may end the process, see
 /// ``endHelpersOnSignals()``.
 public final class WorkerPool: Sendable {
     private struct State {
@@ -33,11 +31,11 @@ public final class WorkerPool: Sendable {
         var waiting: [WorkerTicket] = []
         var owner = getpid()
         var nextRequest: UInt64 = 0
-        /// Whether a look at idle workers that may have ended is due.
+        /// Whether a sweep of idle workers that may have ended is scheduled.
         var isSweepDue = false
     }
 
-    /// What a pool waits for, as others see it.
+    /// The memory that a pool waits for.
     enum Want: Int {
         case nothing
         /// Memory for one worker more.
@@ -55,37 +53,36 @@ public final class WorkerPool: Sendable {
     private let wantCode = Atomic<Int>(Want.nothing.rawValue)
     private let state = Locked(State())
 
-    /// A pool with one worker for each processor.
+    /// The pool of this process, with one worker for each processor.
     public static let shared = WorkerPool()
 
-    /// The bytes of memory that all helper processes of this process may hold together: those of every pool, and those
-    /// for PDF documents and videos, and browsers for web pages. Default: half the memory of the machine or, if that is
-    /// less, of the control group.
+    /// The bytes of memory of all helper processes together: workers, helpers for PDF documents and videos, and
+    /// browsers for web pages. Default: half the memory of the machine, or of the control group if that is less.
     ///
-    /// Each helper reserves ``ImageLimits/maximumWorkerMemory`` and what it shares with this process before it starts,
-    /// 2 GB with the default limits. So this bounds how many run at once; calls wait for their turn. A total below one
-    /// reservation reduces it, which lets one helper run at a time. 512 MB is the least.
+    /// Before a helper starts, it reserves ``ImageLimits/maximumWorkerMemory`` and its shared memory: 2 GB with the
+    /// default limits. The total therefore bounds the number of helpers, and further requests wait. A total below one
+    /// reservation reduces this reservation and lets one helper run at a time. The minimum is 512 MB.
     ///
-    /// Set it before the first helper starts: one that runs keeps what it has.
+    /// Set it before the first helper starts: running helpers keep their reservations.
     public static var maximumTotalMemory: Int {
         get { HelperMemory.shared.total }
         set { HelperMemory.shared.total = newValue }
     }
 
-    /// Has `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGPIPE` and `SIGTERM` end the helper processes before they end this one, as
-    /// far as this process has no handler for them and does not ignore them.
+    /// Makes `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGPIPE` and `SIGTERM` end and reap the helper processes before they end
+    /// this process. Signals that this process handles or ignores do not change.
     ///
-    /// Helpers end with this process in any case, but must be reaped, and some containers run a process 1 that does not
-    /// reap orphans. Call it at the start of a program that leaves these signals to the system. A program with handlers
-    /// of its own calls `exit` at the end of its shutdown, which ends the helpers as well.
+    /// Helpers always end with this process, but process 1 of some containers does not reap orphans. Call the method at
+    /// the start of a program without handlers for these signals. A program with handlers calls `exit` at the end of
+    /// its shutdown, which ends the helpers as well.
     public static func endHelpersOnSignals() { _ = csandbox_end_helpers_on_signals() }
 
-    /// A pool.
+    /// Creates a pool.
     ///
     /// - Parameters:
-    ///   - location: Where the helper is found, looked up whenever one is started.
+    ///   - location: The place of the helper, looked up for each start.
     ///   - maximumWorkers: At least 1; nil for the number of processors.
-    public convenience init(location: WorkerLocation = .automatic, maximumWorkers: Int? = nil) {
+    package convenience init(location: WorkerLocation = .automatic, maximumWorkers: Int? = nil) {
         self.init(program: "vitrine-worker", location: location, maximumWorkers: maximumWorkers)
     }
 
@@ -102,7 +99,7 @@ public final class WorkerPool: Sendable {
         memory.add(self)
     }
 
-    /// Whether there is a helper to start. Looks at the file system until it has found one.
+    /// Whether a helper is installed. Searches the file system until it finds one.
     public var isAvailable: Bool {
         if isFound.load(ordering: .relaxed) { return true }
         guard location.resolve(program: program) != nil else { return false }
@@ -134,7 +131,7 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    /// A worker for one request, marked as busy with it; give it back with ``release(_:isReusable:)``.
+    /// Returns a worker for one request. Give it back by ``release(_:isReusable:)``.
     func acquire(
         input: String, limits: ImageLimits, document: UInt64? = nil, cancellation: CancellationToken
     ) throws(ImageError) -> WorkerProcess {
@@ -158,7 +155,7 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    /// Gives a worker back. Whether it still lives is asked when it is handed out again.
+    /// Gives a worker back. The next ``acquire(input:limits:document:cancellation:)`` checks whether it still runs.
     func release(_ worker: WorkerProcess, isReusable: Bool) {
         guard isReusable, worker.served < recycling.maximumServed, !memory.isDenied(besides: self) else {
             return passOn()
@@ -175,18 +172,18 @@ public final class WorkerPool: Sendable {
             guard let next else { break }
             if next.resolve(.worker(worker)) { return }
         }
-        // Asked after the worker is idle, as another pool looks for idle workers after it says that it waits.
+        // Checked after the worker is idle: another pool looks for idle workers after it has published its want.
         if memory.isWanted(besides: self) { _ = endIdleWorker() }
         scheduleSweep()
     }
 
-    /// A worker is gone, or was not started: somebody else may start one.
+    /// Lets a waiting request start a worker, after one has ended or was not started.
     private func passOn() {
         withState { $0.busy -= 1 }
         offerVacancies()
     }
 
-    /// Lets those who wait start workers, as far as there is memory. Not to be called under any lock.
+    /// Lets waiting requests start workers, as far as memory suffices. Must not be called under a lock.
     func offerVacancies() {
         while true {
             let next: (WorkerTicket, HelperMemory.Reservation)? = withState { state in
@@ -202,13 +199,15 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    /// Ends one idle worker; false when there is none.
+    /// Ends one idle worker.
+    ///
+    /// - Returns: False when no worker is idle.
     func endIdleWorker() -> Bool { withState { $0.idle.isEmpty ? nil : $0.idle.removeFirst() } != nil }
 
-    /// What this pool waits for.
+    /// The memory that this pool waits for.
     var want: Want { Want(rawValue: wantCode.load(ordering: .sequentiallyConsistent)) ?? .nothing }
 
-    /// Changes the state, and says what is waited for afterwards.
+    /// Changes the state, and publishes the resulting want.
     private func withState<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         state.withLock { state in
             let result = body(&state)
@@ -233,7 +232,7 @@ public final class WorkerPool: Sendable {
         if let now { return now }
         if want != .nothing {
             memory.makeRoom(for: share, besides: self)
-            // Memory may have been given back before this pool said that it waits.
+            // Memory may have been released before this pool published its want.
             offerVacancies()
         }
         let registration = cancellation.onCancel { [weak self] in
@@ -244,7 +243,7 @@ public final class WorkerPool: Sendable {
         return ticket.wait()
     }
 
-    /// What can be had without waiting.
+    /// Returns a worker, or the right to start one, if no wait is necessary.
     private func turn(
         at state: inout State, _ share: HelperMemory.Share, _ document: UInt64?
     ) -> WorkerTicket.QueueSlot? {
@@ -265,7 +264,7 @@ public final class WorkerPool: Sendable {
 
     private func forget(_ ticket: WorkerTicket) {
         withState { $0.waiting.removeAll { $0 === ticket } }
-        // The next one may need less.
+        // The next request may need less.
         offerVacancies()
     }
 
@@ -284,7 +283,7 @@ public final class WorkerPool: Sendable {
 
     // MARK: Idle workers that end
 
-    /// Reaps workers that have ended while idle, a moment after the first of them may have.
+    /// Schedules the reaping of workers that end while idle.
     private func scheduleSweep() {
         let isDue = withState { state in
             defer { state.isSweepDue = true }
@@ -307,7 +306,7 @@ public final class WorkerPool: Sendable {
         if remain { scheduleSweep() }
     }
 
-    /// After a fork the workers, and those who wait for them, are the parent's.
+    /// Forgets workers and waiting requests of the parent process after a fork.
     private func forgetAfterFork() {
         let process = getpid()
         let inherited: [WorkerProcess] = withState { state in
@@ -319,20 +318,21 @@ public final class WorkerPool: Sendable {
     }
 }
 
-/// When a worker that could go on is replaced by a fresh one.
+/// The conditions for replacing a worker.
 package struct WorkerRecycling: Sendable, Hashable {
-    /// Requests after which it is replaced, against slow leaks that ``maximumMemory`` does not see. Default 10,000: a
-    /// start costs 70 ms of processor time, which is a tenth of what 500 small pictures cost, and a hundredth then.
+    /// The requests after which a worker is replaced, against slow leaks below ``maximumMemory``. Default 10,000: a
+    /// start takes 70 ms of processor time, less than 1 % of 10,000 small pictures.
     package var maximumServed = 10_000
-    /// Bytes of private memory above which it is replaced. Default 300 MB. Looked at after every fourth request.
+    /// The bytes of private memory above which a worker is replaced. Default 300 MB. Checked after every fourth
+    /// request.
     package var maximumMemory = 300 << 20
 
     package init() {}
 }
 
-/// A place in the queue for a worker: waits for its turn, or until it is cancelled.
+/// A place in the queue for a worker.
 final class WorkerTicket: Sendable {
-    /// What a waiting caller is given.
+    /// The end of a wait.
     enum QueueSlot: Sendable {
         /// An idle worker.
         case worker(WorkerProcess)
@@ -341,14 +341,16 @@ final class WorkerTicket: Sendable {
         case cancelled
     }
 
-    /// What a worker for the caller may hold.
+    /// The memory of a worker for the request.
     let share: HelperMemory.Share
     private let turn = Locked<QueueSlot?>(nil)
     private let semaphore = DispatchSemaphore(value: 0)
 
     init(share: HelperMemory.Share) { self.share = share }
 
-    /// Ends the wait. False when it has ended already: the offer must go to somebody else.
+    /// Ends the wait.
+    ///
+    /// - Returns: False when it has already ended: the offer must go to another request.
     func resolve(_ offer: QueueSlot) -> Bool {
         let isFirst = turn.withLock { turn in
             guard turn == nil else { return false }

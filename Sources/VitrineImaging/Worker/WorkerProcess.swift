@@ -9,31 +9,31 @@ import Musl
 import Darwin
 #endif
 
-/// One running helper process, as its client sees it. Ended and reaped when it is released.
+/// A running helper process. It is ended and reaped when the object is released.
 package final class WorkerProcess: Sendable {
-    /// Why an exchange gave no reply.
+    /// The reason why an exchange gave no result.
     package enum Failure: Error {
-        /// It ended. `hadTaken`: after it had begun with the request.
+        /// The process ended. `hadTaken`: after it had begun with the request.
         case ended(Exit, hadTaken: Bool)
-        /// It was ended by ``interrupt(_:)``.
+        /// ``interrupt(_:)`` ended the process.
         case interrupted
-        /// No reply within the time allowed.
+        /// No reply came before the deadline.
         case timedOut
-        /// Its reply is not one, or belongs to another request.
+        /// The reply is malformed, or belongs to another request.
         case misbehaved
-        /// It answered, with an error.
+        /// The reply is an error.
         case refused(WorkerFailure)
-        /// The input could not be read; nothing was sent.
+        /// The input could not be read, and nothing was sent.
         case unprepared(ImageError)
-        /// A call of the system failed.
+        /// A system call failed.
         case system(SystemCallError)
     }
 
-    /// How a process ended.
+    /// The end of a process.
     package struct Exit: Sendable, Hashable {
-        /// The signal that ended it, or 0.
+        /// The signal that ended the process, or 0.
         package var signal: Int32
-        /// Its exit status.
+        /// The exit status.
         package var code: Int32
     }
 
@@ -43,43 +43,43 @@ package final class WorkerProcess: Sendable {
         var isGreeted = false
         var document: UInt64?
         var served = 0
-        /// Milliseconds the socket waits for a packet.
+        /// Milliseconds of the socket's time limit for a packet.
         var patience: Int32?
         var exit: Exit?
         /// The limits in force.
         var limits = csandbox_limits()
     }
 
-    /// Seconds a helper may take to load its codecs.
+    /// Milliseconds for a helper to load its codecs.
     private static let startDeadline: Int32 = 30_000
 
     package let memory: SharedMemory
     private let socket: Int32
     private let process: csandbox_process
-    /// Held until the process has been reaped.
+    /// The memory of the process, until it has been reaped.
     private let reservation: HelperMemory.Reservation
     private let owner = getpid()
     private let state = Locked(State())
 
-    /// What it may hold at most.
+    /// The most memory of the process.
     package var share: HelperMemory.Share { reservation.share }
 
-    /// Its process number.
+    /// The process number.
     package var identifier: Int32 { process.pid }
-    /// The document it worked on last, which it may still have open.
+    /// The last document, which the process may still have open.
     package var document: UInt64? {
         get { state.withLock { $0.document } }
         set { state.withLock { $0.document = newValue } }
     }
-    /// Requests answered.
+    /// The number of requests answered.
     package var served: Int { state.withLock { $0.served } }
-    /// Whether it can be given another request: not ended, not being ended.
+    /// Whether the process can take another request.
     package var isUsable: Bool {
-        // Between requests the socket has something to say only when the other side is gone.
+        // Between requests the socket becomes readable only when the other side has closed it.
         !state.withLock(\.isInterrupted) && csandbox_wait_readable(socket, 0) == ETIMEDOUT
     }
 
-    /// Starts `command`. Its greeting is awaited with the first request.
+    /// Starts `command`. The first request waits for its greeting.
     package init(_ command: WorkerCommand, _ reservation: HelperMemory.Reservation) throws(SystemCallError) {
         let memory = try SharedMemory(size: reservation.share.sharedBytes)
         var ends: [Int32] = [-1, -1]
@@ -111,7 +111,7 @@ package final class WorkerProcess: Sendable {
         csandbox_forget(process)
     }
 
-    /// Kills the process if it works on request `id`. Callable from any thread.
+    /// Kills the process if it works on request `id`. Can be called from any thread.
     package func interrupt(_ id: UInt64) {
         state.withLock { state in
             guard state.serving == id, state.exit == nil else { return }
@@ -120,9 +120,9 @@ package final class WorkerProcess: Sendable {
         }
     }
 
-    /// Sends a request and waits for its reply, at most `milliseconds` long, then kills the process.
+    /// Sends a request and waits for its reply. Kills the process after `milliseconds`.
     ///
-    /// Shared memory that the request refers to must have been filled.
+    /// The shared memory must hold the input of the request.
     package func exchange(
         _ request: some WorkerMessage, input: Int32, milliseconds: Int32
     ) throws(Failure) -> WorkerReply {
@@ -143,7 +143,7 @@ package final class WorkerProcess: Sendable {
     /// Marks the process as working on request `id`, so that ``interrupt(_:)`` may end it.
     package func begin(_ id: UInt64) { state.withLock { $0.serving = id } }
 
-    /// Marks it as idle. After the call no interruption of an earlier request can reach it.
+    /// Marks the process as idle. Afterwards, interruptions of earlier requests have no effect.
     package func finish() { state.withLock { $0.serving = nil } }
 
     private func greet() throws(Failure) {
@@ -162,14 +162,14 @@ package final class WorkerProcess: Sendable {
             let data = UInt64(clamping: privateBytes - Int(CSANDBOX_STACK))
             // Private memory is what counts. The address space holds the shared memory and what is mapped of files too.
             let space = UInt64(clamping: max(privateBytes, Self.codeSpace)) + UInt64(clamping: share.sharedBytes)
-            // The seconds go beyond the deadline: a fence for a codec with several threads.
+            // Beyond the deadline: a second bound, for codecs with several threads.
             return csandbox_limits(
                 address_space: space, data: data, cpu_seconds: UInt64(max(1, min(limits.deadline * 2, 86_400))))
         }
         let wanted = bounds(privateBytes: min(max(limits.maximumWorkerMemory, 64 << 20), share.privateBytes))
         let most = bounds(privateBytes: share.privateBytes)
         let code = state.withLock { csandbox_limit(process, most, wanted, &$0.limits) }
-        // A process that has ended has no limits: the exchange tells of that.
+        // A process that has ended has no limits: the exchange reports its end.
         guard code == 0 || code == ESRCH else { throw .system(SystemCallError(call: "prlimit", code: code)) }
     }
 
@@ -202,7 +202,7 @@ package final class WorkerProcess: Sendable {
         return .ended(end(), hadTaken: id != 0 && memory.takenRequest == id)
     }
 
-    /// Kills and reaps the process, once. One that is ending already keeps its own reason.
+    /// Kills and reaps the process, once. A process that is already ending keeps its own reason.
     private func end() -> Exit {
         state.withLock { state in
             if let exit = state.exit { return exit }
@@ -231,7 +231,7 @@ extension WorkerFailure {
 }
 
 extension WorkerProcess.Failure {
-    /// What the caller is told.
+    /// Returns the error for the caller.
     func imageError(input: String, format: ImageFormat?, isCancelled: Bool) -> ImageError {
         switch self {
         case .refused(let failure): return failure.error(input: input, format: format)
@@ -242,7 +242,7 @@ extension WorkerProcess.Failure {
         case .system(let error): return .workerFailed(input: input, reason: error.description)
         case .ended(let exit, let hadTaken):
             if isCancelled { return .cancelled(input: input) }
-            // The worker's own fence, a little behind the deadline.
+            // The worker's processor time limit, a little behind the deadline.
             if exit.signal == 24 { return .timedOut(input: input) }
             let when = hadTaken ? "while it read the picture" : "before it took the request"
             return .workerFailed(input: input, reason: "the worker \(exit.description) \(when)")

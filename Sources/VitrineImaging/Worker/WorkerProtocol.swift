@@ -1,56 +1,55 @@
-/// What a client and its helper process agree on: one request at a time, packets over a socket pair, and pixels in
+/// The protocol of clients and helper processes: one request at a time, packets over a socket pair, and pixels in
 /// memory that both have mapped.
 ///
 /// - Descriptor 3 of the helper is the socket (`SOCK_SEQPACKET`), descriptor 4 the shared memory.
-/// - The helper greets with ``magic`` and ``version`` when it is ready. Each request is one packet, with the input as a
-///   descriptor unless that is small; each reply is one packet.
-/// - Shared memory: the first page is the header, whose first word is the number of the request that the helper took
-///   up last; the payload follows. A request puts the ICC profile and a small input (decode) or pixels (encode) at the
-///   payload's start; a reply puts planes, a profile or a file's bytes anywhere in the payload.
+/// - The helper sends ``magic`` and ``version`` when it is ready. Each request is one packet, with the descriptor of an
+///   input that is not small. Each reply is one packet.
+/// - The first page of the shared memory is the header. Its first word is the number of the last request that the
+///   helper took. The payload follows. A request puts the ICC profile and a small input (decode) or pixels (encode) at
+///   the payload's start. A reply puts planes, a profile or a file's bytes anywhere in the payload.
 ///
-/// The client limits the helper's memory and processor time before each request, from outside: a helper cannot change
-/// its limits.
+/// The client limits the helper's memory and processor time before each request. A helper cannot change its limits.
 ///
-/// The size of the memory is fixed and sealed when it is made; its pages exist only once written.
+/// The size of the memory is fixed and sealed when it is created. Its pages exist after the first write.
 package enum WorkerProtocol {
     /// `VWKR`.
     package static let magic: UInt32 = 0x524B_5756
     package static let version: UInt16 = 5
-    /// Bytes a packet may have.
+    /// The most bytes of a packet.
     package static let maximumPacket = 16 << 10
-    /// Bytes in front of the payload.
+    /// Bytes before the payload.
     package static let headerSize = 4_096
-    /// Bytes that the shared memory has at most; ``HelperMemory/share(for:)`` says how many.
+    /// The most bytes of the shared memory; ``HelperMemory/share(for:)`` computes the size.
     package static let memorySize = 1 << 30
     /// Payload bytes whose pages are kept from one request to the next.
     package static let keptPayload = 16 << 20
     /// The argument that turns a program into a worker.
     package static let argument = "--vitrine-worker"
 
-    /// What a request asks for.
+    /// The work of a request.
     package enum Operation: UInt8, Sendable {
         case ping = 0
         case decode = 1
         case encode = 2
-        /// What a document holds: its pages, its duration.
+        /// Describe a document: its pages, its duration.
         case describe = 3
-        /// A page or a frame of a document.
+        /// Draw a page or a frame of a document.
         case render = 4
     }
 }
 
-/// A request as the exchange with a worker sees it.
+/// A request to a worker.
 package protocol WorkerMessage: Sendable {
     /// The number its reply must have.
     var id: UInt64 { get }
-    /// Its deadline and the helper's memory are limited by these.
+    /// The limits, with the deadline and the helper's memory.
     var limits: ImageLimits { get }
     /// The packet.
     func encoded() -> [UInt8]
 }
 
 extension WorkerMessage {
-    /// Reads the start that all packets share; nil when it is not one of this version.
+    /// Reads the common start of all packets; nil for packets of other versions.
     static func operation(of packet: [UInt8]) -> WorkerProtocol.Operation? {
         var wire = WireReader(packet)
         guard wire.packetNumber() != nil else { return nil }
@@ -60,9 +59,9 @@ extension WorkerMessage {
 
 /// The exit status of a worker.
 package enum WorkerExit: Int32, Sendable {
-    /// Its client has closed the socket, or it had nothing to do.
+    /// The client has closed the socket, or no request came for a while.
     case idle = 0
-    /// Not started by a pool.
+    /// The program was not started by a pool.
     case misused = 64
     /// Shared memory could not be mapped.
     case noMemory = 71
@@ -70,7 +69,7 @@ package enum WorkerExit: Int32, Sendable {
     case notSandboxed = 77
 }
 
-/// Writes the fields of one message between a client and its worker: little-endian, no padding, lengths in front.
+/// Writes the fields of a message between client and worker: little-endian, no padding, lengths first.
 package struct WireWriter {
     package private(set) var bytes: [UInt8] = []
 
@@ -78,7 +77,7 @@ package struct WireWriter {
         bytes.reserveCapacity(512)
     }
 
-    /// The start that all packets share, with the request's number.
+    /// Writes the common start of all packets with the request's number.
     init(packet id: UInt64) {
         self.init()
         write(WorkerProtocol.magic)
@@ -96,13 +95,13 @@ package struct WireWriter {
 
     package mutating func write(_ value: Double) { write(value.bitPattern) }
 
-    /// Bytes, of which there may be as many as a packet holds.
+    /// Writes bytes, at most as many as a packet holds.
     package mutating func write(_ data: [UInt8]) {
         write(UInt32(truncatingIfNeeded: data.count))
         bytes.append(contentsOf: data)
     }
 
-    /// A text of at most `limit` bytes of UTF-8; a longer one is cut between characters.
+    /// Writes a text of at most `limit` bytes of UTF-8; a longer one is cut between characters.
     package mutating func write(_ text: String, limit: Int = 1_000) {
         var utf8 = Array(text.utf8)
         if utf8.count > limit {
@@ -115,25 +114,25 @@ package struct WireWriter {
     }
 }
 
-/// Reads what ``WireWriter`` wrote. The other side may have been taken over: nothing read here is trusted, and
-/// reading past the end gives zeros and clears ``isValid`` instead of trapping.
+/// Reads a message of ``WireWriter``. The other side is not trusted: reading past the end gives zeros and clears
+/// ``isValid`` instead of trapping.
 package struct WireReader {
     private let bytes: [UInt8]
     private var position = 0
-    /// Whether every read so far found what it wanted.
+    /// Whether every read so far succeeded.
     package private(set) var isValid = true
 
     package init(_ bytes: [UInt8]) {
         self.bytes = bytes
     }
 
-    /// Whether everything was read, and nothing is left over.
+    /// Whether every read succeeded and no byte is left.
     package var isComplete: Bool { isValid && position == bytes.count }
 
-    /// Marks the message as broken.
+    /// Marks the message as malformed.
     package mutating func invalidate() { isValid = false }
 
-    /// The request's number from the start that all packets share; nil when it is not one of this version.
+    /// Reads the request's number from the common start of all packets; nil for packets of other versions.
     mutating func packetNumber() -> UInt64? {
         guard integer(UInt32.self) == WorkerProtocol.magic, integer(UInt16.self) == WorkerProtocol.version else {
             return nil
@@ -161,7 +160,7 @@ package struct WireReader {
 
     package mutating func double() -> Double { Double(bitPattern: integer(UInt64.self)) }
 
-    /// A text; bytes that are not UTF-8 become replacement characters.
+    /// Reads a text; bytes that are not UTF-8 become replacement characters.
     package mutating func text() -> String {
         let length = Int(integer(UInt16.self))
         guard isValid, bytes.count - position >= length else {
@@ -182,7 +181,7 @@ package struct WireReader {
         return Array(bytes[position..<(position + length)])
     }
 
-    /// One of an enumeration's cases by its raw value.
+    /// Reads a case of an enumeration by its raw value.
     package mutating func enumeration<T: RawRepresentable>(_ type: T.Type, or fallback: T) -> T
     where T.RawValue == UInt8 {
         if let value = T(rawValue: integer(UInt8.self)) { return value }

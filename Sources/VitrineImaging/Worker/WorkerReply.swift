@@ -1,6 +1,6 @@
-/// One answer as it crosses from the worker.
+/// A reply of a worker.
 package struct WorkerReply: Sendable {
-    /// Where a plane stands in the payload.
+    /// The place of a plane in the payload.
     package struct Plane: Sendable {
         package var width: Int
         package var height: Int
@@ -41,19 +41,19 @@ package struct WorkerReply: Sendable {
     /// The profile of decoded samples.
     package enum Profile: Sendable, Hashable {
         case none
-        /// The one that came with the request.
+        /// The profile of the request.
         case requested
-        /// In the payload.
+        /// A profile in the payload.
         case payload(offset: Int, count: Int)
     }
 
-    /// What came out.
+    /// The result of a request.
     package enum Outcome: Sendable {
         case pong
         case decoded(DecodedShape)
         /// A file's bytes in the payload.
         case encoded(offset: Int, count: Int)
-        /// What a document holds.
+        /// The description of a document.
         case described([UInt8])
         case failed(WorkerFailure)
     }
@@ -79,7 +79,7 @@ package struct WorkerReply: Sendable {
             self.samplesAreMeans = samplesAreMeans
         }
 
-        /// The first payload byte behind the planes, as far as the worker can be believed.
+        /// The first payload byte behind the planes, by the unchecked numbers of the worker.
         package var end: Int {
             planes.reduce(0) { end, plane in
                 let bytes = plane.bytesPerRow.multipliedReportingOverflow(by: plane.height)
@@ -124,7 +124,7 @@ package struct WorkerReply: Sendable {
         return wire.bytes
     }
 
-    /// Reads a packet; nil when it is not a well-formed one of this version.
+    /// Reads a packet; nil for malformed ones and other versions.
     package init?(_ packet: [UInt8]) {
         var wire = WireReader(packet)
         guard let number = wire.packetNumber() else { return nil }
@@ -197,9 +197,9 @@ package struct WorkerReply: Sendable {
     }
 }
 
-/// An ``ImageError`` on its way from the worker, which does not know what the input is called.
+/// An ``ImageError`` in a reply, without the name of the input.
 package struct WorkerFailure: Error, Sendable, Hashable {
-    /// Which case it is.
+    /// The case of ``ImageError``.
     package enum Kind: UInt8, Sendable {
         case unreadable, empty, notAnImage, unsupported, corrupt, truncated, limitExceeded, invalidRequest, timedOut
         case cancelled, workerFailed, encodingFailed
@@ -233,6 +233,8 @@ package struct WorkerFailure: Error, Sendable, Hashable {
         case .timedOut: self.init(kind: .timedOut)
         case .cancelled: self.init(kind: .cancelled)
         case .workerFailed(_, let reason): self.init(kind: .workerFailed, reason: reason)
+        // Registered decoders do not run in workers.
+        case .decoderFailed: self.init(kind: .unsupported, reason: error.reason)
         case .encodingFailed(_, let reason): self.init(kind: .encodingFailed, reason: reason)
         }
     }
@@ -253,7 +255,7 @@ package struct WorkerFailure: Error, Sendable, Hashable {
         wire.write(allowed)
     }
 
-    /// The error about `input`, as if it had been decoded here.
+    /// Returns the error with the name of the input.
     package func error(input: String, format: ImageFormat?) -> ImageError {
         switch kind {
         case .unreadable: .unreadable(input: input, reason: reason)
@@ -278,8 +280,9 @@ package struct WorkerFailure: Error, Sendable, Hashable {
 }
 
 extension DecodedImage {
-    /// Copies a decoded picture out of a worker's shared memory, believing nothing: planes must lie within the payload,
-    /// match the colour model, and respect `limits`. Nil when anything is amiss.
+    /// Copies a decoded picture out of a worker's shared memory.
+    ///
+    /// Returns nil unless all planes lie within the payload, match the colour model, and respect `limits`.
     package init?(
         _ shape: WorkerReply.DecodedShape, memory: SharedMemory, requestedProfile: [UInt8]?, limits: ImageLimits
     ) {
@@ -315,8 +318,8 @@ extension DecodedImage {
         }
     }
 
-    /// Whether a picture can have so many pixels, in rows that are not mostly padding, and all planes together as many
-    /// bytes as there is room for: what is copied is memory of this process.
+    /// Returns whether the sizes are plausible, since the copy takes memory of this process. Pixels must be within the
+    /// limits, rows must not be mostly padding, and all planes together must fit the shared memory.
     private static func isWithinLimits(_ shape: WorkerReply.DecodedShape, _ limits: ImageLimits) -> Bool {
         let output = PixelSize(limits.maximumOutputSide).pixelCount
         let pixels = max(limits.maximumPixels, output)

@@ -1,10 +1,10 @@
 import VitrineCore
 
-/// One request as it crosses to the worker. The input's name stays behind: errors get it back on the client's side.
+/// A request to a worker. It does not contain the input's name: the client adds it to errors.
 package struct WorkerRequest: WorkerMessage {
     package var id: UInt64
     package var operation: WorkerProtocol.Operation
-    /// Decode: the header that the client has read, without previews and name.
+    /// Decode: the header, as the client has read it, without previews and name.
     package var info: ImageInfo
     package var target: PixelSize?
     package var page = 0
@@ -17,7 +17,7 @@ package struct WorkerRequest: WorkerMessage {
     package var profileCount = -1
     /// Decode: bytes of input in the payload, or -1 when it comes as a descriptor.
     package var inputCount = -1
-    /// Where they are: behind the profile.
+    /// The offset of the input in the payload: behind the profile.
     package var inputOffset: Int { profileCount > 0 && profileCount < 1 << 30 ? (profileCount + 63) & ~63 : 0 }
     /// Encode: bytes from row to row of the pixels at the start of the payload; `info.storedSize` is their size.
     package var bytesPerRow = 0
@@ -32,7 +32,7 @@ package struct WorkerRequest: WorkerMessage {
         self.limits = limits
     }
 
-    /// A decode.
+    /// Creates a request to decode.
     package init(id: UInt64, _ request: DecodeRequest) {
         self.init(id: id, operation: .decode, info: request.info, limits: request.limits)
         target = request.target
@@ -63,7 +63,7 @@ package struct WorkerRequest: WorkerMessage {
         return wire.bytes
     }
 
-    /// Reads a packet; nil when it is not one of this version.
+    /// Reads a packet; nil for malformed ones and other versions.
     package init?(_ packet: [UInt8]) {
         var wire = WireReader(packet)
         guard let number = wire.packetNumber() else { return nil }
@@ -101,7 +101,8 @@ package struct WorkerRequest: WorkerMessage {
     }
 
     private static func readInfo(from wire: inout WireReader) -> ImageInfo {
-        let format = ImageFormat(rawValue: wire.text())
+        // Registered decoders do not run in workers.
+        let format = ImageFormat(rawValue: wire.text()).flatMap { $0.isBuiltIn ? $0 : nil }
         if format == nil { wire.invalidate() }
         var info = ImageInfo(
             format: format ?? .jpeg, storedSize: PixelSize(width: wire.int(), height: wire.int()))
@@ -118,7 +119,7 @@ package struct WorkerRequest: WorkerMessage {
         return info
     }
 
-    // Field by field: a key path costs more than all else that is done with a limit.
+    // Field by field: a key path would cost more than all other work on a limit.
     static func write(_ limits: ImageLimits, to wire: inout WireWriter) {
         wire.write(limits.maximumInputBytes)
         wire.write(limits.maximumPixels)
@@ -152,15 +153,15 @@ package struct WorkerRequest: WorkerMessage {
     }
 }
 
-/// A request for a page or frame of what is no picture itself: a PDF, a video.
+/// A request for a page or frame of a document: a PDF, a video.
 package struct DocumentRequest: WorkerMessage {
     package var id: UInt64
     /// `.describe` or `.render`.
     package var operation: WorkerProtocol.Operation
-    /// The smallest size wanted of a page that is drawn; nil for its own.
+    /// The smallest wanted size of a page; nil for its own.
     package var target: PixelSize?
     package var limits: ImageLimits
-    /// What only the two ends understand: the page, a password, a second.
+    /// Parameters in the format of client and renderer: the page, a password, a second.
     package var parameters: [UInt8]
 
     package init(
@@ -184,7 +185,7 @@ package struct DocumentRequest: WorkerMessage {
         return wire.bytes
     }
 
-    /// Reads a packet; nil when it is not one of this version.
+    /// Reads a packet; nil for malformed ones and other versions.
     package init?(_ packet: [UInt8]) {
         var wire = WireReader(packet)
         guard let number = wire.packetNumber() else { return nil }

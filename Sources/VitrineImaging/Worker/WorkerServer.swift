@@ -8,18 +8,19 @@ import Musl
 import Darwin
 #endif
 
-/// The other side of ``WorkerPool``: warms up, locks itself in, and answers requests until the client is gone.
+/// The server side of ``WorkerPool``: warms up, enters the sandbox, and answers requests until the client closes the
+/// socket.
 package struct WorkerServer {
     /// Seconds without a request after which the worker ends.
     package static let idleTimeout: Int32 = 30
 
-    /// The reason a worker without a renderer for documents gives.
+    /// The reason for errors of workers without a renderer for documents.
     package static let readsNoDocuments = "this worker reads no documents"
 
-    /// Requests from one look at the worker's memory to the next.
+    /// Requests between two measurements of the worker's memory.
     private static let memoryInterval = 4
 
-    /// Those that read each format, in the order in which they are asked.
+    /// The decoders of each format, in the order of their attempts.
     private let decoders: [ImageFormat: [any ImageDecoding]]
     private let encoders: [any ImageEncoding]
     private let documents: (any DocumentRendering)?
@@ -27,15 +28,15 @@ package struct WorkerServer {
     private let patience: () -> Int32
 
     /// - Parameters:
-    ///   - documents: Describes and draws what is no picture itself.
-    ///   - warmUp: Loads everything that decoding will need from the file system: it cannot be reached later.
-    ///   - patience: Milliseconds to wait for the next request, asked before every wait. Default ``idleTimeout``.
+    ///   - documents: Describes and draws documents.
+    ///   - warmUp: Loads all files that decoding needs, because the sandbox closes the file system.
+    ///   - patience: Returns the milliseconds to wait for the next request, before every wait. Default ``idleTimeout``.
     package init(
         decoders: [any ImageDecoding] = [], encoders: [any ImageEncoding] = [],
         documents: (any DocumentRendering)? = nil, warmUp: @escaping () -> Void = {},
         patience: @escaping () -> Int32 = { WorkerServer.idleTimeout * 1_000 }
     ) {
-        // Once, as every set of formats is made anew when it is asked for.
+        // Once, as every access to `formats` makes a new set.
         self.decoders = decoders.reduce(into: [:]) { lists, decoder in
             for format in decoder.formats { lists[format, default: []].append(decoder) }
         }
@@ -62,11 +63,11 @@ package struct WorkerServer {
             return .noMemory
         }
         let usage = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
-        // Without it decoding works as well, but for fonts that the warm-up has not met.
+        // Decoding works without it, except for fonts that the warm-up has not loaded.
         _ = csandbox_restrict_files()
         warmUp()
         guard csandbox_exit_on_hangup(CSANDBOX_SOCKET) == 0 else { return .noMemory }
-        // Cannot be changed once the worker is locked in.
+        // Cannot be changed inside of the sandbox.
         let settled = max(1, patience())
         guard csandbox_set_patience(CSANDBOX_SOCKET, settled) == 0 else { return .misused }
         guard csandbox_enter() == 0 || Self.mayRunFree else { return .notSandboxed }
@@ -77,7 +78,7 @@ package struct WorkerServer {
             memory.takenRequest = request.id
             let outcome = answer(request, input: input, memory: memory)
             served += 1
-            // Looked at now and then: it costs as much as a fifth of the whole exchange.
+            // Not each time: a measurement takes a fifth of the time of an exchange.
             if served % Self.memoryInterval == 0 { held = Int(csandbox_private_memory(usage)) }
             send(WorkerReply(id: request.id, outcome: outcome, memory: held))
         }
@@ -92,7 +93,7 @@ package struct WorkerServer {
         _ = packet.withUnsafeBytes { csandbox_send(CSANDBOX_SOCKET, $0.baseAddress, $0.count, -1) }
     }
 
-    /// The next request and its input; nil when there will be none. The socket itself waits `settled` milliseconds.
+    /// Returns the next request and its input; nil when no more will come. The socket waits `settled` milliseconds.
     private func receive(_ settled: Int32) -> (any WorkerMessage, Int32)? {
         let patience = patience()
         guard patience == settled || csandbox_wait_readable(CSANDBOX_SOCKET, patience) == 0 else { return nil }
@@ -155,10 +156,11 @@ package struct WorkerServer {
         let source = try Self.source(input)
         guard let documents else { throw .unsupported(input: "input", reason: Self.readsNoDocuments) }
         guard request.operation == .render else { return .described(try documents.describe(source, request)) }
-        return try share(try documents.render(source, request), requestedProfile: nil, room: SharedBuffer(memory), memory: memory)
+        let image = try documents.render(source, request)
+        return try share(image, requestedProfile: nil, room: SharedBuffer(memory), memory: memory)
     }
 
-    /// What came along as a descriptor or in the shared memory.
+    /// Returns the input of a request, from the descriptor or the shared memory.
     private static func source(
         _ input: Int32, _ request: WorkerRequest, _ memory: SharedMemory
     ) throws(ImageError) -> ByteSource {
@@ -170,7 +172,7 @@ package struct WorkerServer {
         return ByteSource(bytes: bytes, name: "input")
     }
 
-    /// What came along, whose owner it is now.
+    /// Returns the input, and takes ownership of the descriptor.
     private static func source(_ input: Int32) throws(ImageError) -> ByteSource {
         do throws(ImageError) {
             return try ByteSource(descriptor: input, name: "input", owned: true)
@@ -180,7 +182,7 @@ package struct WorkerServer {
         }
     }
 
-    /// Copies a picture into the shared memory, rows without gaps, but for the planes that stand there already.
+    /// Copies a picture into the shared memory, in rows without gaps, except for planes that are already there.
     private func share(
         _ image: DecodedImage, requestedProfile: [UInt8]?, room: SharedBuffer, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
@@ -243,17 +245,16 @@ package struct WorkerServer {
     }
 }
 
-/// What a helper for documents does: `vitrine-pdf` and `vitrine-video` have one each.
+/// The work of a helper for documents, `vitrine-pdf` or `vitrine-video`.
 ///
-/// Called on one thread. May keep what it has opened, and with it the source, from one request to the next: the
-/// requests of one document come to the same helper as far as possible. A source is the same document as an earlier
-/// one when device, inode, size and time of change are the same.
+/// Called on one thread. May keep a document and its source open between requests: requests of one document go to the
+/// same helper as far as possible. Two sources are the same document if ``ByteSource/documentIdentity`` is equal.
 package protocol DocumentRendering {
-    /// What the document holds, in a form of the renderer's own.
+    /// Returns the description of a document, in the renderer's format.
     ///
-    /// - Throws: ``ImageError``; the input's name is filled in on the client's side.
+    /// - Throws: ``ImageError``; the client fills in the input's name.
     func describe(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> [UInt8]
 
-    /// One page or frame, upright, not smaller than the request's target unless it is smaller itself.
+    /// Returns one page or frame, upright, not smaller than the request's target unless the document is smaller.
     func render(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> DecodedImage
 }

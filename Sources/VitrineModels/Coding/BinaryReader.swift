@@ -1,8 +1,12 @@
-/// Reads what a ``BinaryWriter`` wrote. Nothing is trusted: whatever the bytes are, reading ends, in a value or an
-/// error, and allocates no more than a small multiple of their number.
+/// Reads the properties of a value that a ``BinaryWriter`` wrote.
 ///
-/// It reads from memory of the caller's and must not be used after that is gone.
+/// Conformances to ``PersistentRecord`` read their properties in the order in which they write them. See there for an
+/// example.
+///
+/// The bytes are not trusted. Reading arbitrary bytes ends in a value or in an error, and allocates at most a small
+/// multiple of their number.
 public struct BinaryReader: ~Copyable {
+    // Points into memory of the caller, which outlives the reader.
     @usableFromInline let start: UnsafeRawPointer
     @usableFromInline var position: UnsafeRawPointer
     @usableFromInline let end: UnsafeRawPointer
@@ -11,14 +15,11 @@ public struct BinaryReader: ~Copyable {
     @usableFromInline var levels: Int
 
     private var objects: [AnyObject?] = []
-    /// Numbers of objects whose initializers run and have not registered them yet, innermost last.
+    /// The numbers of objects whose initializers have not registered them yet, innermost last.
     private var unregistered: [Int] = []
     private var types: [any PersistentObject.Type] = []
 
-    /// A reader of bytes.
-    public init(
-        _ bytes: UnsafeRawBufferPointer, registry: TypeRegistry, depthLimit: Int = PersistentCoder.defaultDepthLimit
-    ) {
+    init(_ bytes: UnsafeRawBufferPointer, registry: TypeRegistry, depthLimit: Int = PersistentCoder.defaultDepthLimit) {
         start = bytes.baseAddress ?? Self.nowhere
         position = start
         end = start + bytes.count
@@ -27,50 +28,57 @@ public struct BinaryReader: ~Copyable {
         levels = depthLimit
     }
 
-    /// An address for no bytes.
+    /// The start of an empty buffer.
     private static var nowhere: UnsafeRawPointer {
         UnsafeRawPointer(Unmanaged.passUnretained(TypeRegistry.shared).toOpaque())
     }
 
-    /// How many bytes were read.
-    @inlinable public var offset: Int { position - start }
-    /// How many bytes are left.
-    @inlinable public var remaining: Int { end - position }
+    /// The number of bytes read.
+    @inlinable var offset: Int { position - start }
+    /// The number of bytes left.
+    @inlinable var remaining: Int { end - position }
 
-    /// Lends the bytes that are left, without reading them.
+    /// The bytes left. They stay unread.
     var unread: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: position, count: remaining) }
 
     // MARK: Values
 
-    /// Reads a value of a type, mostly an inferred one.
+    /// Reads a value. The type is usually inferred.
     @inlinable
     public mutating func read<Value: PersistentValue>(
         _ type: Value.Type = Value.self
     ) throws(PersistenceError) -> Value {
-        try Value.restore(from: &self)
+        try Value._restore(from: &self)
     }
+
+    /// Reads the number of an enum's case.
+    ///
+    /// - Returns: The position of the case in the description of the enum, from 0. Throw
+    ///   ``PersistenceError/malformed(_:)`` if the enum has no such case.
+    @inlinable
+    public mutating func readCase() throws(PersistenceError) -> Int { Int(clamping: try readUnsigned()) }
 
     // MARK: Numbers and bytes
 
     @usableFromInline @inline(never)
     func short() -> PersistenceError { .truncated(offset: offset) }
 
-    /// The error for a number or raw value that a type does not have.
+    /// The error for a number or a raw value that the type does not have.
     @usableFromInline @inline(never)
-    func outOfRange(_ type: String) -> PersistenceError { .malformed("no \(type) before byte \(offset)") }
+    func outOfRange(_ type: String) -> PersistenceError { .malformed("invalid \(type) before byte \(offset)") }
 
     /// Reads one byte.
     @inlinable
-    public mutating func readByte() throws(PersistenceError) -> UInt8 {
+    mutating func readByte() throws(PersistenceError) -> UInt8 {
         guard position < end else { throw short() }
         let byte = position.load(as: UInt8.self)
         position += 1
         return byte
     }
 
-    /// Reads a number as ``BinaryWriter/write(unsigned:)`` wrote it.
+    /// Reads a number that ``BinaryWriter/write(unsigned:)`` wrote.
     @inlinable
-    public mutating func readUnsigned() throws(PersistenceError) -> UInt64 {
+    mutating func readUnsigned() throws(PersistenceError) -> UInt64 {
         guard position < end else { throw short() }
         let first = position.load(as: UInt8.self)
         guard first >= 0x80 else {
@@ -88,7 +96,7 @@ public struct BinaryReader: ~Copyable {
             guard position < end else { throw short() }
             let byte = position.load(as: UInt8.self)
             position += 1
-            // The tenth byte has one bit to give.
+            // The tenth byte holds one bit of the number.
             guard shift < 63 || byte <= 1 else { throw .malformed("a number is too large before byte \(offset)") }
             value |= UInt64(byte & 0x7F) &<< shift
             if byte < 0x80 { return value }
@@ -96,16 +104,16 @@ public struct BinaryReader: ~Copyable {
         }
     }
 
-    /// Reads a number as ``BinaryWriter/write(signed:)`` wrote it.
+    /// Reads a number that ``BinaryWriter/write(signed:)`` wrote.
     @inlinable
-    public mutating func readSigned() throws(PersistenceError) -> Int64 {
+    mutating func readSigned() throws(PersistenceError) -> Int64 {
         let value = try readUnsigned()
         return Int64(bitPattern: value &>> 1) ^ (0 &- Int64(bitPattern: value & 1))
     }
 
     /// Reads 8 bytes in little endian.
     @inlinable
-    public mutating func readWord() throws(PersistenceError) -> UInt64 {
+    mutating func readWord() throws(PersistenceError) -> UInt64 {
         guard remaining >= 8 else { throw short() }
         let word = position.loadUnaligned(as: UInt64.self)
         position += 8
@@ -114,60 +122,61 @@ public struct BinaryReader: ~Copyable {
 
     /// Reads 4 bytes in little endian.
     @inlinable
-    public mutating func readHalfWord() throws(PersistenceError) -> UInt32 {
+    mutating func readHalfWord() throws(PersistenceError) -> UInt32 {
         guard remaining >= 4 else { throw short() }
         let word = position.loadUnaligned(as: UInt32.self)
         position += 4
         return UInt32(littleEndian: word)
     }
 
-    /// Reads a number of elements, each of which takes at least one byte.
+    /// Reads a number of elements. Each takes at least one byte.
     @inlinable
-    public mutating func readCount() throws(PersistenceError) -> Int {
+    mutating func readCount() throws(PersistenceError) -> Int {
         let count = try readUnsigned()
         guard count <= UInt64(remaining) else { throw short() }
         return Int(truncatingIfNeeded: count)
     }
 
-    /// Lends so many bytes.
+    /// Reads a number of bytes, without a copy.
     @inlinable
-    public mutating func take(_ count: Int) throws(PersistenceError) -> UnsafeRawBufferPointer {
+    mutating func take(_ count: Int) throws(PersistenceError) -> UnsafeRawBufferPointer {
         guard count >= 0, remaining >= count else { throw short() }
         let bytes = UnsafeRawBufferPointer(start: position, count: count)
         position += count
         return bytes
     }
 
-    /// Lends bytes as ``BinaryWriter/write(counted:)`` wrote them.
+    /// Reads bytes that ``BinaryWriter/write(counted:)`` wrote, without a copy.
     @inlinable
-    public mutating func readCounted() throws(PersistenceError) -> UnsafeRawBufferPointer {
+    mutating func readCounted() throws(PersistenceError) -> UnsafeRawBufferPointer {
         try take(try readCount())
     }
 
-    /// For how many of `count` elements room is made before any is seen: what the bytes that are left can bear out.
+    /// Returns the number of elements, at most `count`, to reserve memory for. The bytes left limit it.
     @inlinable
-    public func reservation(_ count: Int, stride: Int) -> Int {
+    func reservation(_ count: Int, stride: Int) -> Int {
         min(count, max(16, remaining &* 4 / max(1, stride)))
     }
 
     // MARK: Records and objects
 
-    /// Begins a record inside the ones begun.
+    /// Begins a nested record.
     @inlinable
-    public mutating func enter() throws(PersistenceError) {
+    mutating func enter() throws(PersistenceError) {
         levels &-= 1
         if levels < 0 { throw tooDeep() }
     }
 
     /// Ends a record.
     @inlinable
-    public mutating func leave() { levels &+= 1 }
+    mutating func leave() { levels &+= 1 }
 
     @usableFromInline @inline(never)
     func tooDeep() -> PersistenceError { .tooDeep(limit: depthLimit) }
 
-    /// Makes an object known, so that what it leads to can lead back to it. The initializer of a root class calls it
-    /// when `self` is whole, before it reads the late properties.
+    /// Registers an object, so that objects it refers to can refer back to it.
+    ///
+    /// The initializer of a root class calls it when all required properties are set, before it reads the late ones.
     public mutating func register(_ object: AnyObject) {
         if let number = unregistered.popLast() { objects[number] = object }
     }

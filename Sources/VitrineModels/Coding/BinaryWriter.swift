@@ -1,37 +1,38 @@
-/// Writes values one after the other, without names or types: the schema beside the bytes has them.
+/// Writes the properties of a value, without names or types. The schema beside the bytes has those.
 ///
-/// - Integers are varints (LEB128), signed ones zigzag; other numbers little endian; text and data counted.
-/// - Structs and enums are inline. An object is a tag and, the first time, its properties: tag 0 and a number for an
-///   object written before, tag 1 and a fingerprint for the first of its class, tag n for one of class n − 2.
-///
-/// A writer that cannot write something remembers the first reason in ``failure`` and goes on; the bytes are then of
-/// no use.
+/// Conformances to ``PersistentRecord`` write their properties one after the other. See there for an example.
 public struct BinaryWriter: ~Copyable {
+    // Integers are varints (LEB128), zigzag if signed. Other numbers are little endian, text and data counted. Structs
+    // and enums are inline. An object is a tag and, the first time, its properties. Tag 0 and a number is an object
+    // that was written before, tag 1 and a fingerprint the first object of its class, tag n an object of class n − 2.
+    //
+    // A writer that cannot write a value keeps the first reason in `failure` and continues. Its bytes are then useless.
+
     @usableFromInline var base: UnsafeMutableRawPointer
     @usableFromInline var capacity: Int
-    /// How many bytes were written.
-    public private(set) var count = 0
-    /// Why the bytes are of no use; nil while they are.
-    public private(set) var failure: PersistenceError?
+    /// The number of bytes written.
+    @usableFromInline var count = 0
+    /// The reason why the bytes are useless; nil if they are valid.
+    private(set) var failure: PersistenceError?
 
     let registry: TypeRegistry
-    /// The schemas a reader of the bytes will need, beside that of the outermost value.
+    /// The schemas that a reader of the bytes needs in addition to the schema of the outermost value.
     private(set) var fingerprints: [UInt64] = []
     private var objects = ObjectTable()
-    /// The fingerprints of the classes written, in the order of their tags.
+    /// The fingerprints of the written classes, in the order of their tags.
     private var classes: [UInt64] = []
-    /// Types whose place in that order is known.
+    /// Types whose index in `classes` is known.
     private var types: [(type: ObjectIdentifier, index: Int)] = []
     private let depthLimit: Int
     @usableFromInline var levels: Int
 
-    /// A writer.
+    /// Creates a writer.
     ///
     /// - Parameters:
-    ///   - registry: Where classes have their schemas from.
-    ///   - depthLimit: How many records may be inside one another.
-    ///   - capacity: Bytes to make room for at first. Default 512.
-    public init(registry: TypeRegistry, depthLimit: Int = PersistentCoder.defaultDepthLimit, capacity: Int = 512) {
+    ///   - registry: The schemas of classes.
+    ///   - depthLimit: The largest number of nested records.
+    ///   - capacity: The number of bytes to reserve. Default 512.
+    init(registry: TypeRegistry, depthLimit: Int = PersistentCoder.defaultDepthLimit, capacity: Int = 512) {
         self.registry = registry
         self.depthLimit = depthLimit
         levels = depthLimit
@@ -45,25 +46,34 @@ public struct BinaryWriter: ~Copyable {
 
     // MARK: Results
 
-    /// Lends the bytes written so far.
-    public borrowing func withBytes<Result, Failure: Error>(
+    /// Calls a closure with the bytes written so far.
+    borrowing func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(UnsafeRawBufferPointer(start: base, count: count))
     }
 
     /// A copy of the bytes written so far.
-    public var bytes: [UInt8] { [UInt8](UnsafeRawBufferPointer(start: base, count: count)) }
+    var bytes: [UInt8] { [UInt8](UnsafeRawBufferPointer(start: base, count: count)) }
 
-    /// Makes the bytes of no use, if they are not yet.
-    public mutating func fail(_ error: PersistenceError) {
+    /// Marks the bytes as useless. Keeps the first reason.
+    mutating func fail(_ error: PersistenceError) {
         if failure == nil { failure = error }
     }
 
-    // MARK: Numbers and bytes
+    // MARK: Values
 
-    @usableFromInline
-    mutating func setCount(_ value: Int) { count = value }
+    /// Writes a value.
+    @inlinable
+    public mutating func write<Value: PersistentValue>(_ value: Value) { value._persist(to: &self) }
+
+    /// Writes the number of an enum's case, before the payload of the case.
+    ///
+    /// - Parameter number: The position of the case in the description of the enum, from 0.
+    @inlinable
+    public mutating func write(case number: Int) { write(unsigned: UInt64(truncatingIfNeeded: number)) }
+
+    // MARK: Numbers and bytes
 
     @inlinable @inline(__always)
     mutating func reserve(_ additional: Int) {
@@ -82,15 +92,15 @@ public struct BinaryWriter: ~Copyable {
 
     /// Writes one byte.
     @inlinable
-    public mutating func write(byte: UInt8) {
+    mutating func write(byte: UInt8) {
         reserve(1)
         base.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
-        setCount(count &+ 1)
+        count = count &+ 1
     }
 
-    /// Writes seven bits a byte, the lowest first (LEB128).
+    /// Writes a number with seven bits a byte, the lowest bits first (LEB128).
     @inlinable
-    public mutating func write(unsigned value: UInt64) {
+    mutating func write(unsigned value: UInt64) {
         reserve(10)
         var rest = value
         var offset = count
@@ -100,54 +110,54 @@ public struct BinaryWriter: ~Copyable {
             rest &>>= 7
         }
         base.storeBytes(of: UInt8(truncatingIfNeeded: rest), toByteOffset: offset, as: UInt8.self)
-        setCount(offset &+ 1)
+        count = offset &+ 1
     }
 
-    /// Writes small numbers of either sign in few bytes (zigzag).
+    /// Writes a number of either sign (zigzag), a small one in few bytes.
     @inlinable
-    public mutating func write(signed value: Int64) {
+    mutating func write(signed value: Int64) {
         write(unsigned: UInt64(bitPattern: (value &<< 1) ^ (value &>> 63)))
     }
 
     /// Writes 8 bytes in little endian.
     @inlinable
-    public mutating func write(word: UInt64) {
+    mutating func write(word: UInt64) {
         reserve(8)
         base.storeBytes(of: word.littleEndian, toByteOffset: count, as: UInt64.self)
-        setCount(count &+ 8)
+        count = count &+ 8
     }
 
     /// Writes 4 bytes in little endian.
     @inlinable
-    public mutating func write(halfWord: UInt32) {
+    mutating func write(halfWord: UInt32) {
         reserve(4)
         base.storeBytes(of: halfWord.littleEndian, toByteOffset: count, as: UInt32.self)
-        setCount(count &+ 4)
+        count = count &+ 4
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes.
     @inlinable
-    public mutating func write(bytes: UnsafeRawBufferPointer) {
+    mutating func write(bytes: UnsafeRawBufferPointer) {
         guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
         reserve(bytes.count)
         (base + count).copyMemory(from: start, byteCount: bytes.count)
-        setCount(count &+ bytes.count)
+        count = count &+ bytes.count
     }
 
-    /// Writes bytes after their number.
+    /// Writes the number of bytes, then the bytes.
     @inlinable
-    public mutating func write(counted bytes: UnsafeRawBufferPointer) {
+    mutating func write(counted bytes: UnsafeRawBufferPointer) {
         write(unsigned: UInt64(bytes.count))
         write(bytes: bytes)
     }
 
     // MARK: Records and objects
 
-    /// Begins a record inside the ones begun.
+    /// Begins a nested record.
     ///
-    /// - Returns: false if it would be too deep.
+    /// - Returns: false if the nesting is too deep.
     @inlinable
-    public mutating func enter() -> Bool {
+    mutating func enter() -> Bool {
         levels &-= 1
         if levels >= 0 { return true }
         failTooDeep()
@@ -156,7 +166,7 @@ public struct BinaryWriter: ~Copyable {
 
     /// Ends a record.
     @inlinable
-    public mutating func leave() { levels &+= 1 }
+    mutating func leave() { levels &+= 1 }
 
     @usableFromInline @inline(never)
     mutating func failTooDeep() {
@@ -164,9 +174,9 @@ public struct BinaryWriter: ~Copyable {
         fail(.tooDeep(limit: depthLimit))
     }
 
-    /// Writes an object's tag.
+    /// Writes the tag of an object.
     ///
-    /// - Returns: Whether its properties must follow, and ``leave()``.
+    /// - Returns: Whether the properties and ``leave()`` must follow.
     @usableFromInline
     mutating func beginObject(_ object: AnyObject, type: any PersistentObject.Type) -> Bool {
         guard !writeReference(object), enter() else { return false }
@@ -185,7 +195,7 @@ public struct BinaryWriter: ~Copyable {
         }
     }
 
-    /// The same for what stands for an object of the class with this schema.
+    /// Writes the tag of untyped data of the class with this schema.
     mutating func beginObject(_ object: AnyObject, fingerprint: UInt64) -> Bool {
         guard !writeReference(object), enter() else { return false }
         _ = writeClass(fingerprint)
@@ -200,7 +210,7 @@ public struct BinaryWriter: ~Copyable {
         return true
     }
 
-    /// - Returns: The class's place in the order of tags.
+    /// - Returns: The index of the class in the order of tags.
     private mutating func writeClass(_ fingerprint: UInt64) -> Int {
         if let index = classes.firstIndex(of: fingerprint) {
             write(unsigned: UInt64(index + 2))
@@ -213,8 +223,52 @@ public struct BinaryWriter: ~Copyable {
         return classes.count - 1
     }
 
-    /// A reader will need this schema as well.
+    /// Adds a schema that a reader of the bytes needs.
     mutating func need(_ fingerprint: UInt64) {
         if !fingerprints.contains(fingerprint) { fingerprints.append(fingerprint) }
+    }
+}
+
+/// Numbers objects by identity, in the order in which they are added. A hash table with open addressing.
+///
+/// The table retains the objects, so that no address is used again while the table has it.
+private struct ObjectTable {
+    private var objects: [AnyObject] = []
+    /// Addresses, 0 for a free slot. The count is a power of two.
+    private var addresses: [UInt] = []
+    private var numbers: [UInt32] = []
+
+    /// Assigns the next number to a new object.
+    ///
+    /// - Returns: The number of an object that is known; nil for a new one.
+    mutating func insert(_ object: AnyObject) -> Int? {
+        if objects.count * 2 >= addresses.count { grow() }
+        let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
+        let place = place(of: address)
+        if addresses[place] != 0 { return Int(numbers[place]) }
+        addresses[place] = address
+        numbers[place] = UInt32(truncatingIfNeeded: objects.count)
+        objects.append(object)
+        return nil
+    }
+
+    private func place(of address: UInt) -> Int {
+        let mask = addresses.count - 1
+        // The low bits of addresses are always 0; the product's middle bits depend on all others.
+        var place = Int(truncatingIfNeeded: (UInt64(address) >> 4) &* 0x9E37_79B9_7F4A_7C15 >> 32) & mask
+        while addresses[place] != 0, addresses[place] != address { place = (place + 1) & mask }
+        return place
+    }
+
+    private mutating func grow() {
+        let size = max(16, addresses.count * 2)
+        addresses = [UInt](repeating: 0, count: size)
+        numbers = [UInt32](repeating: 0, count: size)
+        for (number, object) in objects.enumerated() {
+            let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
+            let place = place(of: address)
+            addresses[place] = address
+            numbers[place] = UInt32(truncatingIfNeeded: number)
+        }
     }
 }

@@ -1,40 +1,41 @@
 internal import VitrineCore
 
-/// Turns values into bytes and back, whatever version of the program wrote them.
+/// Encodes values, and decodes values that any version of the program encoded.
 ///
 /// ```swift
 /// let bytes = try PersistentCoder().encode(place)
 /// let again = try PersistentCoder().decode(Place.self, from: bytes)
 /// ```
 ///
-/// Bytes are: `B5`, the format's number, the fingerprint of the value's schema (8 bytes, little endian), the value, and
-/// a checksum of all that (4 bytes, little endian). They are read by their schema, so it must be kept with them, as
-/// ``ObjectStore`` does; within one program run ``TypeRegistry`` knows it.
+/// Decoding needs the ``Schema`` under which a value was encoded. An ``ObjectStore`` keeps the schemas beside its
+/// values. If you keep the bytes elsewhere, keep ``Schema/encoded`` with them and add the schema to the
+/// ``TypeRegistry``.
 public struct PersistentCoder: Sendable {
-    /// What is done with data of a later version of the program.
+    /// The treatment of data that a later version of the program wrote.
     public enum NewerData: Sendable {
-        /// It is refused by ``PersistenceError/newerThanCode(type:stored:code:)``.
+        /// Decoding throws ``PersistenceError/newerThanCode(type:stored:code:)``.
         case refuse
-        /// What this version knows of it is read, as far as names and types agree; the rest is lost when it is stored
-        /// again.
+        /// Properties with known names and types are read. The others are lost when the value is stored again.
         case readKnown
     }
 
-    /// How many records may be inside one another unless said otherwise: 256, which fits any
-    /// thread's stack.
-    public static let defaultDepthLimit = 256
+    /// The default ``depthLimit``, which fits the stack of any thread.
+    package static let defaultDepthLimit = 256
 
-    /// Which types and schemas there are.
+    /// The known types and schemas.
     public let registry: TypeRegistry
-    /// How many records may be inside one another, in reading as in writing: each takes some hundred bytes of stack.
-    public let depthLimit: Int
-    /// What is done with data of a later version. Default ``NewerData/refuse``.
-    public let newerData: NewerData
+    /// The largest number of nested records, for encoding and decoding. Each takes some hundred bytes of stack.
+    let depthLimit: Int
+    /// The treatment of data that a later version of the program wrote. Default ``NewerData/refuse``.
+    let newerData: NewerData
 
-    /// A coder.
-    public init(
-        registry: TypeRegistry = .shared, depthLimit: Int = defaultDepthLimit, newerData: NewerData = .refuse
-    ) {
+    /// Creates a coder.
+    ///
+    /// - Parameters:
+    ///   - registry: The known types and schemas. Default: those of the whole program.
+    ///   - depthLimit: The largest number of nested records. Default 256.
+    ///   - newerData: The treatment of data that a later version of the program wrote. Default: it is refused.
+    public init(registry: TypeRegistry = .shared, depthLimit: Int = 256, newerData: NewerData = .refuse) {
         self.registry = registry
         self.depthLimit = depthLimit
         self.newerData = newerData
@@ -42,22 +43,25 @@ public struct PersistentCoder: Sendable {
 
     // MARK: Encoding
 
-    /// The bytes of a value.
+    // The bytes of a value are `B5`, the number of the format, the fingerprint of the schema (8 bytes, little endian),
+    // the properties, and a checksum of all these (4 bytes, little endian).
+
+    /// Encodes a value.
     ///
     /// - Throws: ``PersistenceError/tooDeep(limit:)`` or ``PersistenceError/duplicateName(_:)``.
     public func encode<Value: PersistentValue>(_ value: Value) throws(PersistenceError) -> [UInt8] {
         try encodeWithSchemas(value).bytes
     }
 
-    /// The bytes of a value and the fingerprints of all schemas that reading them takes, its own first.
+    /// Encodes a value. Returns the fingerprints of all schemas that decoding needs as well, the value's own first.
     package func encodeWithSchemas<Value: PersistentValue>(
         _ value: Value
     ) throws(PersistenceError) -> (bytes: [UInt8], fingerprints: [UInt64]) {
         var writer = BinaryWriter(registry: registry, depthLimit: depthLimit)
-        let type = value.persistentDynamicType
+        let type = value._persistentDynamicType
         let root = try registry.schema(of: type).fingerprint
         Self.begin(root, &writer)
-        value.persist(to: &writer)
+        writer.write(value)
         try Self.end(&writer)
         return (writer.bytes, [root] + writer.fingerprints)
     }
@@ -85,33 +89,26 @@ public struct PersistentCoder: Sendable {
 
     // MARK: Decoding
 
-    /// The value of some bytes, brought up to date if an older version of the program wrote them.
+    /// Decodes a value, and migrates it if an older version of the program wrote it.
     ///
+    /// - Parameters:
+    ///   - type: The type of the value, or a superclass. Usually inferred.
+    ///   - bytes: A value that any version of the program encoded.
     /// - Throws: ``PersistenceError``.
     public func decode<Value: PersistentValue>(
         _ type: Value.Type = Value.self, from bytes: [UInt8]
     ) throws(PersistenceError) -> Value {
-        try bytes.lend { bytes throws(PersistenceError) in try decode(type, from: bytes) }
+        try decodeUpgrading(type, from: bytes).value
     }
 
-    /// The value of some bytes, brought up to date if an older version of the program wrote them.
-    ///
-    /// - Throws: ``PersistenceError``.
-    public func decode<Value: PersistentValue>(
-        _ type: Value.Type = Value.self, from bytes: UnsafeRawBufferPointer
-    ) throws(PersistenceError) -> Value {
-        let (fingerprint, body) = try Self.open(bytes)
-        return try decode(type, fingerprint: fingerprint, body: body)
-    }
-
-    /// The value behind the header.
+    /// Decodes the bytes between header and checksum.
     package func decode<Value: PersistentValue>(
         _ type: Value.Type, fingerprint: UInt64, body: UnsafeRawBufferPointer
     ) throws(PersistenceError) -> Value {
         try decodeUpgrading(type, fingerprint: fingerprint, body: body).value
     }
 
-    /// The value of some bytes and, if they were of an older version, their present form.
+    /// Decodes a value. Returns its present bytes as well if an older version of the program wrote it.
     func decodeUpgrading<Value: PersistentValue>(
         _ type: Value.Type, from bytes: [UInt8]
     ) throws(PersistenceError) -> (value: Value, upgraded: StoredBytes?) {
@@ -128,7 +125,7 @@ public struct PersistentCoder: Sendable {
             do throws(PersistenceError) {
                 return (try decodeCurrent(type, body), nil)
             } catch .unknownSchema {
-                // An object inside is of an older version.
+                // A nested object is of an older version.
             }
         }
         let upgraded = try upgrade(type, fingerprint: fingerprint, body: body)
@@ -142,12 +139,12 @@ public struct PersistentCoder: Sendable {
         _ type: Value.Type, _ body: UnsafeRawBufferPointer
     ) throws(PersistenceError) -> Value {
         var reader = BinaryReader(body, registry: registry, depthLimit: depthLimit)
-        let value = try Value.restore(from: &reader)
+        let value = try Value._restore(from: &reader)
         guard reader.remaining == 0 else { throw .malformed("\(reader.remaining) bytes after the value") }
         return value
     }
 
-    /// The fingerprint in a value's header, and the bytes between header and checksum.
+    /// Returns the fingerprint in the header and the bytes between header and checksum.
     package static func open(
         _ bytes: UnsafeRawBufferPointer
     ) throws(PersistenceError) -> (fingerprint: UInt64, body: UnsafeRawBufferPointer) {
@@ -170,23 +167,129 @@ public struct PersistentCoder: Sendable {
 
     // MARK: Copying
 
-    /// A deep copy. What is shared or leads back to itself does so in the copy, among copies.
+    /// Returns a deep copy. Objects that are shared or cyclic in the original are so in the copy.
     ///
-    /// - Throws: ``PersistenceError/tooDeep(limit:)`` and others.
+    /// - Throws: ``PersistenceError``, for example ``PersistenceError/tooDeep(limit:)``.
     public func copy<Value: PersistentValue>(_ value: Value) throws(PersistenceError) -> Value {
         var writer = BinaryWriter(registry: registry, depthLimit: depthLimit)
-        value.persist(to: &writer)
+        writer.write(value)
         if let failure = writer.failure { throw failure }
         return try writer.withBytes { bytes throws(PersistenceError) in try decodeCurrent(Value.self, bytes) }
     }
 }
 
 extension PersistentRecord {
-    /// A deep copy: no object is shared with the original; what is nil stays nil, and what is transient is as in a new
-    /// object.
+    /// Returns a deep copy, which shares no object with the original. Transient properties have their initial values.
     ///
-    /// - Throws: ``PersistenceError/tooDeep(limit:)`` and others.
+    /// - Throws: ``PersistenceError``, for example ``PersistenceError/tooDeep(limit:)``.
     public func persistentCopy(by coder: PersistentCoder = PersistentCoder()) throws(PersistenceError) -> Self {
         try coder.copy(self)
+    }
+}
+
+extension PersistentCoder {
+    /// Returns whether the header of a value names a present schema.
+    func isCurrent<Value: PersistentValue>(_ type: Value.Type, fingerprint: UInt64) throws(PersistenceError) -> Bool {
+        try fingerprint == registry.schema(of: type).fingerprint || registry.objectType(of: fingerprint) is Value.Type
+    }
+
+    /// Migrates an encoded value to the present version of its type, without an instance.
+    ///
+    /// - Parameters:
+    ///   - bytes: A value that any version of the program encoded.
+    ///   - type: The type of the value, or a superclass.
+    /// - Returns: The bytes that ``encode(_:)`` of the present version produces.
+    /// - Throws: ``PersistenceError``.
+    public func upgrade<Value: PersistentValue>(
+        _ bytes: [UInt8], of type: Value.Type
+    ) throws(PersistenceError) -> [UInt8] {
+        try upgraded(bytes, of: type).bytes
+    }
+
+    func upgraded<Value: PersistentValue>(
+        _ bytes: [UInt8], of type: Value.Type
+    ) throws(PersistenceError) -> StoredBytes {
+        try bytes.lend { bytes throws(PersistenceError) in
+            let (fingerprint, body) = try Self.open(bytes)
+            return try upgrade(type, fingerprint: fingerprint, body: body)
+        }
+    }
+
+    func upgrade<Value: PersistentValue>(
+        _ type: Value.Type, fingerprint: UInt64, body: UnsafeRawBufferPointer
+    ) throws(PersistenceError) -> StoredBytes {
+        let asked = try registry.schema(of: type)
+        guard let old = registry.schema(fingerprint: fingerprint) else {
+            throw .unknownSchema(fingerprint: fingerprint)
+        }
+        guard let plan = registry.bytePlan(from: old, to: asked) else {
+            let tree = try TreeReader.read(body, under: old, registry: registry, depthLimit: depthLimit)
+            return try upgrade(tree, to: asked, capacity: body.count + 256)
+        }
+        return try write(asked, capacity: body.count + 256) { writer throws(PersistenceError) in
+            try plan.run(body, registry: registry, depthLimit: depthLimit, to: &writer)
+        }
+    }
+
+    /// Migrates untyped data and encodes it under the present schema.
+    func upgrade(
+        _ tree: MigrationValue, to asked: Schema, capacity: Int = 512
+    ) throws(PersistenceError) -> StoredBytes {
+        var run = MigrationRun(registry: registry, newerData: newerData, inline: asked)
+        defer { run.breakCycles() }
+        try run.run(tree)
+        let current = try target(of: tree, asked)
+        return try write(current, capacity: capacity) { writer throws(PersistenceError) in
+            try TreeWriter.write(tree, as: current, to: &writer)
+        }
+    }
+
+    private func write(
+        _ schema: Schema, capacity: Int, _ body: (inout BinaryWriter) throws(PersistenceError) -> Void
+    ) throws(PersistenceError) -> StoredBytes {
+        var writer = BinaryWriter(registry: registry, depthLimit: depthLimit, capacity: capacity)
+        Self.begin(schema.fingerprint, &writer)
+        try body(&writer)
+        try Self.end(&writer)
+        return StoredBytes(writer.bytes, [schema.fingerprint] + writer.fingerprints, registry)
+    }
+
+    /// The schema under which a value is stored. For an object it is the schema of its class, which may be a subclass.
+    private func target(of tree: MigrationValue, _ asked: Schema) throws(PersistenceError) -> Schema {
+        guard case .object(let base) = asked.root, case .record(let data) = tree else { return asked }
+        guard let current = registry.currentSchema(named: data.typeName) else {
+            throw .unregisteredType(data.typeName)
+        }
+        guard current.chain(current.name).contains(where: { $0.name == base }) else {
+            throw .typeMismatch(path: data.typeName, expected: base, found: data.typeName)
+        }
+        return current
+    }
+
+    /// Decodes a value as untyped data. It needs the schema of the value, but not its type.
+    ///
+    /// - Throws: ``PersistenceError``.
+    public func tree(of bytes: [UInt8]) throws(PersistenceError) -> MigrationValue {
+        try treeAndSchema(of: bytes).tree
+    }
+
+    func treeAndSchema(of bytes: [UInt8]) throws(PersistenceError) -> (tree: MigrationValue, schema: Schema) {
+        try bytes.lend { bytes throws(PersistenceError) in
+            let (fingerprint, body) = try Self.open(bytes)
+            guard let schema = registry.schema(fingerprint: fingerprint) else {
+                throw .unknownSchema(fingerprint: fingerprint)
+            }
+            let tree = try TreeReader.read(body, under: schema, registry: registry, depthLimit: depthLimit)
+            return (tree, schema)
+        }
+    }
+}
+
+extension [UInt8] {
+    /// `withUnsafeBytes` with typed errors.
+    func lend<Result>(
+        _ body: (UnsafeRawBufferPointer) throws(PersistenceError) -> Result
+    ) throws(PersistenceError) -> Result {
+        try withUnsafeBufferPointer { bytes throws(PersistenceError) in try body(UnsafeRawBufferPointer(bytes)) }
     }
 }

@@ -1,7 +1,9 @@
-/// A change of schema as a list of copies, omissions and insertions on bytes: for added and reordered properties of
-/// structs without objects, which need neither a tree nor code.
+/// A change of schema as a list of copies, omissions and insertions of bytes.
+///
+/// It handles added, removed and reordered properties of structs without objects, which need neither untyped data nor
+/// migration steps.
 package struct BytePlan: Sendable {
-    /// What becomes of one struct.
+    /// The change of one struct.
     fileprivate final class Layout: Sendable {
         let name: String
         /// The old properties.
@@ -27,7 +29,7 @@ package struct BytePlan: Sendable {
     private let schema: Schema
     private let layout: Layout
 
-    /// The plan for a change; nil if it needs more than that.
+    /// Creates the plan for a change; nil if the change needs untyped data.
     init?(from old: Schema, to new: Schema) {
         guard case .record(let oldName) = old.root, case .record(let newName) = new.root, oldName == newName,
             let layout = Self.layout(oldName, old, new, depth: 0)
@@ -36,7 +38,7 @@ package struct BytePlan: Sendable {
         self.layout = layout
     }
 
-    /// Old properties that are left out, by their types' names.
+    /// The removed properties, by the names of their types.
     var dropped: [(type: String, names: [String])] { Self.dropped(layout) }
 
     private static func dropped(_ layout: Layout) -> [(type: String, names: [String])] {
@@ -138,7 +140,7 @@ package struct BytePlan: Sendable {
 
     // MARK: Running
 
-    /// Writes an old value's bytes as the new schema has them.
+    /// Writes an old value in the form of the new schema.
     func run(
         _ body: UnsafeRawBufferPointer, registry: TypeRegistry, depthLimit: Int, to writer: inout BinaryWriter
     ) throws(PersistenceError) {
@@ -204,7 +206,7 @@ package struct BytePlan: Sendable {
                 try skip(value, &reader)
             }
         case .record(let name): try skip(name, &reader)
-        case .object: throw .malformed("an object where none can be")
+        case .object: throw .malformed("unexpected object")
         }
     }
 
@@ -223,7 +225,7 @@ package struct BytePlan: Sendable {
 }
 
 extension RecordSchema {
-    /// Whether values have the same bytes under both.
+    /// Returns whether values have the same bytes under both records.
     func hasLayout(of other: RecordSchema) -> Bool {
         kind == other.kind && superclass == other.superclass && isExtensible == other.isExtensible
             && cases == other.cases && Self.isSame(early, other.early) && Self.isSame(late, other.late)

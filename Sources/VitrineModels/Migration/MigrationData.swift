@@ -1,7 +1,7 @@
-/// The stored properties of one struct, enum or object as an older version wrote them, also of types that are gone.
+/// The stored properties of one struct, enum or object, as an older version wrote them. The type may no longer exist.
 ///
-/// Migration steps change it by names; the result is stored, and read by the present version as if it had written it.
-/// What the present version does not know any more is dropped.
+/// Migration steps read and change properties by name. The present version then reads the result. Properties that it
+/// does not declare are dropped.
 ///
 /// ```swift
 /// @Migration(to: "1.1.0") static func first(_ old: MigrationData) throws {
@@ -11,11 +11,13 @@
 /// }
 /// ```
 ///
-/// It is a reference: an object that several others refer to is one piece of data. Properties declared in extensions
-/// are named `(Category)name`, or `name` without a category.
+/// An object that several others refer to is one instance of this class. Properties of extensions are named
+/// `(Category)name`, or `name` if they have no category.
+///
+/// Use the data only while the step runs: it is empty after the migration.
 ///
 /// ## Topics
-/// ### Looking
+/// ### Reading
 /// - ``typeName``
 /// - ``version``
 /// - ``names``
@@ -31,19 +33,19 @@
 /// - ``convert(_:to:_:)``
 /// - ``become(_:)``
 public final class MigrationData {
-    /// The name of its type, as stored or as it has become.
+    /// The stored name of the type, or the name given to ``become(_:)``.
     public private(set) var typeName: String
-    /// The version of its type when it was stored.
+    /// The version of the type when the data was stored.
     public let version: SchemaVersion
-    /// The name of an enum's case; nil for other types.
+    /// The name of the case of an enum; nil for other types.
     public var caseName: String?
 
     private(set) var values: [MigrationValue] = []
     private var keys: [String] = []
-    /// What it was stored under; nil for data made by a step.
+    /// The schema of the data; nil for data that a step created.
     let schema: Schema?
     let isObject: Bool
-    /// The schemas of values that were declared in extensions.
+    /// The schemas of values that extensions declared.
     var extensionSchemas: [String: Schema] = [:]
 
     init(_ record: RecordSchema, _ schema: Schema) {
@@ -53,12 +55,11 @@ public final class MigrationData {
         isObject = record.kind == .object
     }
 
-    /// New data of a type, to be filled and set as a value of other data. It is as the type's present version wants
-    /// it: no migration step is run on it.
+    /// Creates empty data of the present version of a type, to set as a value of other data. No step runs on it.
     ///
     /// - Parameters:
-    ///   - typeName: The type's persistent name.
-    ///   - caseName: The case of an enum.
+    ///   - typeName: The persistent name of the type.
+    ///   - caseName: The name of the case of an enum; nil for other types.
     public init(typeName: String, caseName: String? = nil) {
         self.typeName = typeName
         self.caseName = caseName
@@ -67,12 +68,12 @@ public final class MigrationData {
         isObject = false
     }
 
-    // MARK: Looking
+    // MARK: Reading
 
     /// The names of the properties, in the order of storage.
     public var names: [String] { keys }
 
-    /// A property's value; nil if there is no such property. Setting nil removes it.
+    /// The value of a property; nil if there is no such property. Setting nil removes the property.
     public subscript(name: String) -> MigrationValue? {
         get { index(name).map { values[$0] } }
         set {
@@ -87,45 +88,47 @@ public final class MigrationData {
         }
     }
 
-    /// A property's value as a type; nil if there is none or it is nil.
+    /// Returns the value of a property as a type; nil if there is no such property or its value is nil.
+    ///
+    /// Numbers convert if no precision is lost.
     ///
     /// - Throws: ``PersistenceError/typeMismatch(path:expected:found:)``.
     public func value<Value: MigrationConvertible>(
         _ name: String, as type: Value.Type = Value.self
     ) throws(PersistenceError) -> Value? {
         guard let value = self[name], value != .null else { return nil }
-        guard let result = Value.converted(from: value) else {
+        guard let result = Value._converted(from: value) else {
             throw .typeMismatch(path: "\(typeName).\(name)", expected: "\(Value.self)", found: value.kind)
         }
         return result
     }
 
-    /// The struct or object that is a property's value; nil if there is none.
-    public func object(_ name: String) -> MigrationData? { self[name].flatMap { MigrationData.converted(from: $0) } }
+    /// Returns the struct or object that is the value of a property; nil for another value.
+    public func object(_ name: String) -> MigrationData? { self[name].flatMap { MigrationData._converted(from: $0) } }
 
-    /// The structs or objects that are a property's elements.
+    /// Returns the structs or objects in the array or set that is the value of a property.
     public func objects(_ name: String) -> [MigrationData] {
         guard case .array(let elements)? = self[name] else { return [] }
-        return elements.compactMap { MigrationData.converted(from: $0) }
+        return elements.compactMap { MigrationData._converted(from: $0) }
     }
 
     // MARK: Changing
 
-    /// Sets a property, which is added if there is none; nil is stored as nil.
+    /// Sets a property, and adds it if there is no such property. A nil value is stored as nil.
     public func set<Value: MigrationConvertible>(_ name: String, to value: Value?) {
-        self[name] = value?.migrationValue ?? .null
+        self[name] = value?._migrationValue ?? .null
     }
 
     /// Removes a property.
     ///
-    /// - Returns: Its value; nil if there was none.
+    /// - Returns: The value of the property; nil if there was no such property.
     @discardableResult
     public func remove(_ name: String) -> MigrationValue? {
         defer { self[name] = nil }
         return self[name]
     }
 
-    /// Gives a property another name, in place of one that has it. Nothing happens if there is no such property.
+    /// Renames a property. A property that has the new name is replaced. A missing property is ignored.
     public func rename(_ name: String, to newName: String) {
         guard name != newName, index(name) != nil else { return }
         self[newName] = nil
@@ -133,20 +136,23 @@ public final class MigrationData {
         extensionSchemas[newName] = extensionSchemas.removeValue(forKey: name)
     }
 
-    /// Gives a property another name and value. Nothing happens if there is no such property; for nil it is only
-    /// removed.
+    /// Replaces a property by one with another name and value. A missing property is ignored.
+    ///
+    /// - Parameters:
+    ///   - name: The property to remove.
+    ///   - newName: The property to set.
+    ///   - value: The new value. If it is nil, the property is only removed.
     public func replace<Value: MigrationConvertible>(_ name: String, with newName: String, value: Value?) {
         guard remove(name) != nil, let value else { return }
         set(newName, to: value)
     }
 
-    /// Makes another value of a property's. Nothing happens if there is none or it is nil, but that it gets its new
-    /// name.
+    /// Converts the value of a property, and optionally renames the property. A missing or nil value is not converted.
     ///
     /// - Parameters:
     ///   - name: The property.
-    ///   - newName: Another name for it; nil keeps it.
-    ///   - transform: From the old value to the new one.
+    ///   - newName: The new name of the property. Default: the same name.
+    ///   - transform: Returns the new value for an old one.
     public func convert<Old: MigrationConvertible, New: MigrationConvertible>(
         _ name: String, to newName: String? = nil, _ transform: (Old) throws -> New
     ) throws {
@@ -155,7 +161,7 @@ public final class MigrationData {
         if let old { set(newName ?? name, to: try transform(old)) }
     }
 
-    /// Makes it an object of another type that the program has.
+    /// Changes the type of the data to another type of the program.
     public func become(_ typeName: String) { self.typeName = typeName }
 
     // MARK: Parts
@@ -170,10 +176,17 @@ public final class MigrationData {
         values.reserveCapacity(count)
     }
 
-    /// Where in ``values`` a property is; nil if there is none.
+    /// Removes all values.
+    func removeAll() {
+        keys = []
+        values = []
+        extensionSchemas = [:]
+    }
+
+    /// Returns the index of a property in ``values``; nil if there is no such property.
     func index(_ name: String) -> Int? { keys.firstIndex(of: name) }
 
-    /// The version a class was at when the data was stored: its own, as a superclass has versions of its own.
+    /// Returns the version of a class when the data was stored. Superclasses have versions of their own.
     func storedVersion(of record: RecordSchema) -> SchemaVersion {
         guard let schema else { return version }
         if let stored = schema.records[record.name] { return stored.version }
@@ -183,6 +196,6 @@ public final class MigrationData {
 }
 
 extension MigrationData: Equatable {
-    /// Whether they are the same.
+    /// Returns whether both are the same instance.
     public static func == (first: MigrationData, second: MigrationData) -> Bool { first === second }
 }

@@ -1,23 +1,23 @@
-/// One step of a type's history: what data that was stored before a version needs to become as that version wants it.
+/// A function that migrates stored data of a type to a version.
 ///
-/// Its function is called on any thread, several at once: a static function of a `@MainActor` type must be
-/// `nonisolated`.
+/// Steps run on any thread, several at a time. In a `@MainActor` type, declare the function `nonisolated`.
 public struct MigrationStep: Sendable {
-    /// The version whose form the data has afterwards.
+    /// The version of the data after the step.
     public let version: SchemaVersion
     let apply: @Sendable (MigrationData) throws -> Void
 
-    /// A step.
+    /// Creates a step.
     ///
     /// - Parameters:
-    ///   - version: The version whose form the data has afterwards. Data of that version or later is left alone.
-    ///   - apply: Changes the data. What it throws is reported, and the stored bytes stay as they are.
+    ///   - version: The version of the data after the step. The step skips data of this version and later ones.
+    ///   - apply: Changes the data. An error that it throws is reported as
+    ///     ``PersistenceError/migrationFailed(type:from:to:reason:)``. The stored bytes stay unchanged then.
     public init(to version: SchemaVersion, _ apply: @escaping @Sendable (MigrationData) throws -> Void) {
         self.version = version
         self.apply = apply
     }
 
-    /// A hook, as the ancestor had it: one function for all older versions, which is told the version the data is of.
+    /// Creates a step that migrates data of all older versions.
     ///
     /// ```swift
     /// @Migration(to: "2.0") static func migrate(_ old: MigrationData, from version: SchemaVersion) -> Bool {
@@ -27,9 +27,10 @@ public struct MigrationStep: Sendable {
     /// ```
     ///
     /// - Parameters:
-    ///   - version: The type's present version.
-    ///   - hook: Changes the data; false gives data of that version up, which is then reported as
-    ///     ``PersistenceError/migrationGivenUp(type:from:)`` and stays until ``ObjectStore/forget(_:version:)``.
+    ///   - version: The present version of the type.
+    ///   - hook: Changes the data, which is of the version in its second parameter. If it returns false, the data is
+    ///     abandoned: reading reports ``PersistenceError/migrationGivenUp(type:from:)``, and the data is kept until
+    ///     ``ObjectStore/forget(_:version:)``.
     public init(
         to version: SchemaVersion, _ hook: @escaping @Sendable (MigrationData, SchemaVersion) throws -> Bool
     ) {
@@ -39,8 +40,183 @@ public struct MigrationStep: Sendable {
     }
 }
 
-/// Thrown by a migration step to give data of an older version up: it is reported by
-/// ``PersistenceError/migrationGivenUp(type:from:)`` and stays as it is.
+/// An error that a migration step throws to abandon data of an older version.
+///
+/// Reading the data reports ``PersistenceError/migrationGivenUp(type:from:)``. The stored bytes stay unchanged.
 public struct MigrationAbandoned: Error {
+    /// Creates the error.
     public init() {}
+}
+
+/// Migrates a tree of untyped data to the present versions of its types.
+///
+/// The steps of all types run in the order of their versions: first all steps to 1.1, superclasses before subclasses
+/// and parents before children, then all steps to 1.2. A step therefore sees the whole graph in the form of one
+/// version.
+struct MigrationRun {
+    private let registry: TypeRegistry
+    private let newerData: PersistentCoder.NewerData
+    private let inline: Schema
+    private var chains: [String: Chain] = [:]
+    /// The data in the tree before the first step and after the last one.
+    private var before: [MigrationData] = [], after: [MigrationData] = []
+
+    /// The present records of a type and its superclasses, root class first.
+    private struct Chain {
+        let records: [RecordSchema]
+        let hasSteps: Bool
+    }
+
+    /// - Parameter inline: Has the present records of structs and enums that have no schemas of their own.
+    init(registry: TypeRegistry, newerData: PersistentCoder.NewerData, inline: Schema) {
+        self.registry = registry
+        self.newerData = newerData
+        self.inline = inline
+    }
+
+    mutating func run(_ root: MigrationValue) throws(PersistenceError) {
+        var nodes = root.records
+        (before, after) = (nodes, nodes)
+        try checkVersions(nodes)
+        var done: SchemaVersion?
+        while true {
+            guard let next = nextVersion(nodes, after: done) else { return }
+            for node in nodes { try apply(next, to: node) }
+            done = next
+            // A step can add data and change types.
+            nodes = root.records
+            after = nodes
+        }
+    }
+
+    /// Removes all values from the data, which may be cyclic, so that it can be deallocated.
+    ///
+    /// A step can take data out of the tree, so the data of the original tree is included.
+    func breakCycles() { for data in before + after { data.removeAll() } }
+
+    private mutating func nextVersion(_ nodes: [MigrationData], after done: SchemaVersion?) -> SchemaVersion? {
+        var next: SchemaVersion?
+        for node in nodes where node.schema != nil {
+            let chain = chain(node.typeName)
+            guard chain.hasSteps else { continue }
+            for record in chain.records {
+                let stored = node.storedVersion(of: record)
+                for step in record.steps where step.version > stored {
+                    if let done, step.version <= done { continue }
+                    if next.map({ step.version < $0 }) ?? true { next = step.version }
+                }
+            }
+        }
+        return next
+    }
+
+    private mutating func apply(_ version: SchemaVersion, to node: MigrationData) throws(PersistenceError) {
+        guard node.schema != nil else { return }
+        let chain = chain(node.typeName)
+        guard chain.hasSteps else { return }
+        for record in chain.records {
+            let stored = node.storedVersion(of: record)
+            for step in record.steps where step.version == version && version > stored {
+                do {
+                    try step.apply(node)
+                } catch is MigrationAbandoned {
+                    throw .migrationGivenUp(type: node.typeName, from: stored)
+                } catch {
+                    throw .migrationFailed(type: node.typeName, from: stored, to: version, reason: "\(error)")
+                }
+            }
+        }
+    }
+
+    /// Refuses data of later versions, and data whose type was changed without a new version.
+    private mutating func checkVersions(_ nodes: [MigrationData]) throws(PersistenceError) {
+        // For a few elements a linear search is faster than hashing.
+        var checked: [(schema: Schema, name: String)] = []
+        for node in nodes {
+            guard let schema = node.schema,
+                !checked.contains(where: { $0.schema === schema && $0.name == node.typeName })
+            else { continue }
+            checked.append((schema, node.typeName))
+            let current = registry.currentSchema(named: node.typeName) ?? inline
+            let change = TypeRegistry.Change(
+                type: node.typeName, old: schema.fingerprint, new: current.fingerprint,
+                refusesNewer: newerData == .refuse)
+            // The result is the same for all objects with these schemas.
+            guard !registry.isKnownGood(change) else { continue }
+            for record in chain(node.typeName).records { try check(schema, record) }
+            registry.noteGood(change)
+        }
+    }
+
+    private func check(_ schema: Schema, _ record: RecordSchema) throws(PersistenceError) {
+        guard let stored = schema.records[record.name] else { return }
+        if newerData == .refuse, stored.version > record.version {
+            throw .newerThanCode(type: record.name, stored: stored.version, code: record.version)
+        }
+        guard stored.version == record.version else { return }
+        let differences = stored.differences(from: record)
+        if !differences.isEmpty {
+            throw .changedWithoutVersion(type: record.name, version: record.version, differences: differences)
+        }
+    }
+
+    private mutating func chain(_ name: String) -> Chain {
+        if let known = chains[name] { return known }
+        let records: [RecordSchema]
+        if let schema = registry.currentSchema(named: name) {
+            records = schema.chain(schema.name).reversed()
+        } else {
+            records = inline.chain(inline.currentName(of: name)).reversed()
+        }
+        let chain = Chain(records: records, hasSteps: records.contains { !$0.steps.isEmpty })
+        chains[name] = chain
+        return chain
+    }
+}
+
+extension MigrationValue {
+    /// Removes all values from the records in a tree. Objects that form a cycle are deallocated only after this call.
+    ///
+    /// A tree that ``ObjectStore/tree(for:in:)`` or ``PersistentCoder/tree(of:)`` returned can be cyclic. Call this
+    /// method when you no longer need such a tree.
+    public func breakCycles() { for data in records { data.removeAll() } }
+
+    /// All records in a tree, parents before children, each once.
+    fileprivate var records: [MigrationData] {
+        var nodes: [MigrationData] = []
+        var seen: Set<ObjectIdentifier> = []
+        var pending = [self]
+        while let value = pending.popLast() {
+            switch value {
+            case .record(let data):
+                guard seen.insert(ObjectIdentifier(data)).inserted else { continue }
+                nodes.append(data)
+                for value in data.values.reversed() where value.hasParts { pending.append(value) }
+            case .array(let values): for value in values.reversed() where value.hasParts { pending.append(value) }
+            case .dictionary(let entries):
+                for entry in entries.reversed() {
+                    if entry.value.hasParts { pending.append(entry.value) }
+                    if entry.key.hasParts { pending.append(entry.key) }
+                }
+            default: break
+            }
+        }
+        return nodes
+    }
+
+    /// Whether the value can contain records.
+    private var hasParts: Bool {
+        switch self {
+        case .record, .array, .dictionary: true
+        default: false
+        }
+    }
+}
+
+extension Schema {
+    /// Returns the present name of a record that has or had this name.
+    func currentName(of name: String) -> String {
+        if records[name] != nil { return name }
+        return records.values.first { $0.aliases.contains(name) }?.name ?? name
+    }
 }

@@ -1,18 +1,18 @@
-/// One type as it was at one version: what is recorded beside the data, and what its code adds to that.
-public struct RecordSchema: Sendable {
-    /// What kind of type it is.
-    public enum Kind: UInt8, Sendable {
+/// The record of one struct, enum or class at one version. Parts that only the code of the type has are not encoded.
+package struct RecordSchema: Sendable {
+    /// The kind of a type.
+    package enum Kind: UInt8, Sendable {
         case structure, enumeration, object
     }
 
     /// A stored property.
-    public struct Property: Sendable {
-        /// The name it is stored under.
-        public let name: String
-        public let type: ValueType
-        /// Names it was stored under before. Not recorded.
-        public let aliases: [String]
-        /// Writes the default value; nil for none. Not recorded.
+    package struct Property: Sendable {
+        /// The name under which the property is stored.
+        package let name: String
+        package let type: ValueType
+        /// Earlier names of the property. Not encoded.
+        let aliases: [String]
+        /// Writes the default value; nil if there is none. Not encoded.
         var writeDefault: ((inout BinaryWriter) -> Void)? { defaultValue?.write }
         private let defaultValue: DefaultValue?
 
@@ -24,69 +24,71 @@ public struct RecordSchema: Sendable {
 
     /// The expression of a default value.
     ///
-    /// Unchecked: it stands in the type's declaration, and is evaluated where values of the type are read and written.
-    /// A sendable function could not make values of types that are isolated to an actor.
+    /// Unchecked: a `@Sendable` closure cannot evaluate the initial values of types that are isolated to an actor. The
+    /// only closures that are not `@Sendable` come from ``RecordBuilder/_property(_:_:late:renamedFrom:default:)``.
+    /// They are the initial values that stand in a declaration, so they capture no variables. They run only in
+    /// conversions of values of the type, which need the conformance of the type, and so its isolation.
     private struct DefaultValue: @unchecked Sendable {
         let write: (inout BinaryWriter) -> Void
     }
 
-    /// A case of an enum. A value's name is its label or its number after an underscore.
-    public struct Case: Sendable, Equatable {
-        public let name: String
-        public let payload: [Payload]
+    /// A case of an enum. The name of a payload value is its label, or an underscore and its number.
+    package struct Case: Sendable, Equatable {
+        let name: String
+        let payload: [Payload]
 
         /// One value of a case.
-        public struct Payload: Sendable, Equatable {
-            public let name: String
-            public let type: ValueType
+        struct Payload: Sendable, Equatable {
+            let name: String
+            let type: ValueType
         }
     }
 
-    public let name: String
-    public internal(set) var version: SchemaVersion = "1"
-    public internal(set) var kind = Kind.structure
-    public internal(set) var superclass: String?
-    /// Properties an object cannot be made without; all properties of a struct.
-    public internal(set) var early: [Property] = []
-    /// Properties that are read when the object exists; they come after those of the superclass.
-    public internal(set) var late: [Property] = []
-    public internal(set) var cases: [Case] = []
-    /// Whether properties declared in extensions are stored with it.
-    public internal(set) var isExtensible = false
-    /// Names the type was stored under before. Not recorded.
-    public internal(set) var aliases: [String] = []
-    /// How older data is brought up to date. Not recorded.
-    public internal(set) var steps: [MigrationStep] = []
+    let name: String
+    var version: SchemaVersion = "1"
+    var kind = Kind.structure
+    var superclass: String?
+    /// The properties that are read before an object exists. All properties of a struct.
+    var early: [Property] = []
+    /// The properties that are read after the object exists. They follow those of the superclass.
+    var late: [Property] = []
+    var cases: [Case] = []
+    /// Whether properties that extensions declare are stored.
+    var isExtensible = false
+    /// Earlier names of the type. Not encoded.
+    var aliases: [String] = []
+    /// The migration steps. Not encoded.
+    var steps: [MigrationStep] = []
 
     init(name: String) { self.name = name }
 
     /// All properties, in the order of their bytes within this level of a class.
-    public var properties: [Property] { early + late }
+    package var properties: [Property] { early + late }
 
-    /// Whether a value takes no bytes but the one that stands for nothing.
+    /// Whether a value has no properties, so that it is stored as one byte 0.
     var isEmpty: Bool { kind == .structure && early.isEmpty && late.isEmpty && !isExtensible }
 }
 
 extension RecordSchema {
     func write(to writer: inout BinaryWriter) {
-        name.persist(to: &writer)
-        version.description.persist(to: &writer)
+        writer.write(name)
+        writer.write(version.description)
         writer.write(byte: kind.rawValue)
-        superclass.persist(to: &writer)
-        isExtensible.persist(to: &writer)
+        writer.write(superclass)
+        writer.write(isExtensible)
         for list in [early, late] {
             writer.write(unsigned: UInt64(list.count))
             for property in list {
-                property.name.persist(to: &writer)
+                writer.write(property.name)
                 property.type.write(to: &writer)
             }
         }
         writer.write(unsigned: UInt64(cases.count))
         for element in cases {
-            element.name.persist(to: &writer)
+            writer.write(element.name)
             writer.write(unsigned: UInt64(element.payload.count))
             for value in element.payload {
-                value.name.persist(to: &writer)
+                writer.write(value.name)
                 value.type.write(to: &writer)
             }
         }
@@ -95,7 +97,7 @@ extension RecordSchema {
     init(from reader: inout BinaryReader) throws(PersistenceError) {
         name = try reader.read()
         version = SchemaVersion(try reader.read(String.self))
-        guard let kind = Kind(rawValue: try reader.readByte()) else { throw .malformed("no kind of type") }
+        guard let kind = Kind(rawValue: try reader.readByte()) else { throw .malformed("unknown kind of type") }
         self.kind = kind
         superclass = try reader.read()
         isExtensible = try reader.read()
@@ -118,5 +120,177 @@ extension RecordSchema {
             properties.append(Property(name, try ValueType(from: &reader), aliases: [], writeDefault: nil))
         }
         return properties
+    }
+}
+
+extension RecordSchema {
+    /// Returns the changes to a later form of the type that need a new version.
+    ///
+    /// Three changes need none: new properties that are optional or have a default, renamed properties that name their
+    /// aliases, and types that hold all values of the old types.
+    package func differences(from new: RecordSchema) -> [String] {
+        var differences: [String] = []
+        if kind != new.kind { differences.append("\(name) is another kind of type") }
+        if superclass != new.superclass { differences.append("another superclass") }
+        differences += propertyDifferences(from: new)
+        for element in cases {
+            guard let other = new.cases.first(where: { $0.name == element.name }) else {
+                differences.append("case \(element.name) was removed")
+                continue
+            }
+            if other != element { differences.append("case \(element.name) holds other values") }
+        }
+        return differences
+    }
+
+    private func propertyDifferences(from new: RecordSchema) -> [String] {
+        var differences: [String] = []
+        for property in properties {
+            guard let other = new.successor(of: property.name) else {
+                differences.append("\(property.name) was removed")
+                continue
+            }
+            if !other.type.holds(property.type), !(property.type == .optional(other.type) && other.hasDefault) {
+                differences.append("\(property.name) was \(property.type) and is \(other.type)")
+            }
+        }
+        for property in new.properties where !property.hasDefault && !property.type.isOptional {
+            if !properties.contains(where: { property.isSuccessor(of: $0.name) }) {
+                differences.append("\(property.name) was added without a default value")
+            }
+        }
+        return differences
+    }
+
+    /// Returns the property that now holds the values stored under this name.
+    func successor(of name: String) -> Property? {
+        properties.first { $0.name == name } ?? properties.first { $0.aliases.contains(name) }
+    }
+}
+
+extension RecordSchema.Property {
+    var hasDefault: Bool { writeDefault != nil }
+
+    func isSuccessor(of name: String) -> Bool { self.name == name || aliases.contains(name) }
+}
+
+extension ValueType {
+    /// Returns whether this type can hold every value of another type.
+    package func holds(_ other: ValueType) -> Bool {
+        if self == other { return true }
+        switch (self, other) {
+        case (.optional(let type), .optional(let other)): return type.holds(other)
+        case (.optional(let type), _): return type.holds(other)
+        case (.array(let type), .array(let other)), (.array(let type), .set(let other)),
+            (.set(let type), .set(let other)):
+            return type.holds(other)
+        case (.dictionary(let key, let value), .dictionary(let otherKey, let otherValue)):
+            return key.holds(otherKey) && value.holds(otherValue)
+        case (.double, .float): return true
+        default: break
+        }
+        guard let (signed, bits) = integer, let (otherSigned, otherBits) = other.integer else {
+            return self == .double && (other.integer.map { $0.bits <= 32 } ?? false)
+        }
+        return signed == otherSigned ? bits >= otherBits : signed && bits > otherBits
+    }
+
+    private var integer: (signed: Bool, bits: Int)? {
+        switch self {
+        case .int8: (true, 8)
+        case .int16: (true, 16)
+        case .int32: (true, 32)
+        case .int64: (true, 64)
+        case .uint8: (false, 8)
+        case .uint16: (false, 16)
+        case .uint32: (false, 32)
+        case .uint64: (false, 64)
+        default: nil
+        }
+    }
+}
+
+/// The type of a stored value, as schemas record it.
+package indirect enum ValueType: Hashable, Sendable {
+    case bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float, double
+    case string, data, date, uuid, url, decimal
+    case optional(ValueType), array(ValueType), set(ValueType), dictionary(ValueType, ValueType)
+    /// A struct or enum, inline.
+    case record(String)
+    /// A class or one of its subclasses.
+    case object(String)
+
+    /// The scalar types in the order of their codes, which never changes.
+    static let scalars: [ValueType] = [
+        .bool, .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .float, .double,
+        .string, .data, .date, .uuid, .url, .decimal,
+    ]
+    private static let scalarNames = [
+        "Bool", "Int8", "Int16", "Int32", "Int", "UInt8", "UInt16", "UInt32", "UInt", "Float", "Double",
+        "String", "Data", "Date", "UUID", "URL", "Decimal",
+    ]
+    private static let scalarCodes = Dictionary(uniqueKeysWithValues: zip(scalars, UInt8(0)...))
+
+    var isOptional: Bool {
+        if case .optional = self { true } else { false }
+    }
+}
+
+extension ValueType: CustomStringConvertible {
+    /// The name of the type in Swift, with `Int` for 64 bits.
+    package var description: String {
+        switch self {
+        case .optional(let type): "\(type)?"
+        case .array(let type): "[\(type)]"
+        case .set(let type): "Set<\(type)>"
+        case .dictionary(let key, let value): "[\(key): \(value)]"
+        case .record(let name), .object(let name): name
+        default: Self.scalarCodes[self].map { Self.scalarNames[Int($0)] } ?? ""
+        }
+    }
+}
+
+extension ValueType {
+    func write(to writer: inout BinaryWriter) {
+        switch self {
+        case .optional(let type):
+            writer.write(byte: 32)
+            type.write(to: &writer)
+        case .array(let type):
+            writer.write(byte: 33)
+            type.write(to: &writer)
+        case .set(let type):
+            writer.write(byte: 34)
+            type.write(to: &writer)
+        case .dictionary(let key, let value):
+            writer.write(byte: 35)
+            key.write(to: &writer)
+            value.write(to: &writer)
+        case .record(let name):
+            writer.write(byte: 36)
+            writer.write(name)
+        case .object(let name):
+            writer.write(byte: 37)
+            writer.write(name)
+        default:
+            writer.write(byte: Self.scalarCodes[self] ?? 0)
+        }
+    }
+
+    init(from reader: inout BinaryReader) throws(PersistenceError) {
+        try reader.enter()
+        switch try reader.readByte() {
+        case 32: self = .optional(try ValueType(from: &reader))
+        case 33: self = .array(try ValueType(from: &reader))
+        case 34: self = .set(try ValueType(from: &reader))
+        case 35:
+            let key = try ValueType(from: &reader)
+            self = .dictionary(key, try ValueType(from: &reader))
+        case 36: self = .record(try reader.read())
+        case 37: self = .object(try reader.read())
+        case let code where Int(code) < Self.scalars.count: self = Self.scalars[Int(code)]
+        case let code: throw .malformed("no type has the code \(code)")
+        }
+        reader.leave()
     }
 }

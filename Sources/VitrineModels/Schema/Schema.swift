@@ -1,16 +1,43 @@
 internal import VitrineCore
 
-/// Everything needed to read a value's bytes without its code: the value's type, its classes up to the root, and every
-/// struct and enum inside. Objects inside have schemas of their own.
+/// The version of the stored form of a type: numbers separated by dots. `1.0` equals `1`, and `1.10` is after `1.9`.
 ///
-/// Its ``fingerprint`` stands at the beginning of the bytes; its ``encoded`` form is kept beside them.
+/// Versions order migration steps. The fingerprint of a schema decides whether stored data is old.
+public struct SchemaVersion: Hashable, Comparable, Sendable, ExpressibleByStringLiteral {
+    private let numbers: [Int]
+
+    /// Creates a version from text. Parts that are not numbers count as 0.
+    public init(_ text: String) {
+        var numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
+        while numbers.last == 0, numbers.count > 1 { numbers.removeLast() }
+        self.numbers = numbers
+    }
+
+    /// Creates a version from a literal.
+    public init(stringLiteral text: String) { self.init(text) }
+
+    /// Returns whether a version is before another one.
+    public static func < (first: Self, second: Self) -> Bool {
+        first.numbers.lexicographicallyPrecedes(second.numbers)
+    }
+}
+
+extension SchemaVersion: CustomStringConvertible {
+    /// The numbers, separated by dots.
+    public var description: String { numbers.map { String($0) }.joined(separator: ".") }
+}
+
+/// The record of a type at one version: its properties, superclasses, and nested structs and enums.
+///
+/// Decoding a value needs its schema. Keep the ``encoded`` schema beside the value, as ``ObjectStore`` does. Nested
+/// objects have schemas of their own.
 public final class Schema: Sendable {
     /// The type of the value.
-    public let root: ValueType
+    package let root: ValueType
     /// The records by name.
-    public let records: [String: RecordSchema]
-    /// The first 8 bytes of the SHA-256 of ``encoded``, in big endian. Never 0.
-    public let fingerprint: UInt64
+    package let records: [String: RecordSchema]
+    /// The first 8 bytes of the SHA-256 of ``encoded``, in big endian. It is never 0.
+    package let fingerprint: UInt64
     /// The schema as bytes.
     public let encoded: [UInt8]
 
@@ -26,9 +53,12 @@ public final class Schema: Sendable {
         fingerprint = Self.fingerprint(of: encoded)
     }
 
-    /// Reads a schema from its bytes.
+    /// Reads an encoded schema.
     ///
-    /// - Throws: ``PersistenceError`` if they are not those of a schema that holds together.
+    /// - Parameters:
+    ///   - encoded: The bytes of ``encoded``.
+    ///   - registry: The known types. Default: those of the whole program.
+    /// - Throws: ``PersistenceError`` if the bytes are not a consistent schema.
     public init(encoded: [UInt8], registry: TypeRegistry = .shared) throws(PersistenceError) {
         let parts = try encoded.lend { bytes throws(PersistenceError) in
             try Self.parts(bytes, registry: registry)
@@ -41,7 +71,7 @@ public final class Schema: Sendable {
     }
 
     private static let format: UInt8 = 1
-    /// Types inside types that a record may have.
+    /// The largest nesting of types in a property.
     private static let depthLimit = 64
 
     private static func parts(
@@ -67,16 +97,16 @@ public final class Schema: Sendable {
         return value == 0 ? 1 : value
     }
 
-    /// A fingerprint as 16 hexadecimal digits.
-    public static func name(of fingerprint: UInt64) -> String {
+    /// Returns a fingerprint as 16 hexadecimal digits.
+    package static func name(of fingerprint: UInt64) -> String {
         let digits = String(fingerprint, radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
     // MARK: Parts
 
-    /// The record of the value itself; nil for one that has none, as an array.
-    public var rootRecord: RecordSchema? {
+    /// The record of the value; nil for values without a record, such as arrays.
+    package var rootRecord: RecordSchema? {
         switch root {
         case .record(let name), .object(let name): records[name]
         default: nil
@@ -84,13 +114,13 @@ public final class Schema: Sendable {
     }
 
     /// The name of the value's type.
-    public var name: String { root.description }
+    package var name: String { root.description }
 
-    /// The version of the value's own record; `0` for one that has none.
-    public var version: SchemaVersion { rootRecord?.version ?? "0" }
+    /// The version of the value's record; `0` if there is no record.
+    package var version: SchemaVersion { rootRecord?.version ?? "0" }
 
-    /// A class's record and those of its superclasses, the most derived first.
-    public func chain(_ name: String) -> [RecordSchema] {
+    /// Returns the record of a class and those of its superclasses, most derived class first.
+    package func chain(_ name: String) -> [RecordSchema] {
         var chain: [RecordSchema] = []
         var next = Optional(name)
         while let name = next, let record = records[name], chain.count <= records.count {
@@ -102,13 +132,12 @@ public final class Schema: Sendable {
 
     // MARK: Checking
 
-    /// Whether all names are those of records, superclasses are classes and end, and no value is inside itself
-    /// without an end.
+    /// Checks that all names are names of records, and that every chain of superclasses consists of classes and ends.
     private func check() throws(PersistenceError) {
         try check(root)
         for record in records.values {
             guard record.kind == .object || (record.superclass == nil && record.late.isEmpty) else {
-                throw .malformed("\(record.name) is no class, but has parts of one")
+                throw .malformed("\(record.name) has the parts of a class, but is not one")
             }
             if let name = record.superclass {
                 guard records[name]?.kind == .object, chain(record.name).count <= records.count else {

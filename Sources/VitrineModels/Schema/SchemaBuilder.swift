@@ -1,15 +1,15 @@
-/// Collects the records that one schema needs.
-public struct SchemaBuilder {
+/// Collects the records of one schema.
+public struct _SchemaBuilder {
     private(set) var records: [String: RecordSchema] = [:]
-    private(set) var owners: [String: ObjectIdentifier] = [:]
-    /// Classes that the value can lead to, which have schemas of their own.
+    private var owners: [String: ObjectIdentifier] = [:]
+    /// The classes that the value can refer to. They have schemas of their own.
     private(set) var mentioned: [any PersistentObject.Type] = []
     private(set) var failure: PersistenceError?
 
     init() {}
 
-    /// Adds the record of a type and of all it holds inline, once.
-    public mutating func add<Record: PersistentRecord>(_ type: Record.Type) {
+    /// Adds the record of a type and of all types inside it, once.
+    mutating func add<Record: PersistentRecord>(_ type: Record.Type) {
         let name = Record.persistentName
         if let owner = owners[name] {
             if owner != ObjectIdentifier(type) { failure = .duplicateName(name) }
@@ -19,40 +19,43 @@ public struct SchemaBuilder {
         var builder = RecordBuilder(name: name, schema: self)
         Record.describe(in: &builder)
         self = builder.schema
+        if type is any PersistentObject.Type {
+            builder.record.kind = .object
+        } else if !builder.record.cases.isEmpty {
+            builder.record.kind = .enumeration
+        }
         records[name] = builder.record
     }
 
-    /// Tells of a class that values can lead to. It becomes known to the registry as well.
-    public mutating func mention<Object: PersistentObject>(_ type: Object.Type) {
+    /// Adds a class that values can refer to. The registry registers it as well.
+    mutating func mention<Object: PersistentObject>(_ type: Object.Type) {
         mentioned.append(type)
     }
 }
 
-/// Collects what a type tells about itself.
+/// Collects the description of a type, for ``PersistentRecord/describe(in:)``.
 public struct RecordBuilder {
-    fileprivate(set) var record: RecordSchema
-    fileprivate(set) var schema: SchemaBuilder
+    fileprivate var record: RecordSchema
+    fileprivate var schema: _SchemaBuilder
 
-    fileprivate init(name: String, schema: SchemaBuilder) {
+    fileprivate init(name: String, schema: _SchemaBuilder) {
         record = RecordSchema(name: name)
         self.schema = schema
     }
 
-    /// What is told first.
+    /// Describes the type itself. Call it first.
     ///
     /// - Parameters:
     ///   - version: The version of the stored form.
-    ///   - kind: What kind of type it is.
-    ///   - superclass: The class it inherits stored properties from, if that is persistent.
-    ///   - isExtensible: Whether properties declared in extensions are stored. Default false.
-    ///   - steps: How data of older versions is brought up to date.
-    ///   - aliases: Names the type was stored under before.
+    ///   - superclass: The superclass, if that is persistent.
+    ///   - isExtensible: Whether properties that extensions declare are stored. Default false.
+    ///   - steps: The migration steps for data of older versions.
+    ///   - aliases: Earlier names of the type.
     public mutating func header(
-        version: SchemaVersion, kind: RecordSchema.Kind, superclass: (any PersistentObject.Type)? = nil,
-        isExtensible: Bool = false, steps: [MigrationStep] = [], renamedFrom aliases: [String] = []
+        version: SchemaVersion, superclass: (any PersistentObject.Type)? = nil, isExtensible: Bool = false,
+        steps: [MigrationStep] = [], renamedFrom aliases: [String] = []
     ) {
         record.version = version
-        record.kind = kind
         record.isExtensible = isExtensible
         record.steps = steps
         record.aliases = aliases
@@ -67,44 +70,63 @@ public struct RecordBuilder {
         schema.mention(superclass)
     }
 
-    /// Tells of a stored property without a default.
+    /// Describes a stored property without a default value.
     ///
     /// - Parameters:
-    ///   - name: What it is stored under.
-    ///   - type: The property's type, mostly inferred.
-    ///   - late: Whether it is read when the object exists already. For classes only.
-    ///   - aliases: Names it was stored under before.
+    ///   - name: The name under which the property is stored.
+    ///   - type: The type of the property, usually inferred.
+    ///   - late: Whether the property is read after the object exists. For classes only. Default false.
+    ///   - aliases: Earlier names of the property.
     public mutating func property<Value: PersistentValue>(
         _ name: String, _ type: Value.Type = Value.self, late: Bool = false, renamedFrom aliases: [String] = []
     ) {
-        add(name, Value.persistentType(in: &schema), late, aliases, nil)
+        add(name, type, late, aliases, nil)
     }
 
-    /// Tells of a stored property with a default, which stands for what older data does not have.
+    /// Describes a stored property with a default value, which is used for older data without the property.
+    ///
+    /// - Parameters:
+    ///   - name: The name under which the property is stored.
+    ///   - type: The type of the property, usually inferred.
+    ///   - late: Whether the property is read after the object exists. For classes only. Default false.
+    ///   - aliases: Earlier names of the property.
+    ///   - value: The default value. It is evaluated for each value that lacks the property, on any thread.
     public mutating func property<Value: PersistentValue>(
+        _ name: String, _ type: Value.Type = Value.self, late: Bool = false, renamedFrom aliases: [String] = [],
+        default value: @escaping @Sendable @autoclosure () -> Value
+    ) {
+        add(name, type, late, aliases) { $0.write(value()) }
+    }
+
+    /// Describes a property whose default value is the initial value in its declaration. For generated code only.
+    ///
+    /// The expression can be isolated to the actor of the type, so the closure is not `@Sendable`. It must not capture
+    /// variables.
+    public mutating func _property<Value: PersistentValue>(
         _ name: String, _ type: Value.Type = Value.self, late: Bool = false, renamedFrom aliases: [String] = [],
         default value: @escaping @autoclosure () -> Value
     ) {
-        add(name, Value.persistentType(in: &schema), late, aliases) { value().persist(to: &$0) }
+        add(name, type, late, aliases) { $0.write(value()) }
     }
 
-    private mutating func add(
-        _ name: String, _ type: ValueType, _ late: Bool, _ aliases: [String],
+    private mutating func add<Value: PersistentValue>(
+        _ name: String, _ type: Value.Type, _ late: Bool, _ aliases: [String],
         _ writeDefault: ((inout BinaryWriter) -> Void)?
     ) {
+        let type = Value._persistentType(in: &schema).type
         let property = RecordSchema.Property(name, type, aliases: aliases, writeDefault: writeDefault)
         if late { record.late.append(property) } else { record.early.append(property) }
     }
 
-    /// Tells of an enum's case, in the order of their numbers.
+    /// Describes a case of an enum. Call it for all cases, in the order of the numbers that are written for them.
     ///
     /// - Parameters:
-    ///   - name: The case's name.
-    ///   - payload: Labels and types of its values; `_0`, `_1`, … for those without a label.
+    ///   - name: The name of the case.
+    ///   - payload: Labels and types of the associated values; `_0`, `_1`, … for values without a label.
     public mutating func `case`(_ name: String, _ payload: [(String, any PersistentValue.Type)] = []) {
         var values: [RecordSchema.Case.Payload] = []
         for (label, type) in payload {
-            values.append(RecordSchema.Case.Payload(name: label, type: type.persistentType(in: &schema)))
+            values.append(RecordSchema.Case.Payload(name: label, type: type._persistentType(in: &schema).type))
         }
         record.cases.append(RecordSchema.Case(name: name, payload: values))
     }

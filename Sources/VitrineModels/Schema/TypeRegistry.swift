@@ -1,20 +1,20 @@
 internal import VitrineCore
 
-/// Which types the program has, under which names and schemas, and which schemas there were before.
+/// The types of the program with their names and schemas, and the schemas of earlier versions.
 ///
-/// Types become known by being encoded or decoded, with everything they mention. What nothing mentions is a subclass,
-/// or a type that older data became by migration: those are registered, before data with them is read.
+/// Encoding or decoding a value registers its type and all types that it mentions. Register other types before you read
+/// data with them: subclasses that no property names, and types that a migration step changes data to.
 public final class TypeRegistry: Sendable {
-    /// The one that is used where no other is named.
+    /// The default registry.
     public static let shared = TypeRegistry()
 
-    /// Unchecked: types have no state of their own.
+    /// Unchecked: metatypes have no state.
     private struct Known: @unchecked Sendable {
         let type: any PersistentValue.Type
         let schema: Schema
     }
 
-    /// Unchecked: classes have no state of their own here.
+    /// Unchecked: metatypes have no state.
     private struct Class: @unchecked Sendable {
         let type: any PersistentObject.Type
     }
@@ -22,14 +22,14 @@ public final class TypeRegistry: Sendable {
     private struct State: Sendable {
         var known: [ObjectIdentifier: Known] = [:]
         var classes: [UInt64: Class] = [:]
-        /// By the names of records.
+        /// The present types, by the names of their records.
         var current: [String: Known] = [:]
         var aliases: [String: String] = [:]
         var catalog: [UInt64: Schema] = [:]
         var plans: [PlanKey: BytePlan?] = [:]
-        /// Changes that need no complaint.
+        /// Changes of schema that were checked and are valid.
         var good: Set<Change> = []
-        /// Names that stored data had and the type has not.
+        /// Names of stored properties that the type does not have, by type.
         var dropped: [String: Set<String>] = [:]
     }
 
@@ -38,7 +38,7 @@ public final class TypeRegistry: Sendable {
         let new: UInt64
     }
 
-    /// What became of a type from one schema to another.
+    /// The change of a type from one schema to another.
     struct Change: Hashable {
         let type: String
         let old: UInt64
@@ -48,24 +48,24 @@ public final class TypeRegistry: Sendable {
 
     private let state = Locked(State())
 
-    /// A registry that knows nothing yet: for tests that play two builds of one program.
+    /// Creates an empty registry. Tests use separate registries for two versions of a program.
     public init() {}
 
-    /// Makes types known.
+    /// Registers types.
     ///
     /// - Throws: ``PersistenceError/duplicateName(_:)``.
     public func register(_ types: any PersistentRecord.Type...) throws(PersistenceError) {
         for type in types { _ = try schema(of: type) }
     }
 
-    /// The schema of a type as it is now.
+    /// Returns the present schema of a type.
     ///
     /// - Throws: ``PersistenceError/duplicateName(_:)``.
     public func schema<Value: PersistentValue>(of type: Value.Type) throws(PersistenceError) -> Schema {
         let identifier = ObjectIdentifier(type)
         if let known = state.withLock({ $0.known[identifier]?.schema }) { return known }
-        var builder = SchemaBuilder()
-        var root = Value.persistentType(in: &builder)
+        var builder = _SchemaBuilder()
+        var root = Value._persistentType(in: &builder).type
         if let object = type as? any PersistentObject.Type {
             builder.add(object)
             root = .object(object.persistentName)
@@ -95,33 +95,33 @@ public final class TypeRegistry: Sendable {
         guard isUnique else { throw .duplicateName(schema.name) }
     }
 
-    // MARK: Looking up
+    // MARK: Schemas and types
 
-    /// A schema by its fingerprint: a current one, or one that was added.
-    public func schema(fingerprint: UInt64) -> Schema? {
+    /// Returns the schema with a fingerprint: the present schema of a type, or one that was added.
+    package func schema(fingerprint: UInt64) -> Schema? {
         state.withLock { $0.catalog[fingerprint] }
     }
 
-    /// Adds a schema that data was written under. Stores do so with the schemas they hold.
+    /// Adds the schema of an earlier version. Stores add all schemas that they contain.
     public func add(_ schema: Schema) {
         state.withLock { state in
             if state.catalog[schema.fingerprint] == nil { state.catalog[schema.fingerprint] = schema }
         }
     }
 
-    /// The schema of the type that has this name, or had it before.
+    /// Returns the schema of the type that has or had this name.
     func currentSchema(named name: String) -> Schema? {
         state.withLock { state in
             state.current[name]?.schema ?? state.aliases[name].flatMap { state.current[$0]?.schema }
         }
     }
 
-    /// The class whose current schema has this fingerprint.
+    /// Returns the class whose present schema has this fingerprint.
     func objectType(of fingerprint: UInt64) -> (any PersistentObject.Type)? {
         state.withLock { $0.classes[fingerprint] }?.type
     }
 
-    /// The short cut from one schema to another; nil if the change needs more.
+    /// Returns the byte plan from one schema to another; nil if the change needs untyped data.
     package func bytePlan(from old: Schema, to new: Schema) -> BytePlan? {
         let key = PlanKey(old: old.fingerprint, new: new.fingerprint)
         if let plan = state.withLock({ $0.plans[key] }) { return plan }
@@ -131,21 +131,21 @@ public final class TypeRegistry: Sendable {
         return plan
     }
 
-    /// Whether a change was checked before, and was one that may be.
+    /// Returns whether a change was checked and is valid.
     func isKnownGood(_ change: Change) -> Bool { state.withLock { $0.good.contains(change) } }
 
     func noteGood(_ change: Change) { state.withLock { _ = $0.good.insert(change) } }
 
-    // MARK: What is not known
+    // MARK: Dropped properties
 
-    /// Names of stored properties that a type does not have and that were dropped when its data was brought up to date.
+    /// Returns the names of stored properties that migration dropped because the type does not have them.
     package func droppedProperties(of type: String) -> Set<String> { state.withLock { $0.dropped[type] ?? [] } }
 
-    /// Logs, once for each type and name, that stored properties are dropped (R138).
+    /// Logs, once for each type and name, that stored properties are dropped.
     func noteDropped(_ names: [String], of type: String) {
         let new = state.withLock { state in names.filter { state.dropped[type, default: []].insert($0).inserted } }
         guard !new.isEmpty else { return }
-        // Most often a migration step has used them up.
+        // Usually a migration step has used their values.
         Log.logger("models").debug(
             "Stored properties that the type does not have are dropped",
             metadata: ["type": "\(type)", "names": "\(new.joined(separator: ", "))"])

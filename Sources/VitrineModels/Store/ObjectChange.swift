@@ -1,15 +1,17 @@
-/// A change in a store, after it was committed.
+internal import VitrineCore
+
+/// A committed change in a store.
 public enum ObjectChange: Sendable, Equatable {
     /// A value was stored.
     case put(key: String, group: ObjectGroup)
-    /// A value was removed, if there was one.
+    /// A value was removed. It is reported even if there was no value.
     case removed(key: String, group: ObjectGroup)
-    /// A group was removed with all below it.
+    /// A group and all groups below it were removed.
     case removedGroup(ObjectGroup)
-    /// Another process, or another store on the same file, changed something.
+    /// Another process, or another store on the same file, changed values.
     case elsewhere
 
-    /// Whether it concerns a group or one below it.
+    /// Returns whether the change affects a group or a group below it.
     func concerns(_ observed: ObjectGroup) -> Bool {
         switch self {
         case .put(_, let group), .removed(_, let group): observed.contains(group)
@@ -19,10 +21,65 @@ public enum ObjectChange: Sendable, Equatable {
     }
 }
 
-/// What happens while a group is brought up to date.
-public enum ObjectMigrationEvent: Sendable, Equatable {
-    /// So many of the objects that were stored by older versions have been looked at.
-    case progress(done: Int, total: Int)
-    /// An object could not be brought up to date, and is as it was.
-    case failed(key: String, PersistenceError)
+/// The subscribers to changes.
+final class ObjectObservers: Sendable {
+    private struct State {
+        var next = 0
+        var observers: [Int: (group: ObjectGroup, continuation: AsyncStream<ObjectChange>.Continuation)] = [:]
+    }
+
+    private let state = Locked(State())
+
+    /// Adds a subscriber to a group and the groups below it.
+    func add(_ group: ObjectGroup, _ continuation: AsyncStream<ObjectChange>.Continuation) -> Int {
+        state.withLock { state in
+            state.next += 1
+            state.observers[state.next] = (group, continuation)
+            return state.next
+        }
+    }
+
+    func remove(_ identifier: Int) { state.withLock { _ = $0.observers.removeValue(forKey: identifier) } }
+
+    func tell(_ changes: [ObjectChange]) {
+        // Under the lock, so that all subscribers receive changes in the same order.
+        state.withLock { state in
+            for change in changes {
+                for observer in state.observers.values where change.concerns(observer.group) {
+                    observer.continuation.yield(change)
+                }
+            }
+        }
+    }
+}
+
+extension ObjectStore {
+    /// Returns the changes in a group and the groups below it, from now on, after their commit.
+    ///
+    /// Changes by other processes or stores appear within `interval`, as ``ObjectChange/elsewhere``.
+    ///
+    /// - Parameters:
+    ///   - group: Default: the root group, which includes all changes.
+    ///   - interval: The interval at which the file is polled for changes by others. Default 0.25 s.
+    public func changes(
+        in group: ObjectGroup = .root, interval: Duration = .milliseconds(250)
+    ) -> AsyncStream<ObjectChange> {
+        AsyncStream { continuation in
+            let identifier = observers.add(group, continuation)
+            let seen = changesOfOthers()
+            let looking = Task.detached { [weak self] in
+                var seen = seen
+                while (try? await Task.sleep(for: interval)) != nil {
+                    guard let self else { return continuation.finish() }
+                    guard let now = self.changesOfOthers(), now != seen else { continue }
+                    if seen != nil { continuation.yield(.elsewhere) }
+                    seen = now
+                }
+            }
+            continuation.onTermination = { [observers] _ in
+                looking.cancel()
+                observers.remove(identifier)
+            }
+        }
+    }
 }

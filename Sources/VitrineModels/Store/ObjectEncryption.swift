@@ -1,23 +1,24 @@
-/// Seals what a store holds, with a key of the caller's. `AESGCMCipher` and `ChaChaPolyCipher` of
-/// VitrineModelsEncryption are ready to use, with the package's trait `Encryption`.
+/// A cipher for the values of a store.
 ///
-/// What is sealed can be opened with the same key and the same context only, and not at all if a bit of it has changed.
+/// `AESGCMCipher` and `ChaChaPolyCipher` of VitrineModelsEncryption implement it; they need the package's trait
+/// `Encryption`. A cipher must authenticate: opening succeeds only with the same key, the same context and unchanged
+/// bytes.
 public protocol ObjectEncryption: Sendable {
-    /// What the method is called, the same for ever: a store remembers it.
+    /// The name of the method. It must never change, because stores record it.
     var name: String { get }
-    /// Seals bytes.
+    /// Encrypts and authenticates bytes.
     ///
     /// - Parameters:
-    ///   - bytes: What to seal.
-    ///   - context: Where they belong, which is not stored but must be the same for opening them.
+    ///   - bytes: The bytes to encrypt.
+    ///   - context: Additional authenticated data: the place of the value in the store. It is not part of the result.
     func seal(_ bytes: [UInt8], context: [UInt8]) throws -> [UInt8]
-    /// Opens what ``seal(_:context:)`` made.
+    /// Decrypts bytes that ``seal(_:context:)`` returned.
     ///
-    /// - Throws: Anything, if the key or the context is another or if the bytes were changed.
+    /// - Throws: Any error if the key or the context differs, or if the bytes were changed.
     func open(_ sealed: [UInt8], context: [UInt8]) throws -> [UInt8]
 }
 
-/// Turns a store's values into what its file holds, and back.
+/// Converts the values of a store to the bytes in its file, and back.
 struct ValueSeal: Sendable {
     let cipher: (any ObjectEncryption)?
 
@@ -30,7 +31,7 @@ struct ValueSeal: Sendable {
         }
     }
 
-    /// The key was checked when the store was opened: what cannot be opened was changed.
+    /// Opens a value. A failure means damage, because the key was checked when the store was opened.
     func open(_ sealed: [UInt8], _ key: String, _ group: ObjectGroup) throws(PersistenceError) -> [UInt8] {
         guard let cipher else { return sealed }
         do {
@@ -46,18 +47,19 @@ struct ValueSeal: Sendable {
         StoredBytes(bytes: try seal(stored.bytes, key, group), schemas: stored.schemas)
     }
 
-    /// The place of a value, so that one cannot be put in another's place. The group's length keeps the two apart.
+    /// Returns the place of a value, so that values cannot be exchanged. The length of the group separates group and
+    /// key.
     private static func context(_ key: String, _ group: ObjectGroup) -> [UInt8] {
         let path = Array(group.path.utf8)
         return withUnsafeBytes(of: UInt64(path.count).littleEndian) { Array($0) } + path + Array(key.utf8)
     }
 
-    // MARK: The store's own mark
+    // MARK: The mark of the store
 
     private static let mark = Array("vitrine objects".utf8)
     private static let markContext = Array("mark".utf8)
 
-    /// What a new store remembers of its cipher; nil for none.
+    /// Returns the record of the cipher for a new store; nil without a cipher.
     func mark() throws(PersistenceError) -> (name: String, mark: [UInt8])? {
         guard let cipher else { return nil }
         do {
@@ -67,7 +69,7 @@ struct ValueSeal: Sendable {
         }
     }
 
-    /// Compares the cipher with that of a store.
+    /// Compares the cipher with the cipher of a store.
     func check(_ known: (name: String, mark: [UInt8])?, path: String) throws(PersistenceError) {
         switch (cipher, known) {
         case (nil, nil): return

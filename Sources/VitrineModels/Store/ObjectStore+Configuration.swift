@@ -1,32 +1,40 @@
 public import VitrineCore
-public import VitrineDatabase
+import VitrineDatabase
 
 extension ObjectStore {
-    /// How a store is opened.
+    /// The options of a store.
     public struct Configuration: Sendable {
-        /// Whether a power cut may take the last changes. Default `full`: it may not.
-        public var durability: Database.Options.Durability
-        /// How objects become bytes, and which types there are. Default: the shared registry.
+        /// Whether a power failure can lose the last changes. Default `full`: it cannot.
+        public var durability: Durability
+        /// The coder, with the registry of types. Default: a coder with the shared registry.
         public var coder: PersistentCoder
-        /// What seals the values; nil, the default, stores them as they are. A store is made with a cipher or without,
-        /// and stays so. Keys, groups, and names and versions of types are readable in any case.
+        /// The cipher for the values. Default nil: values are not encrypted.
+        ///
+        /// A store is created with or without a cipher, which cannot change later. Keys, groups, and names and versions
+        /// of types are never encrypted.
         public var cipher: (any ObjectEncryption)?
-        /// How many bytes of values that were read are kept in memory, opened. 0, the default, keeps none. Changes by
-        /// other processes are seen all the same; memory pressure empties it.
+        /// The limit of the memory cache, which keeps the decrypted bytes of values that were read. Default 0: no
+        /// cache.
+        ///
+        /// The cache notices changes by other processes. Memory pressure empties it.
         public var memoryCapacity: ByteCount
-        /// The program's version. When another one, not among ``compatibleVersions``, wrote last, everything but the
-        /// ``reservedGroups`` is removed when the store is opened (R49). nil, the default, removes nothing.
+        /// The version of the program. Default nil.
+        ///
+        /// Opening a store that another version wrote last, which is not one of the ``compatibleVersions``, removes
+        /// everything except the ``reservedGroups``. With nil, nothing is removed.
         public var version: String?
-        /// Versions whose objects this one keeps.
+        /// Other versions of the program whose objects are kept. Default none.
         public var compatibleVersions: [String]
-        /// Groups that stay, with those below them, whatever version wrote them.
+        /// Groups that are kept, with the groups below them, for all versions. Default none.
         public var reservedGroups: [ObjectGroup]
-        /// Opens what exists and changes nothing. A file in a directory that cannot be written is read with all that
-        /// was committed.
+        /// Whether the store is opened for reading only. Default false.
+        ///
+        /// It works in directories that are not writable, and reads all committed changes.
         public var isReadOnly: Bool
 
+        /// Creates a configuration.
         public init(
-            durability: Database.Options.Durability = .full, coder: PersistentCoder = PersistentCoder(),
+            durability: Durability = .full, coder: PersistentCoder = PersistentCoder(),
             cipher: (any ObjectEncryption)? = nil, memoryCapacity: ByteCount = .zero, version: String? = nil,
             compatibleVersions: [String] = [], reservedGroups: [ObjectGroup] = [], isReadOnly: Bool = false
         ) {
@@ -43,19 +51,19 @@ extension ObjectStore {
 }
 
 extension ObjectStore.Configuration {
-    /// Another connection to the file.
+    /// Opens a connection to the file.
     ///
-    /// - Parameter isReading: Whether it is for reading only, although the store is not.
+    /// - Parameter isReading: Whether the connection only reads although the store is writable.
     func connect(_ path: String, isReading: Bool = false) throws(DatabaseError) -> Database {
         var options = Database.Options()
         options.durability = durability
-        // Processes get the lock by asking again and again: one that writes without a pause may keep others waiting.
+        // SQLite polls for the lock, so a process that writes without a pause can delay others for long.
         options.busyMilliseconds = 60_000
         options.isReadOnly = isReadOnly || isReading
         return try Database(path: path, options: options)
     }
 
-    /// The connections of a store. On a full disk, and where nothing may be written, there is one for reading.
+    /// Opens the connections of a store. On a full or read-only disk, only reading works.
     func open(_ path: String, _ seal: ValueSeal) throws -> (DatabaseWriter, DatabaseReader) {
         let openToWrite = { @Sendable () throws -> sending Database in
             let database = try connect(path)
@@ -84,9 +92,10 @@ extension ObjectStore.Configuration {
         }
     }
 
-    /// A connection for reading, whether or not there is room on the disk.
+    /// Opens a connection for reading, which works on a full disk.
     ///
-    /// - Parameter isTemporary: Whether the store has others: the last one takes the log with it, and must be able to.
+    /// - Parameter isTemporary: Whether the store has other connections. The last one removes the log when it closes,
+    ///   and must be able to write.
     func reader(_ path: String, isTemporary: Bool = false) throws(DatabaseError) -> DatabaseReader {
         try DatabaseReader(path: path) { () throws(DatabaseError) in try connect(path, isReading: isTemporary) }
     }

@@ -1,10 +1,13 @@
-internal import VitrineCore
+internal import VitrineCache
+public import VitrineCore
 import VitrineDatabase
 
 extension ObjectStore {
-    /// The value with a key; nil if there is none. Blocks while the file is read.
+    /// Returns the value with a key, or nil if there is none. Blocks while the file is read.
     ///
-    /// - Throws: ``PersistenceError``; the stored bytes are as they were.
+    /// Data of an older version is migrated, and stored again in its present form in the background.
+    ///
+    /// - Throws: ``PersistenceError``. The stored bytes are unchanged then.
     public func object<Value: PersistentValue>(
         _ type: Value.Type = Value.self, for key: String, in group: ObjectGroup = .root
     ) throws(PersistenceError) -> Value? {
@@ -16,7 +19,7 @@ extension ObjectStore {
         return value
     }
 
-    /// The value with a key, or another one if there is none: for plain values.
+    /// Returns the value with a key, or a default value if there is none.
     ///
     /// ```swift
     /// let isOn = try store.value(for: "isOn", default: false)
@@ -27,12 +30,12 @@ extension ObjectStore {
         try object(Value.self, for: key, in: group) ?? value()
     }
 
-    /// The value with a key as untyped data, for which no code of its type is needed; nil if there is none.
+    /// Returns the value with a key as untyped data, or nil if there is none. The type of the value is not needed.
     public func tree(for key: String, in group: ObjectGroup = .root) throws(PersistenceError) -> MigrationValue? {
         try reading(key, group) { bytes throws(PersistenceError) in try coder.tree(of: bytes) }
     }
 
-    /// What a body makes of a value's bytes; nil if there is none.
+    /// Passes the bytes of a value to a closure; nil if there is no value.
     func reading<Result>(
         _ key: String, _ group: ObjectGroup, _ body: ([UInt8]) throws(PersistenceError) -> Result
     ) throws(PersistenceError) -> Result? {
@@ -40,13 +43,13 @@ extension ObjectStore {
         return try opening(stored, key, group, body)
     }
 
-    /// The keys in a group, sorted by their UTF-8.
+    /// Returns the keys in a group, sorted by their UTF-8.
     ///
     /// - Parameters:
-    ///   - group: Default: the root group. Groups below it are not looked into.
-    ///   - prefix: Only keys that begin so. Default: all.
-    ///   - descending: From the last to the first. Default false.
-    ///   - limit: How many at most. Default: all.
+    ///   - group: Default: the root group. Groups below it are not included.
+    ///   - prefix: The prefix of the keys. Default: all keys.
+    ///   - descending: Whether the order is reversed. Default false.
+    ///   - limit: The largest number of keys. Default: no limit.
     public func keys(
         in group: ObjectGroup = .root, prefix: String = "", descending: Bool = false, limit: Int = .max
     ) throws(PersistenceError) -> [String] {
@@ -56,13 +59,13 @@ extension ObjectStore {
         }
     }
 
-    /// The groups below a group that hold objects, sorted.
+    /// Returns the groups below a group that contain objects, sorted.
     public func groups(below group: ObjectGroup = .root) throws(PersistenceError) -> [ObjectGroup] {
         try group.check()
         return try read { database throws(DatabaseError) in try ObjectTables.groups(below: group, database) }
     }
 
-    /// How many objects are in a group itself.
+    /// Returns the number of objects in a group, without the groups below it.
     public func count(in group: ObjectGroup = .root) throws(PersistenceError) -> Int {
         try group.check()
         return try read { database throws(DatabaseError) in try ObjectTables.count(group, database) }
@@ -72,20 +75,20 @@ extension ObjectStore {
 // MARK: Parts
 
 extension ObjectStore {
-    /// How many reads memory has answered, for tests.
+    /// The number of reads that the memory cache answered.
     package var memoryHits: Int { memory?.hits ?? 0 }
 
-    /// A value's bytes as the file has them, or opened, if memory had them.
+    /// The bytes of a value: as they are in the file, or decrypted from the memory cache.
     private struct Stored {
         let bytes: [UInt8]
         let isOpen: Bool
-        /// Since when nothing has changed; nil if that is not known.
+        /// The moment after which the store has not changed; nil if it is unknown.
         let moment: Int?
     }
 
     private func stored(_ key: String, _ group: ObjectGroup) throws(PersistenceError) -> Stored? {
         try group.check()
-        // While a transaction runs nobody knows what others have changed.
+        // During a transaction the number of changes by others is unknown.
         let moment = memory.flatMap { memory in changesOfOthers().map { memory.moment(changesOfOthers: $0) } }
         if moment != nil, let bytes = memory?.bytes(key, group) {
             return Stored(bytes: bytes, isOpen: true, moment: moment)
@@ -94,9 +97,9 @@ extension ObjectStore {
         return bytes.map { Stored(bytes: $0, isOpen: false, moment: moment) }
     }
 
-    /// Opens a value's bytes and reads them.
+    /// Decrypts the bytes of a value and passes them to a closure.
     ///
-    /// - Throws: ``PersistenceError/unreadable(key:group:_:)``, or why the file could not be read.
+    /// - Throws: ``PersistenceError/unreadable(key:group:_:)``, or ``PersistenceError/database(_:)``.
     private func opening<Result>(
         _ stored: Stored, _ key: String, _ group: ObjectGroup, _ body: ([UInt8]) throws(PersistenceError) -> Result
     ) throws(PersistenceError) -> Result {
@@ -114,7 +117,7 @@ extension ObjectStore {
         }
     }
 
-    /// Another process may have recorded a schema since the store was opened.
+    /// Runs a closure, and again with new schemas: another process can have recorded some since the store was opened.
     private func readingSchemas<Result>(
         _ body: () throws(PersistenceError) -> Result
     ) throws(PersistenceError) -> Result {
@@ -126,10 +129,9 @@ extension ObjectStore {
         }
     }
 
-    /// Stores what was brought up to date, unless it was changed meanwhile. If that fails, it is brought up to date
-    /// again when it is read next.
+    /// Stores a migrated value, unless it was changed meanwhile. After a failure, the next read migrates it again.
     private func store(_ upgraded: StoredBytes, inPlaceOf old: Stored, _ key: String, _ group: ObjectGroup) {
-        // What memory had was read in its old form: only the file's own bytes can be compared with the file's.
+        // Bytes from the memory cache are decrypted, so they cannot be compared with encrypted bytes in the file.
         guard !old.isOpen || configuration.cipher == nil else { return }
         let registry = registry, seal = seal, memory = memory
         writer.submit { database in
@@ -139,8 +141,159 @@ extension ObjectStore {
             memory?.forget([.put(key: key, group: group)])
             if case .failure(let error) = result {
                 Log.logger("models").warning(
-                    "An object was not stored in its present form",
+                    "A migrated object could not be stored",
                     metadata: ["key": "\(key)", "group": "\(group)", "error": "\(error)"])
+            }
+        }
+    }
+}
+
+/// The metadata of a stored object.
+public struct ObjectEntry: Sendable, Equatable {
+    /// The key of the object.
+    public let key: String
+    /// The group of the object.
+    public let group: ObjectGroup
+    /// The stored name of the type.
+    public let type: String
+    /// The stored version of the type; `0` for plain values and collections.
+    public let version: SchemaVersion
+    /// The size of the stored value.
+    public let size: ByteCount
+    /// The time of the last put, since 1970.
+    public let modified: Duration
+}
+
+extension ObjectStore {
+    /// A version of a type in which objects are or were stored.
+    public struct StoredVersion: Sendable, Equatable {
+        /// The stored name of the type.
+        public let type: String
+        /// The version of the type.
+        public let version: SchemaVersion
+        /// The fingerprint of the schema.
+        package let fingerprint: UInt64
+        /// The number of objects in this version, without nested objects.
+        public let count: Int
+    }
+
+    /// Returns a page of the entries in a group, sorted by the UTF-8 of their keys.
+    ///
+    /// - Parameters:
+    ///   - group: Default: the root group. Groups below it are not included.
+    ///   - key: The last key of the previous page; nil for the first page.
+    ///   - limit: The largest number of entries.
+    public func entries(
+        in group: ObjectGroup = .root, after key: String? = nil, limit: Int
+    ) throws(PersistenceError) -> [ObjectEntry] {
+        try group.check()
+        return try read { database throws(DatabaseError) in
+            try ObjectTables.entries(group, after: key, limit: max(0, limit), database)
+        }
+    }
+
+    /// Returns the size of all values in a group, without the groups below it.
+    public func size(in group: ObjectGroup = .root) throws(PersistenceError) -> ByteCount {
+        try group.check()
+        return ByteCount(
+            try read { database throws(DatabaseError) in try ObjectTables.size(group, database) })
+    }
+
+    /// Returns all versions of types that the store has schemas of, sorted by type and version.
+    public func storedVersions() throws(PersistenceError) -> [StoredVersion] {
+        try read { database throws(DatabaseError) in try ObjectTables.versions(database) }
+    }
+}
+
+/// A group of objects in a store: a path of names, for example `mail/inbox`. The empty path is the root group.
+///
+/// A group exists while it contains objects. Removing a group removes its objects and the groups below it.
+public struct ObjectGroup: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// The names, separated by slashes.
+    public let path: String
+
+    /// The group that contains all others.
+    public static let root: ObjectGroup = ""
+
+    /// Creates a group.
+    ///
+    /// - Parameter path: Names, separated by slashes. Calls with a group that has an empty name throw
+    ///   ``PersistenceError/invalidName(_:reason:)``.
+    public init(_ path: String) { self.path = path }
+
+    /// Creates a group from a literal.
+    public init(stringLiteral path: String) { self.init(path) }
+
+    /// The path.
+    public var description: String { path }
+
+    func check() throws(PersistenceError) {
+        guard !path.isEmpty else { return }
+        if path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).contains(where: \.isEmpty) {
+            throw .invalidName(path, reason: "it contains an empty name")
+        }
+    }
+
+    /// Returns whether another group is this group or below it.
+    func contains(_ other: ObjectGroup) -> Bool {
+        path.isEmpty || other.path == path || other.path.hasPrefix(path + "/")
+    }
+}
+
+/// The memory cache of a store: the decrypted bytes of values. It contains no bytes that differ from the file.
+final class ObjectMemory: Sendable {
+    private struct State {
+        /// Increases with every change. Bytes that were read before a change are not cached after it.
+        var moment = 0
+        /// The last known number of changes by other connections.
+        var changesOfOthers: Int64?
+    }
+
+    private let state = Locked(State())
+    private let cache: MemoryCache<CacheKey, [UInt8]>
+
+    /// The memory that an entry uses in addition to its bytes.
+    private static let overhead = 200
+
+    init(capacity: ByteCount) {
+        cache = MemoryCache(.init(capacity: capacity), cost: { $0.count + Self.overhead })
+    }
+
+    private static func name(_ key: String, _ group: ObjectGroup) -> CacheKey { CacheKey(group.path, key) }
+
+    /// Returns the present moment. Empties the cache if others changed the file.
+    func moment(changesOfOthers: Int64) -> Int {
+        state.withLock { state in
+            if state.changesOfOthers != changesOfOthers {
+                state.changesOfOthers = changesOfOthers
+                state.moment += 1
+                cache.removeAll()
+            }
+            return state.moment
+        }
+    }
+
+    /// The number of reads that the cache answered.
+    var hits: Int { cache.statistics.hits }
+
+    func bytes(_ key: String, _ group: ObjectGroup) -> [UInt8]? { cache.value(forKey: Self.name(key, group)) }
+
+    /// Caches bytes that were read, unless the store has changed since.
+    func keep(_ bytes: [UInt8], _ key: String, _ group: ObjectGroup, readAfter moment: Int) {
+        state.withLock { state in
+            if state.moment == moment { cache.set(bytes, forKey: Self.name(key, group)) }
+        }
+    }
+
+    /// Removes the values that a commit changed.
+    func forget(_ changes: [ObjectChange]) {
+        state.withLock { state in
+            state.moment += 1
+            for change in changes {
+                switch change {
+                case .put(let key, let group), .removed(let key, let group): cache.remove(Self.name(key, group))
+                case .removedGroup, .elsewhere: cache.removeAll()
+                }
             }
         }
     }

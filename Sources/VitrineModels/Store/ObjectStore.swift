@@ -1,7 +1,7 @@
 internal import VitrineCore
 import VitrineDatabase
 
-/// Objects by key and group in one file, which outlive the changes of their types.
+/// A store of objects by key and group, in one file. Objects survive changes of their types.
 ///
 /// ```swift
 /// let store = try ObjectStore(at: path, types: Foo.self, SubFoo.self)
@@ -9,15 +9,14 @@ import VitrineDatabase
 /// let again = try store.object(Foo.self, for: "2026-01-02", in: "inbox/work")
 /// ```
 ///
-/// - A put is **whole or not at all**, with the record of its schema, and has happened when the call returns; with
-///   durability `full` no power cut takes it back. Callers at the same time share the price of a commit.
-/// - Objects are read as what they were stored as, brought up to date if they are of an older version, and stored
-///   again in their present form.
-/// - Several stores, of this and of other processes, may use one file.
+/// - A put is **atomic**, together with the schema of the object, and committed when the call returns. With the
+///   durability `full` it survives a power failure. Concurrent puts share commits.
+/// - Data of an older version is migrated when it is read, and stored again in its present form.
+/// - Several stores, of this process and of others, can use one file.
 /// - A store on a **full disk** can be opened and read. Changes throw ``PersistenceError/database(_:)`` with the reason
-///   `full`, and succeed once there is room again.
-/// - **Only bytes cross threads**: objects are turned into bytes where the call is made, so their classes need not be
-///   `Sendable`. Reads answer on the calling thread, within some microseconds unless the file has to be read.
+///   `full`, and succeed again when there is space.
+/// - **Only bytes cross threads**: objects are encoded by the caller, so their classes need not be `Sendable`. Reads
+///   run on the calling thread. They take some microseconds unless the file has to be read from disk.
 ///
 /// ## Topics
 /// ### Objects
@@ -27,7 +26,7 @@ import VitrineDatabase
 /// - ``removeGroup(_:)``
 /// - ``transaction(_:)``
 /// - ``value(for:in:default:)``
-/// ### Looking around
+/// ### Inspection
 /// - ``keys(in:prefix:descending:limit:)``
 /// - ``groups(below:)``
 /// - ``count(in:)``
@@ -39,13 +38,13 @@ import VitrineDatabase
 /// - ``changes(in:interval:)``
 /// - ``migrate(_:in:dryRun:)``
 /// - ``forget(_:version:)``
-/// ### Care
+/// ### Maintenance
 /// - ``verify()``
 /// - ``backUp(to:)``
 public final class ObjectStore: Sendable {
-    /// The file.
+    /// The path of the file.
     public let path: String
-    /// Which types and schemas there are.
+    /// The known types and schemas.
     public var registry: TypeRegistry { coder.registry }
 
     let configuration: Configuration
@@ -56,14 +55,14 @@ public final class ObjectStore: Sendable {
     private let reader: DatabaseReader
     let memory: ObjectMemory?
 
-    /// Opens a store, and makes it if there is none.
+    /// Opens a store, and creates the file if it does not exist.
     ///
     /// - Parameters:
-    ///   - path: The file, in a directory that exists.
-    ///   - configuration: How it is opened.
-    ///   - types: Types to make known: subclasses that no property names.
-    /// - Throws: ``PersistenceError/notAStore(path:reason:)``, ``PersistenceError/wrongKey(path:reason:)``,
-    ///   ``PersistenceError/database(_:)``. Nothing is changed in a file that is no store or has another key.
+    ///   - path: The path of the file, in an existing directory.
+    ///   - configuration: The options of the store.
+    ///   - types: Types to register, for example subclasses that no property names.
+    /// - Throws: ``PersistenceError/notAStore(path:reason:)``, ``PersistenceError/wrongKey(path:reason:)`` or
+    ///   ``PersistenceError/database(_:)``. A file that is not a store, or has another key, is unchanged.
     public init(
         at path: String, configuration: Configuration = Configuration(), types: any PersistentRecord.Type...
     ) throws(PersistenceError) {
@@ -75,7 +74,7 @@ public final class ObjectStore: Sendable {
         let registry = configuration.coder.registry
         for type in types { _ = try registry.schema(of: type) }
         if !configuration.isReadOnly {
-            // Copies that a killed process was writing beside the store are as large as the store.
+            // The unfinished copy of a killed process is as large as the store.
             _ = try? AtomicFile.removeTemporariesOfDeadWriters(in: FilePath.parent(of: path))
         }
         do {
@@ -87,13 +86,13 @@ public final class ObjectStore: Sendable {
 
     // MARK: Writing
 
-    /// Stores a value in place of one with the same key.
+    /// Stores a value, and replaces an existing one with the same key.
     ///
     /// - Parameters:
-    ///   - value: An object, a struct, or any other ``PersistentValue``: arrays and plain values as well.
-    ///   - key: Any text but the empty one.
+    ///   - value: An object, a struct, or any other ``PersistentValue``, for example an array or a number.
+    ///   - key: The key, which is not empty.
     ///   - group: Default: the root group.
-    /// - Throws: ``PersistenceError``; what was stored is as it was.
+    /// - Throws: ``PersistenceError``. The store is unchanged then.
     public nonisolated(nonsending) func put<Value: PersistentValue>(
         _ value: Value, for key: String, in group: ObjectGroup = .root
     ) async throws(PersistenceError) {
@@ -111,16 +110,16 @@ public final class ObjectStore: Sendable {
         try await commit(batch)
     }
 
-    /// Removes a group with all groups below it; everything for the root group.
+    /// Removes a group and all groups below it. The root group contains everything.
     public nonisolated(nonsending) func removeGroup(_ group: ObjectGroup) async throws(PersistenceError) {
         var batch = ObjectBatch(coder: coder, seal: seal)
         try batch.removeGroup(group)
         try await commit(batch)
     }
 
-    /// Makes several changes together or not at all.
+    /// Makes several changes atomically.
     ///
-    /// - Parameter body: Puts changes into the batch. If it throws, nothing is changed.
+    /// - Parameter body: Adds changes to the batch. If it throws, the store is unchanged.
     public nonisolated(nonsending) func transaction(
         _ body: (inout ObjectBatch) throws(PersistenceError) -> Void
     ) async throws(PersistenceError) {
@@ -149,18 +148,18 @@ public final class ObjectStore: Sendable {
         tell(batch.changes)
     }
 
-    /// Tells everyone of changes that were committed.
+    /// Notifies the memory cache and the subscribers of committed changes.
     func tell(_ changes: [ObjectChange]) {
         memory?.forget(changes)
         observers.tell(changes)
     }
 
-    /// Forgets all that memory holds, whose present form is another now.
+    /// Empties the memory cache after a migration.
     func forgetAll() { memory?.forget([.removedGroup(.root)]) }
 
     // MARK: Parts
 
-    /// SQLite's number of changes by other connections than the writer's; nil while that writes.
+    /// Returns SQLite's number of changes by connections other than the writer; nil during a write.
     func changesOfOthers() -> Int64? {
         let number = try? writer.betweenTransactions { database throws(DatabaseError) in
             try database.changesOfOthers()
@@ -180,7 +179,7 @@ public final class ObjectStore: Sendable {
 }
 
 extension PersistenceError {
-    /// What a job of the database's failed with.
+    /// Converts an error of a database job.
     init(_ error: any Error) {
         switch error {
         case let error as PersistenceError: self = error
@@ -188,5 +187,70 @@ extension PersistenceError {
         case let error as FileError: self = .file(error)
         default: self = .malformed("\(error)")
         }
+    }
+}
+
+/// Changes that ``ObjectStore/transaction(_:)`` makes atomically, also across a crash.
+///
+/// Objects are encoded when they are added to the batch. The batch contains only bytes.
+public struct ObjectBatch: Sendable {
+    enum Operation: Sendable {
+        case put(StoredBytes, key: String, group: ObjectGroup)
+        case remove(key: String, group: ObjectGroup)
+        case removeGroup(ObjectGroup)
+    }
+
+    private(set) var operations: [Operation] = []
+    private let coder: PersistentCoder
+    private let seal: ValueSeal
+
+    init(coder: PersistentCoder, seal: ValueSeal) { (self.coder, self.seal) = (coder, seal) }
+
+    /// Stores a value, and replaces an existing one with the same key.
+    ///
+    /// - Throws: ``PersistenceError`` if the value cannot be encoded. The batch is unchanged then.
+    public mutating func put<Value: PersistentValue>(
+        _ value: Value, for key: String, in group: ObjectGroup = .root
+    ) throws(PersistenceError) {
+        try group.check()
+        guard !key.isEmpty else { throw .invalidName(key, reason: "it is empty") }
+        let (bytes, fingerprints) = try coder.encodeWithSchemas(value)
+        let stored = try seal.seal(StoredBytes(bytes, fingerprints, coder.registry), key, group)
+        operations.append(.put(stored, key: key, group: group))
+    }
+
+    /// Removes the value with a key, if there is one.
+    public mutating func remove(_ key: String, in group: ObjectGroup = .root) throws(PersistenceError) {
+        try group.check()
+        operations.append(.remove(key: key, group: group))
+    }
+
+    /// Removes a group and all groups below it.
+    public mutating func removeGroup(_ group: ObjectGroup) throws(PersistenceError) {
+        try group.check()
+        operations.append(.removeGroup(group))
+    }
+
+    var changes: [ObjectChange] {
+        operations.map { operation in
+            switch operation {
+            case .put(_, let key, let group): .put(key: key, group: group)
+            case .remove(let key, let group): .removed(key: key, group: group)
+            case .removeGroup(let group): .removedGroup(group)
+            }
+        }
+    }
+}
+
+/// An encoded value with the schemas that decoding needs, its own first.
+struct StoredBytes: Sendable {
+    let bytes: [UInt8]
+    let schemas: [Schema]
+
+    init(bytes: [UInt8], schemas: [Schema]) { (self.bytes, self.schemas) = (bytes, schemas) }
+
+    init(_ bytes: [UInt8], _ fingerprints: [UInt64], _ registry: TypeRegistry) {
+        self.bytes = bytes
+        schemas = fingerprints.compactMap { registry.schema(fingerprint: $0) }
     }
 }

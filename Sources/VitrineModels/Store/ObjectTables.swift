@@ -1,14 +1,13 @@
 internal import VitrineCore
 import VitrineDatabase
 
-/// The tables of a store and the statements on them. All calls block, and changes belong into a transaction.
+/// The tables of a store and their statements. All calls block. Changes require a transaction.
 enum ObjectTables {
     /// "VtrO", in the file's header (https://www.sqlite.org/pragma.html#pragma_application_id).
     private static let applicationIdentifier: Int64 = 0x5674_724F
     private static let format: Int64 = 1
 
-    /// Makes the tables in a new file, or checks that they are what is expected. Empties a store of another version of
-    /// the program.
+    /// Creates the tables in a new file, or checks existing ones. Empties a store of an incompatible program version.
     static func open(
         _ database: Database, _ configuration: ObjectStore.Configuration, _ seal: ValueSeal
     ) throws {
@@ -32,8 +31,9 @@ enum ObjectTables {
         }
     }
 
-    /// Whether a store that cannot be written now may be read: false if there is none yet, or if it should be emptied
-    /// because another version of the program wrote it.
+    /// Returns whether a store that is not writable can be read.
+    ///
+    /// It cannot if the file is empty, or if the store should be emptied because of an incompatible program version.
     static func mayBeRead(
         _ database: Database, _ configuration: ObjectStore.Configuration, _ seal: ValueSeal
     ) throws -> Bool {
@@ -49,18 +49,18 @@ enum ObjectTables {
         return stored.map { $0 == version || configuration.compatibleVersions.contains($0) } ?? true
     }
 
-    /// Whether the file is a store; false for an empty one.
+    /// Returns whether the file is a store; false for an empty file.
     private static func isStore(_ database: Database) throws -> Bool {
         let identifier = try database.integer("PRAGMA application_id") ?? 0
         if identifier == applicationIdentifier {
             let found = try database.integer("PRAGMA user_version") ?? 0
             guard found == format else {
-                throw PersistenceError.notAStore(path: database.path, reason: "its format \(found) is not known")
+                throw PersistenceError.notAStore(path: database.path, reason: "its format \(found) is unknown")
             }
             return true
         }
         guard identifier == 0, try database.integer("SELECT count(*) FROM sqlite_master") == 0 else {
-            throw PersistenceError.notAStore(path: database.path, reason: "it has tables of something else")
+            throw PersistenceError.notAStore(path: database.path, reason: "it is another database")
         }
         return false
     }
@@ -81,7 +81,7 @@ enum ObjectTables {
             """)
     }
 
-    // MARK: What is known of the store
+    // MARK: Metadata
 
     private static func meta(_ name: String, _ database: Database) throws(DatabaseError) -> [UInt8]? {
         let select = try database.cachedStatement("SELECT value FROM meta WHERE name=?")
@@ -103,8 +103,7 @@ enum ObjectTables {
         return (String(decoding: name, as: UTF8.self), try meta("mark", database) ?? [])
     }
 
-    /// Removes all but the reserved groups if another version of the program, and none it is compatible with, wrote
-    /// last (R49).
+    /// Removes all but the reserved groups if an incompatible version of the program wrote last.
     private static func adopt(_ configuration: ObjectStore.Configuration, _ database: Database) throws {
         guard let version = configuration.version else { return }
         let stored = try meta("version", database).map { String(decoding: $0, as: UTF8.self) }
@@ -118,9 +117,258 @@ enum ObjectTables {
                 try delete.run()
             }
             Log.logger("models").notice(
-                "A store of another version of the program was emptied",
+                "Emptied a store of an incompatible program version",
                 metadata: ["path": "\(database.path)", "version": "\(stored)"])
         }
         try setMeta("version", Array(version.utf8), database)
+    }
+}
+
+extension ObjectTables {
+    static func put(
+        _ stored: StoredBytes, _ key: String, _ group: ObjectGroup, _ database: Database, registry: TypeRegistry
+    ) throws {
+        try record(stored.schemas, database, registry: registry)
+        let put = try database.cachedStatement(
+            """
+            INSERT INTO object(grp, key, schema, modified, value)
+            VALUES(?1, ?2, ?3, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), ?4)
+            ON CONFLICT(grp, key) DO UPDATE SET schema=excluded.schema, modified=excluded.modified,
+                value=excluded.value
+            """)
+        put.bind(try row(of: group, database), at: 1)
+        put.bind(key, at: 2)
+        put.bind(stored.schemas.first.map { Int64(bitPattern: $0.fingerprint) }, at: 3)
+        try put.binding(stored.bytes, at: 4) { () throws(DatabaseError) in try put.run() }
+    }
+
+    /// Returns the row of a group. Inserts a missing group.
+    private static func row(of group: ObjectGroup, _ database: Database) throws(DatabaseError) -> Int64 {
+        let select = try database.cachedStatement("SELECT id FROM grp WHERE path=?")
+        select.bind(group.path, at: 1)
+        if try select.step() {
+            defer { select.reset() }
+            return select.integer(at: 0)
+        }
+        let insert = try database.cachedStatement("INSERT INTO grp(path) VALUES(?)")
+        insert.bind(group.path, at: 1)
+        try insert.run()
+        return database.lastInsertedRow
+    }
+
+    static func remove(_ key: String, _ group: ObjectGroup, _ database: Database) throws(DatabaseError) {
+        let remove = try database.cachedStatement(
+            "DELETE FROM object WHERE grp=(SELECT id FROM grp WHERE path=?) AND key=?")
+        remove.bind(group.path, at: 1)
+        remove.bind(key, at: 2)
+        try remove.run()
+    }
+
+    static func remove(_ group: ObjectGroup, _ database: Database) throws(DatabaseError) {
+        // '0' follows '/'.
+        let remove = try database.cachedStatement(
+            "DELETE FROM grp WHERE ?1='' OR path=?1 OR (path>?1||'/' AND path<?1||'0')")
+        remove.bind(group.path, at: 1)
+        try remove.run()
+    }
+
+    /// Replaces a value, unless its bytes have changed.
+    static func replace(
+        _ old: [UInt8], with stored: StoredBytes, _ key: String, _ group: ObjectGroup, _ database: Database,
+        registry: TypeRegistry
+    ) throws {
+        let select = try database.cachedStatement(
+            "SELECT id FROM object WHERE grp=(SELECT id FROM grp WHERE path=?) AND key=? AND value=?")
+        select.bind(group.path, at: 1)
+        select.bind(key, at: 2)
+        select.bind(old, at: 3)
+        guard try select.step() else { return }
+        let row = select.integer(at: 0)
+        select.reset()
+        try replace(row: row, with: stored, database, registry: registry)
+    }
+
+    /// Replaces the value of a row.
+    static func replace(
+        row: Int64, with stored: StoredBytes, _ database: Database, registry: TypeRegistry
+    ) throws {
+        try record(stored.schemas, database, registry: registry)
+        let update = try database.cachedStatement("UPDATE object SET value=?, schema=? WHERE id=?")
+        update.bind(stored.bytes, at: 1)
+        update.bind(stored.schemas.first.map { Int64(bitPattern: $0.fingerprint) }, at: 2)
+        update.bind(row, at: 3)
+        try update.run()
+    }
+
+    static func bytes(_ key: String, _ group: ObjectGroup, _ database: Database) throws(DatabaseError) -> [UInt8]? {
+        let select = try database.cachedStatement(
+            "SELECT value FROM object WHERE grp=(SELECT id FROM grp WHERE path=?) AND key=?")
+        select.bind(group.path, at: 1)
+        select.bind(key, at: 2)
+        guard try select.step() else { return nil }
+        defer { select.reset() }
+        return select.bytes(at: 0)
+    }
+
+    static func keys(
+        _ group: ObjectGroup, prefix: String, descending: Bool, limit: Int, _ database: Database
+    ) throws(DatabaseError) -> [String] {
+        let order = descending ? "DESC" : "ASC"
+        let select = try database.cachedStatement(
+            """
+            SELECT key FROM object WHERE grp=(SELECT id FROM grp WHERE path=?1) AND key>=?2
+                AND (?3 IS NULL OR key<CAST(?3 AS TEXT)) ORDER BY key \(order) LIMIT ?4
+            """)
+        select.bind(group.path, at: 1)
+        select.bind(prefix, at: 2)
+        if let end = end(ofPrefix: prefix) { select.bind(end, at: 3) } else { select.bindNull(at: 3) }
+        select.bind(limit, at: 4)
+        var keys: [String] = []
+        while try select.step() { keys.append(select.text(at: 0)) }
+        return keys
+    }
+
+    /// Returns the first bytes after all texts with a prefix; nil for the empty prefix. UTF-8 has no byte 255.
+    private static func end(ofPrefix prefix: String) -> [UInt8]? {
+        var end = Array(prefix.utf8)
+        guard let last = end.popLast() else { return nil }
+        return end + [last + 1]
+    }
+
+    static func groups(below group: ObjectGroup, _ database: Database) throws(DatabaseError) -> [ObjectGroup] {
+        let select = try database.cachedStatement(
+            """
+            SELECT path FROM grp WHERE path<>'' AND (?1='' OR (path>?1||'/' AND path<?1||'0'))
+                AND EXISTS(SELECT 1 FROM object WHERE object.grp=grp.id) ORDER BY path
+            """)
+        select.bind(group.path, at: 1)
+        var groups: [ObjectGroup] = []
+        while try select.step() { groups.append(ObjectGroup(select.text(at: 0))) }
+        return groups
+    }
+
+    static func count(_ group: ObjectGroup, _ database: Database) throws(DatabaseError) -> Int {
+        let select = try database.cachedStatement(
+            "SELECT count(*) FROM object WHERE grp=(SELECT id FROM grp WHERE path=?)")
+        select.bind(group.path, at: 1)
+        defer { select.reset() }
+        return try select.step() ? Int(select.integer(at: 0)) : 0
+    }
+
+    /// Returns the size of all values in a group.
+    static func size(_ group: ObjectGroup, _ database: Database) throws(DatabaseError) -> Int {
+        let select = try database.cachedStatement(
+            "SELECT sum(length(value)) FROM object WHERE grp=(SELECT id FROM grp WHERE path=?)")
+        select.bind(group.path, at: 1)
+        defer { select.reset() }
+        return try select.step() ? Int(select.integer(at: 0)) : 0
+    }
+
+    static func entries(
+        _ group: ObjectGroup, after key: String?, limit: Int, _ database: Database
+    ) throws(DatabaseError) -> [ObjectEntry] {
+        let select = try database.cachedStatement(
+            """
+            SELECT key, type, version, length(value), modified FROM object JOIN schema ON schema=fingerprint
+            WHERE grp=(SELECT id FROM grp WHERE path=?1) AND key>?2 ORDER BY key LIMIT ?3
+            """)
+        select.bind(group.path, at: 1)
+        // No key is empty.
+        select.bind(key ?? "", at: 2)
+        select.bind(limit, at: 3)
+        var entries: [ObjectEntry] = []
+        while try select.step() {
+            entries.append(
+                ObjectEntry(
+                    key: select.text(at: 0), group: group, type: select.text(at: 1),
+                    version: SchemaVersion(select.text(at: 2)), size: ByteCount(Int(select.integer(at: 3))),
+                    modified: .milliseconds(select.integer(at: 4))))
+        }
+        return entries
+    }
+
+    /// Removes all objects that are stored under a version of a type, without nested ones.
+    static func removeAll(
+        of type: String, _ version: SchemaVersion, _ database: Database
+    ) throws(DatabaseError) -> [(key: String, group: ObjectGroup)] {
+        let which = "schema IN (SELECT fingerprint FROM schema WHERE type=? AND version=?)"
+        let select = try database.cachedStatement(
+            "SELECT key, path FROM object JOIN grp ON grp.id=grp WHERE \(which)")
+        select.bind(type, at: 1)
+        select.bind(version.description, at: 2)
+        var removed: [(key: String, group: ObjectGroup)] = []
+        while try select.step() { removed.append((select.text(at: 0), ObjectGroup(select.text(at: 1)))) }
+        let delete = try database.cachedStatement("DELETE FROM object WHERE \(which)")
+        delete.bind(type, at: 1)
+        delete.bind(version.description, at: 2)
+        try delete.run()
+        return removed
+    }
+}
+
+extension ObjectTables {
+    /// Adds all recorded schemas to a registry. A damaged schema is skipped, which affects only its own objects.
+    static func loadSchemas(_ database: Database, into registry: TypeRegistry) throws(DatabaseError) {
+        let statement = try database.cachedStatement("SELECT fingerprint, record FROM schema")
+        while try statement.step() {
+            guard registry.schema(fingerprint: UInt64(bitPattern: statement.integer(at: 0))) == nil else { continue }
+            if let schema = try? Schema(encoded: statement.bytes(at: 1), registry: registry) { registry.add(schema) }
+        }
+    }
+
+    /// Records schemas in the transaction of the first object that needs them.
+    ///
+    /// - Throws: ``PersistenceError/changedWithoutVersion(type:version:differences:)`` if the store has the same
+    ///   version of a type in a form that cannot be read as this one.
+    static func record(_ schemas: [Schema], _ database: Database, registry: TypeRegistry) throws {
+        for schema in schemas {
+            let known = try database.cachedStatement("SELECT 1 FROM schema WHERE fingerprint=?")
+            known.bind(Int64(bitPattern: schema.fingerprint), at: 1)
+            if try known.step() {
+                known.reset()
+                continue
+            }
+            try compare(schema, database, registry)
+            let insert = try database.cachedStatement("INSERT INTO schema VALUES(?,?,?,?)")
+            insert.bind(Int64(bitPattern: schema.fingerprint), at: 1)
+            insert.bind(schema.name, at: 2)
+            insert.bind(schema.version.description, at: 3)
+            insert.bind(schema.encoded, at: 4)
+            try insert.run()
+        }
+    }
+
+    private static func compare(_ schema: Schema, _ database: Database, _ registry: TypeRegistry) throws {
+        let statement = try database.cachedStatement("SELECT record FROM schema WHERE type=? AND version=?")
+        statement.bind(schema.name, at: 1)
+        statement.bind(schema.version.description, at: 2)
+        defer { statement.reset() }
+        while try statement.step() {
+            guard let stored = try? Schema(encoded: statement.bytes(at: 0), registry: registry) else { continue }
+            for (name, record) in schema.records {
+                guard let other = stored.records[name], other.version == record.version else { continue }
+                let differences = other.differences(from: record)
+                guard differences.isEmpty else {
+                    throw PersistenceError.changedWithoutVersion(
+                        type: name, version: record.version, differences: differences)
+                }
+            }
+        }
+    }
+
+    /// All recorded schemas with the number of objects that are stored under each themselves.
+    static func versions(_ database: Database) throws(DatabaseError) -> [ObjectStore.StoredVersion] {
+        let select = try database.cachedStatement(
+            """
+            SELECT type, version, fingerprint, (SELECT count(*) FROM object WHERE schema=fingerprint) FROM schema
+            """)
+        var versions: [ObjectStore.StoredVersion] = []
+        while try select.step() {
+            versions.append(
+                ObjectStore.StoredVersion(
+                    type: select.text(at: 0), version: SchemaVersion(select.text(at: 1)),
+                    fingerprint: UInt64(bitPattern: select.integer(at: 2)), count: Int(select.integer(at: 3))))
+        }
+        return versions.sorted { ($0.type, $0.version, $0.fingerprint) < ($1.type, $1.version, $1.fingerprint) }
     }
 }

@@ -3,10 +3,9 @@ internal import VitrineCore
 extension ObjectStore {
     private static let sharedStore = Locked<ObjectStore?>(nil)
 
-    /// The store of everyone in the program who names no other: the one that was set, else `objects.sqlite` in the
-    /// program's directory for data.
+    /// The shared store of the program. Default: `objects.sqlite` in the program's directory for data.
     ///
-    /// - Throws: ``PersistenceError`` if it cannot be opened.
+    /// - Throws: ``PersistenceError`` if the store cannot be opened.
     public static var shared: ObjectStore {
         get throws(PersistenceError) {
             try sharedStore.withLock { store throws(PersistenceError) in
@@ -24,18 +23,21 @@ extension ObjectStore {
         }
     }
 
-    /// Makes a store the shared one.
+    /// Replaces the shared store.
     public static func setShared(_ store: ObjectStore) { sharedStore.withLock { $0 = store } }
 }
 
-// In the ancestor's words.
 extension PersistentRecord {
-    /// The key for a type's one instance: its name and `DefaultCacheKey`.
+    /// The default key for an instance of the type: the persistent name and `DefaultCacheKey`.
     public static var defaultCacheKey: String { persistentName + "DefaultCacheKey" }
-    /// The key for a type's one array: its name and `DefaultArrayCacheKey`.
+    /// The default key for an array of the type: the persistent name and `DefaultArrayCacheKey`.
     public static var defaultArrayCacheKey: String { persistentName + "DefaultArrayCacheKey" }
 
-    /// Stores the value in the shared store, by default as the one of its type.
+    /// Stores the value in the shared store.
+    ///
+    /// - Parameters:
+    ///   - key: Default: ``defaultCacheKey``.
+    ///   - group: Default: the root group.
     public nonisolated(nonsending) func cache(
         forKey key: String? = nil, in group: ObjectGroup = .root
     ) async throws(PersistenceError) {
@@ -44,7 +46,11 @@ extension PersistentRecord {
         CachePlaces.shared.remember(self, key, group)
     }
 
-    /// The value in the shared store, by default the one of the type; nil if there is none.
+    /// Returns a value in the shared store, or nil if there is none.
+    ///
+    /// - Parameters:
+    ///   - key: Default: ``defaultCacheKey``.
+    ///   - group: Default: the root group.
     public static func objectInCache(
         forKey key: String? = nil, in group: ObjectGroup = .root
     ) throws(PersistenceError) -> Self? {
@@ -54,20 +60,24 @@ extension PersistentRecord {
         return value
     }
 
-    /// Removes a value from the shared store, by default the one of the type.
+    /// Removes a value from the shared store.
+    ///
+    /// - Parameters:
+    ///   - key: Default: ``defaultCacheKey``.
+    ///   - group: Default: the root group.
     public nonisolated(nonsending) static func removeCache(
         forKey key: String? = nil, in group: ObjectGroup = .root
     ) async throws(PersistenceError) {
         try await ObjectStore.shared.remove(key ?? defaultCacheKey, in: group)
     }
 
-    /// Stores an array in the shared store, by default as the one of its type.
+    /// Stores an array in the shared store.
     ///
     /// - Parameters:
-    ///   - array: Replaces the one before.
+    ///   - array: The array, which replaces an existing one.
     ///   - key: Default: ``defaultArrayCacheKey``.
     ///   - group: Default: the root group.
-    ///   - maximumCount: How many of its elements are stored, from the first. Default: all.
+    ///   - maximumCount: The largest number of elements to store, from the first one. Default: all.
     public nonisolated(nonsending) static func cacheArray(
         _ array: [Self], forKey key: String? = nil, in group: ObjectGroup = .root, maximumCount: Int = .max
     ) async throws(PersistenceError) {
@@ -75,10 +85,80 @@ extension PersistentRecord {
         try await ObjectStore.shared.put(kept, for: key ?? defaultArrayCacheKey, in: group)
     }
 
-    /// The array in the shared store, by default the one of the type; nil if there is none.
+    /// Returns an array in the shared store, or nil if there is none.
+    ///
+    /// - Parameters:
+    ///   - key: Default: ``defaultArrayCacheKey``.
+    ///   - group: Default: the root group.
     public static func arrayInCache(
         forKey key: String? = nil, in group: ObjectGroup = .root
     ) throws(PersistenceError) -> [Self]? {
         try ObjectStore.shared.object([Self].self, for: key ?? defaultArrayCacheKey, in: group)
+    }
+}
+
+extension PersistentObject {
+    /// The key of the last ``PersistentRecord/cache(forKey:in:)`` or ``PersistentRecord/objectInCache(forKey:in:)`` of
+    /// this instance; nil if there was none. A copy has no key.
+    public var cacheKey: String? { CachePlaces.shared.place(of: self)?.key }
+
+    /// The group of the ``cacheKey``.
+    public var cacheGroup: ObjectGroup? { CachePlaces.shared.place(of: self)?.group }
+
+    /// Removes the value with the ``cacheKey`` of the instance from the shared store. Does nothing without a key.
+    public nonisolated(nonsending) func removeCache() async throws(PersistenceError) {
+        guard let (key, group) = CachePlaces.shared.place(of: self) else { return }
+        try await ObjectStore.shared.remove(key, in: group)
+        CachePlaces.shared.forget(self)
+    }
+}
+
+/// The keys under which living instances were cached or restored. Only the identity of the objects is used.
+private final class CachePlaces: Sendable {
+    /// A key of an object, with a weak reference to the object.
+    ///
+    /// Unchecked: only the identity of the object is compared, under the lock.
+    private struct Place: @unchecked Sendable {
+        weak var object: AnyObject?
+        let key: String
+        let group: ObjectGroup
+    }
+
+    private struct State {
+        var places: [ObjectIdentifier: Place] = [:]
+        /// The number of places above which those of deallocated objects are removed.
+        var limit = 64
+    }
+
+    static let shared = CachePlaces()
+
+    private let state = Locked(State())
+
+    /// Records the key of a value if it is an object.
+    func remember<Value: PersistentRecord>(_ value: Value, _ key: String, _ group: ObjectGroup) {
+        guard let object = value as? any PersistentObject else { return }
+        let place = Place(object: object, key: key, group: group)
+        let identity = ObjectIdentifier(object)
+        state.withLock { state in
+            state.places[identity] = place
+            guard state.places.count > state.limit else { return }
+            state.places = state.places.filter { $0.value.object != nil }
+            state.limit = max(64, state.places.count * 2)
+        }
+    }
+
+    func place(of object: AnyObject) -> (key: String, group: ObjectGroup)? {
+        let identity = ObjectIdentifier(object)
+        return state.withLock { state in
+            // Another object could have had this address.
+            guard let place = state.places[identity], let known = place.object, ObjectIdentifier(known) == identity
+            else { return nil }
+            return (place.key, place.group)
+        }
+    }
+
+    func forget(_ object: AnyObject) {
+        let identity = ObjectIdentifier(object)
+        state.withLock { _ = $0.places.removeValue(forKey: identity) }
     }
 }

@@ -1,29 +1,47 @@
-/// Anything that can be a stored property: numbers, text, dates, collections of them, and types of one's own.
+/// A type that can be a stored property: numbers, text, dates, collections, and your own structs, enums and classes.
 ///
-/// Types of one's own conform by `@Persistable`, or by hand as ``PersistentRecord`` or ``PersistentObject``. An enum
-/// with raw values needs no more than the name of the protocol:
+/// Your own types conform by `@Persistable`, or by hand as ``PersistentRecord`` or ``PersistentObject``. An enum with
+/// raw values only names the protocol:
 ///
 /// ```swift
 /// enum Color: String, PersistentValue { case red, green }
 /// ```
+///
+/// Do not implement the requirements of this protocol yourself.
 public protocol PersistentValue: Hashable {
-    /// The value's type as schemas record it. Types with a record of their own add it to the schema.
-    static func persistentType(in schema: inout SchemaBuilder) -> ValueType
+    /// Returns the type as schemas record it. Types with a record of their own add that record to the schema.
+    static func _persistentType(in schema: inout _SchemaBuilder) -> _StoredType
     /// Writes the value.
-    func persist(to writer: inout BinaryWriter)
-    /// Reads a value as ``persist(to:)`` wrote it.
-    static func restore(from reader: inout BinaryReader) throws(PersistenceError) -> Self
-    /// The type whose schema heads the value's bytes: an object's own class, whatever it is stored as.
-    var persistentDynamicType: any PersistentValue.Type { get }
+    func _persist(to writer: inout BinaryWriter)
+    /// Reads a value that ``_persist(to:)`` wrote.
+    static func _restore(from reader: inout BinaryReader) throws(PersistenceError) -> Self
+    /// The type whose schema stands in the header of the value's bytes. For an object it is the object's own class.
+    var _persistentDynamicType: any PersistentValue.Type { get }
+}
+
+/// The type of a stored value. Only code of the package looks inside.
+public struct _StoredType: Sendable {
+    let type: ValueType
+
+    init(_ type: ValueType) { self.type = type }
 }
 
 extension PersistentValue {
-    public var persistentDynamicType: any PersistentValue.Type { Self.self }
+    public var _persistentDynamicType: any PersistentValue.Type { Self.self }
+
+    /// The name of the type as it stands in schemas, for example `[String: Place?]`.
+    ///
+    /// Generic types use it in their ``PersistentRecord/persistentName``, for example
+    /// `"Box<\(Value.persistentTypeName)>"`.
+    public static var persistentTypeName: String {
+        var schema = _SchemaBuilder()
+        return _persistentType(in: &schema).type.description
+    }
 }
 
-/// A struct or enum, or by ``PersistentObject`` a class, with named properties and a version.
+/// A struct, an enum, or by ``PersistentObject`` a class, with named properties and a version.
 ///
-/// `@Persistable` writes the conformance. By hand it is:
+/// `@Persistable` generates the conformance. The same by hand:
 ///
 /// ```swift
 /// struct Place: PersistentRecord {
@@ -32,13 +50,13 @@ extension PersistentValue {
 ///
 ///     static let persistentName = "Place"
 ///     static func describe(in record: inout RecordBuilder) {
-///         record.header(version: "1.0", kind: .structure)
+///         record.header(version: "1.0")
 ///         record.property("name", String.self)
 ///         record.property("latitude", default: 0.0)
 ///     }
 ///     func persistProperties(to writer: inout BinaryWriter) {
-///         name.persist(to: &writer)
-///         latitude.persist(to: &writer)
+///         writer.write(name)
+///         writer.write(latitude)
 ///     }
 ///     init(restoring reader: inout BinaryReader) throws(PersistenceError) {
 ///         name = try reader.read()
@@ -47,12 +65,12 @@ extension PersistentValue {
 /// }
 /// ```
 ///
-/// The three lists are in the same order. A record without any property writes one byte 0, and an enum the number of
-/// its case before the case's payload.
+/// The three functions list the properties in the same order. An enum writes the number of its case by
+/// ``BinaryWriter/write(case:)`` and then the payload of the case. A struct without properties writes case 0.
 public protocol PersistentRecord: PersistentValue {
-    /// The name the type is stored under; it stays when the type is renamed. Generic types name their arguments.
+    /// The name under which the type is stored. Keep it when you rename the type. Generic types name their arguments.
     static var persistentName: String { get }
-    /// Tells the version, the properties or cases, and the migration steps.
+    /// Describes the version, the properties or cases, and the migration steps.
     static func describe(in record: inout RecordBuilder)
     /// Writes the properties in the described order.
     func persistProperties(to writer: inout BinaryWriter)
@@ -61,20 +79,20 @@ public protocol PersistentRecord: PersistentValue {
 }
 
 extension PersistentRecord {
-    public static func persistentType(in schema: inout SchemaBuilder) -> ValueType {
+    public static func _persistentType(in schema: inout _SchemaBuilder) -> _StoredType {
         schema.add(Self.self)
-        return .record(persistentName)
+        return _StoredType(.record(persistentName))
     }
 
     @inlinable
-    public func persist(to writer: inout BinaryWriter) {
+    public func _persist(to writer: inout BinaryWriter) {
         guard writer.enter() else { return }
         persistProperties(to: &writer)
         writer.leave()
     }
 
     @inlinable
-    public static func restore(from reader: inout BinaryReader) throws(PersistenceError) -> Self {
+    public static func _restore(from reader: inout BinaryReader) throws(PersistenceError) -> Self {
         try reader.enter()
         let value = try Self(restoring: &reader)
         reader.leave()

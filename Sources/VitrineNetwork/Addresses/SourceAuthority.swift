@@ -1,4 +1,4 @@
-/// The part of an address between `//` and the path: who is asked, and as whom.
+/// The authority of a URL: credentials, host and port.
 struct SourceAuthority {
     let credentials: String?
     let host: SourceURL.Host
@@ -29,18 +29,18 @@ struct SourceAuthority {
 
     private static func bracketed(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) throws(SourceURLProblem) -> IPAddress {
         guard !bytes.contains(UInt8(ascii: "%")) else {
-            throw .malformed("addresses with a zone are not taken")
+            throw .malformed("addresses with a zone are not supported")
         }
         guard bytes.contains(UInt8(ascii: ":")), let address = IPAddress(String(decoding: bytes, as: UTF8.self)) else {
-            throw .malformed("what stands in brackets is no IPv6 address")
+            throw .malformed("the text in brackets is not an IPv6 address")
         }
         return address
     }
 
-    /// A name, or an IPv4 address in its usual notation.
+    /// Parses a name or an IPv4 address in its usual notation.
     ///
-    /// Whatever ends in a number is an address to someone (WHATWG URL, "ends in a number"), and `127.1`, `0x7f.1`,
-    /// `017700000001` and `2130706433` are 127.0.0.1 to many: four decimal numbers or nothing.
+    /// Hosts that end in a number are addresses to some programs (WHATWG URL, "ends in a number"): `127.1`, `0x7f.1`,
+    /// `017700000001` and `2130706433` mean 127.0.0.1. Only four decimal numbers are accepted.
     static func host(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) throws(SourceURLProblem) -> SourceURL.Host {
         var bytes = bytes
         if bytes.contains(UInt8(ascii: "%")) {
@@ -48,7 +48,7 @@ struct SourceAuthority {
         }
         if bytes.last == UInt8(ascii: ".") { bytes.removeLast() }
         guard !bytes.isEmpty else { throw .malformed("it has no host") }
-        guard bytes.count <= 253 else { throw .malformed("the host's name is longer than 253 bytes") }
+        guard bytes.count <= 253 else { throw .malformed("the host name is longer than 253 bytes") }
         let text = SourceURL.lowercased(bytes)
         if endsInNumber(bytes) {
             guard let address = IPAddress(text) else {
@@ -70,34 +70,35 @@ struct SourceAuthority {
         return label.dropFirst(2).allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0 | 0x20) }
     }
 
-    /// Labels of letters, digits, `-` and `_` (RFC 1123, section 2.1, and the underscores of practice).
+    /// Checks that labels consist of letters, digits, `-` and `_` (RFC 1123, section 2.1; underscores occur in
+    /// practice).
     private static func checkLabels(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) throws(SourceURLProblem) {
         var length = 0
         for byte in bytes {
             switch byte {
             case UInt8(ascii: "."):
-                guard length > 0 else { throw .malformed("a part of the host's name is empty") }
+                guard length > 0 else { throw .malformed("a label of the host name is empty") }
                 length = -1
             case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"): break
-            default: throw .malformed("the host's name holds characters that names do not have")
+            default: throw .malformed("the host name contains invalid characters")
             }
             length += 1
-            guard length <= 63 else { throw .malformed("a part of the host's name is longer than 63 bytes") }
+            guard length <= 63 else { throw .malformed("a label of the host name is longer than 63 bytes") }
         }
-        guard length > 0 else { throw .malformed("a part of the host's name is empty") }
+        guard length > 0 else { throw .malformed("a label of the host name is empty") }
     }
 
     private static func port(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) throws(SourceURLProblem) -> Int? {
         guard let colon = bytes.first else { return nil }
-        guard colon == UInt8(ascii: ":") else { throw .malformed("something stands between host and port") }
+        guard colon == UInt8(ascii: ":") else { throw .malformed("there are characters between host and port") }
         let digits = bytes.dropFirst()
         // An empty port is the scheme's own (RFC 3986, section 3.2.3).
         guard !digits.isEmpty else { return nil }
         guard digits.count <= 5, digits.first != 0x30, digits.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            throw .malformed("the port is no number from 1 to 65535")
+            throw .malformed("the port is not a number from 1 to 65535")
         }
         let value = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
-        guard value <= 65535 else { throw .malformed("the port is no number from 1 to 65535") }
+        guard value <= 65535 else { throw .malformed("the port is not a number from 1 to 65535") }
         return value
     }
 }

@@ -1,19 +1,18 @@
-/// The address of something on a server, read strictly and written in one way only (RFC 3986; RFC 9110, section 4.2).
+/// An HTTP URL, parsed strictly and normalized (RFC 3986; RFC 9110, section 4.2).
 ///
-/// Two programs that read an address differently are how a check is passed with one host and a connection made to
-/// another. So there is one reader: what it understood is what is checked, connected to, and sent. It refuses what
-/// others guess at: hosts that are numbers in unusual notations, zones, backslashes, spaces, control characters, ports
-/// beyond 65535, percent signs in names.
+/// If two parsers read a URL differently, a check can pass for one host while the connection goes to another. Therefore
+/// one parser serves the check, the connection and the request. It refuses ambiguous URLs: hosts that are numbers in
+/// unusual notations, zones, backslashes, spaces, control characters, and ports beyond 65535.
 package struct SourceURL: Sendable, Hashable {
-    /// Who is asked.
+    /// The host of a URL.
     package enum Host: Sendable, Hashable {
-        /// A name, in ASCII and small letters, without a final dot.
+        /// A name in lowercase ASCII, without a final dot.
         case name(String)
-        /// An address written as such.
+        /// A literal IP address.
         case address(IPAddress)
 
-        /// The address that the text alone names, which for `localhost` and all in it is this machine's (RFC 6761,
-        /// section 6.3); nil for other names.
+        /// The literal address; 127.0.0.1 for `localhost` and names below it (RFC 6761, section 6.3); nil for other
+        /// names.
         var literal: IPAddress? {
             switch self {
             case .address(let address): address
@@ -25,24 +24,24 @@ package struct SourceURL: Sendable, Hashable {
     /// `http` or `https`.
     package let scheme: String
     package let host: Host
-    /// The port, also where it is the scheme's own.
+    /// The port, which may be the default of the scheme.
     package let port: Int
-    /// What stood before the `@`, as it stood; nil if nothing did.
+    /// The text before the `@`, still encoded; nil if there is none.
     package let credentials: String?
-    /// Path and query, which are what a server is told: at least `/`.
+    /// Path and query, at least `/`.
     package let target: String
-    /// Scheme, host and port: what makes two addresses the same site.
+    /// Scheme, host and port.
     package let origin: String
-    /// The whole address without credentials and fragment.
+    /// The whole URL without credentials and fragment.
     package let text: String
 
     /// Whether the connection is encrypted.
     package var isSecure: Bool { scheme == "https" }
 
-    /// Reads an address.
+    /// Parses a URL.
     ///
-    /// - Throws: ``NetworkError/invalidURL(url:reason:)``, or ``NetworkError/unsupportedScheme(url:scheme:)`` for other
-    ///   schemes than HTTP's.
+    /// - Throws: ``NetworkError/invalidURL(url:reason:)``, or ``NetworkError/unsupportedScheme(url:scheme:)`` for
+    ///   schemes other than `http` and `https`.
     package init(_ text: String) throws(NetworkError) {
         var text = text
         let result = text.withUTF8 { bytes in
@@ -60,7 +59,7 @@ package struct SourceURL: Sendable, Hashable {
     private init(reading bytes: UnsafeBufferPointer<UInt8>) throws(SourceURLProblem) {
         guard bytes.count <= Self.maximumLength else { throw .malformed("it is longer than 64 KiB") }
         guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x5C }) else {
-            throw .malformed("it holds spaces, control characters, backslashes or letters outside ASCII")
+            throw .malformed("it contains spaces, control characters, backslashes or letters outside ASCII")
         }
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0 else {
             throw .malformed("it has no scheme")
@@ -86,7 +85,7 @@ package struct SourceURL: Sendable, Hashable {
         self.text = origin + target
     }
 
-    /// As long as the longest addresses browsers take to servers.
+    /// The limit of browsers.
     private static let maximumLength = 64 << 10
 
     static func lowercased(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
@@ -100,7 +99,7 @@ package struct SourceURL: Sendable, Hashable {
         }
     }
 
-    /// Any text without what looks like a name and password in it, for messages.
+    /// Returns a text without anything that looks like a user name and password, for messages.
     package static func withoutCredentials(_ text: String) -> String {
         var text = text
         guard let found = text.withUTF8({ Self.findCredentials(in: $0) }) else { return text }
@@ -108,7 +107,7 @@ package struct SourceURL: Sendable, Hashable {
             + String(decoding: text.utf8.dropFirst(found.upperBound), as: UTF8.self)
     }
 
-    /// What lies between `//` and the last `@` before path, query and fragment, with that.
+    /// Finds the text between `//` and the last `@` before path, query and fragment, including the `@`.
     private static func findCredentials(in bytes: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
         guard let second = bytes.indices.dropFirst().first(where: { bytes[$0] == 0x2F && bytes[$0 - 1] == 0x2F })
         else { return nil }
@@ -124,19 +123,120 @@ package struct SourceURL: Sendable, Hashable {
     }
 }
 
-/// What is wrong with a text that should be an address.
+/// The reason why a text is not an HTTP URL.
 enum SourceURLProblem: Error {
     case scheme(String)
     case malformed(String)
 }
 
 extension SourceURL.Host {
-    /// As it stands in an address: IPv6 addresses in brackets.
+    /// The host as a part of a URL, with IPv6 addresses in brackets.
     package var text: String {
         switch self {
         case .name(let name): name
         case .address(.v4(let value)): IPAddress.v4(value).description
         case .address(let address): "[" + address.description + "]"
         }
+    }
+}
+
+extension SourceURL {
+    /// Resolves a reference, such as the `Location` of a redirect, against this URL (RFC 3986, section 5.2).
+    ///
+    /// Spaces and letters outside ASCII in path and query are encoded first, as browsers do.
+    ///
+    /// - Throws: ``NetworkError/invalidURL(url:reason:)`` or ``NetworkError/unsupportedScheme(url:scheme:)``.
+    package func resolve(_ reference: String) throws(NetworkError) -> SourceURL {
+        let reference = PercentEncoding.encodeForbidden(String(reference.prefix { $0 != "#" }))
+        if Self.hasScheme(reference) { return try SourceURL(reference) }
+        if reference.hasPrefix("//") { return try SourceURL(scheme + ":" + reference) }
+        let path = String(target.prefix { $0 != "?" })
+        if reference.isEmpty { return try SourceURL(text) }
+        if reference.hasPrefix("?") { return try SourceURL(origin + path + reference) }
+        let query = reference.firstIndex(of: "?") ?? reference.endIndex
+        var merged = String(reference[..<query])
+        if !merged.hasPrefix("/") {
+            let directory = path.lastIndex(of: "/").map { path[...$0] } ?? "/"
+            merged = directory + merged
+        }
+        return try SourceURL(origin + Self.withoutDots(merged) + reference[query...])
+    }
+
+    /// RFC 3986, section 3.1.
+    private static func hasScheme(_ text: String) -> Bool {
+        guard let first = text.utf8.first, (0x61...0x7A).contains(first | 0x20) else { return false }
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: ":"): return true
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."): break
+            default: return false
+            }
+        }
+        return false
+    }
+
+    /// RFC 3986, section 5.2.4.
+    private static func withoutDots(_ path: String) -> String {
+        var segments: [Substring] = []
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        for (index, part) in parts.enumerated() {
+            let isLast = index == parts.count - 1
+            switch part {
+            case ".": if isLast { segments.append("") }
+            case "..":
+                if segments.count > 1 { segments.removeLast() }
+                if isLast { segments.append("") }
+            default: segments.append(part)
+            }
+        }
+        return segments.joined(separator: "/")
+    }
+}
+
+/// Percent-encoding, such as `%41` for `A` (RFC 3986, section 2.1).
+package enum PercentEncoding {
+    /// Decodes a text.
+    ///
+    /// - Returns: nil if a `%` is not followed by two hexadecimal digits.
+    package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+        var result: [UInt8] = []
+        result.reserveCapacity(text.underestimatedCount)
+        var rest = text.makeIterator()
+        while let byte = rest.next() {
+            guard byte == UInt8(ascii: "%") else {
+                result.append(byte)
+                continue
+            }
+            guard let high = rest.next().flatMap(value), let low = rest.next().flatMap(value) else { return nil }
+            result.append(high << 4 | low)
+        }
+        return result
+    }
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case 0x30...0x39: digit - 0x30
+        case 0x41...0x46: digit - 0x41 + 10
+        case 0x61...0x66: digit - 0x61 + 10
+        default: nil
+        }
+    }
+
+    /// Encodes the bytes that a URL cannot contain and leaves all others unchanged.
+    package static func encodeForbidden(_ text: String) -> String {
+        let isForbidden: (UInt8) -> Bool = { byte in
+            byte <= 0x20 || byte >= 0x7F || "\"<>\\^`{|}".utf8.contains(byte)
+        }
+        guard text.utf8.contains(where: isForbidden) else { return text }
+        let digits = Array("0123456789ABCDEF".utf8)
+        var result: [UInt8] = []
+        for byte in text.utf8 {
+            if isForbidden(byte) {
+                result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            } else {
+                result.append(byte)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
     }
 }

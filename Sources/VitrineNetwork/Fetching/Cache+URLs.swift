@@ -6,24 +6,24 @@ public import Foundation
 public import VitrineCache
 public import VitrineCore
 
-/// The forms with URLs (R3–R8): those with fetchers, for a ``NetworkFetcher``.
+/// Calls that load a URL with a ``NetworkFetcher``.
 extension Cache {
-    /// What a URL stands for: from memory, from disk, or loaded.
+    /// Returns the value of a URL from memory, from disk or from the network.
     ///
     /// ```swift
     /// let image = try await Shared.images.value(from: url)
     /// ```
     ///
     /// - Parameters:
-    ///   - url: `http`, `https`, `file`, `data`, or a scheme registered with the loader.
-    ///   - id: What the value is known by instead of the URL: for one that is signed or changes otherwise.
-    ///   - format: In which form.
-    ///   - levels: Which levels to use (R21).
-    ///   - priority: How urgent it is.
-    ///   - options: How to load, and how long it is fresh.
-    ///   - progress: Told how far the body has come, and in any case of the end (R82).
-    /// - Throws: ``CacheError/source(key:underlying:)`` with a ``NetworkError`` if it could not be loaded, and the
-    ///   errors of ``value(from:format:levels:priority:)``.
+    ///   - url: The URL, whose scheme is `http`, `https`, `file`, `data`, or one registered with the loader.
+    ///   - id: The identity of the value, which replaces the URL in the key. Use it for signed URLs.
+    ///   - format: The format of the value.
+    ///   - levels: The cache levels to use.
+    ///   - priority: The priority.
+    ///   - options: The options of the load.
+    ///   - progress: Receives the progress of the body and the end of the load.
+    /// - Throws: ``CacheError/source(key:underlying:)`` with a ``NetworkError`` if the load fails, and the errors of
+    ///   ``value(from:format:levels:priority:)``.
     public func value(
         from url: URL, id: String? = nil, format: FormatName = .original, levels: CacheLevels = .all,
         priority: Priority = .normal, options: FetchOptions = .default, progress: TransferProgress? = nil
@@ -39,7 +39,16 @@ extension Cache {
         }
     }
 
-    /// The same with a handle and callbacks (R8).
+    /// Starts a load and returns a handle for callbacks.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - id: The identity of the value, which replaces the URL in the key.
+    ///   - format: The format of the value.
+    ///   - levels: The cache levels to use.
+    ///   - priority: The priority.
+    ///   - options: The options of the load.
+    ///   - progress: Receives the progress of the body and the end of the load.
     @discardableResult
     public func fetch(
         from url: URL, id: String? = nil, format: FormatName = .original, levels: CacheLevels = .all,
@@ -53,9 +62,17 @@ extension Cache {
         }
     }
 
-    /// Asks the server again, however fresh what is stored; that stays if there is no answer (R81).
+    /// Revalidates a URL with its server, however fresh the stored value is.
     ///
-    /// Loads nothing anew that has not changed. Caches on the way are asked to do the same.
+    /// An unchanged body is not transferred again. If the refresh fails, the stored value stays.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - id: The identity of the value, which replaces the URL in the key.
+    ///   - format: The format of the value.
+    ///   - priority: The priority.
+    ///   - options: The options of the load.
+    /// - Throws: ``CacheError/source(key:underlying:)`` with a ``NetworkError`` if the server does not answer.
     @discardableResult
     public func refresh(
         from url: URL, id: String? = nil, format: FormatName = .original, priority: Priority = .normal,
@@ -65,7 +82,15 @@ extension Cache {
         return try await refresh(from: fetcher, format: format, priority: priority)
     }
 
-    /// Brings what a URL stands for nearer, for later. See ``prefetch(from:format:to:priority:)``.
+    /// Loads a URL into the cache for later, as ``prefetch(from:format:to:priority:)`` does.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - id: The identity of the value, which replaces the URL in the key.
+    ///   - format: The format of the value.
+    ///   - depth: The level to load to: `.disk` stores bytes without decoding them, `.memory` decodes.
+    ///   - priority: The priority.
+    ///   - options: The options of the load.
     public func prefetch(
         from url: URL, id: String? = nil, format: FormatName = .original, to depth: CacheLevel = .disk,
         priority: Priority = .low, options: FetchOptions = .default
@@ -74,13 +99,22 @@ extension Cache {
         try await prefetch(from: fetcher, format: format, to: depth, priority: priority)
     }
 
-    /// What is stored of a URL at once, however old, then what the server has now, if that is another. See
+    /// Returns the stored value of a URL, however old, and then the newer one of the server, if it has changed. See
     /// ``updates(from:format:levels:priority:revalidatingFresh:)``.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - id: The identity of the value, which replaces the URL in the key.
+    ///   - format: The format of the values.
+    ///   - levels: The cache levels to use.
+    ///   - priority: The priority.
+    ///   - revalidatesFresh: Whether to revalidate a fresh value.
+    ///   - options: The options of the load.
     public func updates(
         from url: URL, id: String? = nil, format: FormatName = .original, levels: CacheLevels = .all,
         priority: Priority = .normal, revalidatingFresh revalidatesFresh: Bool = false,
         options: FetchOptions = .default
-    ) -> ValueUpdates<Value> {
+    ) -> some AsyncSequence<Value, CacheError> & Sendable {
         let fetcher = NetworkFetcher<Value>(url: url, id: id, options: options)
         return updates(
             from: fetcher, format: format, levels: levels, priority: priority, revalidatingFresh: revalidatesFresh)

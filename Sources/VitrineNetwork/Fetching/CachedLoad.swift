@@ -1,15 +1,15 @@
 import VitrineCache
 import VitrineCore
 
-/// One resource's way to the server and back, with what is stored of it in hand.
+/// Loads one resource with regard to the stored response.
 struct CachedLoad: Sendable {
-    /// What a cache makes of it.
+    /// The result for the cache.
     enum Answer: Sendable {
-        /// These bytes, which may be kept at some levels.
+        /// New bytes with the levels that may store them.
         case body([UInt8], timeToLive: Duration?, tag: [UInt8], CacheLevels)
-        /// What is stored, confirmed.
+        /// The stored value, which the server has confirmed.
         case unchanged(timeToLive: Duration, tag: [UInt8])
-        /// What is stored, although its time has passed.
+        /// The stored value, although it is stale.
         case stale(refreshing: Bool)
     }
 
@@ -17,16 +17,22 @@ struct CachedLoad: Sendable {
     let key: CacheKey
     var options: FetchOptions
     let progress: TransferProgress?
+    /// Receives the body while it is transferred; nil for none.
+    let arriving: ArrivingBytes?
     let cache: HTTPCache
 
-    init(_ request: HTTPRequest, _ key: CacheKey, _ options: FetchOptions, _ progress: TransferProgress?) {
+    init(
+        _ request: HTTPRequest, _ key: CacheKey, _ options: FetchOptions, _ progress: TransferProgress?,
+        _ arriving: ArrivingBytes? = nil
+    ) {
         self.request = request
         self.key = key
         self.options = options
         self.progress = progress
+        self.arriving = arriving
         cache = HTTPCache(policy: options.caching)
         self.request.maximumBodySize = min(request.maximumBodySize, options.maximumBodySize)
-        // The cache has conditions of its own.
+        // The cache sends its own conditions.
         self.request.ifRange = nil
         self.request.headers.removeAll { HTTPSyntax.conditionFields.contains($0.name.lowercased()) }
         self.request.timeouts.total = request.timeouts.total ?? options.totalTimeout
@@ -35,7 +41,7 @@ struct CachedLoad: Sendable {
         }
     }
 
-    /// Asks, or finds that there is no need to.
+    /// Sends a request, unless the stored response can be used.
     func answer(_ context: FetchContext, _ resource: Resource) async throws(NetworkError) -> Answer {
         var load = self
         load.request.priority = context.priority.value
@@ -44,13 +50,13 @@ struct CachedLoad: Sendable {
         return try await load.exchange(stored, context)
     }
 
-    /// Other places than servers know no rules for caches.
+    /// Loads from a source other than HTTP, to which caching rules do not apply.
     private func local() async throws(NetworkError) -> Answer {
         let response = try await options.loader.load(request, progress: progress)
-        // Files do not say what they are.
+        // Files have no media type.
         if response.head.contentType != nil { try check(response.head) }
-        let bytes = try await response.body.collect()
-        return .body(bytes, timeToLive: nil, tag: [], .all)
+        let body = arriving.map { response.body.copied(to: $0) } ?? response.body
+        return .body(try await body.collect(), timeToLive: nil, tag: [], .all)
     }
 
     // MARK: HTTP
@@ -69,27 +75,27 @@ struct CachedLoad: Sendable {
         case .serve(_, let freshness) where !freshness.isFresh && !context.isRefresh: return .stale(refreshing: false)
         case .serveAndRevalidate where !context.isRefresh: return .stale(refreshing: true)
         case .serve, .serveAndRevalidate, .revalidate:
-            // The cache's entry has expired, or is to be refreshed, whatever the response says.
+            // The cache entry has expired or is to be refreshed, whatever the response declares.
             guard let stored else { break }
             sent.headers = cache.conditions(for: stored, wanted)
             isConditional = true
         case .forward: break
         case .unavailable:
-            throw .unavailable(url: displayURL, reason: "only what is stored is wanted, and there is nothing to use")
+            throw .unavailable(url: displayURL, reason: "the request permits only stored responses, and there is none")
         }
         if context.isRefresh, !context.isBackground, !sent.headers.contains("Cache-Control") {
-            // Caches on the way are asked to ask as well.
+            // Intermediate caches have to revalidate as well.
             sent.headers.append("Cache-Control", "no-cache")
         }
         do throws(NetworkError) {
-            // What has begun to come is newer than what is stored.
-            if let answer = try await goingOn(wanted) { return answer }
+            // An interrupted transfer is newer than the stored response.
+            if let answer = try await resumed(wanted) { return answer }
             let requestTime = options.clock.now
             let response = try await options.loader.start(sent, .nothing, progress)
             let dated = DatedResponse(response, requestTime: requestTime, responseTime: options.clock.now)
             return try await answer(dated, to: sent, wanted, isConditional ? stored : nil, context)
         } catch .file where options.resumesLargeBodies {
-            // The disk takes no more: without it, then.
+            // The disk is full or failing: load without a file.
             var load = self
             load.options.resumesLargeBodies = false
             return try await load.exchange(stored, context)
@@ -101,7 +107,14 @@ struct CachedLoad: Sendable {
         }
     }
 
-    /// - Parameter stored: What the server was asked about.
+    /// Handles a response.
+    ///
+    /// - Parameters:
+    ///   - dated: The response.
+    ///   - sent: The request.
+    ///   - wanted: The request of the client.
+    ///   - stored: The revalidated response.
+    ///   - context: The context of the fetch.
     private func answer(
         _ dated: DatedResponse, to sent: HTTPRequest, _ wanted: CacheRequest, _ stored: StoredResponse?,
         _ context: FetchContext
@@ -126,7 +139,7 @@ struct CachedLoad: Sendable {
         default: break
         }
         var failure = ResponseCheck.failure(head, to: sent, policy: options.loader.configuration.policy)
-        // Nothing is not a value.
+        // A response without content has no value.
         if failure == nil, head.status == 304 || head.isWithoutContent { failure = .status(url: displayURL, head) }
         if let failure {
             await body.discard()
@@ -140,13 +153,13 @@ struct CachedLoad: Sendable {
         return kept(try await collected(dated.response), update)
     }
 
-    var displayURL: String { SourceURL.withoutCredentials(request.url.absoluteString) }
+    private var displayURL: String { SourceURL.withoutCredentials(request.url.absoluteString) }
 
-    /// A hundred years: more than that the disk's times do not hold.
+    /// The limit of the times on disk: a hundred years.
     private static let longestLife = Duration.seconds(3_155_760_000)
 
-    /// How long a response needs no asking from now on.
-    func timeToLive(of response: StoredResponse) -> Duration {
+    /// Returns the remaining time without revalidation.
+    private func timeToLive(of response: StoredResponse) -> Duration {
         let policy = cache.policy
         let (directives, _) = policy.directives(of: response.headers)
         if policy.requiresValidation(response, directives) { return .zero }
@@ -155,11 +168,165 @@ struct CachedLoad: Sendable {
 }
 
 extension NetworkError {
-    /// Whether nobody answered, or not to the end: not whether the answer was bad.
+    /// Whether there was no complete response.
     fileprivate var isWithoutAnswer: Bool {
         switch self {
         case .nameNotResolved, .notConnected, .insecure, .timedOut, .truncated, .unavailable: true
         default: false
         }
+    }
+}
+
+// MARK: Bodies
+
+extension CachedLoad {
+    private func collected(_ response: HTTPResponse) async throws(NetworkError) -> [UInt8] {
+        let body = arriving.map { response.body.copied(to: $0) } ?? response.body
+        guard let progress else { return try await body.collect() }
+        let total = response.head.contentLength
+        progress.update { $0.total = total }
+        return try await body.counted(by: progress).collect()
+    }
+
+    /// Returns a complete body with the levels that may store it.
+    private func kept(_ bytes: [UInt8], _ update: CacheUpdate) -> Answer {
+        guard case .storing(var stored) = update.answer else {
+            return .body(bytes, timeToLive: nil, tag: [], .none)
+        }
+        stored.bodyLength = bytes.count
+        return .body(bytes, timeToLive: timeToLive(of: stored), tag: stored.tag, .all)
+    }
+
+    // MARK: Large bodies
+
+    private var isWhole: Bool { request.method == "GET" && request.body == nil && request.range == nil }
+
+    /// Resumes the transfer of an earlier request; nil if there is none.
+    private func resumed(_ wanted: CacheRequest) async throws(NetworkError) -> Answer? {
+        guard isWhole, let partials = options.partials, await partials.mayHave(key),
+            let file = await partials.open(key)
+        else { return nil }
+        return try await load(nil, request, wanted, file, partials)
+    }
+
+    /// Receives a large body into a file, so that it can be resumed; nil for other bodies.
+    private func resumable(
+        _ dated: DatedResponse, _ sent: HTTPRequest, _ wanted: CacheRequest
+    ) async throws(NetworkError) -> Answer? {
+        let head = dated.response.head
+        guard isWhole, head.status == 200, head.decodedFrom == nil, let length = head.contentLength,
+            length >= PartialDirectory.smallestBody, let partials = options.partials,
+            let file = await partials.open(key)
+        else { return nil }
+        return try await load(dated, sent, wanted, file, partials)
+    }
+
+    private func load(
+        _ first: DatedResponse?, _ sent: HTTPRequest, _ wanted: CacheRequest, _ file: PartialFile,
+        _ partials: PartialDirectory
+    ) async throws(NetworkError) -> Answer? {
+        do throws(NetworkError) {
+            if first == nil, let arriving, file.pieces == nil, file.length <= arriving.limit {
+                // The part of an earlier, interrupted transfer.
+                let bytes = try await BlockingExecutor.shared.onFiles { () throws(FileError) in try file.contents() }
+                arriving.begin()
+                arriving.append(bytes)
+            }
+            let whole = try await options.loader.load(
+                sent, into: file, beginningWith: first, progress: progress, arriving: arriving)
+            try check(whole.head)
+            let bytes = try await BlockingExecutor.shared.onFiles { () throws(FileError) in try file.contents() }
+            await partials.close(file, isDone: true)
+            // The head of the whole body differs from that of its last part.
+            let exchange = CacheExchange(
+                request: wanted, status: whole.head.status, headers: whole.head.headers,
+                requestTime: whole.requestTime, responseTime: whole.responseTime)
+            return kept(bytes, cache.update(after: exchange))
+        } catch {
+            await partials.close(file, isDone: error.isFinal)
+            throw error
+        }
+    }
+
+    /// Checks the media type before anything is stored.
+    private func check(_ head: HTTPResponseHead) throws(NetworkError) {
+        let types = options.contentTypes
+        guard !types.isEmpty, !URLAccessPolicy.accepts(contentType: head.contentType, among: types) else { return }
+        throw .contentType(url: displayURL, type: head.contentType)
+    }
+}
+
+extension NetworkError {
+    /// Whether the received part of a body is of no use after this error.
+    fileprivate var isFinal: Bool {
+        switch self {
+        case .contentType, .bodyTooLarge, .file: true
+        default: false
+        }
+    }
+}
+
+/// A directory with the files of interrupted transfers, each named by the digest of its key.
+final class PartialDirectory: Sendable {
+    /// Smaller bodies are not received into a file.
+    fileprivate static let smallestBody = 1_000_000
+    /// Older files are removed.
+    private static let longestWait = Duration.seconds(7 * 86_400)
+    private static let known = Locked<[String: PartialDirectory]>([:])
+
+    /// Returns the directory at a path, which the whole process shares.
+    static func at(_ path: String) -> PartialDirectory {
+        known.withLock { known in
+            if let directory = known[path] { return directory }
+            let directory = PartialDirectory(path)
+            known[path] = directory
+            return directory
+        }
+    }
+
+    private let path: String
+    /// The known files; nil until the directory has been read.
+    private let files = Locked<Set<String>?>(nil)
+
+    private init(_ path: String) { self.path = path }
+
+    private func file(_ key: CacheKey) -> String {
+        PartialFile.path(for: FilePath.join(path, Hexadecimal.text(SHA256Digest.digest(of: key.identity))))
+    }
+
+    /// Returns whether there may be a file for a key. Reads the directory once.
+    fileprivate func mayHave(_ key: CacheKey) async -> Bool {
+        let known = files.withLock { $0 }
+        if let known { return !known.isEmpty && known.contains(file(key)) }
+        let found = await BlockingExecutor.shared.run { [path] in
+            _ = try? PartialFile.removeAbandoned(in: path, olderThan: Self.longestWait)
+            let names = (try? Directory.names(ofFilesIn: path)) ?? []
+            return Set(names.map { FilePath.join(path, $0) })
+        }
+        files.withLock { $0 = ($0 ?? []).union(found) }
+        return found.contains(file(key))
+    }
+
+    /// Opens the file of a key.
+    ///
+    /// - Returns: nil if another load has it open or it cannot be opened. The load then continues without a file.
+    func open(_ key: CacheKey) async -> PartialFile? {
+        let file = file(key)
+        let opened = await BlockingExecutor.shared.run { [path] () -> PartialFile? in
+            try? Directory.create(path)
+            return (try? PartialFile.open(file, identity: key.identity)) ?? nil
+        }
+        if opened != nil { files.withLock { _ = $0?.insert(file) } }
+        return opened
+    }
+
+    /// Releases a file.
+    ///
+    /// - Parameters:
+    ///   - file: The file.
+    ///   - isDone: Whether to remove the file. Otherwise it is kept if it can be resumed.
+    func close(_ file: PartialFile, isDone: Bool) async {
+        if isDone { files.withLock { _ = $0?.remove(file.path) } }
+        await BlockingExecutor.shared.run { isDone ? file.discard() : file.release() }
     }
 }

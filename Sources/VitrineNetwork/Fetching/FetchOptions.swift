@@ -6,57 +6,56 @@ public import Foundation
 import VitrineCache
 public import VitrineCore
 
-/// How a ``NetworkFetcher`` loads, and how long what it loads is fresh.
+/// The options of a ``NetworkFetcher``.
 ///
 /// ```swift
 /// FetchOptions.default.contentTypes = ["image/*"]
-/// FetchOptions.default.identity = { url in url.path() }      // signatures in the query change nothing
+/// FetchOptions.default.identity = { url in url.path() }      // ignores signatures in the query
 /// ```
 public struct FetchOptions: Sendable {
-    /// Loads: redirects, policy, repetitions, authentication, schemes. Default: ``NetworkLoader/shared``.
+    /// The loader. The default is ``NetworkLoader/shared``.
     public var loader: NetworkLoader
-    /// What of HTTP's responses is stored and how long it is fresh: by what they say, for a fixed time, or for ever
-    /// (``HTTPCachePolicy/lifetime``). Default: ``HTTPCachePolicy/images``.
+    /// The rules for storing and reusing HTTP responses. The default is ``HTTPCachePolicy/images``.
     public var caching = HTTPCachePolicy.images
-    /// The only media types accepted, such as `image/jpeg` or `image/*`, which is also what servers are told; empty for
-    /// whatever the loader's policy accepts (R75). Default: empty.
+    /// The accepted media types, such as `image/jpeg` or `image/*`, which are also sent as `Accept`. The default is
+    /// empty, which accepts all types that the loader's policy accepts.
     public var contentTypes: [String] = []
-    /// What a URL's resource is known by at every level, for URLs that change while what they stand for stays the same:
-    /// signed ones, those of mirrors. nil, also as the result, for the URL itself. Two resources must not have the
-    /// same identity.
+    /// Returns the identity of a URL's resource, which replaces the URL in cache keys.
+    ///
+    /// Use it for signed URLs and mirrors. A result of nil means the URL itself. Different resources must have
+    /// different identities.
     public var identity: (@Sendable (URL) -> String?)?
-    /// The most bytes of body to accept, decoded; a request may allow less. Default: 256 MB.
+    /// The largest accepted body, after decoding. A request may set a lower limit. The default is 256 MB.
     public var maximumBodySize: ByteCount = .megabytes(256)
-    /// How long one request may take in all, counted from when it has a connection or begins to make one, so not while
-    /// it waits for others to the same host. A request's own ``HTTPRequest/Timeouts/total`` counts before it. It ends
-    /// servers that are never silent and never done. What had come of a large body by then is kept, see
-    /// ``resumesLargeBodies``. nil for no limit. Default: 10 minutes.
+    /// The limit for one transfer without the wait for a connection, or nil for none. The default is 10 minutes.
+    ///
+    /// A request's own ``HTTPRequest/Timeouts/total`` takes precedence. The received part of a large body is kept, see
+    /// ``resumesLargeBodies``.
     public var totalTimeout: Duration? = .seconds(600)
-    /// Whether bodies of a megabyte and more are brought to a file first, so that the rest of one that broke off is asked
-    /// for the next time, also after the process was killed. Default: true.
+    /// Whether bodies of 1 MB and more are received into a file, so that an interrupted transfer can be resumed, also
+    /// after the process was killed. The default is true.
     public var resumesLargeBodies = true
-    /// Where such files are, until they are whole or a week old; nil for a directory of their own below
-    /// `CacheConfiguration.defaultRoot`. Default: nil.
+    /// The directory of the files of interrupted transfers, which are kept for a week. The default is nil, for a
+    /// directory below `CacheConfiguration.defaultRoot`.
     public var partialDirectory: String?
-    /// The time of day. Default: the system's; the same as the cache's, if that has another.
-    public var clock = WallClock.system
+    /// The time of day.
+    package var clock = WallClock.system
 
-    /// Where large bodies wait; nil for nowhere.
+    /// The directory of interrupted transfers; nil if they are not kept.
     var partials: PartialDirectory? {
         guard resumesLargeBodies else { return nil }
         return partialDirectory.map { .at($0) } ?? Self.usualPartials
     }
 
-    /// No cache has such a name: in theirs each percent sign is an escape.
+    /// A name that no cache can have, because caches escape percent signs.
     private static let usualPartials = PartialDirectory.at(FilePath.join(CacheConfiguration.defaultRoot, "%partial"))
 
-    /// The defaults, with a loader.
+    /// Creates the default options with a loader.
     public init(loader: NetworkLoader) { self.loader = loader }
 
     private static let chosen = Locked<FetchOptions?>(nil)
 
-    /// What fetchers use that are not told otherwise. To be set before the first of them, if at all: what is loading
-    /// keeps the options it began with.
+    /// The default for new fetchers. Set it once at launch; running requests keep their options.
     public static var `default`: FetchOptions {
         get { chosen.withLock { $0 } ?? builtIn }
         set { chosen.withLock { $0 = newValue } }
@@ -65,18 +64,18 @@ public struct FetchOptions: Sendable {
     #if os(Linux) || canImport(Darwin)
     private static let builtIn = FetchOptions(loader: .shared)
 
-    /// The defaults, with the shared loader.
+    /// Creates the default options with ``NetworkLoader/shared``.
     public init() { self.init(loader: .shared) }
     #else
     private static var builtIn: FetchOptions {
-        preconditionFailure("Set FetchOptions.default: on this platform a loader has to be given.")
+        preconditionFailure("Set FetchOptions.default first: this platform has no default loader.")
     }
     #endif
 }
 
 #if os(Linux) || canImport(Darwin)
 extension NetworkLoader {
-    /// One for everyone in the program, with the defaults: connections are kept and used again.
+    /// The loader of the process with the default configuration. It reuses connections.
     public static let shared = NetworkLoader()
 }
 #endif

@@ -6,51 +6,57 @@ public import Foundation
 public import VitrineCache
 public import VitrineCore
 
-/// Fetches what a URL stands for, under HTTP's rules for caches (R72, R73, R75, R77–R82).
+/// Fetches a URL for a `Cache`, under the rules of HTTP caching.
 ///
 /// ```swift
 /// let image = try await cache.value(from: NetworkFetcher(url: url), format: "small")
 /// ```
 ///
-/// - The bytes are stored as they came (R77), with the head of the response beside them. What has expired is asked
-///   for with its validators, and only renewed if it has not changed.
-/// - A response that allows it is given while it is asked for again (`stale-while-revalidate`); without a connection,
-///   or when the server fails, what is stored is given, unless it forbids that.
-/// - Nothing is stored of a response with another status than 200 to 299, of another content type than is accepted,
-///   that broke off, or whose bytes are no value; `no-store` is not kept at all. The next request tries again.
-/// - A large body that broke off is gone on with by the next request, see ``FetchOptions/resumesLargeBodies``.
-/// - `file:` and `data:` URLs are read in place: memory is the only level that keeps them (R78). A file that has
-///   changed is found when it has left memory, or by the cache's `refresh(from:)`. Schemes that are
-///   registered with the loader are stored for as long as the cache says.
+/// - The original bytes are stored with the head of the response. A stale response is revalidated with its validators
+///   and renewed if it has not changed.
+/// - A stale response is returned while it is revalidated if it permits that (`stale-while-revalidate`). It is also
+///   returned if the server fails or cannot be reached, unless it forbids that.
+/// - Responses with an error status, another media type, a truncated body or bytes that are not a value are not stored.
+///   Responses with `no-store` are not stored. The next request loads again.
+/// - An interrupted transfer of a large body is resumed by the next request, see ``FetchOptions/resumesLargeBodies``.
+/// - `file:` and `data:` URLs are read in place and kept in memory only. A changed file is read again after it has left
+///   memory, or by the cache's `refresh(from:)`.
 public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
-    /// What to load.
+    /// The request.
     public let request: HTTPRequest
-    /// What the value is known by: the id; or the URL's identity, see ``FetchOptions/identity``, with a digest of the
-    /// request's own header fields if it has any, as other fields may bring another resource.
+    /// The key of the value: the id, or the URL's identity with a digest of the request's own header fields.
     ///
-    /// With a loader whose policy keeps private addresses out, as ``URLAccessPolicy/publicOnly`` does, one more part says
-    /// so: at no level, in no format and under no id is anything given that another loader has stored, and no load of
-    /// another one is joined.
+    /// If the loader's policy refuses private addresses, the key has one more part. The fetcher then never returns a
+    /// value that a loader with access to private addresses stored, and never joins its loads.
     public let key: CacheKey
-    /// How to load.
-    public let options: FetchOptions
-    /// Told how far the body has come, if there is one to load.
-    public let progress: TransferProgress?
+    private let options: FetchOptions
+    private let progress: TransferProgress?
+    /// Receives the body while it is transferred; nil, the default, for none.
+    package var arriving: ArrivingBytes?
     private let resource: Resource
 
+    /// Creates a fetcher for a URL.
+    ///
     /// - Parameters:
-    ///   - url: What to load: `http`, `https`, `file`, `data`, or a scheme registered with the loader.
-    ///   - id: What the value is known by instead of the URL: for one that is signed or changes otherwise.
-    ///   - options: How to load.
-    ///   - progress: Told how far the body has come, if there is one to load.
+    ///   - url: The URL, whose scheme is `http`, `https`, `file`, `data`, or one registered with the loader.
+    ///   - id: The identity of the value, which replaces the URL in the key. Use it for signed URLs.
+    ///   - options: The options.
+    ///   - progress: Receives the progress of the body, if one is loaded.
     public init(
         url: URL, id: String? = nil, options: FetchOptions = .default, progress: TransferProgress? = nil
     ) {
         self.init(request: HTTPRequest(url: url), id: id, options: options, progress: progress)
     }
 
-    /// The same for a request with header fields, timeouts or limits of its own. Its conditions and its priority give
-    /// way to those of the cache; responses to methods other than `GET` are not kept.
+    /// Creates a fetcher for a request with header fields, timeouts or limits of its own.
+    ///
+    /// The cache replaces the request's conditions and priority. Responses to methods other than `GET` are not stored.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - id: The identity of the value, which replaces the URL in the key.
+    ///   - options: The options.
+    ///   - progress: Receives the progress of the body, if one is loaded.
     public init(
         request: HTTPRequest, id: String? = nil, options: FetchOptions = .default, progress: TransferProgress? = nil
     ) {
@@ -62,21 +68,22 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
         self.key = options.loader.configuration.policy.fence.map { key.appending($0) } ?? key
     }
 
-    /// False for `file:` and `data:` URLs.
+    /// Whether original bytes are stored: false for `file:` and `data:` URLs.
     public var storesOriginal: Bool { !resource.isLocal }
 
-    /// Memory alone for `file:` and `data:` URLs.
+    /// The cache levels: memory only for `file:` and `data:` URLs.
     public var levels: CacheLevels { resource.isLocal ? .memory : .all }
 
-    /// True for HTTP.
+    /// Whether stored values are revalidated: true for HTTP.
     public var revalidates: Bool { resource == .http }
 
-    /// Fetches.
+    /// Fetches the value.
     ///
-    /// - Throws: ``NetworkError``; `CancellationError` when the task is cancelled.
+    /// - Parameter context: The stored value, if there is one, and the reason for the fetch.
+    /// - Throws: ``NetworkError``, or `CancellationError` if the task is cancelled.
     public func fetch(_ context: FetchContext) async throws -> FetchResult<Value> {
         do throws(NetworkError) {
-            let answer = try await CachedLoad(request, key, options, progress).answer(context, resource)
+            let answer = try await CachedLoad(request, key, options, progress, arriving).answer(context, resource)
             progress?.end(isComplete: true)
             switch answer {
             case .body(let bytes, let timeToLive, let tag, let levels):
@@ -89,5 +96,57 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
             if case .cancelled = error, Task.isCancelled { throw CancellationError() }
             throw error
         }
+    }
+}
+
+/// The kind of a URL's source.
+enum Resource: Sendable {
+    case http, file, inline, registered
+
+    init(_ url: URL) {
+        switch url.scheme?.lowercased() {
+        case "http", "https": self = .http
+        case "file": self = .file
+        case "data": self = .inline
+        default: self = .registered
+        }
+    }
+
+    /// Whether the source is local, so that a copy is not worth storing.
+    var isLocal: Bool { self == .file || self == .inline }
+
+    // MARK: Keys
+
+    /// Fields that do not select another resource, in lowercase.
+    private static let silentFields: Set<String> = [
+        "cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range",
+        "range", "accept-encoding",
+    ]
+    /// Longer identities are replaced by a digest, because the length of keys is limited.
+    private static let longestIdentity = 2048
+
+    /// Returns the key of a request's resource. Secrets in it, such as passwords and header fields, are digested.
+    static func key(of request: HTTPRequest, _ identity: (@Sendable (URL) -> String?)?) -> CacheKey {
+        let text = identity?(request.url) ?? HTTPCache.identity(of: request.url)
+        let bare = SourceURL.withoutCredentials(text)
+        let name = bare.utf8.count <= longestIdentity ? bare : digest(bare)
+        let differences = differences(request, hasCredentials: bare.utf8.count != text.utf8.count ? text : nil)
+        return differences.isEmpty ? CacheKey(name) : CacheKey(name, digest(differences.joined(separator: "\n")))
+    }
+
+    /// Returns the parts of a request that select another resource than the URL alone.
+    private static func differences(_ request: HTTPRequest, hasCredentials: String?) -> [String] {
+        var differences: [String] = []
+        if let hasCredentials { differences.append(hasCredentials) }
+        if request.method != "GET" { differences.append(request.method) }
+        if let body = request.body { differences.append(Hexadecimal.text(SHA256Digest.digest(of: body))) }
+        if let range = request.range { differences.append("\(range.lowerBound)-\(range.upperBound ?? -1)") }
+        let fields = request.headers.map { ($0.name.lowercased(), $0.value) }
+            .filter { !silentFields.contains($0.0) }
+        return differences + fields.map { $0.0 + ":" + $0.1 }.sorted()
+    }
+
+    private static func digest(_ text: String) -> String {
+        "sha256:" + Hexadecimal.text(SHA256Digest.digest(of: text))
     }
 }

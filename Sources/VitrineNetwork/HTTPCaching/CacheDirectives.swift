@@ -1,75 +1,75 @@
-/// What `Cache-Control` says, of a request or a response (RFC 9111 section 5.2, RFC 5861, RFC 8246).
+/// The directives of `Cache-Control` in a request or response (RFC 9111, section 5.2; RFC 5861; RFC 8246).
 ///
-/// Names count in any case, arguments with or without quotes, unknown directives not at all. Of a directive that comes
-/// several times the first is taken (RFC 9111 section 4.2.1). A freshness without a valid number is one of 0 seconds:
-/// a response that tries to say something and fails is better taken as stale.
-public struct CacheDirectives: Sendable, Hashable {
-    /// A directive that holds for the whole response or for some of its fields only.
-    public enum Scope: Sendable, Hashable {
+/// Names are compared without regard to case, and arguments may be quoted. Unknown directives are ignored. If a
+/// directive is repeated, the first one applies (RFC 9111, section 4.2.1). A lifetime without a valid number is 0
+/// seconds, so that a malformed response counts as stale.
+package struct CacheDirectives: Sendable, Hashable {
+    /// The scope of a directive.
+    package enum Scope: Sendable, Hashable {
         /// The directive is absent.
         case nothing
-        /// Only these fields, their names in small letters.
+        /// Only these fields, in lowercase.
         case fields([String])
-        /// The response.
+        /// The whole response.
         case everything
     }
 
-    /// Nothing of this exchange may be stored.
-    public internal(set) var noStore = false
-    /// Not to be used without asking the server.
-    public internal(set) var noCache = Scope.nothing
-    /// Not for shared caches.
-    public internal(set) var isPrivate = Scope.nothing
-    /// For shared caches although the request had credentials, and for any cache although its status is unusual.
-    public internal(set) var isPublic = false
-    /// Never to be used stale.
-    public internal(set) var mustRevalidate = false
-    /// Never to be used stale by shared caches.
-    public internal(set) var proxyRevalidate = false
-    /// To be stored, in spite of ``noStore``, by caches that know the status, and only by them.
-    public internal(set) var mustUnderstand = false
-    /// Does not change while it is fresh: reloading need not ask.
-    public internal(set) var immutable = false
-    /// Of a request: answer from the cache or not at all.
-    public internal(set) var onlyIfCached = false
-    /// Seconds a response is fresh for; of a request, the oldest response it takes.
-    public internal(set) var maxAge: Int64?
-    /// Seconds a response is fresh for in a shared cache.
-    public internal(set) var sharedMaxAge: Int64?
-    /// Of a request: by how many seconds a response may be stale. `Int64.max` when it does not say.
-    public internal(set) var maxStale: Int64?
-    /// Of a request: how many seconds a response must be fresh for still.
-    public internal(set) var minFresh: Int64?
-    /// Seconds a stale response may be used for while it is revalidated.
-    public internal(set) var staleWhileRevalidate: Int64?
-    /// Seconds a stale response may be used for when the server fails.
-    public internal(set) var staleIfError: Int64?
-    /// Whether any directive, known or not, stands there at all.
-    public internal(set) var isEmpty = true
+    /// `no-store`: request and response must not be stored.
+    package internal(set) var noStore = false
+    /// `no-cache`: the response must be revalidated before use.
+    package internal(set) var noCache = Scope.nothing
+    /// `private`: shared caches must not store the response.
+    package internal(set) var isPrivate = Scope.nothing
+    /// `public`: shared caches may store the response despite credentials, and all caches despite its status.
+    package internal(set) var isPublic = false
+    /// `must-revalidate`: the response must not be used when stale.
+    package internal(set) var mustRevalidate = false
+    /// `proxy-revalidate`: shared caches must not use the response when stale.
+    package internal(set) var proxyRevalidate = false
+    /// `must-understand`: only caches that know the status may store the response, and they ignore ``noStore``.
+    package internal(set) var mustUnderstand = false
+    /// `immutable`: the response does not change while it is fresh.
+    package internal(set) var immutable = false
+    /// `only-if-cached`: the request must be answered from the cache.
+    package internal(set) var onlyIfCached = false
+    /// `max-age`: the lifetime of a response in seconds, or the highest age that a request accepts.
+    package internal(set) var maxAge: Int64?
+    /// `s-maxage`: the lifetime in a shared cache, in seconds.
+    package internal(set) var sharedMaxAge: Int64?
+    /// `max-stale`: the staleness in seconds that a request accepts, or `Int64.max` without an argument.
+    package internal(set) var maxStale: Int64?
+    /// `min-fresh`: the remaining lifetime in seconds that a request demands.
+    package internal(set) var minFresh: Int64?
+    /// `stale-while-revalidate`: the time in seconds for which a stale response may be used while it is revalidated.
+    package internal(set) var staleWhileRevalidate: Int64?
+    /// `stale-if-error`: the time in seconds for which a stale response may be used after an error.
+    package internal(set) var staleIfError: Int64?
+    /// Whether there are no directives, known or unknown.
+    package internal(set) var isEmpty = true
 
-    /// No directives.
-    public init() {}
+    /// Creates an empty set of directives.
+    package init() {}
 
-    /// Those of all lines of a `Cache-Control` field.
-    public init(lines: [String]) {
+    /// Parses the lines of a `Cache-Control` field.
+    package init(lines: [String]) {
         for line in lines {
             for element in HTTPList.elements(line) { read(element) }
         }
     }
 
-    /// Those of a message's `Cache-Control`.
-    public init(_ headers: HTTPHeaders) { self.init(lines: headers.all("Cache-Control")) }
+    /// Parses the `Cache-Control` of a message.
+    package init(_ headers: HTTPHeaders) { self.init(lines: headers.all("Cache-Control")) }
 
     private mutating func read(_ element: ArraySlice<UInt8>) {
         isEmpty = false
         let equals = element.firstIndex(of: 0x3D)
-        // White space before the `=` is no part of a name, so the directive is an unknown one.
+        // White space before the `=` makes the directive unknown.
         let name = HTTPList.lowercased(element[..<(equals ?? element.endIndex)])
         let argument = equals.map { HTTPList.unquoted(element[element.index(after: $0)...]) }
         apply(name, argument)
     }
 
-    mutating func apply(_ name: String, _ argument: ArraySlice<UInt8>?) {
+    fileprivate mutating func apply(_ name: String, _ argument: ArraySlice<UInt8>?) {
         let seconds = argument.flatMap(DeltaSeconds.parse)
         switch name {
         case "no-store": noStore = true
@@ -93,13 +93,13 @@ public struct CacheDirectives: Sendable, Hashable {
 }
 
 extension CacheDirectives.Scope {
-    /// Whether the directive holds for the response as a whole.
+    /// Whether the directive applies to the whole response.
     var isEverything: Bool { self == .everything }
 
-    /// The fields it names.
+    /// The fields that the directive names.
     var fieldNames: [String] { if case .fields(let names) = self { names } else { [] } }
 
-    /// Takes in one more occurrence: without an argument, or with an empty one, it holds for everything.
+    /// Adds another occurrence. Without an argument, or with an empty one, it applies to the whole response.
     mutating func add(_ argument: ArraySlice<UInt8>?) {
         let names = argument.map { HTTPList.names([String(decoding: $0, as: UTF8.self)]) } ?? []
         switch self {
@@ -107,10 +107,157 @@ extension CacheDirectives.Scope {
         case _ where names.isEmpty: self = .everything
         case .nothing: self = .fields(names)
         case .fields(var others):
-            // Let go of the list first, or each of many occurrences copies it.
+            // Release the list first, or each of many occurrences would copy it.
             self = .nothing
             others += names
             self = .fields(others)
         }
+    }
+}
+
+/// Parses fields for one kind of cache, such as `CDN-Cache-Control` (RFC 9213).
+///
+/// The field is a dictionary of RFC 8941. An invalid one is ignored as a whole.
+enum TargetedDirectives {
+    /// Returns the directives of a field's lines; nil if there are none or the dictionary is invalid.
+    static func parse(_ lines: [String]) -> CacheDirectives? {
+        let bytes = Array(lines.joined(separator: ",").utf8)
+        var reader = StructuredReader(bytes: bytes)
+        reader.skipSpaces()
+        guard !reader.isAtEnd else { return nil }
+        var members: [String: StructuredReader.Item] = [:]
+        while true {
+            guard let name = reader.key() else { return nil }
+            guard let item = reader.accept(0x3D) ? reader.item() : .flag(true), reader.skipParameters() else {
+                return nil
+            }
+            // The last member of a name applies (RFC 8941, section 3.2).
+            members[name] = item
+            reader.skipOptionalSpace()
+            if reader.isAtEnd { break }
+            guard reader.accept(0x2C) else { return nil }
+            reader.skipOptionalSpace()
+            if reader.isAtEnd { return nil }
+        }
+        return directives(members)
+    }
+
+    private static func directives(_ members: [String: StructuredReader.Item]) -> CacheDirectives {
+        var directives = CacheDirectives()
+        directives.isEmpty = false
+        for (name, item) in members {
+            switch item {
+            case .flag(false): break
+            case .flag(true): directives.apply(name, nil)
+            case .integer(let digits): directives.apply(name, digits)
+            // Strings are lists of fields; for other directives they have the wrong type.
+            case .text(let text) where name == "no-cache" || name == "private": directives.apply(name, text)
+            case .text, .other: directives.apply(name, [])
+            }
+        }
+        return directives
+    }
+}
+
+/// Parses the items of structured fields (RFC 8941) that caching directives use.
+private struct StructuredReader {
+    enum Item {
+        case flag(Bool)
+        /// The digits without a sign.
+        case integer(ArraySlice<UInt8>)
+        case text(ArraySlice<UInt8>)
+        /// A valid item that no directive uses: a token, a negative number or a decimal.
+        case other
+    }
+
+    let bytes: [UInt8]
+    var position = 0
+
+    init(bytes: [UInt8]) { self.bytes = bytes }
+
+    var isAtEnd: Bool { position >= bytes.count }
+    private var current: UInt8? { isAtEnd ? nil : bytes[position] }
+
+    mutating func accept(_ byte: UInt8) -> Bool {
+        guard current == byte else { return false }
+        position += 1
+        return true
+    }
+
+    mutating func skipSpaces() { while accept(0x20) {} }
+    mutating func skipOptionalSpace() { while let byte = current, byte.isHTTPWhitespace { position += 1 } }
+
+    /// Parses a key.
+    mutating func key() -> String? {
+        let start = position
+        guard let first = current, (0x61...0x7A).contains(first) || first == 0x2A else { return nil }
+        while let byte = current {
+            switch byte {
+            case 0x61...0x7A, 0x30...0x39, 0x5F, 0x2D, 0x2E, 0x2A: position += 1
+            default: return String(decoding: bytes[start..<position], as: UTF8.self)
+            }
+        }
+        return String(decoding: bytes[start..<position], as: UTF8.self)
+    }
+
+    mutating func item() -> Item? {
+        switch current {
+        case 0x3F: flag()
+        case 0x22: text()
+        case .some(let byte) where byte.decimalDigit != nil || byte == 0x2D: number()
+        case .some(let byte) where (byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A) || byte == 0x2A: token()
+        default: nil
+        }
+    }
+
+    /// Skips the parameters of an item, which directives do not use.
+    mutating func skipParameters() -> Bool {
+        while accept(0x3B) {
+            skipSpaces()
+            guard key() != nil else { return false }
+            if accept(0x3D), item() == nil { return false }
+        }
+        return true
+    }
+
+    private mutating func flag() -> Item? {
+        position += 1
+        if accept(0x31) { return .flag(true) }
+        return accept(0x30) ? .flag(false) : nil
+    }
+
+    private mutating func number() -> Item? {
+        let isNegative = accept(0x2D)
+        let start = position
+        while current?.decimalDigit != nil { position += 1 }
+        let digits = bytes[start..<position]
+        guard (1...15).contains(digits.count) else { return nil }
+        guard accept(0x2E) else { return isNegative ? .other : .integer(digits) }
+        let fraction = position
+        while current?.decimalDigit != nil { position += 1 }
+        return (1...3).contains(position - fraction) ? .other : nil
+    }
+
+    private mutating func text() -> Item? {
+        position += 1
+        var result: [UInt8] = []
+        while let byte = current {
+            position += 1
+            switch byte {
+            case 0x22: return .text(result[...])
+            case 0x5C:
+                guard let escaped = current, escaped == 0x22 || escaped == 0x5C else { return nil }
+                result.append(escaped)
+                position += 1
+            case 0x20...0x7E: result.append(byte)
+            default: return nil
+            }
+        }
+        return nil
+    }
+
+    private mutating func token() -> Item? {
+        while let byte = current, byte.isHTTPToken || byte == 0x3A || byte == 0x2F { position += 1 }
+        return .other
     }
 }

@@ -1,8 +1,164 @@
-extension HTTPCache {
-    /// Decides what to do with a response, before its body is read.
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+@_spi(HTTPCacheEngine) extension HTTPCache {
+    /// Returns the response to store; nil if it must not be stored or could never be used (RFC 9111, section 3).
+    private func storable(_ exchange: CacheExchange) -> StoredResponse? {
+        // 206 and 416 are incomplete, and a 304 has no content.
+        guard (200...599).contains(exchange.status), ![206, 304, 416].contains(exchange.status),
+            !exchange.request.directives.noStore
+        else { return nil }
+        let (directives, _) = policy.directives(of: exchange.headers)
+        guard !forbidsStoring(exchange.status, directives), allowsCredentials(exchange.request, directives),
+            let selecting = SelectingField.all(of: exchange.headers, in: exchange.request.headers)
+        else { return nil }
+        let response = StoredResponse(
+            status: exchange.status, headers: storableFields(exchange.headers), requestTime: exchange.requestTime,
+            responseTime: exchange.responseTime, selecting: selecting)
+        return isUseful(response, directives) ? response : nil
+    }
+
+    /// Returns whether directives forbid storing a response with a status.
+    private func forbidsStoring(_ status: Int, _ directives: CacheDirectives) -> Bool {
+        if directives.mustUnderstand {
+            guard HTTPCachePolicy.understands(status) else { return true }
+        } else if directives.noStore {
+            return true
+        }
+        return policy.isShared && directives.isPrivate.isEverything
+    }
+
+    /// Returns whether a response to a request with credentials may be stored (RFC 9111, section 3.5).
+    private func allowsCredentials(_ request: CacheRequest, _ directives: CacheDirectives) -> Bool {
+        guard policy.isShared, request.headers.contains("Authorization") else { return true }
+        return directives.isPublic || directives.mustRevalidate || directives.sharedMaxAge != nil
+    }
+
+    /// Returns whether a stored response could be used: it has a lifetime, or its status permits a heuristic one.
+    /// Failures without a lifetime are not stored.
+    private func isUseful(_ response: StoredResponse, _ directives: CacheDirectives) -> Bool {
+        let isHeuristic = HTTPCachePolicy.heuristicStatuses.contains(response.status)
+        guard
+            isHeuristic || directives.isPublic || directives.isPrivate != .nothing
+                || policy.hasExplicitLifetime(response.headers)
+        else { return false }
+        guard response.status >= 300 else { return true }
+        let hasValidator = response.entityTag != nil || response.lastModified != nil
+        return policy.freshness(of: response, now: response.responseTime).lifetime > .zero
+            || (hasValidator && response.status < 400)
+    }
+
+    /// Returns the fields to store (RFC 9111, section 3.1), without connection fields, fields that the directives
+    /// exclude, and validators that cannot be sent.
+    func storableFields(_ headers: HTTPHeaders) -> HTTPHeaders {
+        let (directives, _) = policy.directives(of: headers)
+        var left = HTTPCache.connectionFields
+        left.formUnion(HTTPList.names(headers.all("Connection")).filter { !HTTPCache.kept.contains($0) })
+        left.formUnion(directives.noCache.fieldNames)
+        if policy.isShared { left.formUnion(directives.isPrivate.fieldNames) }
+        return HTTPHeaders(
+            headers.filter { field in
+                let name = field.name.lowercased()
+                return !left.contains(name) && (name != "etag" || EntityTag.isSendable(field.value))
+            })
+    }
+
+    /// The fields that concern a single connection, in lowercase (RFC 9110, sections 7.6.1 and 11.7).
+    public static let connectionFields: Set<String> = [
+        "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authentication-info",
+        "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade",
+    ]
+
+    /// Fields that are stored even if `Connection` lists them. Without them, a response would be stored without limits.
+    private static let kept: Set<String> = [
+        "age", "cache-control", "cdn-cache-control", "content-encoding", "content-length", "content-range",
+        "content-type", "date", "etag", "expires", "last-modified", "vary",
+    ]
+}
+
+extension HTTPCachePolicy {
+    /// Returns whether a response declares its lifetime.
+    fileprivate func hasExplicitLifetime(_ headers: HTTPHeaders) -> Bool {
+        let (directives, isTargeted) = directives(of: headers)
+        return directives.maxAge != nil || (isShared && directives.sharedMaxAge != nil)
+            || (!isTargeted && headers.contains("Expires"))
+    }
+}
+
+/// A request to the server and the head of its response.
+@_spi(HTTPCacheEngine) public struct CacheExchange: Sendable {
+    /// The request of the client, without the cache's conditions.
+    public var request: CacheRequest
+    /// The final status code of the response.
+    public var status: Int
+    /// The header fields of the response.
+    public var headers: HTTPHeaders
+    /// The time of the request, since 1970.
+    public var requestTime: Duration
+    /// The time of the response's head, since 1970.
+    public var responseTime: Duration
+    /// All stored responses, as they were passed to ``HTTPCache/decide(_:stored:now:)``.
+    public var stored: [StoredResponse]
+    /// The index of the response that was revalidated.
+    public var revalidated: Int?
+
+    /// Creates an exchange.
     ///
-    /// The fields that matter are ``CacheExchange/request``'s as the requester made them; a response with an interim
-    /// status (100…199) is passed on.
+    /// - Parameters:
+    ///   - request: The request of the client, without the cache's conditions.
+    ///   - status: The final status code of the response.
+    ///   - headers: The header fields of the response.
+    ///   - requestTime: The time of the request, since 1970.
+    ///   - responseTime: The time of the response's head, since 1970.
+    ///   - stored: All stored responses, as they were passed to ``HTTPCache/decide(_:stored:now:)``.
+    ///   - revalidated: The index of the response that was revalidated.
+    public init(
+        request: CacheRequest, status: Int, headers: HTTPHeaders, requestTime: Duration, responseTime: Duration,
+        stored: [StoredResponse] = [], revalidated: Int? = nil
+    ) {
+        self.request = request
+        self.status = status
+        self.headers = headers
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.stored = stored
+        self.revalidated = revalidated.flatMap { stored.indices.contains($0) ? $0 : nil }
+    }
+}
+
+/// The consequences of a response.
+@_spi(HTTPCacheEngine) public struct CacheUpdate: Sendable {
+    /// The answer to the request.
+    public enum Answer: Sendable, Hashable {
+        /// The received response, which is not stored.
+        case response
+        /// The received response, which is stored with this head once its body is complete. A truncated body must not
+        /// be stored.
+        case storing(StoredResponse)
+        /// The stored response at this index in its refreshed form, because the server has confirmed it.
+        case confirmed(Int)
+        /// The stale response at this index, because the server failed.
+        case stale(Int)
+        /// None yet: the confirmed response is not stored. Send the unchanged request of the client again.
+        case repetition
+    }
+
+    /// The answer to the request.
+    public var answer: Answer
+    /// New heads of stored responses by index. Their bodies stay.
+    public var refreshed: [Int: StoredResponse] = [:]
+    /// The indices of stored responses to remove: after the new body is complete with ``Answer/storing(_:)``, otherwise
+    /// at once. A response that is also the answer is removed after use.
+    public var removed: Set<Int> = []
+    /// Other URLs whose responses are to be removed, or replaced by ``StoredResponse/invalidated()``.
+    public var invalidated: [URL] = []
+}
+
+@_spi(HTTPCacheEngine) extension HTTPCache {
+    /// Decides about a response before its body is read. Interim responses are passed on.
     public func update(after exchange: CacheExchange) -> CacheUpdate {
         if exchange.status < 200 { return CacheUpdate(answer: .response) }
         if exchange.request.isUnsafe { return afterUnsafe(exchange) }
@@ -20,13 +176,13 @@ extension HTTPCache {
     private func afterResponse(_ exchange: CacheExchange) -> CacheUpdate {
         let fitting = Set(matching(exchange.request, exchange.stored))
         var update = CacheUpdate(answer: .response)
-        // A failure, however long it says it lasts, does not take the place of what was good (R81).
+        // A failure does not replace a successful response, whatever lifetime it declares.
         let isFailure = exchange.status >= 500 || [408, 425, 429].contains(exchange.status)
         if isFailure, fitting.contains(where: { exchange.stored[$0].status < 400 }) { return update }
         if let response = storable(exchange) {
             return CacheUpdate(answer: .storing(response), removed: crowdedOut(exchange, by: fitting))
         }
-        // What has a successor that may not be stored is out of date; failures and refusals say nothing of it.
+        // A newer response that must not be stored outdates the stored ones; failures do not.
         let isSuccessor = (200...399).contains(exchange.status) && ![206, 304].contains(exchange.status)
         if isSuccessor || [404, 410].contains(exchange.status) { update.removed = fitting }
         if exchange.status == 206, let index = exchange.revalidated, isOther(exchange, exchange.stored[index]) {
@@ -35,24 +191,24 @@ extension HTTPCache {
         return update
     }
 
-    /// What goes when a response is stored: what it replaces, and the oldest that are too many.
+    /// Returns the responses to remove when one is stored: those it replaces, and the oldest beyond the limit.
     private func crowdedOut(_ exchange: CacheExchange, by replaced: Set<Int>) -> Set<Int> {
         let others = exchange.stored.indices.filter { !replaced.contains($0) }
             .sorted { isOlder(exchange.stored[$0], exchange.stored[$1]) }
         return replaced.union(others.prefix(max(0, others.count - max(1, policy.variantLimit) + 1)))
     }
 
-    /// Whether a partial response is part of something else than what is stored.
+    /// Returns whether a partial response belongs to another version than the stored response.
     private func isOther(_ exchange: CacheExchange, _ response: StoredResponse) -> Bool {
-        guard let tag = exchange.headers.first("ETag"), let stored = response.entityTag else { return true }
+        guard let tag = exchange.headers["ETag"], let stored = response.entityTag else { return true }
         return EntityTag(tag) != EntityTag(stored)
     }
 
     // MARK: Confirmations
 
-    /// After a 304: RFC 9111 section 4.3.4.
+    /// Handles a 304 (RFC 9111, section 4.3.4).
     private func afterConfirmation(_ exchange: CacheExchange, _ index: Int) -> CacheUpdate {
-        // Asked without a validator of our own, it answers the requester's condition.
+        // Without a validator of the cache, the 304 answers the condition of the client.
         guard exchange.stored[index].entityTag != nil || exchange.stored[index].lastModified != nil else {
             return CacheUpdate(answer: .response)
         }
@@ -68,18 +224,18 @@ extension HTTPCache {
         return update
     }
 
-    /// The places of those that a 304 speaks of.
+    /// Returns the responses that a 304 confirms.
     private func confirmed(_ exchange: CacheExchange, _ index: Int) -> [Int] {
         let stored = exchange.stored[index]
-        if let text = exchange.headers.first("ETag") {
+        if let text = exchange.headers["ETag"] {
             let tag = EntityTag(text)
             guard let own = stored.entityTag.map(EntityTag.init), own.opaque == tag.opaque else { return [] }
-            // A strong tag names one body, whoever else asked for it.
+            // A strong tag identifies one body in all variants.
             guard !tag.isWeak, !own.isWeak, tag.isWellFormed else { return [index] }
             return exchange.stored.indices.filter { exchange.stored[$0].entityTag.map(EntityTag.init) == tag }
         }
-        // The server was asked about one response only, so without a tag that is what it means.
-        guard stored.entityTag == nil, let date = exchange.headers.first("Last-Modified") else { return [index] }
+        // The server was asked about one response only, so it confirms that one.
+        guard stored.entityTag == nil, let date = exchange.headers["Last-Modified"] else { return [index] }
         return date == stored.lastModified ? [index] : []
     }
 
@@ -95,12 +251,12 @@ extension HTTPCache {
         return result
     }
 
-    /// Stored fields after an update (RFC 9111 section 3.2): new ones replace those of the same name, but for those
-    /// that describe the stored body as it is.
+    /// Returns the stored fields after an update (RFC 9111, section 3.2). New fields replace those of the same name,
+    /// except fields that describe the stored body.
     func merged(_ stored: HTTPHeaders, with new: HTTPHeaders) -> HTTPHeaders {
         let added = storableFields(new).filter { !HTTPCache.fieldsOfBody.contains($0.name.lowercased()) }
         var replaced = Set(added.map { $0.name.lowercased() })
-        // What the stored age was counts no more; a response that says no age has none.
+        // The stored age is outdated; a response without `Age` has none.
         replaced.insert("age")
         return HTTPHeaders(stored.filter { !replaced.contains($0.name.lowercased()) } + added)
     }
@@ -109,7 +265,7 @@ extension HTTPCache {
 
     // MARK: Other methods
 
-    /// After a HEAD: RFC 9111 section 4.3.5.
+    /// Handles the response to a HEAD (RFC 9111, section 4.3.5).
     private func afterHead(_ exchange: CacheExchange) -> CacheUpdate {
         var update = CacheUpdate(answer: .response)
         guard exchange.status == 200 else { return update }
@@ -124,14 +280,14 @@ extension HTTPCache {
 
     private func describes(_ headers: HTTPHeaders, _ stored: StoredResponse) -> Bool {
         guard stored.status == 200 else { return false }
-        if let tag = headers.first("ETag"), tag != stored.entityTag { return false }
-        if let date = headers.first("Last-Modified"), date != stored.headers.first("Last-Modified") { return false }
-        guard let length = headers.first("Content-Length") else { return true }
-        return length == stored.bodyLength.map(String.init) ?? stored.headers.first("Content-Length") ?? length
+        if let tag = headers["ETag"], tag != stored.entityTag { return false }
+        if let date = headers["Last-Modified"], date != stored.headers["Last-Modified"] { return false }
+        guard let length = headers["Content-Length"] else { return true }
+        return length == stored.bodyLength.map(String.init) ?? stored.headers["Content-Length"] ?? length
     }
 
-    /// After a method that may have changed something: RFC 9111 section 4.4. A POST whose response says that it is
-    /// what a GET would bring is stored as that (RFC 9110 section 9.3.3).
+    /// Handles the response to an unsafe method (RFC 9111, section 4.4). A response to POST is stored if it declares
+    /// itself the representation that GET would return (RFC 9110, section 9.3.3).
     private func afterUnsafe(_ exchange: CacheExchange) -> CacheUpdate {
         guard (200...399).contains(exchange.status) else { return CacheUpdate(answer: .response) }
         let url = exchange.request.url
@@ -143,7 +299,7 @@ extension HTTPCache {
             update.invalidated.append(other)
         }
         if exchange.request.method == "POST", exchange.status == 200,
-            let location = exchange.headers.first("Content-Location"),
+            let location = exchange.headers["Content-Location"],
             let target = HTTPCache.sameOrigin(location, as: url),
             HTTPCache.identity(of: target) == HTTPCache.identity(of: url),
             let response = storable(exchange), policy.hasExplicitLifetime(response.headers)

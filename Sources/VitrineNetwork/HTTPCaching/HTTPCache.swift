@@ -1,51 +1,59 @@
-/// Decides what may be stored and reused of what HTTP brings: RFC 9111, with RFC 5861 (stale responses), RFC 8246
-/// (`immutable`) and RFC 9213 (targeted directives). Pure: it does no input or output and reads no clock.
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// The rules of HTTP caching: RFC 9111, RFC 5861 (stale responses), RFC 8246 (`immutable`) and RFC 9213 (targeted
+/// directives). It decides about storage and reuse, but performs no input or output and reads no clock.
 ///
-/// Who stores and fetches goes through these steps:
+/// A cache uses it in these steps:
 ///
-/// 1. Look up the ``StoredResponse``s under ``identity(of:)`` of the URL and ask ``decide(_:stored:now:)``.
-/// 2. Send what the decision says, if anything; note the times before the request and after the head of the response.
-/// 3. Ask ``update(after:)`` what to do with the response, or ``canServeStale(_:to:afterFailureAt:)`` if none came.
-/// 4. Answer with ``head(of:for:now:)`` and the stored body, or with what came.
+/// 1. Look up the ``StoredResponse``s under ``identity(of:)`` of the URL and call ``decide(_:stored:now:)``.
+/// 2. Send the request of the decision, if there is one. Note the times before the request and after the response's
+///    head.
+/// 3. Call ``update(after:)`` with the response, or ``canServeStale(_:to:afterFailureAt:)`` after a failure.
+/// 4. Answer with ``head(of:for:now:)`` and the stored body, or with the received response.
 ///
 /// ```swift
 /// let cache = HTTPCache(policy: .images)
 /// switch cache.decide(request, stored: variants, now: clock.now) {
-/// case .serve(let index, _): …               // the body of variants[index]
+/// case .serve(let index, _): …                 // the body of variants[index]
 /// case .revalidate(let index, let headers): …  // send with these fields
 /// …
 /// }
 /// ```
-public struct HTTPCache: Sendable {
-    /// What is left to the user.
+@_spi(HTTPCacheEngine) public struct HTTPCache: Sendable {
+    /// The policy.
     public var policy: HTTPCachePolicy
 
+    /// Creates a cache with a policy.
     public init(policy: HTTPCachePolicy = .standard) { self.policy = policy }
 }
 
-/// How a request is to be answered.
-public enum CacheDecision: Sendable, Hashable {
-    /// With the stored response at this place, which needs no asking. It may be stale where request or response allow.
+/// The way to answer a request.
+@_spi(HTTPCacheEngine) public enum CacheDecision: Sendable, Hashable {
+    /// With the stored response at this index. It may be stale if request and response permit that.
     case serve(Int, Freshness)
-    /// With the stored response at once, and then ask, with these fields in place of the request's, whether it still
-    /// holds (RFC 5861 section 3).
+    /// With the stored response at this index, which is then revalidated with these fields in place of the request's
+    /// (RFC 5861, section 3).
     case serveAndRevalidate(Int, Freshness, headers: HTTPHeaders)
-    /// Not before the server has been asked whether the stored response still holds, with these fields in place of the
-    /// request's. If it has no validator they hold no condition, and a response replaces it.
+    /// After revalidation of the stored response at this index with these fields in place of the request's. Without a
+    /// validator they contain no condition, and the response replaces the stored one.
     case revalidate(Int, headers: HTTPHeaders)
-    /// With what the server says: nothing is stored that fits. The request goes on as it is.
+    /// With the server's response to the unchanged request, because no stored response matches.
     case forward
-    /// With status 504: the request wants nothing from the network.
+    /// With status 504, because the request forbids access to the network.
     case unavailable
 }
 
-extension HTTPCache {
+@_spi(HTTPCacheEngine) extension HTTPCache {
     /// Decides how to answer a request.
     ///
     /// - Parameters:
-    ///   - request: What is asked for.
-    ///   - stored: All that is stored under the URL, in any order.
-    ///   - now: Since 1970.
+    ///   - request: The request.
+    ///   - stored: All responses that are stored under the URL, in any order.
+    ///   - now: The time since 1970.
     public func decide(_ request: CacheRequest, stored: [StoredResponse], now: Duration) -> CacheDecision {
         guard request.isLookup else { return .forward }
         let wanted = request.directives
@@ -59,14 +67,18 @@ extension HTTPCache {
         case .whileRevalidating:
             return .serveAndRevalidate(index, freshness, headers: conditions(for: stored[index], request))
         case .never where wanted.onlyIfCached: return .unavailable
-        // The answer to a HEAD need not confirm a body: what comes back is compared (RFC 9111 section 4.3.5).
+        // A response to HEAD cannot confirm a body; it is compared instead (RFC 9111, section 4.3.5).
         case .never where request.method == "HEAD": return .forward
         case .never: return .revalidate(index, headers: conditions(for: stored[index], request))
         }
     }
 
-    /// Whether a stored response may serve after all when no answer came: no connection, or one that broke before the
-    /// response was whole (RFC 9111 section 4.2.4).
+    /// Returns whether a stale response may be used after the connection failed or broke (RFC 9111, section 4.2.4).
+    ///
+    /// - Parameters:
+    ///   - response: The stored response.
+    ///   - request: The request.
+    ///   - now: The time of the failure, since 1970.
     public func canServeStale(_ response: StoredResponse, to request: CacheRequest, afterFailureAt now: Duration)
         -> Bool
     {
@@ -79,7 +91,7 @@ extension HTTPCache {
         let (directives, _) = policy.directives(of: response.headers)
         guard !wanted.noCache.isEverything, !policy.requiresValidation(response, directives) else { return .never }
         if let oldest = wanted.maxAge, freshness.age > .seconds(oldest) {
-            // Reloading a page says `max-age=0`, which what does not change may ignore (RFC 8246 section 2).
+            // Browsers send `max-age=0` on reload, which immutable responses may ignore (RFC 8246, section 2).
             guard directives.immutable, freshness.isFresh else { return .never }
         }
         if freshness.isFresh { return freshness.remaining >= .seconds(wanted.minFresh ?? 0) ? .now : .never }
@@ -93,14 +105,14 @@ extension HTTPCache {
         return .never
     }
 
-    /// Whether neither side forbids stale responses.
+    /// Returns whether neither request nor response forbids stale responses.
     private func mayBeStale(_ response: StoredResponse, _ request: CacheRequest) -> Bool {
         let (directives, _) = policy.directives(of: response.headers)
         return !policy.forbidsStale(response, directives) && !request.directives.noCache.isEverything
     }
 
-    /// Whether `stale-if-error`, of the response or the request, covers the time (RFC 5861 section 4).
-    func allowsStale(_ response: StoredResponse, _ request: CacheRequest, _ now: Duration) -> Bool {
+    /// Returns whether `stale-if-error` of request or response covers the time (RFC 5861, section 4).
+    private func allowsStale(_ response: StoredResponse, _ request: CacheRequest, _ now: Duration) -> Bool {
         guard policy.honoursStaleIfError, mayBeStale(response, request) else { return false }
         let windows = [
             policy.directives(of: response.headers).directives.staleIfError, request.directives.staleIfError,
@@ -109,17 +121,17 @@ extension HTTPCache {
         return policy.freshness(of: response, now: now).staleness <= .seconds(window)
     }
 
-    /// Whether a stored response may serve in place of a server's failure.
+    /// Returns whether a stale response may replace a server error.
     func replacesFailure(_ response: StoredResponse, _ request: CacheRequest, _ now: Duration) -> Bool {
         allowsStale(response, request, now) || (policy.servesStaleOnServerError && mayBeStale(response, request))
     }
 
-    /// The stored response that fits a request: of several the one made last (RFC 9111 section 4.1).
-    func select(_ request: CacheRequest, _ stored: [StoredResponse]) -> Int? {
+    /// Returns the newest stored response that matches a request (RFC 9111, section 4.1).
+    private func select(_ request: CacheRequest, _ stored: [StoredResponse]) -> Int? {
         matching(request, stored).max { isOlder(stored[$0], stored[$1]) }
     }
 
-    /// All that fit.
+    /// Returns all stored responses that match a request.
     func matching(_ request: CacheRequest, _ stored: [StoredResponse]) -> [Int] {
         stored.indices.filter { index in
             let response = stored[index]
@@ -131,7 +143,8 @@ extension HTTPCache {
         (one.date, one.responseTime) < (other.date, other.responseTime)
     }
 
-    /// Whether the response is in the one language that a request likes best: then the others it lists do not matter.
+    /// Returns whether the response has the only preferred language of a request, so that its other languages do not
+    /// matter.
     private func hasLanguage(_ response: StoredResponse, _ field: SelectingField, _ request: CacheRequest) -> Bool {
         guard field.name == "accept-language", let language = response.headers.combined("Content-Language") else {
             return false
@@ -140,5 +153,100 @@ extension HTTPCache {
         guard let most = liked.map(\.weight).max(), most > 0 else { return false }
         let best = Set(liked.filter { $0.weight == most }.map(\.name))
         return best == [HTTPList.lowercased(Array(language.utf8)[...])]
+    }
+}
+
+/// A request as a cache sees it.
+@_spi(HTTPCacheEngine) public struct CacheRequest: Sendable, Hashable {
+    /// The method, in uppercase.
+    public var method: String
+    /// The URL.
+    public var url: URL
+    /// The header fields of the client.
+    public var headers: HTTPHeaders
+
+    /// Creates a request.
+    ///
+    /// - Parameters:
+    ///   - method: The method, in uppercase.
+    ///   - url: The URL.
+    ///   - headers: The header fields.
+    public init(method: String = "GET", url: URL, headers: HTTPHeaders = HTTPHeaders()) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+    }
+
+    /// The directives of the request. Without `Cache-Control`, `Pragma: no-cache` applies (RFC 9111, section 5.4).
+    var directives: CacheDirectives {
+        var directives = CacheDirectives(headers)
+        if directives.isEmpty, HTTPList.names(headers.all("Pragma")).contains("no-cache") {
+            directives.noCache = .everything
+        }
+        return directives
+    }
+
+    /// Whether stored responses can answer the request.
+    var isLookup: Bool { method == "GET" || method == "HEAD" }
+
+    /// Whether the method may change resources (RFC 9110, section 9.2.1). Unknown methods may.
+    var isUnsafe: Bool { !["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) }
+}
+
+@_spi(HTTPCacheEngine) extension HTTPCache {
+    /// Returns the cache key of a URL (RFC 9111, section 2): without fragment and default port, and with scheme and
+    /// host in lowercase.
+    public static func identity(of url: URL) -> String {
+        let text = url.absoluteString
+        if isNormal(text) { return text }
+        guard var parts = URLComponents(url: url.absoluteURL, resolvingAgainstBaseURL: true) else {
+            return url.absoluteString
+        }
+        parts.fragment = nil
+        parts.scheme = parts.scheme?.lowercased()
+        parts.host = parts.host?.lowercased()
+        if let port = parts.port, port == defaultPort(parts.scheme) { parts.port = nil }
+        if parts.percentEncodedPath.isEmpty, parts.host != nil { parts.percentEncodedPath = "/" }
+        return parts.string ?? url.absoluteString
+    }
+
+    /// Returns whether a URL is certainly normalized. Parsing it would dominate the cost of a hit.
+    private static func isNormal(_ text: String) -> Bool {
+        let rest = text.utf8.drop { $0 != UInt8(ascii: ":") }
+        guard text.hasPrefix("http://") || text.hasPrefix("https://") else { return false }
+        // After the scheme: a host name in lowercase without a port, and a path.
+        var isHost = true
+        for byte in rest.dropFirst(3) {
+            switch byte {
+            case UInt8(ascii: "/") where isHost: isHost = false
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
+                UInt8(ascii: "-"):
+                break
+            case UInt8(ascii: "#"): return false
+            case _ where isHost: return false
+            default: break
+            }
+        }
+        return !isHost
+    }
+
+    /// Resolves a reference, or returns nil if its origin is not that of the URL (RFC 9111, section 4.4).
+    static func sameOrigin(_ reference: String, as url: URL) -> URL? {
+        guard reference.utf8.count <= 8192 else { return nil }
+        // An empty reference is the URL itself (RFC 3986, section 4.4).
+        let resolved = reference.isEmpty ? url : URL(string: reference, relativeTo: url)?.absoluteURL
+        guard let resolved, resolved.scheme?.lowercased() == url.scheme?.lowercased(),
+            resolved.host()?.lowercased() == url.host()?.lowercased(),
+            resolved.port ?? defaultPort(resolved.scheme) == url.port ?? defaultPort(url.scheme)
+        else { return nil }
+        return resolved
+    }
+
+    private static func defaultPort(_ scheme: String?) -> Int? {
+        switch scheme?.lowercased() {
+        case "http": 80
+        case "https": 443
+        default: nil
+        }
     }
 }

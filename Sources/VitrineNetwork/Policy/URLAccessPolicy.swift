@@ -1,47 +1,56 @@
-/// What may be loaded from where.
+/// Limits which URLs may be loaded: schemes, hosts, ports, IP addresses, redirects and media types.
 ///
-/// Asked for the address, for every redirect, for every IP address before it is connected to, and for the header of
-/// the response before anything of the body is kept.
+/// A ``NetworkLoader`` checks the URL, each redirect, each IP address before it connects, and the head of the response
+/// before it reads the body.
 ///
-/// - ``userInitiated`` is for programs whose user names the addresses: everything is allowed that the user could open
-///   in a browser, but nobody else may lead the program into the user's own network.
-/// - ``publicOnly`` is for servers that load what strangers name.
+/// - ``userInitiated`` is for programs whose user chooses the URLs. It permits every URL that the user could open in a
+///   browser, but no public server may redirect the program into a private network.
+/// - ``publicOnly`` is for servers that load URLs of strangers.
+///
+/// ```swift
+/// var configuration = NetworkLoader.Configuration()
+/// configuration.policy = .publicOnly
+/// configuration.policy.contentTypes = ["image/*"]
+/// let loader = NetworkLoader(configuration)
+/// ```
 public struct URLAccessPolicy: Sendable {
-    /// The only schemes allowed, in small letters; nil for all that somebody is registered for.
+    /// The permitted schemes in lowercase, or nil for every registered scheme.
     public var schemes: Set<String>?
-    /// The only hosts allowed; nil for all. `example.org` is that host, `*.example.org` all within it.
+    /// The permitted hosts, or nil for all. `example.org` matches that host, `*.example.org` all hosts below it.
     public var hosts: [String]?
-    /// Hosts not allowed, in the same form.
+    /// Hosts that are refused, in the same form as ``hosts``.
     public var blockedHosts: [String] = []
-    /// The only ports allowed; nil for all.
+    /// The permitted ports, or nil for all.
     public var ports: Set<Int>?
-    /// The only media types accepted, such as `image/jpeg` or `image/*`; nil for all. A response without a type is
-    /// refused unless all are accepted (R75).
+    /// The accepted media types, such as `image/jpeg` or `image/*`, or nil for all. If set, a response without a media
+    /// type is refused.
     public var contentTypes: [String]?
-    /// Whether addresses may lie on this machine and in networks that are not public.
+    /// Whether this computer and private networks may be connected to.
     ///
-    /// What a ``NetworkFetcher`` loads without this is stored under keys of its own, so that it never gives what was
-    /// stored with it.
+    /// If false, a ``NetworkFetcher`` stores values under separate cache keys. It never returns a value that a loader
+    /// with access to private addresses stored.
     public var allowsPrivateAddresses: Bool
-    /// Whether a public address may redirect to one that is not.
+    /// Whether a public address may redirect to a private one.
     public var allowsRedirectsToPrivate = false
-    /// Whether an encrypted address may redirect to one that is not.
+    /// Whether an `https` URL may redirect to an `http` URL.
     public var allowsRedirectsToInsecure = false
-    /// Whether an address may hold a name and password, which are sent to its own host only.
+    /// Whether a URL may contain a user name and password. They are sent to the URL's own host only.
     public var allowsCredentials: Bool
-    /// With ``allowsPrivateAddresses`` off: whether a loader may connect through a proxy, which then sees to it which
-    /// addresses are connected to. Addresses written in URLs and redirects are checked nevertheless, and so is what goes
-    /// past the proxy. Default: false, which refuses what a proxy would connect to.
+    /// Whether a loader without ``allowsPrivateAddresses`` may connect through a proxy.
+    ///
+    /// The proxy then decides which addresses it connects to. Addresses in URLs and redirects, and connections that
+    /// bypass the proxy, are still checked. The default is false, which refuses requests that would use a proxy.
     public var trustsProxy = false
-    /// How many redirects are followed. Default: 10.
+    /// The most redirects to follow. The default is 10.
     public var maximumRedirects = 10
 
-    /// For addresses the user names: allowed wherever they are; a public one may not redirect to a private one.
+    /// Permits all addresses, for URLs that the user chooses. A public address may not redirect to a private one.
     public static let userInitiated = URLAccessPolicy(
         schemes: nil, ports: nil, allowsPrivateAddresses: true, allowsCredentials: true)
 
-    /// For addresses strangers name: HTTP at its own two ports, at public addresses only, on every hop and whatever a
-    /// name is translated to at the moment of connecting.
+    /// Permits `http` and `https` on ports 80 and 443 at public addresses, for URLs of strangers.
+    ///
+    /// Every redirect is checked, and every address that a host name resolves to when the connection is made.
     public static let publicOnly = URLAccessPolicy(
         schemes: ["http", "https"], ports: [80, 443], allowsPrivateAddresses: false, allowsCredentials: false)
 
@@ -52,28 +61,26 @@ public struct URLAccessPolicy: Sendable {
         self.allowsCredentials = allowsCredentials
     }
 
-    /// What keeps apart what is stored under this policy from what one without it stored: nil if private addresses are
-    /// allowed. What a trusted proxy brought may come from anywhere.
+    /// A part of cache keys that separates values stored under this policy; nil if private addresses are allowed.
+    /// A trusted proxy may return content from any address, so it has a value of its own.
     var fence: String? {
         guard !allowsPrivateAddresses else { return nil }
         return trustsProxy ? "public or proxied only" : "public only"
     }
 
-    // MARK: Asking
+    // MARK: Checks
 
-    /// Whether an address may be connected to.
-    ///
-    /// - Returns: nil if so, or why not.
-    public func check(_ address: IPAddress) -> PolicyViolation? {
-        allowsPrivateAddresses || address.class == .public ? nil : .address(address)
+    /// Returns why an IP address may not be connected to; nil if it may.
+    package func check(_ address: IPAddress) -> PolicyViolation? {
+        allowsPrivateAddresses || address.class == .public ? nil : .address(address.description)
     }
 
-    /// Whether a scheme may be loaded.
-    public func check(scheme: String) -> PolicyViolation? {
+    /// Returns why a scheme may not be loaded; nil if it may.
+    func check(scheme: String) -> PolicyViolation? {
         schemes?.contains(scheme) ?? true ? nil : .scheme(scheme)
     }
 
-    /// Whether something may be loaded from an address, as far as the address itself tells.
+    /// Returns why a URL may not be loaded, as far as its text tells; nil if it may.
     package func check(_ url: SourceURL) -> PolicyViolation? {
         if let violation = check(scheme: url.scheme) { return violation }
         if url.credentials != nil, !allowsCredentials { return .userInformation }
@@ -87,21 +94,23 @@ public struct URLAccessPolicy: Sendable {
         }
     }
 
-    /// Whether one address may redirect to another, as far as the schemes tell. Where a redirect leads to is checked
-    /// like any other address; whether it leads from a public to a private one shows when it is connected to.
+    /// Returns why one URL may not redirect to another, as far as the schemes tell; nil if it may.
+    ///
+    /// The target is checked separately, as any other URL. Redirects from public to private addresses are found when
+    /// the connection is made.
     package func check(redirectFrom one: SourceURL, to other: SourceURL) -> PolicyViolation? {
         if one.isSecure, !other.isSecure, !allowsRedirectsToInsecure { return .redirectToInsecure }
-        // A redirect that brings a password along is nobody's wish.
+        // No user asks a server to choose the password.
         if other.credentials != nil { return .userInformation }
         return nil
     }
 
-    /// Whether a media type is accepted.
-    public func accepts(contentType: String?) -> Bool {
+    /// Returns whether a media type is accepted.
+    func accepts(contentType: String?) -> Bool {
         contentTypes.map { Self.accepts(contentType: contentType, among: $0) } ?? true
     }
 
-    /// Whether a media type is one of several such as `image/jpeg` or `image/*`.
+    /// Returns whether a media type matches one of several patterns such as `image/jpeg` or `image/*`.
     static func accepts(contentType: String?, among patterns: [String]) -> Bool {
         guard let contentType = contentType?.lowercased() else { return false }
         return patterns.contains { pattern in
@@ -115,5 +124,41 @@ public struct URLAccessPolicy: Sendable {
         let pattern = pattern.lowercased()
         guard pattern.hasPrefix("*.") else { return pattern == host }
         return host.hasSuffix(pattern.dropFirst())
+    }
+}
+
+/// The rule of a ``URLAccessPolicy`` that refuses a URL, a redirect or a connection.
+public enum PolicyViolation: Error, Sendable, Hashable {
+    /// The scheme is not permitted.
+    case scheme(String)
+    /// The host is not permitted, or is blocked.
+    case host(String)
+    /// The port is not permitted.
+    case port(Int)
+    /// The URL contains a user name or password.
+    case userInformation
+    /// The IP address is not public.
+    case address(String)
+    /// A public address redirects to this private IP address.
+    case redirectToPrivate(String)
+    /// An `https` URL redirects to an `http` URL.
+    case redirectToInsecure
+    /// The transport cannot report the IP address before it connects, or a proxy connects in its place.
+    case addressesUnknown
+}
+
+extension PolicyViolation: CustomStringConvertible {
+    /// The reason as a part of a sentence.
+    public var description: String {
+        switch self {
+        case .scheme(let scheme): "the scheme \(scheme) is not permitted"
+        case .host(let host): "the host \(host) is not permitted"
+        case .port(let port): "the port \(port) is not permitted"
+        case .userInformation: "the URL contains a user name or password"
+        case .address(let address): "the address \(address) is not public"
+        case .redirectToPrivate(let address): "a public address redirects to the private address \(address)"
+        case .redirectToInsecure: "an https URL redirects to an http URL"
+        case .addressesUnknown: "the IP address is not known before the connection is made"
+        }
     }
 }

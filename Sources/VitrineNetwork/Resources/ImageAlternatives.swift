@@ -6,7 +6,7 @@ public import Foundation
 public import VitrineCache
 public import VitrineCore
 
-/// Several URLs of one thing, best first: shows the best that is there, and a better one as soon as it comes (R144).
+/// Shows the best available image of several URLs for one image, and better ones as they arrive.
 ///
 /// ```swift
 /// let (changes, changed) = AsyncStream.makeStream(of: Void.self)
@@ -15,65 +15,147 @@ public import VitrineCore
 /// for await _ in changes { view.image = list.shown?.value }
 /// ```
 ///
-/// The best is looked for as far as it takes, the others no further than ``secondaryDepth``. Nothing worse than what is
-/// shown is loaded: when something better comes, what is worse is cancelled. The loads end with the object.
+/// The first URL is loaded from any level, the others no further than ``secondaryDepth``. When a better image arrives,
+/// loads of worse ones are cancelled. Deinitialization ends the loads.
 public final class ImageAlternatives<Value: CacheableValue>: Sendable {
-    /// How far the others than the best are looked for.
-    public let secondaryDepth: CacheLevel
+    /// The furthest cache level for URLs after the first.
+    let secondaryDepth: CacheLevel
     private let loads: ProgressiveLoads<Value>
 
-    /// A list of nothing.
+    /// Creates an empty list. Call ``show(_:)`` to set the URLs.
     ///
     /// - Parameters:
-    ///   - resources: Loads.
-    ///   - format: In which form.
-    ///   - secondaryDepth: How far the others than the best are looked for. Default: on disk.
-    ///   - priority: How urgent it is.
+    ///   - resources: The cache that loads the URLs.
+    ///   - format: The format of the values.
+    ///   - secondaryDepth: The furthest cache level for URLs after the first.
+    ///   - priority: The priority of the loads.
     ///   - onChange: Called on the main actor after ``shown`` or ``isSettled`` has changed. For values in memory it
     ///     runs within a call of ``show(_:)`` on the main actor.
-    public convenience init(
+    public init(
         _ resources: ObservedCache<Value>, format: FormatName = .original, secondaryDepth: CacheLevel = .disk,
         priority: Priority = .normal, onChange: @escaping @MainActor @Sendable () -> Void = {}
     ) {
-        self.init(
-            resources, format: format, secondaryDepth: secondaryDepth, priority: priority, on: .main,
-            onChange: { MainActor.assumeIsolated { onChange() } })
-    }
-
-    /// A list of nothing that tells where `delivery` says. See
-    /// ``init(_:format:secondaryDepth:priority:onChange:)``.
-    ///
-    /// - Parameters:
-    ///   - delivery: Where `onChange` runs.
-    ///   - onChange: Called after ``shown`` or ``isSettled`` has changed.
-    public init(
-        _ resources: ObservedCache<Value>, format: FormatName = .original, secondaryDepth: CacheLevel = .disk,
-        priority: Priority = .normal, on delivery: CallbackQueue, onChange: @escaping @Sendable () -> Void
-    ) {
         self.secondaryDepth = secondaryDepth
-        loads = ProgressiveLoads(resources, format, secondaryDepth, priority) { delivery.perform(onChange) }
+        loads = ProgressiveLoads(resources, format, secondaryDepth, priority) {
+            CallbackQueue.main.perform { MainActor.assumeIsolated { onChange() } }
+        }
     }
 
-    /// The URLs, best first, each once.
+    /// The URLs without duplicates, best first.
     public var urls: [URL] { loads.list.urls }
 
-    /// The best that is there; nil for nothing.
+    /// The best available value, or nil if there is none.
     public var shown: ProgressiveValue<Value>? { loads.list.shown }
 
-    /// Whether nothing better will come: the best is there, or nothing is being loaded any more.
+    /// Whether no better value will arrive: the best is shown, or no load is running.
     public var isSettled: Bool { loads.list.isSettled }
 
-    /// Why the best could not be had; nil if it could, or that is not known yet.
+    /// The error of the first URL, if it has failed.
     public var failure: CacheError? { loads.list.failure }
 
-    /// Shows another list. What is shown stays as long as nothing better is there, if it is in the new list as well;
-    /// what is not listed any more is cancelled. What is in memory is shown on return.
+    /// Replaces the list of URLs.
     ///
-    /// - Parameter urls: Best first. What failed before is tried again.
+    /// The shown value stays until a better one arrives, if its URL is in the new list. Loads of URLs outside the new
+    /// list are cancelled. A value in memory is shown when the call returns.
+    ///
+    /// - Parameter urls: The URLs, best first. URLs that failed before are tried again.
     public func show(_ urls: [URL]) { loads.replace(with: urls) }
 
-    /// Loads nothing more until ``show(_:)``. What is shown stays.
+    /// Ends all loads until the next ``show(_:)``. The shown value stays.
     ///
-    /// - Parameter policy: What becomes of transfers nobody else waits for.
+    /// - Parameter policy: Decides about transfers that no other request waits for.
     public func cancel(_ policy: CancellationPolicy = .processing) { loads.cancel(policy) }
+}
+
+/// A value of an ``ImageAlternatives`` list.
+public struct ProgressiveValue<Value: Sendable>: Sendable {
+    /// The URL of the value.
+    public let url: URL
+    /// The value.
+    public let value: Value
+    /// The position of the URL in the list; 0 is the best.
+    public let index: Int
+
+    /// Whether the value belongs to the first URL of the list.
+    public var isBest: Bool { index == 0 }
+}
+
+extension ObservedCache {
+    /// Returns better and better values of several URLs for one image, as ``ImageAlternatives`` shows them.
+    ///
+    /// ```swift
+    /// for try await step in pictures.values(at: [large, medium, small]) { show(step.value) }
+    /// ```
+    ///
+    /// The sequence ends after the value of the first URL. If that URL fails, the sequence throws its error after the
+    /// other values. A slow reader skips values. Cancellation of the task throws `CacheError.cancelled(key:)`;
+    /// transfers that have begun continue.
+    ///
+    /// - Parameters:
+    ///   - urls: The URLs, best first.
+    ///   - format: The format of the values.
+    ///   - secondaryDepth: The furthest cache level for URLs after the first.
+    ///   - priority: The priority of the loads.
+    public func values(
+        at urls: [URL], format: FormatName = .original, secondaryDepth: CacheLevel = .disk, priority: Priority = .normal
+    ) -> some AsyncSequence<ProgressiveValue<Value>, CacheError> & Sendable {
+        ProgressiveValues(
+            resources: self, urls: urls, format: format, secondaryDepth: secondaryDepth, priority: priority)
+    }
+}
+
+/// The sequence of ``ObservedCache/values(at:format:secondaryDepth:priority:)``.
+private struct ProgressiveValues<Value: CacheableValue>: AsyncSequence, Sendable {
+    typealias Element = ProgressiveValue<Value>
+    typealias Failure = CacheError
+
+    let resources: ObservedCache<Value>
+    let urls: [URL]
+    let format: FormatName
+    let secondaryDepth: CacheLevel
+    let priority: Priority
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        private let loads: ProgressiveLoads<Value>
+        private var changes: AsyncStream<Void>.Iterator
+        private var version = 0
+        private var isOver = false
+
+        fileprivate init(_ sequence: ProgressiveValues) {
+            let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+            changes = stream.makeAsyncIterator()
+            loads = ProgressiveLoads(
+                sequence.resources, sequence.format, sequence.secondaryDepth, sequence.priority
+            ) {
+                continuation.yield()
+            }
+            loads.replace(with: sequence.urls)
+        }
+
+        mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(CacheError) -> ProgressiveValue<Value>? {
+            while !isOver {
+                let list = loads.list
+                if let shown = list.shown, list.version != version {
+                    version = list.version
+                    isOver = shown.isBest
+                    return shown
+                }
+                if list.isSettled {
+                    isOver = true
+                    if let failure = list.failure { throw failure }
+                    return nil
+                }
+                if await changes.next(isolation: actor) == nil {
+                    isOver = true
+                    loads.cancel(.processing)
+                    throw .cancelled(key: CacheKey(list.urls.first?.absoluteString ?? ""))
+                }
+            }
+            return nil
+        }
+    }
 }

@@ -1,17 +1,16 @@
 public import VitrineCache
 public import VitrineCore
 
-/// A value that is loaded when it is first asked for: what is handed to drag and drop, to a menu, to a list of which
-/// only some is ever looked at (R88).
+/// A value that is loaded on first access, for drag and drop, menus and long lists.
 ///
 /// ```swift
-/// guard let picture = resources.provider(for: url) else { return }
+/// guard let picture = resources.lazyValue(for: url) else { return }
 /// // later, or never:
 /// let image = try await picture.value
 /// ```
 ///
-/// Everyone who asks shares one load. A value that was loaded is kept as long as the object; a failure is not: the next
-/// one to ask tries again.
+/// Concurrent accesses share one load. A loaded value is retained by the object. After a failure, the next access loads
+/// again.
 public final class LazyValue<Value: Sendable>: Sendable {
     private struct State {
         var known: Value?
@@ -22,23 +21,25 @@ public final class LazyValue<Value: Sendable>: Sendable {
     private let load: @Sendable () async throws(CacheError) -> Value
     private let state = Locked(State())
 
+    /// Creates a value.
+    ///
     /// - Parameters:
-    ///   - key: What is loaded, for errors.
-    ///   - load: Loads it.
+    ///   - key: The key of the value, for errors.
+    ///   - load: Loads the value.
     public init(key: CacheKey, load: @escaping @Sendable () async throws(CacheError) -> Value) {
         self.key = key
         self.load = load
     }
 
     deinit {
-        // Nobody can ask any more; who asked holds the object.
+        // Every waiting access retains the object, so no access is left.
         state.withLock { $0.running }?.cancel()
     }
 
-    /// The value, loaded if it is not there yet.
+    /// The value. The first access loads it.
     ///
-    /// - Throws: Why there is none; `CacheError.cancelled(key:)` when the task is cancelled, which leaves the load
-    ///   running for the others.
+    /// - Throws: The error of the load, or `CacheError.cancelled(key:)` if the task is cancelled. Cancellation does not
+    ///   end the load for other accesses.
     public var value: Value {
         get async throws(CacheError) {
             // The load ends with the object.
@@ -47,21 +48,18 @@ public final class LazyValue<Value: Sendable>: Sendable {
         }
     }
 
-    /// Calls `completion` on the main actor with the value, or why there is none; before the call returns if the value
-    /// is there and the caller is on the main actor.
+    /// Loads the value and calls a closure on the main actor.
+    ///
+    /// - Parameter completion: Receives the value or the error. It runs before the call returns if the value is loaded
+    ///   and the caller is on the main actor.
     public func load(completion: @escaping @MainActor @Sendable (Result<Value, CacheError>) -> Void) {
-        load(on: .main) { outcome in MainActor.assumeIsolated { completion(outcome) } }
-    }
-
-    /// Calls `completion` with the value, or why there is none, where `delivery` says.
-    public func load(on delivery: CallbackQueue, completion: @escaping @Sendable (Result<Value, CacheError>) -> Void) {
-        fetch().onEnd(on: delivery) { outcome in
-            // Held until then.
-            withExtendedLifetime(self) { completion(outcome) }
+        fetch().onEnd(on: .main) { outcome in
+            // Retained until then.
+            withExtendedLifetime(self) { MainActor.assumeIsolated { completion(outcome) } }
         }
     }
 
-    /// Whether the value is there.
+    /// Whether the value is loaded.
     public var isLoaded: Bool { state.withLock { $0.known != nil } }
 
     private func fetch() -> FetchTask<Value> {

@@ -6,85 +6,86 @@ public import Foundation
 public import VitrineCache
 public import VitrineCore
 
-/// What URLs stand for, from memory, from disk or from where they lead, for observers that come and go.
+/// Loads URLs for observers, such as reusable cells, from memory, disk or the network.
 ///
 /// ```swift
 /// let pictures = ObservedCache(cache)
 /// view.image = pictures.value(at: url, observer: view)          // from memory, or nil now and a call later
-/// pictures.cancel(url, observer: view, policy: .processing)     // scrolled away: bytes still arrive
+/// pictures.cancel(url, observer: view)                          // scrolled away; the transfer continues
 /// ```
 ///
-/// - **Memory answers at once.** A value in memory, or alive anywhere in the process, is returned, and the observer is
-///   not called (R84). Otherwise it is called exactly once, unless it goes or cancels before.
-/// - **Everything is loaded once.** Who asks for what is being loaded waits for the same load; one that may look
-///   further lets it go further (R80).
-/// - **Nobody waits, nothing is decoded.** Bytes that arrive then are stored all the same (R85).
+/// - A value that is in memory, or alive anywhere in the process, is returned at once. The observer is not called.
+///   Otherwise it is called exactly once, unless it is deinitialized or cancels before.
+/// - Concurrent requests for one URL share one load. A request that may look further extends the load.
+/// - If no request waits any more, received bytes are stored without being decoded.
 ///
-/// What is kept, where and how long is the ``cache``'s affair: its audits, limits and formats are those of all its
-/// entries. Objects of this type are independent of each other and may share a cache.
+/// The ``cache`` decides about limits, formats and expiry. Several objects of this type may share a cache.
 ///
-/// `file:` and `data:` URLs are where they are: for them depth `.disk` reaches as far as `.source`, and removing them
-/// forgets what was made of them, never the file.
+/// `file:` and `data:` URLs are read in place: for them, depth `.disk` includes the source. Removing a `file:` URL
+/// removes cached values only, never the file.
 ///
 /// ## Topics
-/// ### Asking
+/// ### Requesting
 /// - ``value(at:format:depth:priority:observer:)``
 /// - ``value(at:format:depth:priority:)``
 /// - ``cancel(_:format:observer:policy:)``
 /// - ``depth(of:format:)``
-/// ### Lists and later
+/// ### Lists and lazy values
 /// - ``values(at:format:secondaryDepth:priority:)``
-/// - ``provider(for:format:)``
+/// - ``lazyValue(for:format:)``
 /// - ``Prefetcher``
 /// ### Changing
 /// - ``remove(_:)``
-/// - ``removeAll(levels:)``
-/// - ``audit(_:dryRun:sparesMemory:progress:)``
-/// - ``preserveList()``
+/// - ``key(for:)``
 public final class ObservedCache<Value: CacheableValue>: Sendable {
-    /// Makes what loads a URL, and tells the progress how far it is.
-    public typealias FetcherMaker = @Sendable (_ url: URL, _ progress: TransferProgress) -> any Fetcher<Value>
-
-    /// Where everything is kept.
+    /// The cache that stores the values.
     public let cache: Cache<Value>
-    let makeFetcher: FetcherMaker
+    let makeFetcher: @Sendable (_ url: URL, _ progress: TransferProgress) -> any Fetcher<Value>
     let loads: ResourceLoads<Value>
     private let keys = KeyCache()
 
+    /// Creates an observed cache that loads with fetchers of your own.
+    ///
     /// - Parameters:
-    ///   - cache: Where everything is kept.
-    ///   - fetcher: Makes what loads a URL. For one URL it must always have the same key.
-    public init(_ cache: Cache<Value>, fetcher: @escaping FetcherMaker) {
+    ///   - cache: The cache that stores the values.
+    ///   - fetcher: Returns a fetcher for a URL, which reports to the progress. The key of a URL must never change.
+    public init(
+        _ cache: Cache<Value>,
+        fetcher: @escaping @Sendable (_ url: URL, _ progress: TransferProgress) -> any Fetcher<Value>
+    ) {
         self.cache = cache
         makeFetcher = fetcher
         loads = ResourceLoads(cache)
     }
 
-    /// The same with a ``NetworkFetcher`` for every URL.
+    /// Creates an observed cache that loads each URL with a ``NetworkFetcher``.
+    ///
+    /// - Parameters:
+    ///   - cache: The cache that stores the values.
+    ///   - options: The options of the fetchers.
     public convenience init(_ cache: Cache<Value>, options: FetchOptions = .default) {
         self.init(cache) { url, progress in NetworkFetcher(url: url, options: options, progress: progress) }
     }
 
-    /// What a URL's values are stored under in the ``cache``.
+    /// Returns the key of a URL's values in the ``cache``.
     public func key(for url: URL) -> CacheKey {
         keys.key(for: url) { makeFetcher(url, TransferProgress()).key }
     }
 
-    // MARK: Asking
+    // MARK: Requesting
 
-    /// The value of a URL if it is in memory; otherwise nil, and the observer is told later (R83–R86).
+    /// Returns a value that is in memory; otherwise returns nil and notifies the observer later.
     ///
-    /// Never blocks. An observer that asks again for what it waits for waits once, as deep as it asked at most.
+    /// The call never blocks. A second request of an observer for the same URL and format replaces the first.
     ///
     /// - Parameters:
-    ///   - url: What is wanted. nil and the empty URL give nil, and nobody is called.
-    ///   - format: In which form.
-    ///   - depth: How far to look. With `.memory` nobody is ever called. With `.disk` a value that is not stored is
-    ///     `CacheError.notFound(key:)`, unless somebody who looks further waits for it already: then it is the same
-    ///     value, when it is there.
-    ///   - priority: How urgent it is; the load is as urgent as the most urgent of those who wait.
-    ///   - observer: Told on the main actor, and held weakly. nil brings the value into memory for later requests; such
-    ///     a request cannot be cancelled.
+    ///   - url: The URL. For nil and the empty URL the call returns nil and does not notify the observer.
+    ///   - format: The format of the value.
+    ///   - depth: The furthest cache level. With `.memory` the observer is never called. With `.disk` a missing value
+    ///     is `CacheError.notFound(key:)`, unless a load from the source is already running: then the request joins it.
+    ///   - priority: The priority. A load runs at the highest priority of its requests.
+    ///   - observer: The observer, which is called on the main actor and held weakly. A request without an observer
+    ///     loads the value into memory and cannot be cancelled.
     public func value(
         at url: URL?, format: FormatName = .original, depth: CacheLevel = .source, priority: Priority = .normal,
         observer: (any LoadObserver<Value>)?
@@ -96,7 +97,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         return nil
     }
 
-    /// The same for a listener, which is told on the thread on which the outcome became known.
+    /// Does the same for a listener, which is called on the thread of the load.
     func value(
         at url: URL, _ format: FormatName, _ depth: CacheLevel, _ priority: Priority,
         listener: any ResourceListener<Value>
@@ -107,16 +108,16 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         return nil
     }
 
-    /// The value of a URL.
+    /// Returns the value of a URL.
     ///
     /// - Parameters:
-    ///   - url: What is wanted.
-    ///   - format: In which form.
-    ///   - depth: How far to look, as with ``value(at:format:depth:priority:observer:)``.
-    ///   - priority: How urgent it is.
-    /// - Throws: Why there is none: `CacheError.notFound(key:)` if it is not as near as that,
-    ///   `CacheError.source(key:underlying:)` with a ``NetworkError``; `CacheError.cancelled(key:)` when the task is
-    ///   cancelled, which ends the transfer if nobody else waits.
+    ///   - url: The URL.
+    ///   - format: The format of the value.
+    ///   - depth: The furthest cache level, as in ``value(at:format:depth:priority:observer:)``.
+    ///   - priority: The priority.
+    /// - Throws: `CacheError.notFound(key:)` if the value is not at these levels, `CacheError.source(key:underlying:)`
+    ///   with a ``NetworkError`` if the load fails, or `CacheError.cancelled(key:)` if the task is cancelled.
+    ///   Cancellation ends the transfer if no other request waits.
     public func value(
         at url: URL, format: FormatName = .original, depth: CacheLevel = .source, priority: Priority = .normal
     ) async throws(CacheError) -> Value {
@@ -124,33 +125,35 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         if let value = cache[key, format] { return value }
         guard depth > .memory else { throw .notFound(key: key) }
         let outcome = FetchTask<Value>(key: key)
-        let party = ResourceSubscriber<Value> { outcome.finish($0) }
+        let subscriber = ResourceSubscriber<Value> { outcome.finish($0) }
         return try await withTaskCancellationHandler { () async -> Result<Value, CacheError> in
-            join(party, url, format, depth, priority)
+            join(subscriber, url, format, depth, priority)
             do throws(CacheError) { return .success(try await outcome.value) } catch { return .failure(error) }
         } onCancel: {
-            loads.leave(key, party)
+            loads.leave(key, subscriber)
         }.get()
     }
 
     private func join(
-        _ party: ResourceSubscriber<Value>, _ url: URL, _ format: FormatName, _ depth: CacheLevel, _ priority: Priority
+        _ subscriber: ResourceSubscriber<Value>, _ url: URL, _ format: FormatName, _ depth: CacheLevel,
+        _ priority: Priority
     ) {
         let progress = TransferProgress()
-        // What is in place is as near as the disk, which has no copy of it.
+        // A local resource is read in place and has no copy on disk.
         let depth = Resource(url).isLocal ? .source : depth
-        loads.join(party, url, format, depth, priority, makeFetcher(url, progress), progress)
+        loads.join(subscriber, url, format, depth, priority, makeFetcher(url, progress), progress)
     }
 
-    /// An observer wants a URL no more, and hears nothing (R87).
+    /// Cancels the requests of an observer for a URL. The observer is not called.
     ///
-    /// Others who wait notice nothing. If nobody else does, `policy` says what becomes of the transfer.
+    /// Other requests continue.
     ///
     /// - Parameters:
-    ///   - url: What it asked for.
-    ///   - format: In which form; nil for all.
-    ///   - observer: Who. One that did not ask changes nothing.
-    ///   - policy: Default: the bytes still arrive and are stored.
+    ///   - url: The URL.
+    ///   - format: The format, or nil for all.
+    ///   - observer: The observer.
+    ///   - policy: Decides about a transfer that no other request waits for. By default it continues, and its bytes are
+    ///     stored.
     public func cancel(
         _ url: URL?, format: FormatName? = nil, observer: any LoadObserver<Value>,
         policy: CancellationPolicy = .processing
@@ -163,7 +166,12 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         loads.cancel(key(for: url), format, observer, policy)
     }
 
-    /// How far a lookup of a URL has to go (R22). For a `file:` URL that is not in memory: `.disk` if there is a file.
+    /// Returns the nearest cache level with a value of the URL. A `file:` URL outside memory is at `.disk` if the file
+    /// exists.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - format: The format of the value.
     public func depth(of url: URL, format: FormatName = .original) async -> CacheLevel {
         let depth = await cache.depth(of: key(for: url), format: format)
         guard depth > .disk, Resource(url).isLocal else { return depth }
@@ -174,32 +182,18 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
 
     // MARK: Changing
 
-    /// Forgets a URL in memory and on disk, in all formats. A load that runs now still tells those who wait for it, but
-    /// keeps nothing.
+    /// Removes the values of a URL in all formats from memory and disk. A running load still notifies its observers but
+    /// stores nothing.
     public func remove(_ url: URL) async { await cache.removeAll(forKey: key(for: url)) }
 
-    /// Forgets everything, as `Cache.removeAll(levels:)` does.
-    public func removeAll(levels: CacheLevels = .all) async throws(CacheError) {
-        try await cache.removeAll(levels: levels)
-    }
+    // MARK: Lazy values
 
-    /// Looks at every entry and removes those a policy says no to, as `Cache.audit(_:dryRun:sparesMemory:progress:)`
-    /// does (R53). Keys of entries are those ``key(for:)`` gives.
-    @discardableResult
-    public func audit(
-        _ policy: AuditPolicy, dryRun: Bool = false, sparesMemory: Bool = true,
-        progress: (@Sendable (AuditProgress) -> Void)? = nil
-    ) async throws(CacheError) -> AuditReport {
-        try await cache.audit(policy, dryRun: dryRun, sparesMemory: sparesMemory, progress: progress)
-    }
-
-    /// An empty list of what is to stay when everything else is removed (R55).
-    public func preserveList() -> RetainSet<Value> { RetainSet(of: cache) }
-
-    // MARK: Later
-
-    /// A value that is loaded when it is first asked for (R88); nil for no URL.
-    public func provider(for url: URL?, format: FormatName = .original) -> LazyValue<Value>? {
+    /// Returns a value that is loaded on first access; nil for nil and the empty URL.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - format: The format of the value.
+    public func lazyValue(for url: URL?, format: FormatName = .original) -> LazyValue<Value>? {
         guard let url, !url.absoluteString.isEmpty else { return nil }
         return LazyValue(key: key(for: url)) { [self] () async throws(CacheError) -> Value in
             try await value(at: url, format: format)
@@ -208,17 +202,106 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
 
     // MARK: For tests
 
-    /// How many loads run.
+    /// The number of running loads.
     package var runningLoads: Int { loads.count }
 
-    /// How many wait for a URL.
+    /// The number of requests that wait for a URL.
     package func waiters(for url: URL) -> Int { loads.waiters(key(for: url)) }
 
-    /// How far the transfer of a URL is; nil if it is not being loaded.
+    /// The progress of a URL's transfer; nil if it is not being loaded.
     package func transfer(of url: URL) -> TransferProgress.Step? { loads.transfer(key(for: url)) }
 
-    /// How urgent the load of a URL is; nil if there is none.
+    /// The priority of a URL's load; nil if it is not being loaded.
     package func loadPriority(of url: URL, format: FormatName = .original) -> Priority? {
         loads.priority(key(for: url), format)
     }
+}
+
+extension RetainSet {
+    /// Retains the values of a URL.
+    ///
+    /// - Parameters:
+    ///   - url: The URL.
+    ///   - resources: The observed cache that loads the URL.
+    public func preserve(_ url: URL, of resources: ObservedCache<Value>) { preserve(resources.key(for: url)) }
+}
+
+/// Receives the outcome of requests to an ``ObservedCache``, on the main actor.
+///
+/// ```swift
+/// @MainActor final class LakeView: LoadObserver {
+///     func resourceDidLoad(_ image: Image, from url: URL) { show(image) }
+/// }
+/// ```
+///
+/// The cache holds an observer weakly; its deinitialization cancels its requests. Each request is answered once. Code
+/// without a main loop, such as a server, awaits ``ObservedCache/value(at:format:depth:priority:)`` instead.
+@MainActor
+public protocol LoadObserver<Value>: AnyObject, Sendable {
+    /// The type of the values.
+    associatedtype Value: CacheableValue
+
+    /// Called with the loaded value.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - url: The URL of the request.
+    func resourceDidLoad(_ value: Value, from url: URL)
+
+    /// Called if the value could not be loaded. The default implementation does nothing.
+    ///
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - url: The URL of the request.
+    func resourceDidFail(_ error: CacheError, from url: URL)
+}
+
+extension LoadObserver {
+    public func resourceDidFail(_ error: CacheError, from url: URL) {}
+}
+
+/// An observer within the module that is called at once, on any thread.
+protocol ResourceListener<Value>: AnyObject, Sendable {
+    associatedtype Value: CacheableValue
+
+    func resourceDidLoad(_ value: Value, from url: URL)
+    func resourceDidFail(_ error: CacheError, from url: URL)
+}
+
+/// Decides about a transfer when its last request is cancelled.
+///
+/// A cancelled request is never answered. Bytes that have been received completely are stored without being decoded. A
+/// request that has not been sent to the source is dropped.
+public enum CancellationPolicy: Sendable, Hashable, CaseIterable {
+    /// The transfer continues, and its bytes are stored without being decoded. Later requests join it or find the
+    /// bytes.
+    case processing
+    /// The transfer ends unless the head of the response has been received.
+    case beforeResponse
+    /// The transfer ends unless the first bytes of the body have been received.
+    case beforeBody
+    /// The transfer ends.
+    case unconditional
+}
+
+/// Remembers the keys of recent URLs. Parsing a URL costs more than the lookup in memory.
+private final class KeyCache: Sendable {
+    private let keys = Locked<[URL: CacheKey]>([:])
+
+    /// Returns the key of a URL.
+    func key(for url: URL, _ make: () -> CacheKey) -> CacheKey {
+        // Inline data would be stored twice.
+        guard url.absoluteString.utf8.count <= Self.longestURL else { return make() }
+        if let key = keys.withLock({ $0[url] }) { return key }
+        let key = make()
+        keys.withLock { keys in
+            if keys.count >= Self.limit { keys.removeAll(keepingCapacity: true) }
+            keys[url] = key
+        }
+        return key
+    }
+
+    /// Enough for several screens.
+    private static let limit = 2048
+    private static let longestURL = 1024
 }

@@ -6,19 +6,19 @@ import Foundation
 import VitrineCache
 import VitrineCore
 
-/// What is being loaded, one load for each resource, and for whom (R80, R85–R87).
+/// The running loads, one per resource, with their subscribers.
 ///
-/// Lock order: this one, then those of parties, progresses and fetchers. Fetches are begun and cancelled, and parties
-/// told, outside of it.
+/// Lock order: this lock, then those of subscribers, progresses and fetchers. Fetches are started and cancelled, and
+/// subscribers are notified, outside of the lock.
 final class ResourceLoads<Value: CacheableValue>: Sendable {
     typealias Load = ResourceLoad<Value>
-    typealias Party = ResourceSubscriber<Value>
+    typealias Subscriber = ResourceSubscriber<Value>
 
     struct State {
         var lastNumber = 0
         var loads: [CacheKey: Load] = [:]
-        /// Observers whose outcome is known but has not reached them.
-        var undelivered: [CacheKey: [(party: Party, format: FormatName)]] = [:]
+        /// Observers that have an outcome but have not been notified.
+        var undelivered: [CacheKey: [(subscriber: Subscriber, format: FormatName)]] = [:]
 
         mutating func number() -> Int {
             lastNumber += 1
@@ -26,19 +26,19 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
         }
     }
 
-    /// Something that is to begin, outside of the lock.
-    enum Start: Sendable {
+    /// A run to start outside of the lock.
+    fileprivate enum Start: Sendable {
         case run(FormatName, Load.Stage, number: Int, Priority)
         case storing(number: Int)
     }
 
-    /// What is to be done about a load, outside of the lock.
-    struct Consequences: Sendable {
+    /// The effects of a change, which are performed outside of the lock.
+    fileprivate struct Effects: Sendable {
         let key: CacheKey
         var fetcher: WatchedFetcher<Value>
         var cancelled: [FetchTask<Value>] = []
         var starts: [Start] = []
-        /// Fetchers that are not needed any more.
+        /// The fetchers to release.
         var forgotten: [WatchedFetcher<Value>] = []
     }
 
@@ -49,41 +49,45 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
 
     // MARK: Joining
 
-    /// Joins the load of a resource, and begins what there is to begin for it. The party is told once, where its
-    /// `delivery` says.
+    /// Adds a subscriber to the load of a resource and starts the load if necessary.
     ///
     /// - Parameters:
+    ///   - subscriber: The subscriber, which is notified once on its queue.
+    ///   - url: The URL of the resource.
+    ///   - format: The format of the value.
     ///   - depth: `.disk` or `.source`.
-    ///   - fetcher: Loads it, if nothing does yet.
-    ///   - progress: How far that fetcher is.
+    ///   - priority: The priority.
+    ///   - fetcher: The fetcher of a new load.
+    ///   - progress: The progress of that fetcher.
     func join(
-        _ party: Party, _ url: URL, _ format: FormatName, _ depth: CacheLevel, _ priority: Priority,
+        _ subscriber: Subscriber, _ url: URL, _ format: FormatName, _ depth: CacheLevel, _ priority: Priority,
         _ fetcher: any Fetcher<Value>, _ progress: TransferProgress
     ) {
         let key = fetcher.key
         var kept: [ResourceSubscriber<Value>.Kept] = []
-        let consequences: Consequences? = state.withLock { state in
-            guard !party.isOver else { return nil }
+        let effects: Effects? = state.withLock { state in
+            guard !subscriber.isOver else { return nil }
             var load = state.loads[key] ?? newLoad(url, fetcher, progress, key, number: state.number())
-            var consequences = Consequences(key: key, fetcher: load.fetcher)
+            var effects = Effects(key: key, fetcher: load.fetcher)
             if !load.isTransferring, state.loads[key] != nil {
-                // What an earlier transfer did says nothing of the next.
-                consequences.forgotten = [load.fetcher]
+                // The state of an earlier transfer does not apply to the next.
+                effects.forgotten = [load.fetcher]
                 load.fetcher = watched(fetcher, key, load.id)
                 load.progress = progress
                 load.hasAsked = false
                 load.hasAnswered = false
-                consequences.fetcher = load.fetcher
+                effects.fetcher = load.fetcher
             }
-            load.add(Load.Member(party: party, format: format, depth: depth, priority: priority), keeping: &kept)
+            load.add(
+                Load.Member(subscriber: subscriber, format: format, depth: depth, priority: priority), keeping: &kept)
             if load.runs[format] == nil, load.storing == nil {
                 let stage: Load.Stage = depth > .disk ? .fetching : .reading
-                consequences.starts = [Self.begin(format, stage, &load, number: state.number())]
+                effects.starts = [Self.begin(format, stage, &load, number: state.number())]
             }
             state.loads[key] = load
-            return consequences
+            return effects
         }
-        if let consequences { perform(consequences) }
+        if let effects { perform(effects) }
         followPriority(key, format)
         withExtendedLifetime(kept) {}
     }
@@ -100,19 +104,19 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
             hasAnswered: { [weak self] in self?.answered(key, id, by: $0) })
     }
 
-    /// Notes that a format's value is on its way from now on.
-    static func begin(_ format: FormatName, _ stage: Load.Stage, _ load: inout Load, number: Int) -> Start {
+    /// Records a new run of a format.
+    fileprivate static func begin(_ format: FormatName, _ stage: Load.Stage, _ load: inout Load, number: Int) -> Start {
         load.runs[format] = Load.Run(stage: stage, number: number)
         return .run(format, stage, number: number, load.priority(of: format))
     }
 
-    // MARK: Doing
+    // MARK: Effects
 
-    func perform(_ consequences: Consequences) {
-        let (key, fetcher) = (consequences.key, consequences.fetcher)
-        for fetch in consequences.cancelled { fetch.cancel() }
-        for fetcher in consequences.forgotten { fetcher.forget() }
-        for start in consequences.starts {
+    fileprivate func perform(_ effects: Effects) {
+        let (key, fetcher) = (effects.key, effects.fetcher)
+        for fetch in effects.cancelled { fetch.cancel() }
+        for fetcher in effects.forgotten { fetcher.forget() }
+        for start in effects.starts {
             switch start {
             case .run(let format, .reading, let number, let priority):
                 follow(cache.fetchStored(forKey: key, format: format, priority: priority), key, format, number)
@@ -120,7 +124,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
                 follow(cache.fetch(from: fetcher, format: format, priority: priority), key, format, number)
             case .storing(let number):
                 Task {
-                    // The cache logs what it cannot store; nobody waits here.
+                    // The cache logs failures; there are no subscribers.
                     try? await cache.prefetch(from: fetcher, to: .disk, priority: .low)
                     stored(key, number)
                 }
@@ -128,45 +132,197 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
         }
     }
 
-    /// Waits for the end of a run.
+    /// Follows a run to its end.
     private func follow(_ fetch: FetchTask<Value>, _ key: CacheKey, _ format: FormatName, _ number: Int) {
         let isCurrent = state.withLock { state in
             guard state.loads[key]?.runs[format]?.number == number else { return false }
             state.loads[key]?.runs[format]?.fetch = fetch
             return true
         }
-        // Nobody waited any more before it was known.
+        // The last subscriber left before the handle was known.
         guard isCurrent else { return fetch.cancel() }
         fetch.onEnd(on: .immediate) { [self] outcome in ended(key, format, number, outcome) }
         followPriority(key, format)
     }
 
-    /// Lets a run be as urgent as the most urgent of those who wait.
-    func followPriority(_ key: CacheKey, _ format: FormatName) {
+    /// Sets the priority of a run to the highest of its subscribers.
+    private func followPriority(_ key: CacheKey, _ format: FormatName) {
         while true {
             let wanted: (FetchTask<Value>, Priority)? = state.withLock { state in
                 guard let load = state.loads[key], let fetch = load.runs[format]?.fetch else { return nil }
                 return (fetch, load.priority(of: format))
             }
             guard let (fetch, priority) = wanted, fetch.priority != priority else { return }
-            // Looks once more: another thread may be changing it as well.
+            // Check again, because another thread may change it as well.
             fetch.priority = priority
         }
     }
 
-    // MARK: For tests
+    // MARK: Inspection
 
-    /// How many resources are being loaded.
+    /// The number of running loads.
     var count: Int { state.withLock { $0.loads.count } }
 
-    /// How many wait for a resource.
+    /// Returns the number of subscribers of a resource.
     func waiters(_ key: CacheKey) -> Int { state.withLock { $0.loads[key]?.members.count ?? 0 } }
 
-    /// How far a resource's transfer is; nil if it is not being loaded.
+    /// Returns the progress of a resource; nil if it is not being loaded.
     func transfer(_ key: CacheKey) -> TransferProgress.Step? { state.withLock { $0.loads[key]?.progress }?.current }
 
-    /// How urgent a format's value is; nil if it is not on its way.
+    /// Returns the priority of a format's load; nil if it is not being loaded.
     func priority(_ key: CacheKey, _ format: FormatName) -> Priority? {
         state.withLock { $0.loads[key]?.runs[format]?.fetch }?.priority
+    }
+}
+
+extension ResourceLoads {
+    // MARK: Events of the fetcher
+
+    /// Called when the source is fetched, because no level has the value.
+    func asked(_ key: CacheKey, _ id: Int, by fetcher: WatchedFetcher<Value>) {
+        state.withLock { state in
+            guard let load = state.loads[key], load.id == id, load.fetcher === fetcher else { return }
+            state.loads[key]?.hasAsked = true
+            state.loads[key]?.hasAnswered = false
+        }
+    }
+
+    /// Called when the source has answered. Formats without subscribers are not decoded. Without any subscribers, the
+    /// bytes are stored as they are.
+    func answered(_ key: CacheKey, _ id: Int, by fetcher: WatchedFetcher<Value>) {
+        var kept: [ResourceSubscriber<Value>.Kept] = []
+        let effects: Effects? = state.withLock { state in
+            guard var load = state.loads[key], load.id == id, load.fetcher === fetcher, load.hasAsked,
+                load.storing == nil
+            else { return nil }
+            load.hasAnswered = true
+            return settle(&load, .processing, key, &state, keeping: &kept)
+        }
+        if let effects { perform(effects) }
+        withExtendedLifetime(kept) {}
+    }
+
+    /// Ends runs without subscribers, and the load with its last run.
+    private func settle(
+        _ load: inout Load, _ policy: CancellationPolicy, _ key: CacheKey, _ state: inout State,
+        keeping kept: inout [ResourceSubscriber<Value>.Kept]
+    ) -> Effects {
+        var effects = Effects(key: key, fetcher: load.fetcher)
+        load.prune(keeping: &kept)
+        let (cancelled, stores) = load.abandon(
+            policy, keepsOriginals: cache.configuration.storesOriginals)
+        effects.cancelled = cancelled
+        if stores, load.storing == nil {
+            let number = state.number()
+            load.storing = number
+            load.fetcher.replay()
+            effects.starts = [.storing(number: number)]
+        }
+        state.loads[key] = load.isOver ? nil : load
+        if load.isOver { effects.forgotten = [load.fetcher] }
+        return effects
+    }
+
+    // MARK: Events of the cache
+
+    /// Called when a run has ended. Notifies its subscribers, except those with a greater depth, for which a new run
+    /// starts.
+    func ended(_ key: CacheKey, _ format: FormatName, _ number: Int, _ outcome: Result<Value, CacheError>) {
+        let (effects, told, url) = state.withLock { state -> (Effects?, [Subscriber], URL?) in
+            guard var load = state.loads[key], let run = load.runs[format], run.number == number else {
+                return (nil, [], nil)
+            }
+            let goesFurther = if run.stage == .reading, case .failure = outcome { true } else { false }
+            let isTold: (Load.Member) -> Bool = { $0.format == format && !(goesFurther && $0.depth > .disk) }
+            let told = load.members.filter(isTold).map(\.subscriber)
+            load.members.removeAll(where: isTold)
+            load.runs[format] = nil
+            for subscriber in told where subscriber.observer != nil {
+                state.undelivered[key, default: []].append((subscriber, format))
+            }
+            var effects = Effects(key: key, fetcher: load.fetcher)
+            // While bytes are being stored, subscribers wait for that.
+            if load.isWanted(format), load.storing == nil {
+                effects.starts = [Self.begin(format, .fetching, &load, number: state.number())]
+            }
+            state.loads[key] = load.isOver ? nil : load
+            if load.isOver { effects.forgotten = [load.fetcher] }
+            return (effects, told, load.url)
+        }
+        if let effects { perform(effects) }
+        if let url { deliver(outcome, to: told, key, url) }
+    }
+
+    /// Called when bytes without subscribers are stored. Subscribers that joined meanwhile receive them.
+    func stored(_ key: CacheKey, _ number: Int) {
+        let effects: Effects? = state.withLock { state in
+            guard var load = state.loads[key], load.storing == number else { return nil }
+            load.storing = nil
+            var effects = Effects(key: key, fetcher: load.fetcher)
+            for format in Set(load.members.map(\.format)) where load.runs[format] == nil {
+                effects.starts.append(Self.begin(format, .fetching, &load, number: state.number()))
+            }
+            state.loads[key] = load.isOver ? nil : load
+            if load.isOver { effects.forgotten = [load.fetcher] }
+            return effects
+        }
+        if let effects { perform(effects) }
+    }
+
+    private func deliver(
+        _ outcome: Result<Value, CacheError>, to subscribers: [Subscriber], _ key: CacheKey, _ url: URL
+    ) {
+        for subscriber in subscribers {
+            guard subscriber.observer != nil else {
+                subscriber.notify(outcome, url)
+                continue
+            }
+            subscriber.delivery.perform { [self] in
+                state.withLock { state in
+                    state.undelivered[key]?.removeAll { $0.subscriber === subscriber }
+                    if state.undelivered[key]?.isEmpty == true { state.undelivered[key] = nil }
+                }
+                subscriber.notify(outcome, url)
+            }
+        }
+    }
+
+    // MARK: Cancellation
+
+    /// Cancels the requests of an observer.
+    ///
+    /// - Parameters:
+    ///   - key: The key of the resource.
+    ///   - format: The format, or nil for all.
+    ///   - observer: The observer.
+    ///   - policy: Decides about a transfer without subscribers.
+    func cancel(_ key: CacheKey, _ format: FormatName?, _ observer: ObjectIdentifier, _ policy: CancellationPolicy) {
+        leave(key, policy) { $0.subscriber.observer == observer && (format == nil || $0.format == format) }
+        state.withLock { state in
+            for (subscriber, itsFormat) in state.undelivered[key] ?? []
+            where subscriber.observer == observer && (format == nil || itsFormat == format) {
+                subscriber.leave()
+            }
+        }
+    }
+
+    /// Cancels the request of a caller and ends a transfer without other subscribers.
+    func leave(_ key: CacheKey, _ subscriber: Subscriber) {
+        subscriber.leave()
+        leave(key, .unconditional) { $0.subscriber === subscriber }
+    }
+
+    private func leave(_ key: CacheKey, _ policy: CancellationPolicy, _ goes: (Load.Member) -> Bool) {
+        var kept: [ResourceSubscriber<Value>.Kept] = []
+        let (effects, formats) = state.withLock { state -> (Effects?, [FormatName]) in
+            guard var load = state.loads[key] else { return (nil, []) }
+            let leaving = load.members.filter(goes)
+            guard !leaving.isEmpty else { return (nil, []) }
+            for member in leaving { member.subscriber.leave() }
+            return (settle(&load, policy, key, &state, keeping: &kept), leaving.map(\.format))
+        }
+        if let effects { perform(effects) }
+        for format in formats { followPriority(key, format) }
+        withExtendedLifetime(kept) {}
     }
 }

@@ -11,7 +11,7 @@ import Musl
 struct ChangeReader {
     typealias Event = DirectoryEvents.Event
 
-    /// What tells one state of a file from another.
+    /// A version of a file, which differs after each change.
     struct Version: Equatable {
         var inode: UInt64
         var links: Int
@@ -41,11 +41,12 @@ struct ChangeReader {
     /// Whether that has been so for a time.
     func hasWaited(_ duration: Duration) -> Bool { isWaiting && ContinuousClock.now - restedAt >= duration }
 
-    /// The changes these notices stand for.
+    /// Returns the changes that a sequence of events means.
     ///
     /// - Parameters:
-    ///   - events: Of this directory, about what is in it.
-    ///   - isLast: Whether nothing more belongs to them: half a renaming then is a file that left the directory.
+    ///   - events: The events of this directory.
+    ///   - isLast: Whether no more events follow. The first half of a renaming then means that the file left the
+    ///     directory.
     mutating func changes(_ events: [Event], isLast: Bool = false) -> [StoreChange] {
         guard isLast || !events.isEmpty else { return [] }
         let all = rest + events
@@ -79,7 +80,7 @@ struct ChangeReader {
         return changes
     }
 
-    /// Forgets what was read: of a directory that is no longer the store's.
+    /// Forgets the read events, because the directory is no longer that of the store.
     mutating func reset() {
         rest = []
         placed = [:]
@@ -112,7 +113,7 @@ struct ChangeReader {
         }
     }
 
-    /// What a notice that is not about a renaming stands for.
+    /// Returns the change that an event, other than a renaming, means.
     private mutating func change(_ event: Event) -> StoreChange? {
         let name = event.name
         guard isName(name) else { return linked(event) }

@@ -1,37 +1,44 @@
-/// What happened in a store, by whichever process.
+import VitrineCore
+
+/// A change in a store by any process.
 public enum StoreChange: Sendable, Hashable {
-    /// There is a file by this name, with new contents perhaps: one that is saved again at once may be told of once
-    /// more than it was saved. Other programs that write files in place are told of when they close them.
+    /// A file was saved. A file that is saved repeatedly may be reported more often. A file that another program writes
+    /// in place is reported when it is closed.
     case saved(name: String)
-    /// A file has another name; one that had that before is gone.
+    /// A file was renamed, and replaced an existing file with the new name.
     case renamed(name: String, to: String)
-    /// There is no file by this name any more.
+    /// A file was deleted.
     case deleted(name: String)
-    /// More happened than can be told one by one: whoever keeps a list makes it anew. So it is when changes come
-    /// faster than they are taken, and when the store's directory appears, goes or is moved.
-    case lookAgain
+    /// More changes than can be reported one by one: read the whole list again. This happens if changes come faster
+    /// than they are read, and when the directory of the store appears, disappears or is moved.
+    case resync
 }
 
-/// What happens in a store from the moment ``FileStore/changes`` was asked for, in order. For one loop.
+/// The changes in a store since ``FileStore/changes`` was called, in order. For one iterator.
 ///
-/// The sequence ends when its task is cancelled. It fails with ``StoreError/notWatched(directory:reason:)`` where the
-/// system has no notices, or has no more of them to give.
+/// The sequence ends when its task is cancelled. It throws ``StoreError/notWatched(directory:reason:)`` if the system
+/// supports no notifications or has reached their limit.
 public struct StoreChanges: AsyncSequence, Sendable {
+    /// A change.
     public typealias Element = StoreChange
+    /// The error of the sequence.
     public typealias Failure = StoreError
 
     let mailbox: ChangeMailbox
     let signals: AsyncStream<Void>
 
+    /// Returns the iterator.
     public func makeAsyncIterator() -> Iterator {
         Iterator(mailbox: mailbox, signals: signals.makeAsyncIterator())
     }
 
+    /// The iterator of the sequence.
     public struct Iterator: AsyncIteratorProtocol {
         let mailbox: ChangeMailbox
         var signals: AsyncStream<Void>.Iterator
         var taken: ArraySlice<StoreChange> = []
 
+        /// Returns the next change, waiting for it; nil when the task is cancelled.
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(StoreError) -> StoreChange? {
@@ -50,7 +57,7 @@ public struct StoreChanges: AsyncSequence, Sendable {
 }
 
 extension FileStore {
-    /// What happens in the store from now on, by this process and others.
+    /// Returns the changes in the store from now on, by this process and others.
     ///
     /// ```swift
     /// for try await change in store.changes {
@@ -58,20 +65,69 @@ extension FileStore {
     ///     case .saved(let name): await show(name)
     ///     case .renamed(let name, let newName): rename(name, newName)
     ///     case .deleted(let name): remove(name)
-    ///     case .lookAgain: try await show(store.names)
+    ///     case .resync: try await show(store.names)
     ///     }
     /// }
     /// ```
     ///
-    /// Each use gives a sequence of its own, which keeps up to 4096 changes for its reader; what is more is
-    /// ``StoreChange/lookAgain``. A change may already be outdated when it is told: another one follows then. The
-    /// directory need not exist yet. That one above it is moved is not noticed, nor what other machines do on a
-    /// network file system.
+    /// Each call returns a sequence of its own, which buffers up to 4096 changes; more become ``StoreChange/resync``. A
+    /// reported change may already be outdated; another one then follows. The directory need not exist yet. Renaming a
+    /// parent directory is not noticed, and neither are changes by other machines on a network file system.
     public var changes: StoreChanges { ChangeWatch.shared.changes(in: self) }
 }
 
 extension ImageStore {
-    /// What happens to pictures from now on, by this process and others; see ``FileStore/changes``. Thumbnails are not
-    /// told of: when a picture is told of as saved or renamed, its thumbnail is in place.
+    /// Returns the changes of images from now on, by this process and others; see ``FileStore/changes``. Changes of
+    /// thumbnails are not reported. When a saved or renamed image is reported, its thumbnail is in place.
     public var changes: StoreChanges { files.changes }
+}
+
+/// The changes that a subscriber has not read yet. Their number is bounded.
+final class ChangeMailbox: Sendable {
+    private struct State {
+        var changes: [StoreChange] = []
+        var failure: StoreError?
+    }
+
+    /// The most changes that are kept.
+    static let capacity = 4096
+
+    private let state = Locked(State())
+    private let signal: AsyncStream<Void>.Continuation
+
+    init(_ signal: AsyncStream<Void>.Continuation) { self.signal = signal }
+
+    /// Adds changes, which its reader then wakes up for.
+    func add(_ changes: [StoreChange]) {
+        guard !changes.isEmpty else { return }
+        state.withLock { state in
+            if state.changes.count + changes.count > Self.capacity {
+                state.changes = [.resync]
+            } else if changes != [.resync] || state.changes.last != .resync {
+                state.changes += changes
+            }
+        }
+        signal.yield()
+    }
+
+    /// Ends the listener's sequence with an error.
+    func fail(_ error: StoreError) {
+        state.withLock { $0.failure = error }
+        signal.finish()
+    }
+
+    /// Returns the unread changes.
+    ///
+    /// - Throws: The error of the watch, after all changes before it.
+    func take() throws(StoreError) -> [StoreChange] {
+        try state.withLock { state throws(StoreError) in
+            if state.changes.isEmpty, let failure = state.failure {
+                // Once: afterwards the sequence has ended.
+                state.failure = nil
+                throw failure
+            }
+            defer { state.changes = [] }
+            return state.changes
+        }
+    }
 }

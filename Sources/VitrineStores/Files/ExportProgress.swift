@@ -1,14 +1,14 @@
 import VitrineCore
 
-/// One step of an import into a store or an export out of it.
+/// A step of an import into a store, or of an export from it.
 public struct ExportProgress: Sendable {
-    /// The file it concerns: its name in the store.
+    /// The name of the entry in the store.
     public let name: String
-    /// Files done, this one included.
+    /// The number of transferred entries, including this one.
     public let done: Int
-    /// Files in all.
+    /// The number of all entries.
     public let total: Int
-    /// Why this file could not be copied; nil if it was. The others go on.
+    /// The error of this entry; nil if it was transferred. The transfer continues in any case.
     public let failure: StoreError?
 }
 
@@ -22,10 +22,10 @@ extension FileStore {
     /// ```
     ///
     /// - Parameters:
-    ///   - directory: Where they are. Directories below it, links and names beginning with a dot are left out.
-    ///   - replacing: Whether files of the store may be replaced. Default false.
-    /// - Returns: A step a file; ends with an error only if the directory cannot be read. Giving it up ends the import
-    ///   after the file it is at.
+    ///   - directory: The directory. Directories inside it, links and names beginning with a dot are skipped.
+    ///   - replacing: Whether to replace files of the store. Default false.
+    /// - Returns: One step per file. Throws only if the directory cannot be read. Ending the iteration ends the import
+    ///   after the current file.
     public func importFiles(
         from directory: String, replacing: Bool = false
     ) -> AsyncThrowingStream<ExportProgress, any Error> {
@@ -35,8 +35,8 @@ extension FileStore {
     /// Copies all files of the store into a directory, under their names.
     ///
     /// - Parameters:
-    ///   - directory: Where to; made if it is missing.
-    ///   - replacing: Whether files there may be replaced. Default false.
+    ///   - directory: The directory, which is created if needed.
+    ///   - replacing: Whether to replace existing files. Default false.
     public func exportFiles(
         to directory: String, replacing: Bool = false
     ) -> AsyncThrowingStream<ExportProgress, any Error> {
@@ -45,25 +45,25 @@ extension FileStore {
 }
 
 extension FileStore.Blocking {
-    /// As ``FileStore/importFiles(from:replacing:)``.
+    /// The blocking form of ``FileStore/importFiles(from:replacing:)``.
     ///
     /// - Parameters:
-    ///   - directory: Where from.
-    ///   - replacing: Whether files there may be replaced. Default false.
+    ///   - directory: The directory.
+    ///   - replacing: Whether to replace files of the store. Default false.
     ///   - step: Called after each file; false ends the import.
-    public func importFiles(
+    package func importFiles(
         from directory: String, replacing: Bool = false, step: (ExportProgress) -> Bool = { _ in true }
     ) throws(StoreError) {
         try importing(directory, replacing).run(step)
     }
 
-    /// As ``FileStore/exportFiles(to:replacing:)``.
+    /// The blocking form of ``FileStore/exportFiles(to:replacing:)``.
     ///
     /// - Parameters:
-    ///   - directory: Where to; made if it is missing.
-    ///   - replacing: Whether files there may be replaced. Default false.
+    ///   - directory: The directory, which is created if needed.
+    ///   - replacing: Whether to replace existing files. Default false.
     ///   - step: Called after each file; false ends the export.
-    public func exportFiles(
+    package func exportFiles(
         to directory: String, replacing: Bool = false, step: (ExportProgress) -> Bool = { _ in true }
     ) throws(StoreError) {
         try exporting(directory, replacing).run(step)
@@ -83,6 +83,59 @@ extension FileStore.Blocking {
             try names
         } body: { name throws(StoreError) in
             try target.save(fileAt: regularFile(name), as: name, replacing: replacing)
+        }
+    }
+}
+
+/// The steps of an import or export, one for each name.
+struct TransferPlan: Sendable {
+    /// Returns the names; called before the first step.
+    var names: @Sendable () throws(StoreError) -> [String]
+    /// Transfers one entry.
+    var body: @Sendable (String) throws(StoreError) -> Void
+
+    /// The regular files directly in a directory whose names do not begin with a dot, by name.
+    static func visibleFiles(in directory: String) throws(StoreError) -> [String] {
+        do throws(FileError) {
+            return try Directory.names(ofFilesIn: directory).filter { $0.utf8.first != UInt8(ascii: ".") }
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    /// Runs on this thread until a step returns false.
+    func run(_ step: (ExportProgress) -> Bool) throws(StoreError) {
+        var progress = Progress(names: try names())
+        while let done = progress.next(body) {
+            guard step(done) else { return }
+        }
+    }
+
+    /// Runs on threads that may block, one step for each element that is requested.
+    func steps(on executor: BlockingExecutor) -> AsyncThrowingStream<ExportProgress, any Error> {
+        let progress = Locked<Progress?>(nil)
+        return AsyncThrowingStream {
+            try await executor.run { () throws(StoreError) in
+                let known = progress.withLock { $0 }
+                var state = if let known { known } else { Progress(names: try names()) }
+                let step = state.next(body)
+                progress.withLock { $0 = state }
+                return step
+            }
+        }
+    }
+
+    private struct Progress {
+        let names: [String]
+        var done = 0
+
+        mutating func next(_ body: (String) throws(StoreError) -> Void) -> ExportProgress? {
+            guard done < names.count else { return nil }
+            let name = names[done]
+            var failure: StoreError?
+            do throws(StoreError) { try body(name) } catch { failure = error }
+            done += 1
+            return ExportProgress(name: name, done: done, total: names.count, failure: failure)
         }
     }
 }

@@ -19,12 +19,12 @@ extension FileStore {
 
         // MARK: Saving
 
-        /// As ``FileStore/save(_:as:replacing:)``.
+        /// The blocking form of ``FileStore/save(_:as:replacing:)``.
         public func save(_ bytes: [UInt8], as name: String, replacing: Bool = true) throws(StoreError) {
             try write(name, replacing: replacing) { writer throws(FileError) in try append(bytes, to: writer) }
         }
 
-        /// As ``FileStore/save(_:fileExtension:)``.
+        /// The blocking form of ``FileStore/save(_:fileExtension:)``.
         public func save(_ bytes: [UInt8], fileExtension: String? = nil) throws(StoreError) -> String {
             while true {
                 let name = StoreClock.name(fileExtension: fileExtension)
@@ -37,7 +37,7 @@ extension FileStore {
             }
         }
 
-        /// As ``FileStore/save(fileAt:as:replacing:)``.
+        /// The blocking form of ``FileStore/save(fileAt:as:replacing:)``.
         public func save(fileAt path: String, as name: String, replacing: Bool = true) throws(StoreError) {
             try write(name, replacing: replacing) { writer throws(FileError) in
                 try writer.append(contentsOf: path, cancellation: cancellation)
@@ -79,7 +79,7 @@ extension FileStore {
             }
         }
 
-        /// A writer for a file of the store, which appears with ``StoreWriter/commit()``: for what comes in pieces.
+        /// Returns a writer for a file that is written in pieces. The file appears with ``StoreWriter/commit()``.
         public func writer(for name: String, replacing: Bool = true) throws(StoreError) -> StoreWriter {
             try makeDirectory()
             return StoreWriter(try writer(name, replacing: replacing), name: name)
@@ -87,13 +87,13 @@ extension FileStore {
 
         // MARK: Loading
 
-        /// As ``FileStore/load(_:)``.
+        /// The blocking form of ``FileStore/load(_:)``.
         public func load(_ name: String) throws(StoreError) -> [UInt8] {
             let path = try regularFile(name)
             return try named(name) { () throws(FileError) in try FileContents.read(path) }
         }
 
-        /// As ``FileStore/map(_:)``.
+        /// The blocking form of ``FileStore/map(_:)``.
         public func map(_ name: String) throws(StoreError) -> MappedFile {
             let path = try regularFile(name)
             return try named(name) { () throws(FileError) in try MappedFile(path: path) }
@@ -101,7 +101,7 @@ extension FileStore {
 
         // MARK: Managing
 
-        /// As ``FileStore/delete(_:)``.
+        /// The blocking form of ``FileStore/delete(_:)``.
         @discardableResult
         public func delete(_ name: String) throws(StoreError) -> Bool {
             let path = try store.path(of: name)
@@ -114,7 +114,7 @@ extension FileStore {
             }
         }
 
-        /// As ``FileStore/rename(_:to:replacing:)``.
+        /// The blocking form of ``FileStore/rename(_:to:replacing:)``.
         public func rename(_ name: String, to newName: String, replacing: Bool = false) throws(StoreError) {
             let (path, newPath) = (try regularFile(name), try store.path(of: newName))
             try durably(newName) { () throws(StoreError) in
@@ -122,10 +122,10 @@ extension FileStore {
             }
         }
 
-        /// As ``FileStore/exists(_:)``.
+        /// The blocking form of ``FileStore/exists(_:)``.
         public func exists(_ name: String) -> Bool { (try? regularFile(name)) != nil }
 
-        /// As ``FileStore/list(by:ascending:)``.
+        /// The blocking form of ``FileStore/list(by:ascending:)``.
         public func list(
             by order: DirectoryListing.Order = .name, ascending: Bool = true
         ) throws(StoreError) -> [DirectoryListing.Item] {
@@ -137,7 +137,7 @@ extension FileStore {
             }
         }
 
-        /// As ``FileStore/names``.
+        /// The blocking form of ``FileStore/names``.
         public var names: [String] {
             get throws(StoreError) {
                 open()
@@ -149,14 +149,14 @@ extension FileStore {
             }
         }
 
-        /// As ``FileStore/totalSize``.
+        /// The blocking form of ``FileStore/totalSize``.
         public var totalSize: ByteCount {
             get throws(StoreError) { try list().reduce(.zero) { $0 + $1.size } }
         }
 
-        /// As ``FileStore/removeTemporaryFiles(olderThan:)``.
+        /// The blocking form of ``FileStore/removeTemporaryFiles(olderThan:)``.
         @discardableResult
-        public func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) throws(StoreError) -> Int {
+        package func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) throws(StoreError) -> Int {
             try ofDirectory(0) { () throws(FileError) in
                 try AtomicFile.removeStaleTemporaries(in: store.directory, olderThan: age)
             }

@@ -9,7 +9,7 @@ import Musl
 import Darwin
 #endif
 
-/// What the calls are made of.
+/// The steps of the calls.
 extension FileStore.Blocking {
     /// Writes a file, whole or not at all.
     func write(
@@ -66,7 +66,7 @@ extension FileStore.Blocking {
         }
     }
 
-    /// Removes what writers left that died, when this process uses the directory for the first time.
+    /// Removes the temporary files of dead writers, when this process uses the directory for the first time.
     func open() {
         guard OpenedDirectories.isFirstUse(of: store.directory) else { return }
         // Both are care for others' failures: a directory that is only readable is used all the same.

@@ -1,6 +1,6 @@
 public import VitrineCore
 
-/// Files by name in a directory, which stay until they are deleted: the durable twin of a cache (R108, R114).
+/// A durable store of named files in a directory. Files stay until they are deleted.
 ///
 /// ```swift
 /// let letters = FileStore(.documents, path: ["Letters"])
@@ -8,25 +8,17 @@ public import VitrineCore
 /// let again = try await letters.load("Änderung.txt")
 /// ```
 ///
-/// - A save is **whole or not at all**, also across a crash, and on the medium when it returns.
-/// - Several processes may use one directory at once. What a killed one was writing is removed when another uses the
-///   directory for the first time.
-/// - **Names** are one component of a path in any Unicode, up to 255 bytes of UTF-8; see
-///   ``StoreError/invalidName(_:reason:)``. Files that others put into the directory are the store's as well.
-///   Directories and symbolic links are not.
+/// - A save is **atomic**, also across a crash, and durable when it returns.
+/// - Several processes may use one directory at the same time. The next process that uses the directory removes the
+///   temporary files of a killed one.
+/// - **Names** are one path component in any Unicode, up to 255 bytes of UTF-8; see
+///   ``StoreError/invalidName(_:reason:)``. Files put into the directory by other programs belong to the store.
+///   Directories and symbolic links do not.
 ///
-/// Asynchronous calls work on a `BlockingExecutor`; ``blocking`` has the same calls for threads that may block. A call
-/// whose task is cancelled throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was all but done. No
-/// directory is made before something is saved.
+/// Asynchronous calls run on a `BlockingExecutor`; ``blocking`` has the blocking forms. A call whose task is cancelled
+/// throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was almost complete. The directory is created
+/// by the first save.
 public struct FileStore: Sendable {
-    /// When a save returns.
-    public enum Durability: Sendable, Hashable {
-        /// When the file is on the medium, so that a power cut does not take it back.
-        case full
-        /// When the file is in its place. After a power cut it may be as before.
-        case relaxed
-    }
-
     /// Where the files are.
     public let directory: String
     /// When a save returns.
@@ -35,7 +27,7 @@ public struct FileStore: Sendable {
     // A name that is taken by the owner of this store.
     let reservedName: String?
 
-    /// The components below the location where nobody says otherwise, as earlier libraries had them.
+    /// The default path components below the location.
     public static let defaultPath = ["UserDocuments"]
 
     /// A store in a directory.
@@ -79,20 +71,20 @@ public struct FileStore: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: The contents.
-    ///   - name: What to find them by.
-    ///   - replacing: Whether a file by this name may be replaced. Default true.
-    /// - Throws: ``StoreError/alreadyExists(name:)`` if it may not, and others; nothing was changed then.
-    ///   ``StoreError/notDurable(name:error:)`` if the file was saved, but a power cut may take it back.
+    ///   - name: The name of the file.
+    ///   - replacing: Whether to replace an existing file. Default true.
+    /// - Throws: ``StoreError/alreadyExists(name:)`` and others; the store is then unchanged.
+    ///   ``StoreError/notDurable(name:error:)`` if the file was saved, but a power failure may undo it.
     public func save(_ bytes: [UInt8], as name: String, replacing: Bool = true) async throws(StoreError) {
         try await run(name) { blocking throws(StoreError) in try blocking.save(bytes, as: name, replacing: replacing) }
     }
 
-    /// Saves bytes under a new name that sorts by time: microseconds since 1970 and an extension (R109).
+    /// Saves bytes under a new name that sorts by time: microseconds since 1970 and an extension.
     ///
     /// - Parameters:
-    ///   - bytes: The whole content.
-    ///   - fileExtension: Without a dot; nil for none.
-    /// - Returns: The name; no other save, of any process, gets the same.
+    ///   - bytes: The contents.
+    ///   - fileExtension: The extension without a dot. Default nil: none.
+    /// - Returns: The name, which is unique among all processes.
     public func save(_ bytes: [UInt8], fileExtension: String? = nil) async throws(StoreError) -> String {
         try await run(directory) { blocking throws(StoreError) in
             try blocking.save(bytes, fileExtension: fileExtension)
@@ -106,10 +98,10 @@ public struct FileStore: Sendable {
         }
     }
 
-    /// Saves many files at once, for which the medium is waited for once (R114).
+    /// Saves many files, and waits for the medium once.
     ///
-    /// Each is whole or not at all, and none is seen before all have been written. A crash may leave some in place and
-    /// others not; a failure before that leaves all as they were.
+    /// Each file is saved atomically, and none is visible before all are written. A crash may leave some of them in
+    /// place. After any other failure, none is.
     public func save(_ files: [(name: String, bytes: [UInt8])]) async throws(StoreError) {
         try await run(directory) { blocking throws(StoreError) in try blocking.save(files) }
     }
@@ -132,7 +124,7 @@ public struct FileStore: Sendable {
 
     /// Deletes a file.
     ///
-    /// - Returns: false if there was none, which is no failure (R116).
+    /// - Returns: false if there was no file, which is not an error.
     @discardableResult
     public func delete(_ name: String) async throws(StoreError) -> Bool {
         try await run(name) { blocking throws(StoreError) in try blocking.delete(name) }
@@ -141,9 +133,9 @@ public struct FileStore: Sendable {
     /// Renames a file.
     ///
     /// - Parameters:
-    ///   - name: The name it has.
-    ///   - newName: The name it gets.
-    ///   - replacing: Whether a file by the new name may be replaced. Default false (R116).
+    ///   - name: The current name.
+    ///   - newName: The new name.
+    ///   - replacing: Whether to replace an existing file. Default false.
     /// - Throws: ``StoreError/notFound(name:)``, ``StoreError/alreadyExists(name:)`` and others.
     public func rename(_ name: String, to newName: String, replacing: Bool = false) async throws(StoreError) {
         try await run(name) { blocking throws(StoreError) in
@@ -151,16 +143,16 @@ public struct FileStore: Sendable {
         }
     }
 
-    /// Whether there is a file by this name. False for what cannot be a name.
+    /// Returns whether there is a file with this name; false for an invalid name.
     public func exists(_ name: String) async -> Bool {
         await executor.run { blocking.exists(name) }
     }
 
-    /// The files.
+    /// Returns the files.
     ///
     /// - Parameters:
-    ///   - order: What to sort by. Default: the name's bytes.
-    ///   - ascending: Default true.
+    ///   - order: The property to sort by. Default: the bytes of the name.
+    ///   - ascending: Whether to sort in ascending order. Default true.
     public func list(
         by order: DirectoryListing.Order = .name, ascending: Bool = true
     ) async throws(StoreError) -> [DirectoryListing.Item] {
@@ -172,16 +164,16 @@ public struct FileStore: Sendable {
         get async throws(StoreError) { try await run(directory) { blocking throws(StoreError) in try blocking.names } }
     }
 
-    /// What the files' lengths add up to.
+    /// The sum of the files' lengths.
     public var totalSize: ByteCount {
         get async throws(StoreError) {
             try await run(directory) { blocking throws(StoreError) in try blocking.totalSize }
         }
     }
 
-    /// Removes what crashed saves left behind. Files that are being written stay.
+    /// Removes the temporary files of crashed saves. Files that are being written stay.
     ///
-    /// - Returns: How many there were.
+    /// - Returns: The number of removed files.
     @discardableResult
     public func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
         try await run(directory) { blocking throws(StoreError) in try blocking.removeTemporaryFiles(olderThan: age) }
@@ -189,10 +181,10 @@ public struct FileStore: Sendable {
 
     // MARK: Several stores
 
-    /// Deletes a file in every one of some stores, for example in documents and caches (R114).
+    /// Deletes a file in several stores, for example in documents and caches.
     ///
-    /// - Returns: In how many it was.
-    /// - Throws: The first failure, after all have been tried.
+    /// - Returns: The number of stores that had the file.
+    /// - Throws: The first error, after all stores have been tried.
     @discardableResult
     public static func delete(_ name: String, in stores: [FileStore]) async throws(StoreError) -> Int {
         try await (stores.first?.executor ?? .shared).run(name) { token throws(StoreError) in
@@ -200,10 +192,10 @@ public struct FileStore: Sendable {
         }
     }
 
-    /// Renames a file in every one of some stores that has it (R114).
+    /// Renames a file in all stores that have it.
     ///
-    /// - Returns: In how many it was.
-    /// - Throws: ``StoreError/notFound(name:)`` if none has it; else the first failure, after all have been tried.
+    /// - Returns: The number of stores that had the file.
+    /// - Throws: ``StoreError/notFound(name:)`` if none has it, or the first error after all have been tried.
     @discardableResult
     public static func rename(
         _ name: String, to newName: String, replacing: Bool = false, in stores: [FileStore]
@@ -219,6 +211,91 @@ public struct FileStore: Sendable {
     ) async throws(StoreError) -> R {
         try await executor.run(name) { token throws(StoreError) in
             try body(Blocking(store: self, cancellation: token))
+        }
+    }
+}
+
+/// Where a store's directory lies.
+public enum StoreLocation: Sendable, Hashable {
+    /// The user's own documents; see `Directories.documents`.
+    case documents
+    /// The directory for files that can be made again; see `Directories.caches`. Vitrine evicts nothing there, but
+    /// users and systems delete its contents.
+    case caches
+    /// The directory for valuable files that the user does not browse; see `Directories.data`.
+    case data
+    /// Any directory.
+    case root(String)
+
+    /// The directory, of the system's directories.
+    package func directory(in directories: Directories = .current) -> String {
+        switch self {
+        case .documents: directories.documents
+        case .caches: directories.caches
+        case .data: directories.data
+        case .root(let path): path
+        }
+    }
+}
+
+/// Says which names things in a store may have: one component of a path, in any Unicode, and with
+/// bytes that are none (see `PathText`).
+enum StoreName {
+    /// Checks a name.
+    ///
+    /// - Parameters:
+    ///   - name: Compared by its bytes, as in the file system, without normalizing Unicode.
+    ///   - reserved: A name used by the store itself.
+    static func check(_ name: String, reserved: String? = nil) throws(StoreError) {
+        if let reason = fault(name, reserved) { throw .invalidName(name, reason: reason) }
+    }
+
+    /// Whether a name that was found in a directory, so is a component of a path, is none of the store's.
+    static func isForeign(_ name: String, reserved: String?) -> Bool {
+        if name.utf8.first == UInt8(ascii: "."), name.hasPrefix(AtomicFile.temporaryPrefix) { return true }
+        guard let reserved, name.utf8.count == reserved.utf8.count else { return false }
+        return name.utf8.elementsEqual(reserved.utf8)
+    }
+
+    private static func fault(_ name: String, _ reserved: String?) -> String? {
+        if name.isEmpty { return "it is empty" }
+        if name == "." || name == ".." { return "it means a directory" }
+        if name.utf8.contains(UInt8(ascii: "/")) { return "it has a slash" }
+        if name.utf8.contains(0) { return "it has a zero byte" }
+        let count = PathText.byteCount(of: name)
+        if count > FileName.maximumLength {
+            return "it has \(count) bytes, more than \(FileName.maximumLength)"
+        }
+        if !PathText.isExact(name) { return "the file system would have it as another name" }
+        if name.hasPrefix(AtomicFile.temporaryPrefix) { return "files being written have such names" }
+        if let reserved, name.utf8.elementsEqual(reserved.utf8) { return "the store keeps something else under it" }
+        return nil
+    }
+}
+
+/// Makes names and times of change that no two saves of this process share.
+enum StoreClock {
+    private static let lastName = Locked(0)
+
+    /// Returns the microseconds since 1970, as 16 digits, and an extension.
+    static func name(fileExtension: String?) -> String {
+        let now = WallClock.system.now / .microseconds(1)
+        let microseconds = lastName.withLock { last in
+            last = max(Int(now), last + 1)
+            return last
+        }
+        return "\(microseconds)" + (fileExtension.map { $0.isEmpty ? "" : ".\($0)" } ?? "")
+    }
+}
+
+extension StoreClock {
+    private static let lastStamp = Locked(Duration.zero)
+
+    /// A time of change that no file has had before: now, or later than `previous` where the clock went back.
+    static func stamp(after previous: Duration?) -> Duration {
+        lastStamp.withLock { last in
+            last = max(WallClock.system.now, last + .nanoseconds(1), (previous ?? .zero) + .nanoseconds(1))
+            return last
         }
     }
 }

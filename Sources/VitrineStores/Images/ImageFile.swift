@@ -1,7 +1,7 @@
 import VitrineCore
 public import VitrineImaging
 
-/// A picture's file at any path, with a store's operations (R115).
+/// The file of an image at any path, with the operations of a store.
 ///
 /// ```swift
 /// let file = ImageFile("/tmp/lake.png")
@@ -9,7 +9,7 @@ public import VitrineImaging
 /// try await file.move(to: "/tmp/bodensee.png")
 /// ```
 ///
-/// Asynchronous calls work on threads that may block; ``blocking`` has the same calls for threads that may.
+/// Asynchronous calls run on threads that may block.
 public struct ImageFile: Sendable {
     /// Where the file is.
     public let path: String
@@ -18,7 +18,7 @@ public struct ImageFile: Sendable {
     public init(_ path: String) { self.path = path }
 
     /// The calls for threads that may block.
-    public var blocking: Blocking { Blocking(path: path) }
+    package var blocking: Blocking { Blocking(path: path) }
 
     /// Writes a picture, in the format that the path's extension says, else as JPEG, or as PNG where it is not opaque.
     ///
@@ -65,12 +65,12 @@ public struct ImageFile: Sendable {
     }
 
     /// The calls for threads that may block.
-    public struct Blocking: Sendable {
+    package struct Blocking: Sendable {
         let path: String
         var cancellation: CancellationToken?
 
         /// As ``ImageFile/write(_:maxSize:quality:)``.
-        public func write(
+        package func write(
             _ image: Image, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
         ) throws(StoreError) {
             var configuration = ImageStore.Configuration()
@@ -79,7 +79,7 @@ public struct ImageFile: Sendable {
             configuration.ignoresThumbnails = true
             let bytes: [UInt8]
             do throws(ImageError) {
-                bytes = try PreparedPicture.encoded(image, name: path, configuration).bytes
+                bytes = try PreparedImage.encoded(image, name: path, configuration).bytes
             } catch {
                 throw StoreError(error, name: path)
             }
@@ -91,7 +91,7 @@ public struct ImageFile: Sendable {
         }
 
         /// As ``ImageFile/load()``.
-        public func load() throws(StoreError) -> Image {
+        package func load() throws(StoreError) -> Image {
             do throws(ImageError) {
                 return try ImageDecoder().decode(.file(path), cancellation: cancellation ?? CancellationToken())
             } catch {
@@ -101,25 +101,25 @@ public struct ImageFile: Sendable {
 
         /// As ``ImageFile/delete()``.
         @discardableResult
-        public func delete() throws(StoreError) -> Bool {
+        package func delete() throws(StoreError) -> Bool {
             let name = path.utf8.split(separator: UInt8(ascii: "/")).last.flatMap { String($0) } ?? ""
             let store = FileStore(directory: FilePath.parent(of: path), durability: .full, executor: .shared)
             return try store.blocking.delete(name)
         }
 
         /// As ``ImageFile/move(to:replacing:)``.
-        public func move(to newPath: String, replacing: Bool = false) throws(StoreError) {
+        package func move(to newPath: String, replacing: Bool = false) throws(StoreError) {
             try FileStore.Blocking.move(path, to: newPath, name: path, newName: newPath, replacing: replacing)
         }
     }
 }
 
 extension Image {
-    /// The picture reduced to at most a size, as the bytes of a JPEG (R115).
+    /// Returns the image, reduced to a maximum size, as a JPEG.
     ///
     /// - Parameters:
-    ///   - maxSize: In pixels; a side of 0 is no limit.
-    ///   - quality: From 0 to 1.
+    ///   - maxSize: The maximum size in pixels; 0 is no limit for a side.
+    ///   - quality: The quality from 0 to 1.
     public func compressed(maxSize: PixelSize = .zero, quality: Double = 0.5) throws(ImageError) -> [UInt8] {
         let resizer: ImageResizer = maxSize == .zero ? .none : .limit(width: maxSize.width, height: maxSize.height)
         return try resizer.resize(self).encoded(as: .jpeg(quality: quality))

@@ -21,40 +21,40 @@ extension ImageStore {
 
         // MARK: Saving
 
-        /// As ``ImageStore/save(_:as:replacing:)-(Image,_,_)``.
+        /// The blocking form of ``ImageStore/save(_:as:replacing:)-(Image,_,_)``.
         @discardableResult
         public func save(_ image: Image, as name: String? = nil, replacing: Bool = true) throws(StoreError) -> String {
             try save(as: name, replacing: replacing) { () throws(ImageError) in
-                try PreparedPicture(image, name: name, configuration)
+                try PreparedImage(image, name: name, configuration)
             }
         }
 
-        /// As ``ImageStore/save(_:as:replacing:)-([UInt8],_,_)``.
+        /// The blocking form of ``ImageStore/save(_:as:replacing:)-([UInt8],_,_)``.
         @discardableResult
         public func save(
             _ bytes: [UInt8], as name: String? = nil, replacing: Bool = true
         ) throws(StoreError) -> String {
             try save(as: name, replacing: replacing) { () throws(ImageError) in
-                try PreparedPicture(
+                try PreparedImage(
                     .bytes(bytes, name: name ?? "picture"), name: name, configuration, cancellation)
             }
         }
 
-        /// As ``ImageStore/save(fileAt:as:replacing:)``.
+        /// The blocking form of ``ImageStore/save(fileAt:as:replacing:)``.
         @discardableResult
         public func save(
             fileAt path: String, as name: String? = nil, replacing: Bool = true
         ) throws(StoreError) -> String {
             try save(as: name, replacing: replacing) { () throws(ImageError) in
-                try PreparedPicture(.file(path), name: name, configuration, cancellation)
+                try PreparedImage(.file(path), name: name, configuration, cancellation)
             }
         }
 
         private func save(
-            as name: String?, replacing: Bool, _ prepare: () throws(ImageError) -> PreparedPicture
+            as name: String?, replacing: Bool, _ prepare: () throws(ImageError) -> PreparedImage
         ) throws(StoreError) -> String {
             if let name { _ = try store.files.path(of: name) }
-            let picture: PreparedPicture
+            let picture: PreparedImage
             do throws(ImageError) {
                 picture = try prepare()
             } catch {
@@ -75,9 +75,9 @@ extension ImageStore {
             }
         }
 
-        /// Writes both files, then lets them appear. The picture comes last: nobody sees a new one without its
-        /// thumbnail, and a crash before it leaves a thumbnail whose time of change is not the picture's.
-        private func place(_ picture: PreparedPicture, as name: String, replacing: Bool) throws(StoreError) {
+        /// Writes both files, then renames them. The image comes last, so that a new image always has its thumbnail. A
+        /// crash before that leaves a thumbnail with another modification time than the image.
+        private func place(_ picture: PreparedImage, as name: String, replacing: Bool) throws(StoreError) {
             try files.makeDirectory()
             let original = try files.writer(name, replacing: replacing)
             try files.named(name) { () throws(FileError) in
@@ -120,7 +120,7 @@ extension ImageStore {
 
         // MARK: Managing
 
-        /// As ``ImageStore/delete(_:)``.
+        /// The blocking form of ``ImageStore/delete(_:)``.
         @discardableResult
         public func delete(_ name: String) throws(StoreError) -> Bool {
             _ = try store.files.path(of: name)
@@ -131,7 +131,7 @@ extension ImageStore {
             }
         }
 
-        /// As ``ImageStore/rename(_:to:replacing:)``.
+        /// The blocking form of ``ImageStore/rename(_:to:replacing:)``.
         public func rename(_ name: String, to newName: String, replacing: Bool = false) throws(StoreError) {
             let path = try files.regularFile(name)
             let newPath = try store.files.path(of: newName)
@@ -151,10 +151,10 @@ extension ImageStore {
             }
         }
 
-        /// As ``ImageStore/exists(_:)``.
+        /// The blocking form of ``ImageStore/exists(_:)``.
         public func exists(_ name: String) -> Bool { files.exists(name) }
 
-        /// As ``ImageStore/names``.
+        /// The blocking form of ``ImageStore/names``.
         public var names: [String] {
             get throws(StoreError) {
                 thumbnails.open()
@@ -162,7 +162,7 @@ extension ImageStore {
             }
         }
 
-        /// As ``ImageStore/list(by:ascending:)``.
+        /// The blocking form of ``ImageStore/list(by:ascending:)``.
         public func list(
             by order: DirectoryListing.Order = .name, ascending: Bool = true
         ) throws(StoreError) -> [DirectoryListing.Item] {
@@ -170,9 +170,9 @@ extension ImageStore {
             return try files.list(by: order, ascending: ascending)
         }
 
-        /// As ``ImageStore/removeTemporaryFiles(olderThan:)``.
+        /// The blocking form of ``ImageStore/removeTemporaryFiles(olderThan:)``.
         @discardableResult
-        public func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) throws(StoreError) -> Int {
+        package func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) throws(StoreError) -> Int {
             var removed = try files.removeTemporaryFiles(olderThan: age) + thumbnails.removeTemporaryFiles(olderThan: age)
             removed += try ThumbnailPair.whileLocked(store) { () throws(StoreError) in
                 var orphans = 0

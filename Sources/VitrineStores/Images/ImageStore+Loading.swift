@@ -1,8 +1,10 @@
-import VitrineCore
+public import VitrineCache
+public import VitrineCore
 public import VitrineImaging
+public import VitrinePipeline
 
 extension ImageStore.Blocking {
-    /// As ``ImageStore/image(_:as:)``.
+    /// The blocking form of ``ImageStore/image(_:as:)``.
     public func image(_ name: String, as version: ImageStore.Version = .original) throws(StoreError) -> Image {
         guard store.keeps(version) else {
             return try decode(.file(try files.regularFile(name)), name)
@@ -10,7 +12,7 @@ extension ImageStore.Blocking {
         return try decode(.bytes(try load(name, as: .thumbnail), name: name), name)
     }
 
-    /// As ``ImageStore/image(_:at:)``.
+    /// The blocking form of ``ImageStore/image(_:at:)``.
     public func image(_ name: String, at resizer: ImageResizer) throws(StoreError) -> Image {
         let path = try files.regularFile(name)
         if let small = pairedThumbnail(name, path), shows(small, insteadOf: path, at: resizer) {
@@ -36,7 +38,7 @@ extension ImageStore.Blocking {
         return target.width * 2 <= thumbnail.width && target.height * 2 <= thumbnail.height
     }
 
-    /// As ``ImageStore/load(_:as:)``.
+    /// The blocking form of ``ImageStore/load(_:as:)``.
     public func load(_ name: String, as version: ImageStore.Version = .original) throws(StoreError) -> [UInt8] {
         let path = try files.regularFile(name)
         guard store.keeps(version) else { return try files.load(name) }
@@ -55,8 +57,8 @@ extension ImageStore.Blocking {
         let bytes: [UInt8]
         do throws(ImageError) {
             let format = try ImageInfo(of: .file(path), limits: configuration.limits).format
-            let image = try PreparedPicture.thumbnail(of: path, configuration, cancellation)
-            guard let made = try PreparedPicture.thumbnail(of: image, format, configuration) else { return [] }
+            let image = try PreparedImage.thumbnail(of: path, configuration, cancellation)
+            guard let made = try PreparedImage.thumbnail(of: image, format, configuration) else { return [] }
             bytes = made
         } catch {
             throw StoreError(error, name: name)
@@ -91,5 +93,93 @@ extension ImageStore.Blocking {
         } catch {
             throw StoreError(error, name: name)
         }
+    }
+}
+
+/// An image of a store as a source for an `ImagePipeline`. See ``ImageStore/source(_:)``.
+package struct ImageStoreSource: ImageSource {
+    /// The store of the image.
+    package let store: ImageStore
+    /// The name of the image.
+    package let name: String
+    private let path: String
+
+    /// Creates a source for an image, which may be missing.
+    ///
+    /// - Throws: ``StoreError/invalidName(_:reason:)``.
+    package init(_ store: ImageStore, name: String) throws(StoreError) {
+        self.store = store
+        self.name = name
+        path = try store.path(of: name)
+    }
+
+    /// The file's own identity: another one as soon as the picture is replaced or edited.
+    package func identity() throws(ImagePipelineError) -> CacheKey { try original.identity() }
+
+    /// The store's thumbnail, if there is one of this picture.
+    package func placeholder(_ request: RenderRequest) throws -> Image? {
+        guard let small = store.blocking.pairedThumbnail(name, path) else { return try original.placeholder(request) }
+        var request = request
+        request.allowsUpscaling = false
+        return try ImageFileSource(path: small).image(request)
+    }
+
+    package func image(_ request: RenderRequest) throws -> Image { try source(for: [request]).image(request) }
+
+    package func images(_ requests: [RenderRequest]) throws -> [Image] {
+        try source(for: requests).images(requests)
+    }
+
+    private var original: ImageFileSource { ImageFileSource(path: path) }
+
+    /// The thumbnail's file where all requests are as good from that.
+    private func source(for requests: [RenderRequest]) -> ImageFileSource {
+        let blocking = store.blocking
+        guard let small = blocking.pairedThumbnail(name, path),
+            requests.allSatisfy({ blocking.shows(small, insteadOf: path, at: $0.resizer) })
+        else { return original }
+        return ImageFileSource(path: small)
+    }
+}
+
+extension ImageStore {
+    /// Returns an image of the store as a source for an `ImagePipeline`, which makes any size.
+    ///
+    /// <!-- prelude: let store = ImageStore() -->
+    /// ```swift
+    /// var request = ImageRequest(try store.source("Bodensee.jpg"), size: .fit(400), scale: 2)
+    /// request.cacheLevels = .memory               // nothing on disk beside the store
+    /// pipeline.start(request)
+    ///     .onPreview { view.image = $0 }          // the store's thumbnail
+    ///     .onImage { view.show($0) }
+    /// ```
+    ///
+    /// Sizes up to half of the thumbnail's are made from the thumbnail. The calls of the source block.
+    ///
+    /// - Throws: ``StoreError/invalidName(_:reason:)``. A missing image is reported when the source is used.
+    public func source(_ name: String) throws(StoreError) -> some ImageSource {
+        try ImageStoreSource(self, name: name)
+    }
+
+    /// Returns the image at a size, made by a pipeline.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the image.
+    ///   - size: The size of the result, in points.
+    ///   - scale: The number of pixels per point. Default 1.
+    ///   - cacheLevels: The levels of the pipeline's cache to use. Default: both.
+    ///   - priority: The priority. Default normal.
+    ///   - pipeline: The pipeline. Default: the shared one.
+    /// - Throws: ``StoreError/invalidName(_:reason:)``, ``StoreError/notFound(name:)``, `ImagePipelineError`, or
+    ///   `CancellationError` if the task is cancelled.
+    public func image(
+        _ name: String, size: ImageResizer, scale: Double = 1, cacheLevels: CacheLevels = .all,
+        priority: Priority = .normal, by pipeline: ImagePipeline = .shared
+    ) async throws -> Image {
+        let source = try source(name)
+        guard await exists(name) else { throw StoreError.notFound(name: name) }
+        var request = ImageRequest(source, size: size, scale: scale, priority: priority)
+        request.cacheLevels = cacheLevels
+        return try await pipeline.image(for: request)
     }
 }

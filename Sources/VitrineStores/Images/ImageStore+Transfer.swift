@@ -1,14 +1,14 @@
 import VitrineCore
 
 extension ImageStore {
-    /// Saves the pictures directly in a directory, under their names, as ``save(fileAt:as:replacing:)`` does.
+    /// Saves the images of a directory under their names, like ``save(fileAt:as:replacing:)``.
     ///
     /// - Parameters:
-    ///   - directory: Where they are. Directories below it, links and names beginning with a dot are left out; what is
-    ///     no picture is a step with a failure.
-    ///   - replacing: Whether pictures of the store may be replaced. Default false.
-    /// - Returns: A step a file; ends with an error only if the directory cannot be read. Giving it up ends the import
-    ///   after the picture it is at.
+    ///   - directory: The directory. Directories inside it, links and names beginning with a dot are skipped. A file
+    ///     that is not an image is a step with a failure.
+    ///   - replacing: Whether to replace images of the store. Default false.
+    /// - Returns: One step per file. Throws only if the directory cannot be read. Ending the iteration ends the import
+    ///   after the current image.
     public func importPictures(
         from directory: String, replacing: Bool = false
     ) -> AsyncThrowingStream<ExportProgress, any Error> {
@@ -30,26 +30,26 @@ extension ImageStore {
 }
 
 extension ImageStore.Blocking {
-    /// As ``ImageStore/importPictures(from:replacing:)``.
+    /// The blocking form of ``ImageStore/importPictures(from:replacing:)``.
     ///
     /// - Parameters:
     ///   - directory: Where from.
     ///   - replacing: Whether pictures of the store may be replaced. Default false.
     ///   - step: Called after each picture; false ends the import.
-    public func importPictures(
+    package func importPictures(
         from directory: String, replacing: Bool = false, step: (ExportProgress) -> Bool = { _ in true }
     ) throws(StoreError) {
         try importing(directory, replacing).run(step)
     }
 
-    /// As ``ImageStore/exportPictures(to:as:replacing:)``.
+    /// The blocking form of ``ImageStore/exportPictures(to:as:replacing:)``.
     ///
     /// - Parameters:
     ///   - directory: Where to; made if it is missing.
     ///   - version: Which files. Thumbnails that are missing are made.
     ///   - replacing: Whether files there may be replaced. Default false.
     ///   - step: Called after each picture; false ends the export.
-    public func exportPictures(
+    package func exportPictures(
         to directory: String, as version: ImageStore.Version = .original, replacing: Bool = false,
         step: (ExportProgress) -> Bool = { _ in true }
     ) throws(StoreError) {
@@ -78,5 +78,83 @@ extension ImageStore.Blocking {
         } body: { name throws(StoreError) in
             try target.save(load(name, as: version), as: name, replacing: replacing)
         }
+    }
+}
+
+/// The common blocking calls of file stores and image stores.
+protocol NamedStore {
+    func exists(_ name: String) -> Bool
+    func delete(_ name: String) throws(StoreError) -> Bool
+    func rename(_ name: String, to newName: String, replacing: Bool) throws(StoreError)
+}
+
+extension FileStore.Blocking: NamedStore {
+    /// The blocking form of ``FileStore/delete(_:in:)``.
+    @discardableResult
+    public static func delete(_ name: String, in stores: [FileStore]) throws(StoreError) -> Int {
+        try StoreSet.delete(name, in: stores.map(\.blocking))
+    }
+
+    /// The blocking form of ``FileStore/rename(_:to:replacing:in:)``.
+    @discardableResult
+    public static func rename(
+        _ name: String, to newName: String, replacing: Bool = false, in stores: [FileStore]
+    ) throws(StoreError) -> Int {
+        try StoreSet.rename(name, to: newName, replacing: replacing, in: stores.map(\.blocking))
+    }
+}
+
+extension ImageStore.Blocking: NamedStore {
+    /// The blocking form of ``ImageStore/delete(_:in:)``.
+    @discardableResult
+    public static func delete(_ name: String, in stores: [ImageStore]) throws(StoreError) -> Int {
+        try StoreSet.delete(name, in: stores.map(\.blocking))
+    }
+
+    /// The blocking form of ``ImageStore/rename(_:to:replacing:in:)``.
+    @discardableResult
+    public static func rename(
+        _ name: String, to newName: String, replacing: Bool = false, in stores: [ImageStore]
+    ) throws(StoreError) -> Int {
+        try StoreSet.rename(name, to: newName, replacing: replacing, in: stores.map(\.blocking))
+    }
+}
+
+/// Performs an operation in several stores, for example in documents and caches.
+enum StoreSet {
+    /// - Returns: In how many it was.
+    /// - Throws: The first failure, after all have been tried.
+    static func delete(_ name: String, in stores: [some NamedStore]) throws(StoreError) -> Int {
+        try count(stores) { store throws(StoreError) in try store.delete(name) }
+    }
+
+    /// - Returns: In how many it was.
+    /// - Throws: ``StoreError/notFound(name:)`` if none has it; else the first failure, after all have been tried.
+    static func rename(
+        _ name: String, to newName: String, replacing: Bool, in stores: [some NamedStore]
+    ) throws(StoreError) -> Int {
+        let count = try count(stores) { store throws(StoreError) in
+            guard store.exists(name) else { return false }
+            try store.rename(name, to: newName, replacing: replacing)
+            return true
+        }
+        guard count > 0 else { throw .notFound(name: name) }
+        return count
+    }
+
+    private static func count<Store: NamedStore>(
+        _ stores: [Store], where body: (Store) throws(StoreError) -> Bool
+    ) throws(StoreError) -> Int {
+        var count = 0
+        var failure: StoreError?
+        for store in stores {
+            do throws(StoreError) {
+                if try body(store) { count += 1 }
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+        return count
     }
 }

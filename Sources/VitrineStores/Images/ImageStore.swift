@@ -1,7 +1,7 @@
 public import VitrineCore
 public import VitrineImaging
 
-/// Pictures by name in a directory, each with a thumbnail beside it, which stay until they are deleted (R108–R113).
+/// A durable store of named images in a directory, each with a thumbnail. Images stay until they are deleted.
 ///
 /// ```swift
 /// let store = ImageStore(.documents, path: ["Shelf"])
@@ -10,40 +10,40 @@ public import VitrineImaging
 /// let small = try await store.image("Bodensee.jpg", as: .thumbnail)
 /// ```
 ///
-/// - A save is durable and whole when it returns: picture and thumbnail **appear together or not at all**, also across
-///   a crash. A picture and its thumbnail have one time of change; a thumbnail with another one, or none at all, is
-///   made again when it is asked for, also after someone else changed the picture's file.
-/// - What cannot be decoded is refused before anything is written.
-/// - Several processes may use one directory at once.
-/// - Names are those of ``FileStore``; `thumbnail` is the directory of the thumbnails and no name.
+/// - A save is durable and atomic: image and thumbnail **appear together**, also across a crash. Both have the same
+///   modification time. A missing thumbnail, or one with another time, is made again on request.
+/// - Bytes that cannot be decoded are refused before anything is written.
+/// - Several processes may use one directory at the same time.
+/// - Names are those of ``FileStore``, except `thumbnail`, which is the directory of the thumbnails.
 ///
-/// Asynchronous calls work on a `BlockingExecutor`; ``blocking`` has the same calls for threads that may block. A call
-/// whose task is cancelled throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was all but done.
+/// Asynchronous calls run on a `BlockingExecutor`; ``blocking`` has the blocking forms. A call whose task is cancelled
+/// throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was almost complete.
 public struct ImageStore: Sendable {
     /// Which of a name's two files.
     public enum Version: Sendable, Hashable {
+        /// The image as saved.
         case original
-        /// The small one; the original in a store that goes without thumbnails (R113).
+        /// The thumbnail; the original in a store without thumbnails.
         case thumbnail
     }
 
     /// The directory of the thumbnails, below that of the pictures.
-    public static let thumbnailDirectory = "thumbnail"
+    package static let thumbnailDirectory = "thumbnail"
 
-    /// The pictures as files. What is changed there changes no thumbnail until that is asked for.
+    /// The files of the images. Changes through it update a thumbnail only when the thumbnail is requested.
     public let files: FileStore
-    /// What becomes of pictures when they are saved.
+    /// The options for saving images.
     public let configuration: Configuration
     let thumbnails: FileStore
 
-    /// A store in a directory.
+    /// Creates a store in a directory.
     ///
     /// - Parameters:
-    ///   - location: Where the directory lies.
-    ///   - path: Components below it. Default: ``FileStore/defaultPath``.
-    ///   - configuration: What becomes of pictures when they are saved.
-    ///   - directories: The system's, or those of a test.
-    ///   - executor: Whose threads work for the asynchronous calls.
+    ///   - location: The parent directory.
+    ///   - path: The path components below it. Default: ``FileStore/defaultPath``.
+    ///   - configuration: The options for saving images.
+    ///   - directories: The directories of the system.
+    ///   - executor: The threads for asynchronous calls.
     public init(
         _ location: StoreLocation = .documents, path: [String] = FileStore.defaultPath,
         configuration: Configuration = Configuration(), directories: Directories = .current,
@@ -60,10 +60,10 @@ public struct ImageStore: Sendable {
         self.configuration = configuration
     }
 
-    /// The store in the user's documents that programs share which ask for nothing else (R116).
+    /// The default store in the user's documents directory.
     public static var documents: ImageStore { ImageStore(.documents) }
 
-    /// Its twin in the directory of caches (R112).
+    /// The default store in the user's caches directory.
     public static var caches: ImageStore { ImageStore(.caches) }
 
     /// The calls for threads that may block.
@@ -82,15 +82,15 @@ public struct ImageStore: Sendable {
 
     // MARK: Saving
 
-    /// Saves a picture.
+    /// Saves an image.
     ///
     /// - Parameters:
-    ///   - image: Reduced to ``Configuration/maxSize`` if it is larger, and written in the format that the
-    ///     configuration or the name's extension says, else as JPEG, or as PNG where it is not opaque.
-    ///   - name: What to find it by; nil for a new name that sorts by time, with the format's extension (R109).
-    ///   - replacing: Whether a picture by this name may be replaced. Default true.
+    ///   - image: The image, which is reduced to ``Configuration/maxSize``. The format is that of the configuration or
+    ///     the name's extension; otherwise JPEG, or PNG if the image is not opaque.
+    ///   - name: The name. Default nil: a new name that sorts by time, with the format's extension.
+    ///   - replacing: Whether to replace an existing image. Default true.
     /// - Returns: The name.
-    /// - Throws: ``StoreError``; nothing was changed then, except after ``StoreError/notDurable(name:error:)``.
+    /// - Throws: ``StoreError``. The store is unchanged, except after ``StoreError/notDurable(name:error:)``.
     @discardableResult
     public func save(
         _ image: Image, as name: String? = nil, replacing: Bool = true
@@ -145,20 +145,20 @@ public struct ImageStore: Sendable {
 
     // MARK: Managing
 
-    /// Deletes a picture and its thumbnail.
+    /// Deletes an image and its thumbnail.
     ///
-    /// - Returns: false if there was none, which is no failure (R116).
+    /// - Returns: false if there was no image, which is not an error.
     @discardableResult
     public func delete(_ name: String) async throws(StoreError) -> Bool {
         try await run(name) { blocking throws(StoreError) in try blocking.delete(name) }
     }
 
-    /// Renames a picture and its thumbnail. Bytes stay as they are, whatever the new name's extension.
+    /// Renames an image and its thumbnail. The bytes do not change, even if the extension does.
     ///
     /// - Parameters:
-    ///   - name: The name it has.
-    ///   - newName: The name it gets.
-    ///   - replacing: Whether a picture by the new name may be replaced. Default false (R116).
+    ///   - name: The current name.
+    ///   - newName: The new name.
+    ///   - replacing: Whether to replace an existing image. Default false.
     public func rename(_ name: String, to newName: String, replacing: Bool = false) async throws(StoreError) {
         try await run(name) { blocking throws(StoreError) in
             try blocking.rename(name, to: newName, replacing: replacing)
@@ -184,9 +184,9 @@ public struct ImageStore: Sendable {
         }
     }
 
-    /// Removes what crashed saves left behind, and thumbnails without a picture.
+    /// Removes the temporary files of crashed saves, and thumbnails without an image.
     ///
-    /// - Returns: How many files there were.
+    /// - Returns: The number of removed files.
     @discardableResult
     public func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
         try await run(files.directory) { blocking throws(StoreError) in try blocking.removeTemporaryFiles(olderThan: age) }
@@ -194,10 +194,10 @@ public struct ImageStore: Sendable {
 
     // MARK: Several stores
 
-    /// Deletes a picture in every one of some stores, for example in documents and caches (R112).
+    /// Deletes an image in several stores, for example in documents and caches.
     ///
-    /// - Returns: In how many it was.
-    /// - Throws: The first failure, after all have been tried.
+    /// - Returns: The number of stores that had the image.
+    /// - Throws: The first error, after all stores have been tried.
     @discardableResult
     public static func delete(_ name: String, in stores: [ImageStore]) async throws(StoreError) -> Int {
         try await (stores.first?.files.executor ?? .shared).run(name) { token throws(StoreError) in
@@ -205,7 +205,7 @@ public struct ImageStore: Sendable {
         }
     }
 
-    /// Renames a picture in every one of some stores that has it (R112).
+    /// Renames an image in all stores that have it.
     @discardableResult
     public static func rename(
         _ name: String, to newName: String, replacing: Bool = false, in stores: [ImageStore]
@@ -221,6 +221,63 @@ public struct ImageStore: Sendable {
     ) async throws(StoreError) -> R {
         try await files.executor.run(name) { token throws(StoreError) in
             try body(Blocking(store: self, cancellation: token))
+        }
+    }
+}
+
+extension ImageStore {
+    /// The options for saving images.
+    public struct Configuration: Sendable, Hashable {
+        /// The largest a picture may be, in pixels; larger ones are reduced. A side of 0 is no limit. Default: none.
+        public var maxSize = PixelSize.zero
+        /// The quality of encoded pictures, from 0 to 1. nil, the default, keeps bytes as they came where nothing else
+        /// is asked of them, and is `OutputFormat.defaultQuality` where something is.
+        public var quality: Double?
+        /// The format of all images. Default nil: that of the name's extension, otherwise that of the saved image.
+        public var format: ImageFormat?
+        /// The largest a thumbnail may be, in pixels; a side of 0 is no limit. Default 256 × 256.
+        public var thumbnailMaxSize = PixelSize(256)
+        /// The quality of thumbnails, from 0 to 1. Default: that of the pictures.
+        public var thumbnailQuality: Double?
+        /// Whether the store has no thumbnails. Requests for a thumbnail then return the image. Default false.
+        public var ignoresThumbnails = false
+        /// When a save returns. Default `Durability.full`.
+        public var durability = Durability.full
+        /// The limits for decoding.
+        public var limits = ImageLimits.standard
+
+        /// Bytes stay as they came; thumbnails of at most 256 pixels.
+        public init() {}
+
+        /// A preset that saves images of at most 800 × 600 at quality 0.5, with thumbnails of at most 133 × 100.
+        public static var reduced: Configuration {
+            var configuration = Configuration()
+            configuration.maxSize = PixelSize(width: 800, height: 600)
+            configuration.quality = 0.5
+            configuration.thumbnailMaxSize = PixelSize(width: 133, height: 100)
+            return configuration
+        }
+
+        /// A preset that saves all pixels at quality 1, without thumbnails. If ``ignoresThumbnails`` is set to false,
+        /// thumbnails have any size and quality 0.9.
+        public static var fullSize: Configuration {
+            var configuration = Configuration()
+            configuration.quality = 1
+            configuration.thumbnailMaxSize = .zero
+            configuration.thumbnailQuality = 0.9
+            configuration.ignoresThumbnails = true
+            return configuration
+        }
+
+        var resizer: ImageResizer { Self.limit(maxSize) }
+        var thumbnailResizer: ImageResizer { Self.limit(thumbnailMaxSize) }
+        /// Whether a picture of this size is reduced.
+        func reduces(_ size: PixelSize) -> Bool {
+            (maxSize.width > 0 && size.width > maxSize.width) || (maxSize.height > 0 && size.height > maxSize.height)
+        }
+
+        private static func limit(_ size: PixelSize) -> ImageResizer {
+            size == .zero ? .none : .limit(width: size.width, height: size.height)
         }
     }
 }

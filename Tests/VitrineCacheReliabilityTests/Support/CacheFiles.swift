@@ -54,21 +54,14 @@ enum CacheFiles {
         try database(in: directory).map { try Database(path: $0).findDamage() } ?? []
     }
 
-    /// Returns when no connection of this or another process is open any more: the last one takes the log with it, and
-    /// then the log's index. It is closed behind the cache's back, some time after the last reference to it has gone; nothing tells when.
+    /// Returns when no connection of this process is open any more, and no log is left.
     static func waitUntilClosed(_ directory: String) throws {
         try waitUntil("all connections to the cache closed") {
-            // A directory in which something goes just now cannot be listed: it is not at rest.
+            // A directory in which a file is deleted just then cannot be listed: it is not at rest.
             guard let files = try? FileManager.default.subpathsOfDirectory(atPath: directory) else { return false }
-            return !files.contains { $0.hasSuffix("-wal") || $0.hasSuffix("-shm") }
+            let logs = files.filter { $0.hasSuffix("-wal") || $0.hasSuffix("-shm") }
+            for log in logs { try DatabaseFiles.waitUntilClosed("\(directory)/\(log.dropLast(4))") }
+            return logs.isEmpty
         }
-    }
-
-    /// Files below `directory` that this process has open; none where there is no `/proc`.
-    static func openFiles(below directory: String) -> [String] {
-        let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-        return descriptors.compactMap {
-            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
-        }.filter { $0.hasPrefix(directory) }
     }
 }

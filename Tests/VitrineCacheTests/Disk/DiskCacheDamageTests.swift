@@ -214,12 +214,8 @@ import VitrineDatabase
 extension DiskFixture {
     /// The database's path once no connection of this process has it any more: its log is then gone, with its index.
     func closedDatabase() async throws -> String {
-        let files = [database + "-wal", database + "-shm"]
-        try await offPool {
-            try waitUntil("the last connection closed") {
-                !files.contains { FileManager.default.fileExists(atPath: $0) }
-            }
-        }
-        return database
+        let path = database
+        try await offPool { try DatabaseFiles.waitUntilClosed(path) }
+        return path
     }
 }

@@ -16,8 +16,7 @@ struct SnippetTests {
         let now = cache["bremen"]  // memory only, at once
         #expect(report == "Bremen: rain" && now == report)
 
-        var short = Format<String>("short", diskCapacity: .megabytes(50)) { String($0.prefix(3)) }
-        short.derivation = Derivation(family: "prefix", magnitude: 3)
+        let short = Format<String>("short", diskCapacity: .megabytes(50)) { String($0.prefix(3)) }
         cache.register(short)
         let start = try await cache.value(from: WeatherFetcher(city: "bremen"), format: "short")
         #expect(start == "Bre")

@@ -86,7 +86,7 @@ struct MemoryCacheTests {
     }
 
     @Test func limitsASingleEntryUnlessAskedNotTo() {
-        let cache = MemoryCache<CacheKey, String>(.ancestorGroups, cost: { $0.utf8.count })
+        let cache = MemoryCache<CacheKey, String>(.smallValues, cost: { $0.utf8.count })
         #expect(!cache.set("a", forKey: "a", cost: 1 << 20))
         #expect(cache.set("a", forKey: "a", cost: 1 << 20, ignoringEntryLimit: true))
         #expect(cache.set("b", forKey: "b", cost: 1 << 20 - 1))
@@ -107,8 +107,8 @@ struct MemoryCacheTests {
     }
 
     @Test func presetsAreTheAncestors() {
-        #expect(MemoryCacheConfiguration.ancestorThumbnails.capacity.bytes == 3 * 1024 * 1024)
-        #expect(MemoryCacheConfiguration.ancestorGroups.maximumEntryCost.bytes == 1024 * 1024 - 1)
+        #expect(MemoryCacheConfiguration.thumbnails.capacity.bytes == 3 * 1024 * 1024)
+        #expect(MemoryCacheConfiguration.smallValues.maximumEntryCost.bytes == 1024 * 1024 - 1)
     }
 
     @Test func countsWhatHappens() {

@@ -40,7 +40,7 @@ struct PrintableTests {
         log[metadataKey: "own"] = "\u{1B}"
         log.warning(
             "A \u{9B}file\n", metadata: ["path": "x\u{202E}", "all": ["\r", .stringConvertible(FileError.notFound(path: "\u{7}"))]])
-        #expect(recorder.all == [#"A \u{9B}file\n"#, #"["all": ["\\r", "There is no \\u{7}."], "path": "x\\u{202E}"]"#, #"\u{1B}"#])
+        #expect(recorder.all == [#"A \u{9B}file\n"#, #"["all": ["\\r", "\\u{7} does not exist."], "path": "x\\u{202E}"]"#, #"\u{1B}"#])
     }
 }
 

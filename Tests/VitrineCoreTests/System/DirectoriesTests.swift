@@ -78,7 +78,7 @@ struct DirectoriesTests {
         #expect(path == directory.file("vitrine-\(geteuid())/agent"))
         chmod(directory.file("vitrine-\(geteuid())"), 0o755)
         #expect(throws: FileError.untrusted(
-            path: directory.file("vitrine-\(geteuid())"), reason: "others can enter it")
+            path: directory.file("vitrine-\(geteuid())"), reason: "other users can enter it")
         ) { try directories.runtimeDirectory(for: "agent") }
         try FileManager.default.removeItem(atPath: directory.file("vitrine-\(geteuid())"))
         symlink(directory.path, directory.file("vitrine-\(geteuid())"))

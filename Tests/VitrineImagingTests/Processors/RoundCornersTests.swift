@@ -94,7 +94,7 @@ struct RoundCornersTests {
         let border = ImageBorder.hairline(Color(white: 180))
         let tile = try StretchableImage(radius: 6, color: Color(white: 230), border: border)
         #expect(tile.image.size == PixelSize(13))
-        #expect(tile.capInsets == StretchableImage.CapInsets(top: 6, left: 6, bottom: 6, right: 6))
+        #expect(tile.capInset == 6)
         let size = PixelSize(width: 50, height: 31)
         let direct = try Image(size: size, color: Color(white: 230)).processed(by: [.roundCorners(6, border: border)])
         #expect(try tile.stretched(to: size) == direct)

@@ -144,7 +144,7 @@ struct DecodedImageRendererTests {
 
     @Test func wrongPlanesAndSizesAreErrors() throws {
         #expect(throws: ImageError.self) { try render(solid([1, 2], .rgb), PixelSize(4)) }
-        #expect(throws: ImageError.invalidRequest(reason: "a picture cannot be 0×4")) {
+        #expect(throws: ImageError.invalidRequest(reason: "a picture cannot have the size 0×4")) {
             try render(solid([1, 2, 3], .rgb), PixelSize(width: 0, height: 4))
         }
         let token = CancellationToken()

@@ -123,12 +123,12 @@ import VitrineModels
         struct Fresh: PersistentRecord {
             static let persistentName = "Fresh"
             static func describe(in record: inout RecordBuilder) {
-                record.header(version: "1", kind: .structure)
+                record.header(version: "1")
                 record.property("animals", [Animal].self)
             }
             func persistProperties(to writer: inout BinaryWriter) {
-                writer.write(unsigned: 20)
-                for index in 0..<20 { Animal("\(index)").persist(to: &writer) }
+                writer.write(case: 20)
+                for index in 0..<20 { writer.write(Animal("\(index)")) }
             }
             init(restoring reader: inout BinaryReader) throws(PersistenceError) {
                 names = try reader.read([Animal].self).map(\.name)

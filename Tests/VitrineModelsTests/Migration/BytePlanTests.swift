@@ -13,15 +13,15 @@ private struct Line<Build: Release>: PersistentRecord {
 
     static var persistentName: String { "Line" }
     static func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .structure)
+        record.header(version: "1")
         if Build.isLater { record.property("note", String?.self) }
         record.property("text", String.self)
         if Build.isLater { record.property("count", default: 1) }
     }
     func persistProperties(to writer: inout BinaryWriter) {
-        if Build.isLater { note.persist(to: &writer) }
-        text.persist(to: &writer)
-        if Build.isLater { count.persist(to: &writer) }
+        if Build.isLater { writer.write(note) }
+        writer.write(text)
+        if Build.isLater { writer.write(count) }
     }
     init(restoring reader: inout BinaryReader) throws(PersistenceError) {
         if Build.isLater { note = try reader.read() }
@@ -44,7 +44,7 @@ private struct Order<Build: Release>: PersistentRecord {
 
     static var persistentName: String { "Order" }
     static func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .structure)
+        record.header(version: "1")
         if Build.isLater { record.property("state", default: 4) }
         record.property("kinds", [Term].self)
         record.property("first", Line<Build>.self)
@@ -52,11 +52,11 @@ private struct Order<Build: Release>: PersistentRecord {
         record.property("tags", [String: Place].self)
     }
     func persistProperties(to writer: inout BinaryWriter) {
-        if Build.isLater { state.persist(to: &writer) }
-        kinds.persist(to: &writer)
-        first.persist(to: &writer)
-        lines.persist(to: &writer)
-        tags.persist(to: &writer)
+        if Build.isLater { writer.write(state) }
+        writer.write(kinds)
+        writer.write(first)
+        writer.write(lines)
+        writer.write(tags)
     }
     init(restoring reader: inout BinaryReader) throws(PersistenceError) {
         if Build.isLater { state = try reader.read() }

@@ -1,5 +1,6 @@
 import ModelsSamples
 import Testing
+import VitrineCore
 import VitrineModels
 
 /// A later build: dogs are gone, animals have a sound.
@@ -16,17 +17,17 @@ private final class LaterAnimal: PersistentObject {
             data.set("sound", to: String(repeating: "woof", count: try data.value("barks") ?? 0))
             data.become("Animal")
         }
-        record.header(version: "2", kind: .object, steps: [step])
+        record.header(version: "2", steps: [step])
         record.property("name", String.self)
         record.property("friend", LaterAnimal?.self, late: true)
         record.property("sound", late: true, default: "silence")
         record.property("mate", LaterAnimal?.self, late: true, default: LaterAnimal("new"))
     }
     func persistProperties(to writer: inout BinaryWriter) {
-        name.persist(to: &writer)
-        friend.persist(to: &writer)
-        sound.persist(to: &writer)
-        mate.persist(to: &writer)
+        writer.write(name)
+        writer.write(friend)
+        writer.write(sound)
+        writer.write(mate)
     }
     init(_ name: String) { self.name = name }
     init(restoring reader: inout BinaryReader) throws(PersistenceError) {
@@ -55,10 +56,10 @@ private struct Zoo<Animals: PersistentObject>: PersistentRecord {
                 animal.become("Animal")
             }
         }
-        record.header(version: isLater ? "2" : "1", kind: .structure, steps: isLater ? [step] : [])
+        record.header(version: isLater ? "2" : "1", steps: isLater ? [step] : [])
         record.property("animals", [Animals].self)
     }
-    func persistProperties(to writer: inout BinaryWriter) { animals.persist(to: &writer) }
+    func persistProperties(to writer: inout BinaryWriter) { writer.write(animals) }
     init(restoring reader: inout BinaryReader) throws(PersistenceError) { animals = try reader.read() }
 }
 
@@ -95,10 +96,69 @@ private struct Zoo<Animals: PersistentObject>: PersistentRecord {
         #expect(try written.read(as: Animal.self, knowing: Dog.self) is Dog)
     }
 
+    @Test func dataOfCyclicObjectsIsFreed() throws {
+        let parent = Animal("parent"), child = Animal("child")
+        parent.friend = child
+        child.friend = parent
+        let written = try Written(parent)
+        let seen = SeenData()
+        SeenAnimal.seen.withLock { $0 = seen }
+        #expect(try written.read(as: SeenAnimal.self).name == "parent")
+        #expect(seen.count == 2)
+        #expect(seen.living == 0)
+        // Readers of untyped data break cycles themselves.
+        let tree = SeenData()
+        do {
+            let value = try written.tree()
+            guard case .record(let data) = value, let friend = data.object("friend") else {
+                Issue.record("no record")
+                return
+            }
+            tree.add(data)
+            tree.add(friend)
+            #expect(friend.object("friend") === data)
+            value.breakCycles()
+        }
+        #expect(tree.living == 0)
+        child.friend = nil
+    }
+
     @Test func superclassesHaveVersionsOfTheirOwn() throws {
         let written = try Written(VersionedLeaf<Older>(5))
         #expect(try written.read(as: VersionedLeaf<Newer>.self).value == 10)
     }
+}
+
+/// Weak references to untyped data.
+private final class SeenData: @unchecked Sendable {
+    // Unchecked: one test fills and reads it on one thread.
+    private struct Reference { weak var data: MigrationData? }
+    private var references: [Reference] = []
+
+    var count: Int { references.count }
+    var living: Int { references.count { $0.data != nil } }
+
+    func add(_ data: MigrationData) { references.append(Reference(data: data)) }
+}
+
+/// A later build whose step records the data that it is given.
+private final class SeenAnimal: PersistentObject {
+    static let seen = Locked<SeenData?>(nil)
+    let name: String
+
+    static let persistentName = "Animal"
+    static func describe(in record: inout RecordBuilder) {
+        let step = MigrationStep(to: "2") { data in seen.withLock { $0 }?.add(data) }
+        record.header(version: "2", steps: [step])
+        record.property("name", String.self)
+    }
+    func persistProperties(to writer: inout BinaryWriter) { writer.write(name) }
+    init(restoring reader: inout BinaryReader) throws(PersistenceError) {
+        name = try reader.read()
+        reader.register(self)
+    }
+    func persistentEquals(_ other: AnyObject) -> Bool { name == (other as? SeenAnimal)?.name }
+    func persistentHash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
 private protocol Age { static var version: SchemaVersion { get } }
@@ -114,10 +174,10 @@ private class VersionedRoot<Build: Age>: PersistentObject {
     class var persistentName: String { "Root" }
     class func describe(in record: inout RecordBuilder) {
         let step = MigrationStep(to: "2") { try $0.convert("value") { (value: Int) in value * 2 } }
-        record.header(version: Build.version, kind: .object, steps: Build.version == "2" ? [step] : [])
+        record.header(version: Build.version, steps: Build.version == "2" ? [step] : [])
         record.property("value", Int.self)
     }
-    func persistProperties(to writer: inout BinaryWriter) { value.persist(to: &writer) }
+    func persistProperties(to writer: inout BinaryWriter) { writer.write(value) }
     required init(restoring reader: inout BinaryReader) throws(PersistenceError) {
         value = try reader.read()
         reader.register(self)
@@ -129,6 +189,6 @@ private class VersionedRoot<Build: Age>: PersistentObject {
 private final class VersionedLeaf<Build: Age>: VersionedRoot<Build> {
     override class var persistentName: String { "Leaf" }
     override class func describe(in record: inout RecordBuilder) {
-        record.header(version: "7", kind: .object, superclass: VersionedRoot<Build>.self)
+        record.header(version: "7", superclass: VersionedRoot<Build>.self)
     }
 }

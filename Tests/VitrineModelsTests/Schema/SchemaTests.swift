@@ -54,6 +54,6 @@ import VitrineModels
     }
 
     @Test func genericTypesNameTheirArguments() {
-        #expect(ValueType.name(of: [String: Place?].self) == "[String: Place?]")
+        #expect([String: Place?].persistentTypeName == "[String: Place?]")
     }
 }

@@ -18,7 +18,7 @@ import VitrineModels
 
     private static func open(_ path: String) throws -> ObjectStore {
         try ObjectStore(
-            at: path, configuration: .init(durability: .normal, coder: PersistentCoder(registry: TypeRegistry())))
+            at: path, configuration: .init(durability: .relaxed, coder: PersistentCoder(registry: TypeRegistry())))
     }
 
     /// The reason why a key cannot be read, whose object must be the same before and after.
@@ -107,7 +107,7 @@ import VitrineModels
         try await store.put(1, for: "k")
         try Database(path: store.path).execute("PRAGMA user_version=99")
         #expect(
-            throws: PersistenceError.notAStore(path: store.path, reason: "its format 99 is not known")
+            throws: PersistenceError.notAStore(path: store.path, reason: "its format 99 is unknown")
         ) { try Self.open(store.path) }
         #expect(try store.object(Int.self, for: "k") == 1)
     }

@@ -2,6 +2,7 @@ import Foundation
 import ModelsSamples
 import TestSupport
 import Testing
+import VitrineCore
 import VitrineDatabase
 import VitrineModels
 
@@ -17,7 +18,7 @@ import VitrineModels
     /// A store as another process would have it, with types of its own.
     private static func store(
         _ directory: TemporaryDirectory, _ registry: TypeRegistry = TypeRegistry(),
-        _ durability: Database.Options.Durability = .normal
+        _ durability: Durability = .relaxed
     ) throws -> ObjectStore {
         try ObjectStore(
             at: directory.file("a.sqlite"),

@@ -15,7 +15,7 @@ import VitrineModels
         try ObjectStore(
             at: directory.file("a.sqlite"),
             configuration: .init(
-                durability: .normal, coder: PersistentCoder(registry: TypeRegistry()), cipher: cipher,
+                durability: .relaxed, coder: PersistentCoder(registry: TypeRegistry()), cipher: cipher,
                 memoryCapacity: memory ? .megabytes(1) : .zero))
     }
 

@@ -19,7 +19,7 @@ import VitrineModels
         _ path: String, _ change: (inout ObjectStore.Configuration) -> Void = { _ in }
     ) throws -> ObjectStore {
         var configuration = ObjectStore.Configuration(
-            durability: .normal, coder: PersistentCoder(registry: TypeRegistry()))
+            durability: .relaxed, coder: PersistentCoder(registry: TypeRegistry()))
         change(&configuration)
         return try ObjectStore(at: path, configuration: configuration)
     }

@@ -18,7 +18,7 @@ import VitrineModels
         try ObjectStore(
             at: path,
             configuration: .init(
-                durability: .normal, coder: PersistentCoder(registry: TypeRegistry()), memoryCapacity: .kilobytes(100)))
+                durability: .relaxed, coder: PersistentCoder(registry: TypeRegistry()), memoryCapacity: .kilobytes(100)))
     }
 
     @Test func whatWasReadIsNotReadFromTheFileAgain() async throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import VitrineCache
 import VitrineCore
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// Large bodies that break off are gone on with.
 struct PartialFetchTests {

@@ -40,7 +40,7 @@ struct ResourceKeyTests {
 
     @Test func keysHoldNoSecrets() throws {
         var request = HTTPRequest(url: try url("http://user:password@a.example/x"))
-        request.headers.set("Authorization", "Bearer token")
+        request.headers["Authorization"] = "Bearer token"
         let key = NetworkFetcher<String>(request: request).key
         for secret in ["user", "password", "token"] { #expect(!key.identity.contains(secret)) }
         #expect(key != NetworkFetcher<String>(url: try url("http://other:password@a.example/x")).key)

@@ -152,7 +152,7 @@ struct StaleFetchTests {
         let server = try pages.serve()
         let fixture = try FetchFixture<String>()
         var request = patient(server.url("/a"))
-        request.headers.set("Cache-Control", "only-if-cached, max-stale=30")
+        request.headers["Cache-Control"] = "only-if-cached, max-stale=30"
         let stored = NetworkFetcher<String>(request: request, options: fixture.options)
         #expect(await cacheCode { _ = try await fixture.cache.value(from: stored) } == -530)
         #expect(server.requests.isEmpty)

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 import VitrineCore
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// What a part file keeps, for whom, and what it does not believe.
 struct PartialFileTests {

@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9111 section 4.2: lifetimes and ages.
 struct FreshnessTests {
@@ -144,7 +144,7 @@ struct FreshnessTests {
         let headers: HTTPHeaders = ["Last-Modified": Self.date(-86400), "Date": Self.date(0)]
         #expect(Site.reuses(headers, status: status) == isReused)
         var open = headers
-        open.set("Cache-Control", "public")
+        open["Cache-Control"] = "public"
         #expect(Site.reuses(open, status: status))
     }
 
@@ -188,7 +188,7 @@ struct FreshnessTests {
         ] as [(String, String?, Bool)])
     func prefersDirectivesMeantForIt(_ targeted: String, _ general: String?, _ isReused: Bool) {
         var headers: HTTPHeaders = ["CDN-Cache-Control": targeted, "Expires": Self.date(-10)]
-        if let general { headers.set("Cache-Control", general) }
+        if let general { headers["Cache-Control"] = general }
         #expect(Site.reuses(headers, .reverseProxy) == isReused)
     }
 

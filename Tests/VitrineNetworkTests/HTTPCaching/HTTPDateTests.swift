@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 struct HTTPDateTests {
     private let now = Duration.seconds(1_700_000_000)

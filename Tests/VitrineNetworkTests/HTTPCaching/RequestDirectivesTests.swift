@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9111 section 5.2.1 and RFC 8246: what requests ask of a cache.
 struct RequestDirectivesTests {

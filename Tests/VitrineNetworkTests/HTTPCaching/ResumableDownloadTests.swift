@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9110 sections 13.1.5 and 14: going on with what broke off.
 struct PartialDownloadTests {

@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9111 section 4.3: asking, and what a 304 does.
 struct RevalidationTests {
@@ -52,10 +52,10 @@ struct RevalidationTests {
         #expect(update.answer == .confirmed(0))
         let headers = site.stored[0].headers
         #expect(headers.all("X-Both") == ["2", "3"])
-        #expect(headers.first("X-Old") == "1")
-        #expect(headers.first("X-New") == "4")
-        #expect(headers.first("Content-Length") == "5")
-        #expect(headers.first("Content-Encoding") == "gzip")
+        #expect(headers["X-Old"] == "1")
+        #expect(headers["X-New"] == "4")
+        #expect(headers["Content-Length"] == "5")
+        #expect(headers["Content-Encoding"] == "gzip")
         for name in ["Age", "Content-Range", "X-Hop", "Connection"] { #expect(!headers.contains(name)) }
         #expect(site.stored[0].bodyLength == 1000)
         site.now += .seconds(59)
@@ -200,7 +200,7 @@ struct RevalidationTests {
         old.append(UInt8(rest))
         bytes.replaceSubrange((value.lowerBound - old.count)..<value.upperBound, with: length + Array(tag.utf8))
         site.stored = [try StoredResponse(bytes: bytes)]
-        #expect(site.stored[0].headers.first("ETag") == tag)
+        #expect(site.stored[0].headers["ETag"] == tag)
         site.now += .seconds(61)
         #expect(site.decide().conditions == ["If-Modified-Since": site.date(-561)])
     }

@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9111 section 4, RFC 9110 sections 13 and 14: answers made from what is stored.
 struct ServingTests {
@@ -18,10 +18,10 @@ struct ServingTests {
     }
 
     @Test func tellsItsAge() {
-        #expect(serve([:]).headers.first("Age") == "5")
+        #expect(serve([:]).headers["Age"] == "5")
         #expect(serve([:], ["Age": "30", "age": "1"]).headers.all("Age") == ["35"])
-        #expect(serve([:], ["Date": Site().date(0)]).headers.first("Date") == Site().date(0))
-        #expect(serve([:], ["Age": "99999999999999"]).headers.first("Age") == "2147483648")
+        #expect(serve([:], ["Date": Site().date(0)]).headers["Date"] == Site().date(0))
+        #expect(serve([:], ["Age": "99999999999999"]).headers["Age"] == "2147483648")
     }
 
     @Test(arguments: [
@@ -75,8 +75,8 @@ struct ServingTests {
         let head = serve(["Range": range])
         #expect(head.status == status)
         #expect(head.body == (part.map(ServedHead.Body.part) ?? (status == 416 ? .none : .whole)))
-        #expect(head.headers.first("Content-Range") == contentRange)
-        if let part { #expect(head.headers.first("Content-Length") == String(part.count)) }
+        #expect(head.headers["Content-Range"] == contentRange)
+        if let part { #expect(head.headers["Content-Length"] == String(part.count)) }
     }
 
     @Test func givesPartsOfWhatIsKnown() {
@@ -85,7 +85,7 @@ struct ServingTests {
         #expect(serve(["Range": "bytes=0-1"], status: 404).body == .whole)
         #expect(serve(["Range": "bytes=0-1"], method: "HEAD").body == .none)
         #expect(serve([:], method: "HEAD").status == 200)
-        #expect(serve(["Range": "bytes=0-1"], ["A": "1"]).headers.first("A") == "1")
+        #expect(serve(["Range": "bytes=0-1"], ["A": "1"]).headers["A"] == "1")
     }
 
     @Test func givesPartsOnlyOfWhatTheRequesterHas() {

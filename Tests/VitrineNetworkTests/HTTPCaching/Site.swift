@@ -1,5 +1,5 @@
 import Foundation
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// A cache with what it stores of one URL and a clock that is moved by hand.
 struct Site {

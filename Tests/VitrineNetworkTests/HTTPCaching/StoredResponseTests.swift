@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// The bytes of stored responses.
 struct StoredResponseTests {

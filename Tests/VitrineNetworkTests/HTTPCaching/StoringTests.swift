@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// RFC 9111 section 3: what may be stored, and which of its fields.
 struct StoringTests {
@@ -94,8 +94,8 @@ struct StoringTests {
     @Test func doesNotLetConnectionTakeAwayTheLimits() {
         var site = Site()
         site.receive(["Cache-Control": "max-age=2", "Connection": "cache-control, vary, date", "Vary": "X"])
-        #expect(site.stored[0].headers.first("Cache-Control") == "max-age=2")
-        #expect(site.stored[0].headers.first("Vary") == "X")
+        #expect(site.stored[0].headers["Cache-Control"] == "max-age=2")
+        #expect(site.stored[0].headers["Vary"] == "X")
     }
 
     @Test func leavesOutTheFieldsThatAreKeptBack() {

@@ -144,8 +144,8 @@ struct HostileServerTests {
             ]
         }
         let (head, _) = try await makeLoader().whole(patient(server.url("/")))
-        #expect(head.headers.first("A") == "b c")
-        #expect(head.headers.first("L") == "café")
+        #expect(head.headers["A"] == "b c")
+        #expect(head.headers["L"] == "café")
     }
 
     @Test func interimResponsesAreSwallowed() async throws {

@@ -58,7 +58,7 @@ struct ProxyTests {
         #expect(server.requests.first?.target == "http://no-such-host.invalid/a?b")
         #expect(server.requests.first?.header("Host") == "no-such-host.invalid")
         // What it connects to is its own business, so nobody can vouch for it.
-        #expect(!loader.capabilities.contains(.addressPolicy))
+        #expect(!loader.showsAddresses(for: url))
     }
 
     @Test func anEncryptedAddressIsReachedThroughATunnel() async throws {
@@ -137,7 +137,7 @@ struct ProxyTests {
         let error = await failure { _ = try await loader.load(patient(direct)) }
         guard case .nameNotResolved = error else { Issue.record("\(String(describing: error))"); return }
         let server = try LoopbackServer { _ in [.reply(body: [1])] }
-        let refused = await failure { _ = try await http.load(patient(server.url("/")), allowing: { .address($0) }) }
+        let refused = await failure { _ = try await http.load(patient(server.url("/")), allowing: { .address("\($0)") }) }
         guard case .refused(_, .address) = refused else { Issue.record("\(String(describing: refused))"); return }
         #expect(server.connectionCount == 0)
     }

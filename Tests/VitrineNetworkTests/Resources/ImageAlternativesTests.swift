@@ -81,7 +81,7 @@ struct ProgressiveListTests {
         fixture.cache[fixture.resources.key(for: urls[1])] = Piece("middle")
         list.show([urls[1]])
         #expect(list.shown?.isBest == true)
-        try await fixture.resources.removeAll(levels: .memory)
+        try await fixture.resources.cache.removeAll(levels: .memory)
         list.show(urls)
         #expect(list.shown?.value.text == "middle" && list.shown?.index == 1 && !list.isSettled)
         list.show([urls[0], urls[2]])

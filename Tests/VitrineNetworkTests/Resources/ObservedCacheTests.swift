@@ -13,7 +13,7 @@ struct ResourceCacheTests {
         #expect(fixture.resources.value(at: nil, observer: watcher) == nil)
         #expect(fixture.resources.value(at: URL(string: ""), observer: watcher) == nil)
         fixture.resources.cancel(nil, observer: watcher)
-        #expect(fixture.resources.provider(for: nil) == nil)
+        #expect(fixture.resources.lazyValue(for: nil) == nil)
         await MainActor.run {}
         #expect(fixture.resources.runningLoads == 0 && fixture.network.exchanges.isEmpty && watcher.events.all.isEmpty)
     }

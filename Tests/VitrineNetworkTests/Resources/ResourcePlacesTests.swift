@@ -113,7 +113,7 @@ struct ResourcePlacesTests {
         // What is alive is in memory.
         let held = try await value
         #expect(await resources.depth(of: url) == .memory)
-        try await resources.removeAll(levels: .memory)
+        try await resources.cache.removeAll(levels: .memory)
         #expect(await resources.depth(of: url) == .disk)
         await resources.remove(url)
         #expect(await resources.depth(of: url) == .source)
@@ -140,14 +140,14 @@ struct ResourcePlacesTests {
             try await fixture.cache.set(Piece("\(index)"), forKey: resources.key(for: url))
         }
         try await fixture.cache.flush()
-        let list = resources.preserveList()
+        let list = RetainSet(of: resources.cache)
         list.preserve(urls[1], of: resources)
         list.preserve(urls[2], of: resources)
         let report = try await list.commit(sparesMemory: false)
         #expect(report.removed == 2)
         let kept = resources.key(for: urls[2])
-        try await resources.audit(.keepingOnly([kept]), sparesMemory: false)
-        try await resources.removeAll(levels: .memory)
+        try await resources.cache.audit(.keepingOnly([kept]), sparesMemory: false)
+        try await resources.cache.removeAll(levels: .memory)
         for (index, url) in urls.enumerated() {
             #expect(await resources.depth(of: url) == (index == 2 ? .disk : .source))
         }
@@ -185,7 +185,7 @@ struct ResourcePlacesTests {
         async let second = resources.value(at: other)
         try await fixture.finish(await fixture.network.request(1), "second")
         #expect(try await second.text == "second")
-        try await resources.removeAll(levels: .memory)
+        try await resources.cache.removeAll(levels: .memory)
         #expect(await resources.depth(of: other) == .disk)
     }
 
@@ -196,7 +196,7 @@ struct ResourcePlacesTests {
         try await one.finish(await one.network.request(), "mine")
         #expect(try await value.text == "mine")
         #expect(await other.resources.depth(of: url) == .source)
-        try await other.resources.removeAll()
+        try await other.resources.cache.removeAll()
         #expect(await one.resources.depth(of: url) == .memory)
     }
 

@@ -225,9 +225,9 @@ func holdMainActor(until condition: () -> Bool) { while !condition() { sched_yie
 /// An executor of one thread that does nothing until it is let.
 final class HeldExecutor: Sendable {
     let executor = BlockingExecutor(threads: 1, name: "held")
-    private let barrier = Outcome<Bool>()
+    private let barrier = Promise<Bool>()
 
     init() { executor.submit { [barrier] in _ = barrier.wait() } }
 
-    func release() { barrier.set(true) }
+    func release() { barrier.fulfill(true) }
 }

@@ -141,8 +141,8 @@ import VitrinePipeline
         let request = ImageTask(ImageRequest(source, size: .fit(100))).onImage { _ in calls.add(1) }
         service.start(request)
         // On this actor nothing of the delivery can come in between: it is made, and not told yet.
-        let made = Outcome<Void>()
-        Task.detached { _ = try? await request.value; made.set(()) }
+        let made = Promise<Void>()
+        Task.detached { _ = try? await request.value; made.fulfill(()) }
         made.wait()
         request.cancel()
         for _ in 0..<10 { await Task.yield() }

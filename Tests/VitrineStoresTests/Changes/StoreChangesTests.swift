@@ -133,7 +133,7 @@ import VitrineStores
             case .renamed(let name, let newName):
                 names.remove(name)
                 names.insert(newName)
-            case .lookAgain: Issue.record("nothing was lost")
+            case .resync: Issue.record("nothing was lost")
             }
         }
         names.insert("end")
@@ -146,21 +146,21 @@ import VitrineStores
         #expect(!FileManager.default.fileExists(atPath: temporary.file("x")))
         for _ in 0..<3 {
             try await late.save([1], as: "a")
-            try await expect([.lookAgain], &changes)
+            try await expect([.resync], &changes)
             try await late.save([1], as: "b")
             while try await take(1, &changes) != [.saved(name: "b")] {}
             try await late.delete("a")
             try await expect([.deleted(name: "a")], &changes)
             // Moved away as a whole.
             rename(late.directory, temporary.file("away"))
-            try await expect([.lookAgain], &changes)
+            try await expect([.resync], &changes)
             try Data([1]).write(to: URL(filePath: temporary.file("away/not-told")))
             try FileManager.default.removeItem(atPath: temporary.file("away"))
         }
         try await late.save([1], as: "a")
-        try await expect([.lookAgain], &changes)
+        try await expect([.resync], &changes)
         try FileManager.default.removeItem(atPath: temporary.file("x"))
-        while try await take(1, &changes) != [.lookAgain] {}
+        while try await take(1, &changes) != [.resync] {}
     }
 
     @Test func whoDoesNotTakeChangesIsToldToLookAgain() async throws {
@@ -176,7 +176,7 @@ import VitrineStores
             while try await reader.next() != .saved(name: name) {}
         }
         var late = idle.makeAsyncIterator()
-        #expect(try await late.next() == .lookAgain)
+        #expect(try await late.next() == .resync)
     }
 
     @Test func endsWithItsTask() async throws {

@@ -244,6 +244,9 @@ import VitrineStores
             case .cancelled: "cancelled"
             case .notDurable: "notDurable"
             case .notWatched: "notWatched"
+            case .invalidData: "invalidData"
+            case .notEncodable: "notEncodable"
+            case .database: "database"
             }
         } catch {
             return "\(error)"

@@ -78,7 +78,7 @@ import VitrineStores
     }
 
     @Test func reducesAndCompressesAsEarlierLibrariesSaidTheyDid() async throws {
-        var configuration = ImageStore.Configuration.ancestor2015
+        var configuration = ImageStore.Configuration.reduced
         configuration.durability = .relaxed
         let store = ImageStore(.root(temporary.path), configuration: configuration)
         try await store.save(Self.gradient(1000, 1000), as: "square.jpg")
@@ -89,7 +89,7 @@ import VitrineStores
         try await store.save(Self.gradient(80, 60), as: "small.jpg")
         #expect(try await store.image("small.jpg").size == PixelSize(width: 80, height: 60))
         // Quality is that of the file, not of a second encoding.
-        let better = ImageStore(.root(temporary.path), path: ["better"], configuration: .ancestor2016)
+        let better = ImageStore(.root(temporary.path), path: ["better"], configuration: .fullSize)
         let bytes = try Samples.bytes("lake.jpg")
         try await better.save(bytes, as: "lake.jpg")
         try await store.save(bytes, as: "lake.jpg")

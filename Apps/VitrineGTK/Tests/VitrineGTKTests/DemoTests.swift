@@ -4,7 +4,7 @@ import Testing
 import VitrineImaging
 
 extension GTKTests {
-    /// The demos as programs: the only place where GLib's loop serves the main actor on the first thread.
+    /// Runs the demos as programs, because only there GLib's loop runs the main actor on the first thread.
     @Suite("Demos") @MainActor struct Demos {
         private let directory: String
 
@@ -46,8 +46,8 @@ extension GTKTests {
             try Data("no picture".utf8).write(to: URL(filePath: file("0-letter.jpg")))
             let (status, output) = try await run("vitrine-grid", "--auto", "--shot", file("grid.png"), directory)
             #expect(status == 0, "\(output)")
-            #expect(output.contains("1 not to be had"), "\(output)")
-            #expect(output.contains("no cell is left, and nothing runs"), "\(output)")
+            #expect(output.contains("1 failed"), "\(output)")
+            #expect(output.contains("no cell is left, and no load runs"), "\(output)")
             let shot = try ImageInfo(of: .file(file("grid.png")))
             #expect(shot.format == .png && shot.size.width > 900, "\(shot)")
         }
@@ -69,7 +69,7 @@ extension GTKTests {
             server.setOutage(false)
             let (status, output) = try await grid
             #expect(status == 0, "\(output)")
-            #expect(output.contains("first screen: 6 pictures, 0 not to be had"), "\(output)")
+            #expect(output.contains("first screen: 6 images, 0 failed"), "\(output)")
         }
 
         @Test func denseDisplaysGetDensePictures() async throws {
@@ -105,7 +105,7 @@ extension GTKTests {
             defer { try? FileManager.default.removeItem(atPath: directory) }
             let (status, output) = try await run("vitrine-shelf", "--auto")
             #expect(status == 0, "\(output)")
-            for line in ["dropped 9 pictures", "renamed valley-1.jpg", "refused: letter.jpg", "no cell is left"] {
+            for line in ["dropped 9 images", "renamed valley-1.jpg", "refused: letter.jpg", "no cell is left"] {
                 #expect(output.contains(line), "\(output)")
             }
         }
@@ -114,7 +114,7 @@ extension GTKTests {
             defer { try? FileManager.default.removeItem(atPath: directory) }
             let (status, output) = try await run("vitrine-downloads", "--auto")
             #expect(status == 0, "\(output)")
-            #expect(output.contains("killed the first run") && output.contains("6 files are whole"), "\(output)")
+            #expect(output.contains("killed the first run") && output.contains("6 files are complete"), "\(output)")
         }
     }
 }

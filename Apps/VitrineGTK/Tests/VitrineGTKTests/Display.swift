@@ -3,29 +3,29 @@ import Testing
 import VitrineGTK
 import VitrineImaging
 
-/// Whether there is a display; without one nothing here can run (`Scripts/check` brings one).
+/// Whether there is a display. All tests need one; `Scripts/check` provides it.
 @MainActor
 enum Display {
     static let isThere = gtk_init_check() != 0
 }
 
-/// All tests that touch GTK: they share one display, so they run one after the other.
+/// All tests that use GTK. They share one display, so they run serially.
 @Suite(.serialized, .enabled("there is no display") { await Display.isThere })
 @MainActor
 struct GTKTests {}
 
-/// Lets GLib and everybody else work until something is so.
+/// Runs GLib's loop and other tasks until a condition is true.
 @MainActor
 func wait(
-    for what: String, sourceLocation: SourceLocation = #_sourceLocation, until isSo: () -> Bool
+    for event: String, sourceLocation: SourceLocation = #_sourceLocation, until isSo: () -> Bool
 ) async throws {
-    // The tests' main actor is not the first thread, which alone could run the loop: it is turned by hand.
+    // The main actor of the tests is not on the first thread, which alone can run the loop, so the test iterates it.
     for _ in 0..<6000 {
         while g_main_context_iteration(nil, 0) != 0 {}
         if isSo() { return }
         try await Task.sleep(for: .milliseconds(5))
     }
-    Issue.record("waited in vain for \(what)", sourceLocation: sourceLocation)
+    Issue.record("timeout while waiting for \(event)", sourceLocation: sourceLocation)
     throw CancellationError()
 }
 
@@ -34,7 +34,7 @@ func wait(
 final class TestWindow {
     let window: Window
 
-    /// - Parameter content: What fills it.
+    /// - Parameter content: The content of the window.
     init(_ content: Widget, width: Int = 300, height: Int = 200) {
         window = Window("Test", width: width, height: height)
         gtk_window_set_decorated(window.pointer, 0)
@@ -46,7 +46,7 @@ final class TestWindow {
 }
 
 extension Image {
-    /// One of one colour.
+    /// Returns an image of one colour.
     static func plain(_ width: Int, _ height: Int, _ color: Color) -> Image {
         Image(size: PixelSize(width: width, height: height), color: color)
     }

@@ -5,7 +5,7 @@ import VitrineImaging
 
 extension GTKTests {
     @Suite("Textures") @MainActor struct Textures {
-        /// The pixels as GDK has them, blue first, premultiplied.
+        /// The pixels in GDK's format: premultiplied, blue first.
         private func download(_ texture: Texture) -> [UInt8] {
             var bytes = [UInt8](repeating: 0, count: texture.size.width * texture.size.height * 4)
             gdk_texture_download(texture.pointer, &bytes, gsize(texture.size.width * 4))

@@ -25,8 +25,8 @@ package enum FileRename {
     package static func move(_ path: String, to target: String, replaces: Bool) throws(FileError) {}
 }
 
-public enum FileContents {
-    public static func read(_ path: String, limit: Int = .max) throws(FileError) -> [UInt8] { [] }
+package enum FileContents {
+    package static func read(_ path: String, limit: Int = .max) throws(FileError) -> [UInt8] { [] }
 }
 
 public struct ByteCount: Hashable, Sendable {
@@ -43,6 +43,6 @@ public struct Logger: Sendable {
     public func error(_ message: String, metadata: [String: MetadataValue]? = nil) {}
 }
 
-public enum Log {
-    public static func logger(_ part: String) -> Logger { fatalError("a declaration") }
+package enum Log {
+    package static func logger(_ part: String) -> Logger { fatalError("a declaration") }
 }

@@ -31,9 +31,9 @@ public final class MemoryPressure: Sendable {
     public func send(_ level: Level) {}
 }
 
-package final class Outcome<Value: Sendable>: Sendable {
+package final class Promise<Value: Sendable>: Sendable {
     package init() {}
-    package func set(_ value: Value) {}
+    package func fulfill(_ value: Value) {}
     package func wait() -> Value { fatalError("a declaration") }
 }
 

@@ -15,6 +15,7 @@ public enum OutputFormat: Sendable { case png, jpeg(quality: Double) }
 public struct ImageResizer: Hashable, Sendable {
     public enum Gravity: Hashable, Sendable { case center }
     public enum Mode: Hashable, Sendable { case fill, aspectFit, aspectFill, crop(Gravity), limit, none }
+    public var mode: Mode { .none }
     public init(size: PixelSize, mode: Mode, allowsUpscaling: Bool) {}
 }
 

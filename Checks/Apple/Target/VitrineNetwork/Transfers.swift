@@ -5,7 +5,7 @@ public import VitrineCore
 public struct HTTPHeaders: Sendable, Hashable, Sequence {
     public struct Field: Sendable, Hashable { public let name: String, value: String }
     public init() {}
-    public func first(_ name: String) -> String? { nil }
+    public subscript(name: String) -> String? { nil }
     public mutating func append(_ name: String, _ value: String) {}
     public func makeIterator() -> IndexingIterator<[Field]> { fatalError("a declaration") }
 }

@@ -82,7 +82,8 @@ await check("Downloads") {
 await check("Views") {
     let cell = Cell()
     await withCheckedContinuation { continuation in
-        cell.binding.set(.url(URL(filePath: samples + "/lake.jpg"), in: cache)) { _ in continuation.resume() }
+        let request = ImageRequest(URL(filePath: samples + "/lake.jpg"))
+        cell.binding.set(request, in: service) { _ in continuation.resume() }
     }
     return cell.image.map { min($0.size.width, $0.size.height) } == 60
 }

@@ -32,7 +32,6 @@ var pipeline: ImagePipeline { .shared }
 var decoder: ImageDecoder { ImageDecoder() }
 var loader: NetworkLoader { NetworkLoader.shared }
 var pictures: ObservedCache<Image> { ObservedCache(cache) }
-var queue: WorkQueue { WorkQueue(limit: 1) }
 var page: PDFPageSource { PDFPageSource(path: path) }
 var chunks: [[UInt8]] { [] }
 
@@ -73,7 +72,7 @@ var weather: Weather { Weather() }
 
 struct Place: PersistentRecord {
     static let persistentName = "Place"
-    static func describe(in record: inout RecordBuilder) { record.header(version: "1", kind: .structure) }
+    static func describe(in record: inout RecordBuilder) { record.header(version: "1") }
     func persistProperties(to writer: inout BinaryWriter) {}
     init(restoring reader: inout BinaryReader) throws(PersistenceError) {}
     init() {}
@@ -104,9 +103,6 @@ enum VitrineCacheContext {
     }
     struct Note { var key: CacheKey }
     static var notes: [Note] { [] }
-    enum Theme: String, Codable { case dark, light }
-    enum Settings { static let volume = ValueKey<Double>("volume", default: 0.5) }
-    static var store: KeyValueStore { preconditionFailure("never run") }
     struct User: Decodable {}
     struct WeatherFetcher: Fetcher {
         let city: String
@@ -137,6 +133,8 @@ enum VitrineDownloadsContext {
 enum VitrineStoresContext {
     static var store: FileStore { FileStore() }
     static var shelf: ImageStore { ImageStore() }
+    enum Theme: String, Codable { case dark, light }
+    enum Settings { static let volume = ValueKey<Double>("volume", default: 0.5) }
     static var pages: [(name: String, bytes: [UInt8])] { [] }
     static func rename(_ name: String, _ newName: String) {}
     static func remove(_ name: String) {}

@@ -11,10 +11,10 @@ private struct Place: PersistentRecord, Equatable {
 
     static let persistentName = "Place"
     static func describe(in record: inout RecordBuilder) {
-        record.header(version: "1", kind: .structure)
+        record.header(version: "1")
         record.property("name", String.self)
     }
-    func persistProperties(to writer: inout BinaryWriter) { name.persist(to: &writer) }
+    func persistProperties(to writer: inout BinaryWriter) { writer.write(name) }
     init(restoring reader: inout BinaryReader) throws(PersistenceError) { name = try reader.read() }
 }
 

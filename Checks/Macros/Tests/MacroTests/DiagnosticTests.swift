@@ -45,14 +45,14 @@ import Testing
                     static var persistentName: String { "Place" }
 
                     static func describe(in record: inout VitrineModels.RecordBuilder) {
-                        record.header(version: "2", kind: .structure)
+                        record.header(version: "2")
                         record.property("n", String.self, renamedFrom: ["title"])
-                        record.property("latitude", default: 0.0)
+                        record._property("latitude", default: 0.0)
                     }
 
                     func persistProperties(to writer: inout VitrineModels.BinaryWriter) {
-                        self.name.persist(to: &writer)
-                        self.latitude.persist(to: &writer)
+                        writer.write(self.name)
+                        writer.write(self.latitude)
                     }
                 }
 
@@ -68,7 +68,10 @@ import Testing
     @Test func otherDeclarationsAreRefused() {
         expect(
             "@Persistable actor A {}",
-            [DiagnosticSpec(message: "@Persistable goes on structs, classes and enums", line: 1, column: 1)])
+            [
+                DiagnosticSpec(
+                    message: "@Persistable can only be attached to a struct, class or enum", line: 1, column: 1)
+            ])
     }
 
     @Test func stepsAreStatic() {
@@ -80,7 +83,7 @@ import Testing
             """,
             [
                 DiagnosticSpec(
-                    message: "@Migration goes on a static function: it has stored data and no instance", line: 2,
+                    message: "@Migration can only be attached to a static function", line: 2,
                     column: 30, fixIts: [FixItSpec(message: "make it 'static'")])
             ],
             fixed: """
@@ -99,7 +102,7 @@ import Testing
             """,
             [
                 DiagnosticSpec(
-                    message: "this step leads to 1.10, but the type has version 1.9", line: 2, column: 20)
+                    message: "this step migrates to 1.10, but the type has version 1.9", line: 2, column: 20)
             ])
         expect(
             """
@@ -119,7 +122,7 @@ import Testing
             """,
             [
                 DiagnosticSpec(
-                    message: "@Transient 'cache' needs a default value, as it is not read back", line: 2, column: 20,
+                    message: "@Transient 'cache' needs a default value because it is not stored", line: 2, column: 20,
                     fixIts: [FixItSpec(message: "add a default value")])
             ],
             fixed: """
@@ -203,7 +206,7 @@ import Testing
             [
                 DiagnosticSpec(message: "two properties are stored as \"x\"", line: 3, column: 25),
                 DiagnosticSpec(
-                    message: "@Persistable cannot see into a tuple pattern: declare the properties one by one", line: 4,
+                    message: "@Persistable does not support tuple patterns: declare the properties separately", line: 4,
                     column: 9),
             ])
     }
@@ -213,7 +216,7 @@ import Testing
             "@Persistable(extensible: true) enum A { case a }",
             [
                 DiagnosticSpec(
-                    message: "only structs and root classes are made extensible; subclasses inherit it", line: 1,
+                    message: "only a struct or a root class can be extensible; subclasses inherit it", line: 1,
                     column: 1)
             ])
     }
@@ -221,7 +224,10 @@ import Testing
     @Test func extensionPropertiesGoOnOnePropertyEach() {
         expect(
             "extension A { @ExtensionProperty var (x, y): (Int, Int) }",
-            [DiagnosticSpec(message: "@ExtensionProperty goes on one property", line: 1, column: 15)])
+            [
+                DiagnosticSpec(
+                    message: "@ExtensionProperty can only be attached to a single property", line: 1, column: 15)
+            ])
     }
 
     @Test func extensionPropertiesStandInExtensionsWithTypeAndDefault() {
@@ -229,7 +235,8 @@ import Testing
             "struct A { @ExtensionProperty var x: Int? }",
             [
                 DiagnosticSpec(
-                    message: "@ExtensionProperty belongs in an extension: here declare a stored property", line: 1,
+                    message: "@ExtensionProperty can only be used in an extension; declare a stored property here",
+                    line: 1,
                     column: 12)
             ])
         expect(

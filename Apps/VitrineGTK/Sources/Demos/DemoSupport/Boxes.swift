@@ -1,15 +1,15 @@
 import CGTK
 package import VitrineGTK
 
-/// Widgets in the fewest words.
+/// Short forms for common widgets.
 @MainActor
 package enum Box {
-    /// Some below each other.
+    /// A vertical box.
     package static func column(_ spacing: Int = 6, _ children: Widget...) -> Widget {
         fill(gtk_box_new(GTK_ORIENTATION_VERTICAL, Int32(spacing)), children)
     }
 
-    /// Some beside each other.
+    /// A horizontal box.
     package static func row(_ spacing: Int = 6, _ children: Widget...) -> Widget {
         fill(gtk_box_new(GTK_ORIENTATION_HORIZONTAL, Int32(spacing)), children)
     }
@@ -20,7 +20,7 @@ package enum Box {
         return box
     }
 
-    /// A line of text; what is too long for its place ends with dots.
+    /// A line of text. Text that is too long ends with an ellipsis.
     package static func label(_ text: String = "", classes: String...) -> Widget {
         let label = Widget(sinking: gtk_label_new(text)!)
         gtk_label_set_ellipsize(label.opaque, PANGO_ELLIPSIZE_MIDDLE)
@@ -44,12 +44,12 @@ extension Widget {
         set { if newValue != text { gtk_label_set_text(opaque, newValue) } }
     }
 
-    /// Adds one more to a box.
+    /// Adds a widget to a box.
     package func append(_ child: Widget) {
         withExtendedLifetime(child) { gtk_box_append(UnsafeMutablePointer<GtkBox>(opaque), child.widget) }
     }
 
-    /// Free space around it, in points.
+    /// Sets the margins, in points.
     package func setMargins(_ points: Int) {
         gtk_widget_set_margin_start(widget, Int32(points))
         gtk_widget_set_margin_end(widget, Int32(points))
@@ -59,6 +59,6 @@ extension Widget {
 
     package func addClass(_ name: String) { gtk_widget_add_css_class(widget, name) }
 
-    /// Takes what space there is, beside others.
+    /// Makes the widget expand.
     package func expand() { gtk_widget_set_hexpand(widget, 1) }
 }

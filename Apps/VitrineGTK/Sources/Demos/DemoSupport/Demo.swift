@@ -2,18 +2,18 @@ import CGTK
 import Foundation
 package import VitrineGTK
 
-/// A demo's window, and what `--auto` and `--shot` need.
+/// The window of a demo, and the support for `--auto` and `--shot`.
 @MainActor
 package final class Demo {
-    /// The command line.
+    /// The command-line arguments.
     package let arguments: DemoArguments
-    /// Its window.
+    /// The window.
     package let window: Window
-    /// Measures its frames.
+    /// The meter of the window's frames.
     package let meter: FrameMeter
-    /// The bar at its top, for buttons.
+    /// The header bar, for buttons.
     private let bar: Widget
-    /// When the window appeared.
+    /// The time at which the window appeared.
     package private(set) var opened = ContinuousClock.now
     private var status: Int32 = 0
 
@@ -33,19 +33,19 @@ package final class Demo {
         }
     }
 
-    /// Runs a demo until its window is closed or it has driven itself; ends the program.
+    /// Runs a demo until its window is closed or `--auto` has finished, then exits.
     ///
     /// - Parameters:
-    ///   - title: The window's.
-    ///   - size: The window's, in points, unless the command line says otherwise.
-    ///   - build: Fills the window.
-    ///   - drive: What `--auto` does. It gives false if anything is not as it should be.
+    ///   - title: The title of the window.
+    ///   - size: The size of the window in points. `--size` overrides it.
+    ///   - build: Creates the content of the window.
+    ///   - drive: Runs the demo for `--auto`. Returns false after a failure.
     package static func run(
         _ title: String, _ arguments: DemoArguments, size: (Int, Int),
         build: (Demo) -> Void, drive: @escaping @MainActor (Demo) async -> Bool
     ) -> Never {
         guard gtk_init_check() != 0 else { DemoArguments.end("There is no display: run this under xvfb-run.", 3) }
-        guard MainLoop.install() else { DemoArguments.end("This is not the program's first thread.", 3) }
+        guard MainLoop.install() else { DemoArguments.end("This is not the first thread of the program.", 3) }
         Self.style()
         let demo = Demo(title, arguments, size)
         build(demo)
@@ -67,7 +67,7 @@ package final class Demo {
         exit(demo.status)
     }
 
-    /// Puts widgets into the bar at the window's top.
+    /// Adds widgets to the header bar.
     package func addToBar(_ widgets: Widget..., atEnd: Bool = false) {
         for widget in widgets {
             withExtendedLifetime(widget) {
@@ -80,10 +80,10 @@ package final class Demo {
         }
     }
 
-    /// Writes the picture that `--shot` asks for, if it does.
+    /// Writes the screenshot that `--shot` requests.
     package func shoot() async {
         guard let path = arguments["--shot"] else { return }
-        // Between a change and the next frame there is nothing to write.
+        // Between a change and the next frame there is no content to write.
         for _ in 0..<200 {
             if window.writePNG(to: path) { return print("wrote \(path)") }
             await settle(seconds: 0.01)
@@ -92,9 +92,9 @@ package final class Demo {
         status = 1
     }
 
-    /// Waits until something is so, looking before each frame.
+    /// Waits until a condition is true. Checks it before each frame.
     ///
-    /// - Returns: false if it is not after so many seconds.
+    /// - Returns: false after a timeout, in seconds.
     package func wait(seconds: Double = 30, until isSo: @escaping @MainActor () -> Bool) async -> Bool {
         let end = ContinuousClock.now + .seconds(seconds)
         while !isSo() {
@@ -103,7 +103,7 @@ package final class Demo {
         return true
     }
 
-    /// Lets time pass.
+    /// Waits for a time.
     package func settle(seconds: Double) async { try? await Task.sleep(for: .seconds(seconds)) }
 
     private static func style() {

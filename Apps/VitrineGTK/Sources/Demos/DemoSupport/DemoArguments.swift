@@ -1,8 +1,8 @@
 import Foundation
 
-/// The command line of a demo: options that start with `--`, and the rest.
+/// The command-line arguments of a demo: options that start with `--`, and the rest.
 package struct DemoArguments: Sendable {
-    /// What all demos take, for their usage.
+    /// The usage text of the common options.
     package static let common = """
           --auto            drive it, print what was measured, and end
           --shot FILE       write the window to a PNG file; without --auto that is all
@@ -10,15 +10,15 @@ package struct DemoArguments: Sendable {
         """
 
     private var values: [String: String] = [:]
-    /// What is no option.
+    /// The arguments that are not options.
     package private(set) var rest: [String] = []
 
-    /// Reads a command line; ends the program with the usage where it is wrong or asks for help.
+    /// Parses the arguments. Prints the usage and exits after `--help` or an error.
     ///
     /// - Parameters:
-    ///   - usage: For people.
-    ///   - options: Those with a value, besides the common ones.
-    ///   - flags: Those without.
+    ///   - usage: The usage text.
+    ///   - options: The options with a value, in addition to the common ones.
+    ///   - flags: The options without a value.
     package init(usage: String, options: Set<String> = [], flags: Set<String> = []) {
         let options = options.union(["--shot", "--size"]), flags = flags.union(["--auto", "--help"])
         var words = CommandLine.arguments.dropFirst()
@@ -28,7 +28,7 @@ package struct DemoArguments: Sendable {
             } else if options.contains(word), let value = words.popFirst() {
                 values[word] = value
             } else if word.hasPrefix("--") {
-                Self.end("\(word): unknown, or without its value\n\n\(usage)\n\(Self.common)", 2)
+                Self.end("\(word): unknown option or missing value\n\n\(usage)\n\(Self.common)", 2)
             } else {
                 rest.append(word)
             }
@@ -40,13 +40,13 @@ package struct DemoArguments: Sendable {
     package subscript(option: String) -> String? { values[option] }
     package func number(_ option: String, default value: Int) -> Int { self[option].flatMap { Int($0) } ?? value }
 
-    /// The window's size in points.
+    /// The size of the window, in points.
     func size(default size: (Int, Int)) -> (Int, Int) {
         let sides = (self["--size"] ?? "").split(separator: "x").compactMap { Int($0) }
         return sides.count == 2 ? (sides[0], sides[1]) : size
     }
 
-    /// Ends the program with a message.
+    /// Prints a message and exits.
     package static func end(_ message: String, _ status: Int32) -> Never {
         FileHandle.standardError.write(Data((message + "\n").utf8))
         exit(status)

@@ -2,8 +2,9 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Serves bytes by name over HTTP on 127.0.0.1, slowly, and from any byte on: what a download that is gone on with
-/// asks for (RFC 9110, section 14).
+/// A slow HTTP server on 127.0.0.1, which serves bytes by name.
+///
+/// It supports range requests, so that downloads can resume (RFC 9110, section 14).
 package final class FileServer: Sendable {
     private let files: [String: [UInt8]]
     private let bytesPerSecond: Int
@@ -12,11 +13,11 @@ package final class FileServer: Sendable {
     private let sent = Mutex(0)
     private let outage = Mutex((isOut: false, refused: 0))
 
-    /// Starts it at any free port.
+    /// Starts the server at a free port.
     ///
     /// - Parameters:
-    ///   - files: Bytes by name.
-    ///   - bytesPerSecond: For each connection.
+    ///   - files: The bytes by name.
+    ///   - bytesPerSecond: The transfer rate of each connection.
     package init(_ files: [String: [UInt8]], bytesPerSecond: Int) throws {
         (self.files, self.bytesPerSecond) = (files, bytesPerSecond)
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -35,19 +36,19 @@ package final class FileServer: Sendable {
         Thread.detachNewThread { [self] in accept() }
     }
 
-    /// Where a file is.
+    /// Returns the URL of a file.
     package func address(_ name: String) -> String { "http://127.0.0.1:\(port)/\(name)" }
 
-    /// How many bytes of files were sent so far.
+    /// The number of bytes of files sent so far.
     package var bytesSent: Int { sent.withLock { $0 } }
 
-    /// Breaks every connection as long as it is set, as a network does that is not there.
+    /// Whether the server resets every connection, to simulate a missing network.
     package func setOutage(_ isOut: Bool) { outage.withLock { $0.isOut = isOut } }
 
-    /// How many connections were broken so.
+    /// The number of connections reset.
     package var refused: Int { outage.withLock { $0.refused } }
 
-    /// Takes no further connections.
+    /// Stops accepting connections.
     package func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
 
     private func accept() {

@@ -1,12 +1,12 @@
 package import VitrineGTK
 
 extension Demo {
-    /// Scrolls as a finger does that lets go: fast first, then slower, in every frame a step.
+    /// Scrolls a list with decreasing speed, as after a fling with a finger.
     ///
     /// - Parameters:
-    ///   - list: What is scrolled.
-    ///   - speed: At the beginning, in points a second; less than 0 for upwards.
-    ///   - seconds: Until it stands still.
+    ///   - list: The list.
+    ///   - speed: The initial speed, in points a second. Negative speeds scroll up.
+    ///   - seconds: The time until the list stops.
     package func fling(_ list: ItemList, speed: Double, seconds: Double) async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             var start: Int64?, last: Int64 = 0

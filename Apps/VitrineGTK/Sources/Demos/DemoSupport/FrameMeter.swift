@@ -2,7 +2,7 @@ import CGTK
 import Foundation
 internal import VitrineGTK
 
-/// When a window's frames were painted.
+/// Measures the frame times of a window.
 @MainActor
 package final class FrameMeter {
     private var beginnings: [Int64] = []
@@ -12,7 +12,7 @@ package final class FrameMeter {
 
     init() {}
 
-    /// Measures from now on.
+    /// Starts a measurement.
     func attach(to widget: Widget) {
         guard clock == nil, let pointer = gtk_widget_get_frame_clock(widget.widget) else { return }
         let clock = GTKObject(sinking: pointer)
@@ -25,16 +25,16 @@ package final class FrameMeter {
         }
     }
 
-    /// Forgets all frames: those that follow are measured.
+    /// Discards all frames and starts again.
     package func reset() { (beginnings, paints) = ([], []) }
 
-    /// What was measured.
+    /// The measured statistics.
     package var report: FrameReport {
         FrameReport(gaps: zip(beginnings.dropFirst(), beginnings).map { Double($0 - $1) / 1000 }, paints: paints)
     }
 }
 
-/// Statistics of frames, for a time in which every frame changed something.
+/// Frame statistics of a period in which every frame changed.
 package struct FrameReport: CustomStringConvertible {
     private let gaps: [Double]
     private let paints: [Double]
@@ -44,12 +44,12 @@ package struct FrameReport: CustomStringConvertible {
         self.paints = paints.sorted()
     }
 
-    /// How many gaps between the beginnings of frames there were. A frame that takes too long delays the next one.
+    /// The number of gaps between the starts of frames. A slow frame delays the next one.
     package var count: Int { gaps.count }
     /// The longest gap, in milliseconds.
     package var longest: Double { gaps.last ?? 0 }
 
-    /// The share of gaps, from 0 to 1, that are no longer than so many milliseconds.
+    /// Returns the share of gaps, from 0 to 1, up to a number of milliseconds.
     package func share(upTo milliseconds: Double) -> Double {
         gaps.isEmpty ? 0 : Double(gaps.count { $0 <= milliseconds }) / Double(gaps.count)
     }
@@ -69,11 +69,11 @@ package struct FrameReport: CustomStringConvertible {
 }
 
 extension Double {
-    /// With one digit behind the point.
+    /// The number with one decimal digit.
     package var text: String { String(format: "%.1f", self) }
 }
 
 extension Duration {
-    /// In milliseconds.
+    /// The duration in milliseconds.
     package var milliseconds: Double { Double(components.seconds) * 1000 + Double(components.attoseconds) / 1e15 }
 }

@@ -1,11 +1,11 @@
 import CGTK
 import Foundation
 
-/// A PDF document of painted pages, for screenshots and checks.
+/// A generated PDF document, for screenshots and checks.
 package enum PaintedDocument {
     private static let width = 420.0, height = 595.0
 
-    /// Writes one.
+    /// Writes a document.
     ///
     /// - Returns: false if the file cannot be written.
     package static func write(pages: Int, to path: String) -> Bool {

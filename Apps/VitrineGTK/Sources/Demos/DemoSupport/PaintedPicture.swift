@@ -1,9 +1,9 @@
 import Foundation
 package import VitrineImaging
 
-/// Landscapes that nobody else ever painted, for screenshots and checks: another one for every number.
+/// Generated landscapes for screenshots and checks, a different one for each number.
 package enum PaintedPicture {
-    /// A landscape of hills below a sky, as photos are: noisy, and with much to decode.
+    /// Returns a landscape of hills and sky. It is noisy, so decoding costs as much as for a photo.
     package static func landscape(_ number: Int, width: Int, height: Int) -> Image {
         var random = Random(seed: UInt64(number) &* 0x9E37_79B9_7F4A_7C15 &+ 1)
         let palette = Palette(&random)
@@ -47,7 +47,7 @@ package enum PaintedPicture {
             pixels[offset + 3] = 255
         }
 
-        /// From a hue of 0 to 1.
+        /// Returns the colour of a hue from 0 to 1.
         init(hue: Double, saturation: Double, value: Double) {
             func channel(_ shift: Double) -> Double {
                 let k = (shift + hue * 6).truncatingRemainder(dividingBy: 6)

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The memory of this program that is in use.
+/// The memory use of this process.
 package enum ProcessMemory {
-    /// Now, in bytes.
+    /// The present memory use, in bytes.
     package static var resident: Int { value("VmRSS:") }
-    /// The most there ever was, in bytes.
+    /// The peak memory use, in bytes.
     package static var peak: Int { value("VmHWM:") }
 
     private static func value(_ name: String) -> Int {

@@ -4,18 +4,18 @@ import VitrineCore
 import VitrineDownloads
 import VitrinePipeline
 
-/// The downloads there are, and how they stand.
+/// The downloads and their states.
 @MainActor
 final class DownloadModel {
     let service = ImagePipeline(.memoryLean)
-    /// In the order in which they take their turn.
+    /// The downloads, in the order of their start.
     private(set) var downloads: [Download] = []
     private(set) var statuses: [String: DownloadStatus] = [:]
-    /// Called when there are others than before.
+    /// Called when downloads are added or removed.
     var onList: (@MainActor () -> Void)?
-    /// Called when one stands otherwise than before.
+    /// Called when the state of a download changes.
     var onStatus: (@MainActor (DownloadStatus) -> Void)?
-    /// What could not be done, in words.
+    /// The message of the last failure.
     var onProblem: (@MainActor (String) -> Void)?
     private let manager: DownloadManager
     private let addresses: [String]
@@ -32,7 +32,7 @@ final class DownloadModel {
         addresses = arguments.rest
     }
 
-    /// Goes on with the downloads of earlier runs, and begins those of the command line.
+    /// Resumes the downloads of earlier runs, and starts those of the command line.
     func open() async {
         await reload()
         for address in addresses { await add(address) }
@@ -41,13 +41,13 @@ final class DownloadModel {
         }
     }
 
-    /// Begins one.
+    /// Starts a download.
     func add(_ address: String) async {
         await perform { try await self.manager.start(address) }
         await reload()
     }
 
-    /// Does what its button says.
+    /// Performs the action of a download's button.
     func toggle(_ id: String) async {
         guard let download = downloads.first(where: { $0.id == id }), let state = statuses[id]?.state else { return }
         await perform {
@@ -60,14 +60,14 @@ final class DownloadModel {
         }
     }
 
-    /// Takes one off the list.
+    /// Removes a download from the list.
     func remove(_ id: String) async {
         guard let download = downloads.first(where: { $0.id == id }) else { return }
         await perform { try await download.remove() }
         await reload()
     }
 
-    /// Stops where things are, for the next run.
+    /// Stops all downloads, for the next run.
     func close() async {
         following?.cancel()
         await manager.close()

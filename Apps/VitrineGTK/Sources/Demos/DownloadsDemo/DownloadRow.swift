@@ -6,7 +6,7 @@ import VitrineDownloads
 import VitrineGTK
 import VitrinePipeline
 
-/// One download: what it is, how far it is, and a button that stops it or lets it go on.
+/// The row of a download: name, progress, and a button that pauses or resumes it.
 @MainActor
 final class DownloadRow: ListCell {
     let root: Widget
@@ -28,7 +28,7 @@ final class DownloadRow: ListCell {
         text.expand()
         button = Widget(sinking: gtk_button_new()!)
         let remove = Widget(sinking: gtk_button_new_from_icon_name("edit-delete-symbolic")!)
-        gtk_widget_set_tooltip_text(remove.widget, "Take it off the list")
+        gtk_widget_set_tooltip_text(remove.widget, "Remove from the list")
         for button in [button, remove] {
             gtk_widget_set_valign(button.widget, GTK_ALIGN_CENTER)
             button.addClass("flat")
@@ -63,9 +63,9 @@ final class DownloadRow: ListCell {
         gtk_button_set_icon_name(UnsafeMutablePointer<GtkButton>(button.opaque), symbol)
         gtk_widget_set_tooltip_text(button.widget, tooltip)
         gtk_widget_set_sensitive(button.widget, status.state == .completed ? 0 : 1)
-        // A picture that is there is shown; what is none says so in its tooltip.
+        // A file that is not an image shows the reason in its tooltip.
         if status.state == .completed, case .empty = icon.binding.state {
-            icon.load(.request(ImageRequest(.file(status.path)), in: model.service))
+            icon.load(ImageRequest(.file(status.path)), in: model.service)
         }
     }
 
@@ -87,11 +87,11 @@ final class DownloadRow: ListCell {
         let there = ByteCount(status.received).description
         let amount = status.total.map { "\(there) of \(ByteCount($0))" } ?? there
         switch status.state {
-        case .waiting: return "waits for its turn"
+        case .waiting: return "waiting"
         case .running:
             let speed = status.speed.map { ", \(ByteCount(Int($0))) a second" } ?? ""
             return amount + speed
-        case .delayed: return "\(amount), is tried again: \(status.failure?.message ?? "")"
+        case .delayed: return "\(amount), retrying: \(status.failure?.message ?? "")"
         case .paused: return "\(amount), paused"
         case .completed: return "\(ByteCount(status.received)), done"
         case .failed: return status.failure?.message ?? "failed"

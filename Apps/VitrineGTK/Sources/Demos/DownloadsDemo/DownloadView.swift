@@ -3,7 +3,7 @@ import DemoSupport
 import VitrineDownloads
 import VitrineGTK
 
-/// The list, and a line to add to it.
+/// The list of downloads, and an entry to add a download.
 @MainActor
 final class DownloadView {
     let model: DownloadModel
@@ -16,7 +16,7 @@ final class DownloadView {
         (self.model, self.demo) = (model, demo)
         let rows = DownloadRows()
         list = ItemList(.list, of: ListItems()) { DownloadRow(model, rows) }
-        gtk_entry_set_placeholder_text(UnsafeMutablePointer<GtkEntry>(entry.opaque), "An address to download")
+        gtk_entry_set_placeholder_text(UnsafeMutablePointer<GtkEntry>(entry.opaque), "URL to download")
         entry.expand()
         let add = Box.button(icon: "list-add-symbolic", tooltip: "Download") { [weak self] in self?.add() }
         entry.on("activate") { [weak self] in self?.add() }
@@ -38,7 +38,7 @@ final class DownloadView {
     private func showList() { list.items.replace(with: model.downloads.map(\.id)) }
 }
 
-/// Which row shows which download.
+/// The rows by download.
 @MainActor
 final class DownloadRows {
     private struct Entry { weak var row: DownloadRow? }

@@ -3,9 +3,9 @@ import Foundation
 import VitrineDownloads
 import VitrineGTK
 
-/// A list of downloads with their progress, which goes on where it was when the program is started again.
+/// A list of downloads with their progress. Downloads resume when the program starts again.
 ///
-/// `--auto` runs the program twice against a server of its own, and kills the first one half way.
+/// `--auto` runs the program twice with a local server, and kills the first run halfway.
 @main
 enum DownloadsDemo {
     static func main() {

@@ -2,13 +2,13 @@ import DemoSupport
 import Foundation
 import VitrineImaging
 
-/// Runs this program twice against a server of its own; the first run is killed half way.
+/// Runs this program twice with a local server, and kills the first run halfway.
 struct Relaunch {
     private let arguments: DemoArguments
 
     init(_ arguments: DemoArguments) { self.arguments = arguments }
 
-    /// - Returns: The exit status: 0 if every file is whole in the end.
+    /// - Returns: The exit status: 0 if every file is complete at the end.
     func run() -> Int32 {
         let directory = path(NSTemporaryDirectory(), "vitrine-downloads-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -45,15 +45,15 @@ struct Relaunch {
 
     private func check(_ files: [String: [UInt8]], in directory: String, sent: Int) -> Int32 {
         for (name, bytes) in files where FileManager.default.contents(atPath: path(directory, name)) != Data(bytes) {
-            print("FAILED: \(name) is not what the server has")
+            print("FAILED: \(name) differs from the file on the server")
             return 1
         }
         let size = files.values.reduce(0) { $0 + $1.count }
-        print("\(files.count) files are whole: \(size) bytes, for which the server sent \(sent)")
+        print("\(files.count) files are complete: \(size) bytes, for which the server sent \(sent)")
         return 0
     }
 
-    /// Six painted pictures.
+    /// Six generated images.
     private static func files() throws -> [String: [UInt8]] {
         var files: [String: [UInt8]] = [:]
         for number in 1...6 {
@@ -72,7 +72,7 @@ struct Relaunch {
 
         private final class Lines { var pending = Data() }
 
-        /// The next line; nil after the last.
+        /// Returns the next line; nil after the last one.
         func line() -> String? {
             while true {
                 if let end = lines.pending.firstIndex(of: 0x0A) {

@@ -3,7 +3,7 @@ import DemoSupport
 import Foundation
 import VitrineGTK
 
-/// Thousands of pictures from folders, or from a list of addresses.
+/// Thousands of images from directories, or from a list of URLs.
 @main
 enum GridDemo {
     static func main() {
@@ -17,7 +17,7 @@ enum GridDemo {
                 """,
             options: ["--urls", "--columns", "--memory", "--state"])
         let library = PhotoLibrary(arguments)
-        guard !library.identifiers.isEmpty else { DemoArguments.end("There is nothing to show.", 1) }
+        guard !library.identifiers.isEmpty else { DemoArguments.end("There are no images to show.", 1) }
         var grid: PhotoGrid?
         Demo.run("\(library.identifiers.count) pictures", arguments, size: (1000, 720)) { demo in
             let new = PhotoGrid(library, columns: arguments.number("--columns", default: 6))

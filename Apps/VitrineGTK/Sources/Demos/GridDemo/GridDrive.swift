@@ -4,7 +4,7 @@ import VitrineCore
 import VitrineGTK
 import VitrineImaging
 
-/// Looks at the first screen, flings the grid about, closes it while pictures are on their way, and says what it cost.
+/// Measures the first screen, scrolls the grid, closes it during loads, and prints the results.
 @MainActor
 final class GridDrive {
     private let demo: Demo
@@ -17,7 +17,7 @@ final class GridDrive {
         (library, board) = (grid.library, grid.board)
     }
 
-    /// - Returns: Whether all went as it should. How fast does not count: that depends on what else the machine does.
+    /// - Returns: false after a failure. Slow results are not failures, because they depend on the load of the machine.
     func run() async -> Bool {
         defer { library.cleanUp() }
         let started = demo.opened
@@ -29,7 +29,7 @@ final class GridDrive {
         let failed = board.visible.count(where: \.isFailed)
         await demo.settle(seconds: 1)
         let decoded = library.service.statistics.calls
-        print("first screen: \(first.count) pictures, \(failed) not to be had, complete after \(took.text) ms")
+        print("first screen: \(first.count) images, \(failed) failed, complete after \(took.text) ms")
         print("  decoded before scrolling: \(decoded), \(verdict(Double(decoded), 1.5 * Double(first.count)))")
         print("  cells made: \(grid?.list.factory.cellsMade ?? 0), bound: \(grid?.list.factory.bindings ?? 0)")
         await demo.shoot()
@@ -44,7 +44,7 @@ final class GridDrive {
     private func screenSettles() async -> Bool {
         var seen = -1
         return await demo.wait(seconds: 120) { [board] in
-            // Nothing new has settled: no need to look.
+            // No further cell has settled.
             guard board.shown + board.failed != seen else { return false }
             seen = board.shown + board.failed
             let visible = board.visible
@@ -55,7 +55,7 @@ final class GridDrive {
     private func fling() async -> Bool {
         guard let list = grid?.list else { return false }
         demo.meter.reset()
-        // Points a second: in the fastest eleven screens of the usual height pass in one.
+        // Points a second. At the highest speed eleven screens of the usual height pass in a second.
         for speed in [2000.0, 4000, 8000, -8000, -4000, 6000, -6000, 3000] {
             await demo.fling(list, speed: speed, seconds: 1.5)
         }
@@ -66,10 +66,10 @@ final class GridDrive {
         let stopped = ContinuousClock.now
         let isComplete = await demo.wait(seconds: 60) { [board] in board.visible.allSatisfy(\.isSettled) }
         let statistics = library.service.statistics
-        print("  at rest again, complete after \((ContinuousClock.now - stopped).milliseconds.text) ms")
+        print("  complete \((ContinuousClock.now - stopped).milliseconds.text) ms after the end of scrolling")
         print("  thumbnails: \(statistics.made) made, \(statistics.fromDisk) from disk,", terminator: " ")
-        print("\(statistics.cancelled) given up")
-        return isComplete ? true : fail("pictures are missing after scrolling")
+        print("\(statistics.cancelled) cancelled")
+        return isComplete ? true : fail("images are missing after scrolling")
     }
 
     private func printMemory() {
@@ -78,7 +78,7 @@ final class GridDrive {
         print("memory: \((Double(ProcessMemory.resident) / 1e6).text) MB, at most \(verdict(peak, limit)) MB")
     }
 
-    /// Decodes what the first screen shows once more, by the decoder alone.
+    /// Decodes the images of the first screen again, with the decoder only.
     private func printDecodeTime(_ first: [(String, ImageResizer)], took: Double) async {
         guard first.allSatisfy({ !$0.0.contains("://") }) else { return }
         let clock = ContinuousClock(), decoder = ImageDecoder()
@@ -93,27 +93,27 @@ final class GridDrive {
                 }
             }
         }
-        print("decoding that alone: \(one.milliseconds.text) ms one by one, \(several.milliseconds.text) ms as here")
+        print("decoding only: \(one.milliseconds.text) ms one by one, \(several.milliseconds.text) ms as here")
         print("  first screen / decode time: \(verdict(took / one.milliseconds, 1.2)) one by one,", terminator: " ")
         print("\(String(format: "%.2f", took / several.milliseconds)) as here")
     }
 
-    /// Closes the window just after it was scrolled to where nothing is loaded yet.
+    /// Scrolls to images that are not loaded, and closes the window.
     private func close() async -> Bool {
         if let list = grid?.list { list.offset = list.maximumOffset * 0.37 }
-        // A moment later some are there, and others are not.
+        // After a moment some images are loaded, and others are not.
         _ = await demo.wait(seconds: 5) { [board] in board.visible.contains(where: \.isLoading) }
         let waiting = board.visible.count { !$0.isSettled }
         demo.window.close()
         grid = nil
         let isGone = await demo.wait(seconds: 10) { [board] in board.cells.isEmpty }
         guard isGone else { return fail("\(board.cells.count) cells outlive their window") }
-        // What was being decoded at that moment may end; nothing else may begin.
+        // Decodes that are running can finish, but no others may start.
         await demo.settle(seconds: 0.3)
         let calls = library.service.statistics.calls
         await demo.settle(seconds: 0.5)
-        guard library.service.statistics.calls == calls else { return fail("pictures are loaded for nobody") }
-        print("closed with \(waiting) pictures on their way: no cell is left, and nothing runs")
+        guard library.service.statistics.calls == calls else { return fail("images are loaded without a cell") }
+        print("closed during \(waiting) loads: no cell is left, and no load runs")
         return true
     }
 

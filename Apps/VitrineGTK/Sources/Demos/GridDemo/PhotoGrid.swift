@@ -3,7 +3,7 @@ import Foundation
 import VitrineGTK
 import VitrineImaging
 
-/// The grid, and what is known of its cells.
+/// The grid and its cells.
 @MainActor
 final class PhotoGrid {
     let library: PhotoLibrary
@@ -16,25 +16,25 @@ final class PhotoGrid {
             PhotoCell(library, board)
         }
         board.onFirstScreen = {
-            // All processors for what is seen first; from then on one is left to drawing.
+            // All processors load the first screen. After that, one is reserved for drawing.
             library.service.concurrency = ProcessInfo.processInfo.activeProcessorCount - 1
         }
     }
 }
 
-/// The cells there are, and how many pictures they have shown.
+/// The living cells, and the number of images that they have shown.
 @MainActor
 final class PhotoBoard {
     private struct Entry { weak var cell: PhotoCell? }
 
     private var entries: [Entry] = []
-    /// The size of pictures, which all cells share.
+    /// The size of the images, which all cells share.
     let hint = SizeHint()
-    /// Pictures that were shown, and those that were not to be had.
+    /// The number of images shown, and of images that failed.
     private(set) var shown = 0, failed = 0
 
     func add(_ cell: PhotoCell) { entries.append(Entry(cell: cell)) }
-    /// Called once, when nothing that is on screen is on its way any more.
+    /// Called once, when all loads of cells on screen have ended.
     var onFirstScreen: (() -> Void)?
 
     func didShow() {
@@ -49,7 +49,7 @@ final class PhotoBoard {
 
     private func look() {
         guard onFirstScreen != nil else { return }
-        // Not before the cell that tells of itself is settled as well.
+        // Later, when the reporting cell has settled as well.
         Task {
             guard visible.allSatisfy(\.isSettled) else { return }
             onFirstScreen?()
@@ -57,14 +57,14 @@ final class PhotoBoard {
         }
     }
 
-    /// The cells that are alive.
+    /// The living cells.
     var cells: [PhotoCell] { entries.compactMap(\.cell) }
 
-    /// The cells that are on screen.
+    /// The cells on screen.
     var visible: [PhotoCell] { cells.filter { $0.identifier != nil && $0.picture.isInView } }
 }
 
-/// A picture that fills its place.
+/// A cell that its image fills.
 @MainActor
 final class PhotoCell: ListCell {
     let picture = Picture(fit: .cover)
@@ -83,7 +83,7 @@ final class PhotoCell: ListCell {
 
     var root: Widget { picture }
 
-    /// Whether it shows what it is to show, or that it cannot.
+    /// Whether the load has ended.
     var isSettled: Bool {
         switch picture.binding.state {
         case .shown, .failed: true
@@ -91,12 +91,12 @@ final class PhotoCell: ListCell {
         }
     }
 
-    /// Whether there is no picture to be had.
+    /// Whether the load has failed.
     var isFailed: Bool {
         if case .failed = picture.binding.state { true } else { false }
     }
 
-    /// Whether its picture is on its way.
+    /// Whether the image is loading.
     var isLoading: Bool {
         if case .loading = picture.binding.state { true } else { false }
     }
@@ -104,7 +104,7 @@ final class PhotoCell: ListCell {
     func bind(_ identifier: String) {
         self.identifier = identifier
         picture.tooltip = identifier.split(separator: "/").last.map(String.init)
-        picture.load(library.content(identifier)) { [board] _ in board.didShow() } onFailure: { [board] _ in
+        picture.load(library.request(identifier), in: library.service) { [board] _ in board.didShow() } onFailure: { [board] _ in
             board.didFail()
         }
     }

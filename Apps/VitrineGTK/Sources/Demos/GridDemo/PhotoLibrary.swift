@@ -7,16 +7,14 @@ import VitrineNetwork
 import VitrinePipeline
 import VitrineViews
 
-/// The pictures of some folders, or of some addresses, and how each is loaded.
+/// The images of directories or of a list of URLs, and the way to load each.
 @MainActor
 final class PhotoLibrary {
-    /// Paths or addresses, in order.
+    /// The paths or URLs, in order.
     let identifiers: [String]
-    /// Makes the thumbnails of files.
+    /// Loads the images of files and addresses.
     let service: ImagePipeline
-    /// Where pictures from addresses are kept.
-    let pictures: Cache<Image>
-    /// Removed in the end; nil for a directory of the user's.
+    /// A temporary directory, removed at the end; nil for a directory of the user.
     private let temporary: String?
     private var sources: [String: ImageFileSource] = [:]
 
@@ -34,9 +32,6 @@ final class PhotoLibrary {
         var thumbnails = ImagePipeline.Configuration(name: "grid", root: state)
         thumbnails.memoryCapacity = capacity
         service = ImagePipeline(thumbnails)
-        var cache = CacheConfiguration(root: state)
-        cache.memoryCapacity = capacity
-        pictures = Cache(name: "Pictures", configuration: cache)
         if let list = arguments["--urls"] {
             let text = (try? String(contentsOfFile: list, encoding: .utf8)) ?? ""
             identifiers = text.split(whereSeparator: \.isNewline)
@@ -46,7 +41,7 @@ final class PhotoLibrary {
         }
     }
 
-    /// Files with names of pictures, below a folder. What they are is told by their content, later.
+    /// Returns files with names of images in a directory. Their content is checked later.
     private static func files(in folder: String) -> [String] {
         let extensions: Set = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "avif", "heic", "jxl", "tif", "tiff"]
         guard let names = FileManager.default.enumerator(atPath: folder) else { return [] }
@@ -55,18 +50,16 @@ final class PhotoLibrary {
             .sorted().map { path(folder, $0) }
     }
 
-    /// What a picture may occupy in memory, all together.
+    /// The total memory limit for images.
     var memoryCapacity: ByteCount { service.configuration.memoryCapacity }
 
-    /// What a cell shows.
-    func content(_ identifier: String) -> ImageContent<Image> {
-        if identifier.hasPrefix("http"), let url = URL(string: identifier) {
-            return .url(url, in: pictures)
-        }
-        return .request(ImageRequest(source(identifier)), in: service)
+    /// The request of a cell.
+    func request(_ identifier: String) -> ImageRequest {
+        if identifier.hasPrefix("http"), let url = URL(string: identifier) { return ImageRequest(url) }
+        return ImageRequest(source(identifier))
     }
 
-    /// A file whose identity is known, so that what is in memory can be shown at once.
+    /// Returns a file with a known identity, so that an image in memory is shown immediately.
     private func source(_ path: String) -> ImageFileSource {
         if let known = sources[path] { return known }
         var source = ImageFileSource(path: path)
@@ -75,15 +68,15 @@ final class PhotoLibrary {
         return source
     }
 
-    /// Whether it may be had later: after how long to try again.
+    /// Returns the delay before the next attempt after a failure.
     static func retryDelay(_ error: any Error, _ attempt: Int) -> Duration? {
         var error = error
-        while let below = (error as? CacheError)?.underlying { error = below }
+        if case ImagePipelineError.underlying(_, let below) = error { error = below }
         guard let network = error as? NetworkError, network.isRetryable else { return nil }
         return .milliseconds(500 * min(16, 1 << min(attempt, 4)))
     }
 
-    /// Removes what was kept for this run only.
+    /// Removes the temporary files of this run.
     func cleanUp() {
         if let temporary { try? FileManager.default.removeItem(atPath: temporary) }
     }

@@ -3,7 +3,7 @@ import Foundation
 import VitrineCore
 import VitrineImaging
 
-/// Paints pictures and a document for the demos: `PaintSamples DIRECTORY COUNT`.
+/// Generates images and a document for the demos: `PaintSamples DIRECTORY COUNT`.
 @main
 enum PaintSamples {
     static func main() throws {
@@ -19,8 +19,8 @@ enum PaintSamples {
                 as: .jpeg(quality: 0.85))
             try AtomicFile.write(bytes, to: path(photos, "painted-\(number).jpg"))
         }
-        // What is no picture, and half of one: their tiles say so.
-        try AtomicFile.write(Array("This is no picture.".utf8), to: path(photos, "painted-10-no-picture.jpg"))
+        // A file that is not an image, and a truncated one. Their cells show a failure.
+        try AtomicFile.write(Array("This is not an image.".utf8), to: path(photos, "painted-10-no-picture.jpg"))
         let whole = try PaintedPicture.landscape(count + 1, width: 960, height: 640).encoded(as: .jpeg(quality: 0.85))
         try AtomicFile.write(Array(whole.prefix(whole.count / 2)), to: path(photos, "painted-11-half.jpg"))
         guard PaintedDocument.write(pages: 60, to: path(words[1], "document.pdf")) else {

@@ -6,7 +6,7 @@ import VitrineImaging
 import VitrinePipeline
 import VitrineViews
 
-/// A document whose pages are drawn by a service, once for each size.
+/// A document whose pages a pipeline draws, once for each size.
 @MainActor
 final class Document {
     let path: String
@@ -16,7 +16,7 @@ final class Document {
     private var identity: CacheKey?
     private(set) var pageCount = 0
     private(set) var precaching: PrefetchTask?
-    /// Pages that are drawn before they are turned to.
+    /// The requests for pages that are drawn in advance.
     private var ahead: [ImageTask] = []
 
     init(_ path: String, _ arguments: DemoArguments) {
@@ -34,9 +34,9 @@ final class Document {
         service = ImagePipeline(ImagePipeline.Configuration(name: "reader", root: state))
     }
 
-    /// Opens it.
+    /// Opens a document.
     ///
-    /// - Throws: `ImagePipelineError`, when it is no document, or wants a password.
+    /// - Throws: `ImagePipelineError` if the file is not a document, or if it needs a password.
     func open() async throws {
         let input = input
         let (count, identity) = try await BlockingExecutor.shared.run {
@@ -45,21 +45,21 @@ final class Document {
         (pageCount, self.identity) = (count, identity)
     }
 
-    /// A page, from 1, known by a name that needs no look at the file.
+    /// Returns a page, from 1. Its identity is known without a read of the file.
     func page(_ number: Int) -> PDFPageSource {
         var page = input.page(number)
         page.identifier = identity?.appending("page \(number)")
         return page
     }
 
-    func content(_ number: Int) -> ImageContent<Image> { .request(ImageRequest(page(number)), in: service) }
+    func request(_ number: Int) -> ImageRequest { ImageRequest(page(number)) }
 
-    /// Puts all pages on disk at a size.
+    /// Draws all pages at a size and caches them on disk.
     func precache(_ box: TargetGeometry) {
         precaching = service.prefetch((1...max(1, pageCount)).map { ImageRequest(page($0), size: box.resizer) })
     }
 
-    /// Draws pages beside the one that is read, so that they are there when it is turned.
+    /// Draws the neighbours of the current page in advance.
     func prepare(_ numbers: [Int], _ box: TargetGeometry) {
         for request in ahead { request.cancel() }
         ahead = numbers.filter { (1...max(1, pageCount)).contains($0) }.map { number in
@@ -67,14 +67,14 @@ final class Document {
         }
     }
 
-    /// Draws no more.
+    /// Cancels all drawing.
     func stop() {
         precaching?.cancel()
         for request in ahead { request.cancel() }
         ahead = []
     }
 
-    /// Removes what was kept for this run only.
+    /// Removes the temporary files of this run.
     func cleanUp() {
         PDFDocument.endIdleHelpers()
         if let temporary { try? FileManager.default.removeItem(atPath: temporary) }

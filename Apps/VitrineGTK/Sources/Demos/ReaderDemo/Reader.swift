@@ -5,18 +5,18 @@ import VitrineImaging
 import VitrinePipeline
 import VitrineViews
 
-/// The strip of pages, the page that is read, and the buttons that turn it.
+/// The strip of pages, the current page, and the buttons that turn it.
 @MainActor
 final class Reader {
-    /// The pages of the strip, in points.
+    /// The size of the pages in the strip, in points.
     static let stripPage = (width: 120, height: 160)
 
     let document: Document
     let page = Picture(fit: .contain)
     private(set) var strip: ItemList?
-    /// Why the document did not open.
+    /// The reason why the document did not open.
     private(set) var error: (any Error)?
-    /// The page that is read, from 1.
+    /// The current page, from 1.
     private(set) var current = 0
     private let demo: Demo
     private let position = Box.label("Opening…")
@@ -30,8 +30,8 @@ final class Reader {
         page.setMargins(12)
         gtk_widget_set_size_request(side.widget, Int32(Self.stripPage.width + 48), -1)
         demo.addToBar(
-            Box.button(icon: "go-previous-symbolic", tooltip: "Page back") { [weak self] in self?.turn(-1) },
-            Box.button(icon: "go-next-symbolic", tooltip: "Page on") { [weak self] in self?.turn(1) })
+            Box.button(icon: "go-previous-symbolic", tooltip: "Previous page") { [weak self] in self?.turn(-1) },
+            Box.button(icon: "go-next-symbolic", tooltip: "Next page") { [weak self] in self?.turn(1) })
         demo.addToBar(position, progress, atEnd: true)
         demo.window.setContent(Box.row(0, side, page))
         let keys = GTKObject(owning: gtk_event_controller_key_new()!)
@@ -47,10 +47,10 @@ final class Reader {
         }
     }
 
-    /// Reads on, or back.
+    /// Turns pages forward or back.
     func turn(_ step: Int) { read(current + step) }
 
-    /// Reads a page; passed over if there is none by this number.
+    /// Shows a page. Ignores numbers without a page.
     func read(_ number: Int) {
         guard (1...max(1, document.pageCount)).contains(number), number != current else { return }
         current = number
@@ -60,8 +60,10 @@ final class Reader {
             strip?.scroll(to: number - 1)
         }
         // The small page at once, the sharp one in its place.
-        page.binding.options.placeholder = stripBox.flatMap { document.content(number).inMemory(for: $0) }
-        page.load(document.content(number)) { [weak self] _ in self?.didShow(number) }
+        page.binding.options.placeholder = stripBox.flatMap { box in
+            document.service.cachedImage(for: ImageRequest(document.page(number), size: box.resizer))
+        }
+        page.load(document.request(number), in: document.service) { [weak self] _ in self?.didShow(number) }
     }
 
     private func didShow(_ number: Int) {
@@ -98,7 +100,7 @@ final class Reader {
 
     private func fail(_ error: any Error) {
         self.error = error
-        position.text = "It cannot be opened."
+        position.text = "The document cannot be opened."
         page.load(.init(id: nil) { _ in throw error }, when: .now)
     }
 
@@ -114,7 +116,7 @@ final class Reader {
     }
 }
 
-/// A page of the strip, and its number.
+/// A cell of the strip: a page and its number.
 @MainActor
 final class PageCell: ListCell {
     let root: Widget
@@ -136,7 +138,7 @@ final class PageCell: ListCell {
 
     func bind(_ identifier: String) {
         number.text = identifier
-        picture.load(document.content(Int(identifier) ?? 0))
+        picture.load(document.request(Int(identifier) ?? 0), in: document.service)
     }
 
     func unbind() { picture.prepareForReuse() }

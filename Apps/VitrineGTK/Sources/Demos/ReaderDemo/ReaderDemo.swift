@@ -2,7 +2,7 @@ import DemoSupport
 import Foundation
 import VitrineGTK
 
-/// A PDF document: its pages small, in a strip that scrolls, and one of them large.
+/// A PDF document: a scrolling strip of small pages, and one large page.
 @main
 enum ReaderDemo {
     static func main() {
@@ -13,7 +13,7 @@ enum ReaderDemo {
                   --state DIR       where pages are kept (the user's cache; with --auto a new directory)
                 """,
             options: ["--password", "--state"])
-        guard let path = arguments.rest.first else { DemoArguments.end("Which document? See --help.", 2) }
+        guard let path = arguments.rest.first else { DemoArguments.end("No document given. See --help.", 2) }
         let document = Document(path, arguments)
         var reader: Reader?
         Demo.run(path.split(separator: "/").last.map(String.init) ?? path, arguments, size: (900, 720)) { demo in

@@ -3,7 +3,7 @@ import Foundation
 import VitrineGTK
 import VitrinePipeline
 
-/// Opens the document, scrolls the strip, turns pages, closes the window, and says what it cost.
+/// Opens the document, scrolls the strip, turns pages, closes the window, and prints the results.
 @MainActor
 final class ReaderDrive {
     private let demo: Demo
@@ -15,7 +15,7 @@ final class ReaderDrive {
         document = reader.document
     }
 
-    /// - Returns: Whether all went as it should.
+    /// - Returns: false after a failure.
     func run() async -> Bool {
         defer { document.cleanUp() }
         let isOpen = await demo.wait { [weak self] in
@@ -23,20 +23,20 @@ final class ReaderDrive {
             return reader.error != nil || self?.isSharp == true
         }
         guard isOpen, let strip = reader?.strip else {
-            // What cannot be opened says so in its window.
-            let reason = reader?.error.map { "\($0)" } ?? "the first page does not come"
+            // The window shows the reason for a document that cannot be opened.
+            let reason = reader?.error.map { "\($0)" } ?? "the first page does not appear"
             await demo.settle(seconds: 0.3)
             await demo.shoot()
             return fail(reason)
         }
-        print("\(document.pageCount) pages; the first is there after", terminator: " ")
+        print("\(document.pageCount) pages; the first appeared after", terminator: " ")
         print("\((ContinuousClock.now - demo.opened).milliseconds.text) ms")
         await scroll(strip)
         let started = demo.opened
         if let progress = await document.precaching?.finished {
             let took = (ContinuousClock.now - started).milliseconds.text
-            print("prepared: \(progress.made) drawn, \(progress.skipped) there before, \(progress.failed) failed;")
-            print("  known \(took) ms after the window opened")
+            print("prepared: \(progress.made) drawn, \(progress.skipped) cached, \(progress.failed) failed;")
+            print("  completed \(took) ms after the window opened")
             guard progress.failed == 0 else { return fail("pages could not be drawn") }
         }
         guard await turn() else { return false }
@@ -56,7 +56,7 @@ final class ReaderDrive {
         print("strip: \(demo.meter.report)")
     }
 
-    /// Reads on from page to page.
+    /// Turns from page to page.
     private func turn() async -> Bool {
         var times: [Double] = []
         let last = min(document.pageCount, 12)
@@ -64,7 +64,7 @@ final class ReaderDrive {
             let clock = ContinuousClock.now
             reader?.read(number)
             guard await demo.wait(until: { [weak self] in self?.isSharp == true }) else {
-                return fail("page \(number) does not come")
+                return fail("page \(number) does not appear")
             }
             times.append((ContinuousClock.now - clock).milliseconds)
             await demo.settle(seconds: 0.15)

@@ -5,14 +5,14 @@ import VitrineStores
 import VitrinePipeline
 import VitrineViews
 
-/// A store of pictures, and the names in it, kept up to date whoever changes them.
+/// A store of images and the names in it. It follows changes by other processes.
 @MainActor
 final class Shelf {
     let store: ImageStore
     let service: ImagePipeline
-    /// Called when there are other names, or other pictures by these names.
+    /// Called when names or images change.
     var onChange: (@MainActor (_ names: [String]) -> Void)?
-    /// What could not be done, in words.
+    /// The message of the last failure.
     var onProblem: (@MainActor (String) -> Void)?
     private(set) var names: [String] = []
     private let temporary: String?
@@ -27,13 +27,13 @@ final class Shelf {
         } else {
             (store, temporary) = (ImageStore(.documents, path: ["Shelf"]), nil)
         }
-        // The store has its own thumbnails; nothing is kept on disk beside them.
+        // The store has thumbnails of its own, so the pipeline needs no disk cache.
         var configuration = ImagePipeline.Configuration(name: "shelf")
         configuration.usesDiskCache = false
         service = ImagePipeline(configuration)
     }
 
-    /// Shows what is there, and follows what happens to it.
+    /// Lists the names, and follows changes.
     func open(keeping files: [String]) {
         following = Task { [weak self, changes = store.changes] in
             await self?.look()
@@ -44,10 +44,10 @@ final class Shelf {
         }
     }
 
-    /// Keeps a copy of a picture's file by the file's name, or by another if that is taken.
+    /// Stores a copy of an image file under its name, or under a free name if that exists.
     func keep(_ file: String) async {
         let name = String(file.split(separator: "/").last ?? "picture")
-        await perform("\(name) is not kept") { store throws(StoreError) in
+        await perform("\(name) could not be stored") { store throws(StoreError) in
             var free = name, number = 2
             while await store.exists(free) {
                 free = Self.name(name, number: number)
@@ -58,31 +58,25 @@ final class Shelf {
     }
 
     func rename(_ name: String, to newName: String) async {
-        await perform("\(name) is not renamed") { store throws(StoreError) in
+        await perform("\(name) could not be renamed") { store throws(StoreError) in
             try await store.rename(name, to: newName)
         }
     }
 
     func delete(_ name: String) async {
-        await perform("\(name) is not deleted") { store throws(StoreError) in _ = try await store.delete(name) }
+        await perform("\(name) could not be deleted") { store throws(StoreError) in _ = try await store.delete(name) }
     }
 
-    /// What a cell shows.
-    func content(_ name: String) -> ImageContent<Image> {
-        do {
-            return .request(ImageRequest(try store.source(name)), in: service)
-        } catch {
-            return ImageContent(id: nil) { _ in throw error }
-        }
-    }
+    /// The request of a cell; nil for a name that the store refuses.
+    func request(_ name: String) -> ImageRequest? { (try? store.source(name)).map { ImageRequest($0) } }
 
-    /// Where a picture's file is, for others to take; nil if there can be none by this name.
+    /// Returns the path of an image file for a drag; nil if the name is not valid.
     func file(_ name: String) -> String? { try? store.path(of: name) }
 
-    /// Follows no more.
+    /// Stops following changes.
     func stop() { following?.cancel() }
 
-    /// Removes what was kept for this run only.
+    /// Removes the temporary files of this run.
     func cleanUp() {
         if let temporary { try? FileManager.default.removeItem(atPath: temporary) }
     }
@@ -101,7 +95,7 @@ final class Shelf {
         await look()
     }
 
-    /// `lake.jpg` and 2 give `lake (2).jpg`.
+    /// Returns a numbered name: `lake (2).jpg` for `lake.jpg` and 2.
     nonisolated static func name(_ name: String, number: Int) -> String {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return "\(name) (\(number))" }
         return "\(name[..<dot]) (\(number))\(name[dot...])"

@@ -2,7 +2,7 @@ import DemoSupport
 import Foundation
 import VitrineGTK
 
-/// Pictures that are kept by name: dragged in, renamed, deleted.
+/// A store of images by name, with drag and drop, renaming and deletion.
 @main
 enum ShelfDemo {
     static func main() {

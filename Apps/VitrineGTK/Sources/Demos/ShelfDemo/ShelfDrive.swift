@@ -4,7 +4,7 @@ import Foundation
 import VitrineGTK
 import VitrineImaging
 
-/// Drops pictures onto the window, renames one, deletes one, and looks at what came of it.
+/// Drops images onto the window, renames one, deletes one, and checks the results.
 @MainActor
 final class ShelfDrive {
     private let demo: Demo
@@ -12,13 +12,13 @@ final class ShelfDrive {
     private let shelf: Shelf
     private let files: [String]
 
-    /// - Parameter files: What to drop; if there are none, painted pictures.
+    /// - Parameter files: The files to drop. Default: generated images.
     init(_ demo: Demo, _ view: ShelfView, _ files: [String]) {
         (self.demo, self.view, self.files) = (demo, view, files)
         shelf = view.shelf
     }
 
-    /// - Returns: Whether all went as it should.
+    /// - Returns: false after a failure.
     func run() async -> Bool {
         let directory = path(NSTemporaryDirectory(), "vitrine-drop-\(UUID().uuidString)")
         defer {
@@ -27,15 +27,15 @@ final class ShelfDrive {
         }
         guard let dropped = try? files.isEmpty ? Self.paint(in: directory) : files, dropped.count > 2,
             await demo.wait(until: { [self] in demo.window.size.width > 0 })
-        else { return fail("there is nothing to drop") }
+        else { return fail("there are no files to drop") }
         demo.meter.reset()
         let clock = ContinuousClock.now
         guard drop(dropped), await demo.wait(until: { [self] in shelf.names.count == dropped.count }) else {
-            return fail("\(shelf.names.count) of \(dropped.count) are kept")
+            return fail("\(shelf.names.count) of \(dropped.count) are stored")
         }
         guard await allShown() else { return fail("not all are shown") }
         let took = (ContinuousClock.now - clock).milliseconds.text
-        print("dropped \(dropped.count) pictures; kept and shown after \(took) ms")
+        print("dropped \(dropped.count) images; stored and shown after \(took) ms")
         guard await rename(), await delete(), await refuse(in: directory), await allShown() else { return false }
         print("frames: \(demo.meter.report)")
         await demo.settle(seconds: 0.4)
@@ -57,24 +57,24 @@ final class ShelfDrive {
     }
 
     private func rename() async -> Bool {
-        guard let name = shelf.names.first, let cell = ShelfCell.showing(name) else { return fail("none is shown") }
+        guard let name = shelf.names.first, let cell = ShelfCell.showing(name) else { return fail("no image is shown") }
         cell.edit("A new name.jpg")
         let isRenamed = await demo.wait { [self] in
             shelf.names.contains("A new name.jpg") && !shelf.names.contains(name)
         }
         guard isRenamed else { return fail("\(name) is not renamed: \(view?.problemText ?? "")") }
         print("renamed \(name)")
-        // A name that is taken is refused, and both stay.
-        guard let other = await another() else { return fail("no other is shown") }
+        // An existing name is refused, and both images stay.
+        guard let other = await another() else { return fail("no other image is shown") }
         ShelfCell.showing(other)?.edit("A new name.jpg")
         guard await demo.wait(until: { [self] in view?.problemText.isEmpty == false }), shelf.names.contains(other)
-        else { return fail("a name that is taken is not refused") }
+        else { return fail("an existing name is not refused") }
         print("refused: \(view?.problemText ?? "")")
         return true
     }
 
     private func delete() async -> Bool {
-        guard let name = await another() else { return fail("none is shown") }
+        guard let name = await another() else { return fail("no image is shown") }
         ShelfCell.showing(name)?.delete()
         guard await demo.wait(until: { [self] in !shelf.names.contains(name) }) else {
             return fail("\(name) is not deleted")
@@ -83,14 +83,14 @@ final class ShelfDrive {
         return true
     }
 
-    /// A picture that is on screen, and was not renamed.
+    /// Returns an image on screen that was not renamed.
     private func another() async -> String? {
         let isShown = { [shelf] in shelf.names.first { $0 != "A new name.jpg" && ShelfCell.showing($0) != nil } }
         _ = await demo.wait { isShown() != nil }
         return isShown()
     }
 
-    /// Drops what is no picture.
+    /// Drops a file that is not an image.
     private func refuse(in directory: String) async -> Bool {
         let file = path(directory, "letter.jpg"), names = shelf.names
         try? FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
@@ -98,15 +98,15 @@ final class ShelfDrive {
             return fail("the letter was not dropped")
         }
         guard await demo.wait(until: { [self] in view?.problemText.contains("letter.jpg") == true }) else {
-            return fail("it is not said that the letter is no picture")
+            return fail("there is no message for the letter")
         }
         print("refused: \(view?.problemText ?? "")")
-        return shelf.names == names ? true : fail("the letter is kept")
+        return shelf.names == names ? true : fail("the letter is stored")
     }
 
     // MARK: Dropping
 
-    /// Has the window's drop target told what it is told when files are dropped.
+    /// Emits the signal of the window's drop target for dropped files.
     private func drop(_ files: [String]) -> Bool {
         guard let target = view?.drop else { return false }
         var pointers: [OpaquePointer?] = files.map { g_file_new_for_path($0) }

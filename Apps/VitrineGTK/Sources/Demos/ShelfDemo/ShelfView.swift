@@ -3,15 +3,15 @@ import DemoSupport
 import Foundation
 import VitrineGTK
 
-/// The grid of the shelf, which takes what is dropped on it, and a line that says what did not work.
+/// The grid of the shelf, which accepts dropped files, and a line for error messages.
 @MainActor
 final class ShelfView {
     let shelf: Shelf
     let list: ItemList
-    /// Takes files.
+    /// The drop target for files.
     let drop: GTKObject
     private let problem = Box.label(classes: "caption")
-    private let empty = Box.label("Drop pictures here to keep them.")
+    private let empty = Box.label("Drop images here to store them.")
 
     init(_ shelf: Shelf, _ demo: Demo) {
         self.shelf = shelf
@@ -32,7 +32,7 @@ final class ShelfView {
         shelf.open(keeping: demo.arguments.has("--auto") ? [] : demo.arguments.rest)
     }
 
-    /// What did not work last, in words.
+    /// The last error message.
     var problemText: String { problem.text }
 
     private func show(_ names: [String]) {
@@ -40,7 +40,7 @@ final class ShelfView {
         gtk_widget_set_visible(empty.widget, names.isEmpty ? 1 : 0)
     }
 
-    /// Keeps the files of a `GdkFileList`.
+    /// Stores the files of a `GdkFileList`.
     private func take(_ value: UnsafePointer<GValue>) -> Bool {
         guard let list = g_value_get_boxed(value) else { return false }
         let files = gdk_file_list_get_files(OpaquePointer(list))
@@ -59,7 +59,7 @@ final class ShelfView {
     }
 }
 
-/// A picture, its name, which can be edited, and a button that deletes it. It can be dragged elsewhere.
+/// A cell with an image that can be dragged, its editable name, and a button that deletes it.
 @MainActor
 final class ShelfCell: ListCell {
     let root: Widget
@@ -100,12 +100,12 @@ final class ShelfCell: ListCell {
         Self.cells[ObjectIdentifier(self)] = nil
     }
 
-    /// The cell that shows a picture.
+    /// Returns the cell that shows an image.
     static func showing(_ name: String) -> ShelfCell? {
         cells.values.compactMap(\.cell).first { $0.name == name && $0.picture.isInView }
     }
 
-    /// Whether its picture is shown.
+    /// Whether the image is shown.
     var isShown: Bool {
         if case .shown = picture.binding.state { true } else { false }
     }
@@ -114,7 +114,7 @@ final class ShelfCell: ListCell {
         name = identifier
         gtk_editable_set_text(label.opaque, identifier)
         picture.tooltip = identifier
-        picture.load(shelf.content(identifier))
+        picture.load(shelf.request(identifier), in: shelf.service)
     }
 
     func unbind() {
@@ -122,7 +122,7 @@ final class ShelfCell: ListCell {
         picture.prepareForReuse()
     }
 
-    /// Renames the picture as its user does: writes another name, and ends with Return.
+    /// Renames the image like a user: enters a name and presses Return.
     func edit(_ text: String) {
         gtk_editable_set_text(label.opaque, text)
         rename()
@@ -136,7 +136,7 @@ final class ShelfCell: ListCell {
     private func rename() {
         guard let name, let text = gtk_editable_get_text(label.opaque).map({ String(cString: $0) }), text != name
         else { return }
-        // Until the store says otherwise it has its old name.
+        // Shows the old name until the store reports the change.
         gtk_editable_set_text(label.opaque, name)
         Task { [shelf] in await shelf.rename(name, to: text) }
     }

@@ -1,17 +1,17 @@
 import VitrineImaging
 
-/// How a picture is brought into the place it is shown in.
+/// The way an image fits into its place.
 public enum ContentFit: Sendable, Hashable, CaseIterable {
-    /// All of it, as large as possible.
+    /// Shows the whole image, as large as possible.
     case contain
-    /// The whole place, what is too much cut off.
+    /// Fills the whole place and crops the image.
     case cover
-    /// The whole place; its ratio may change.
+    /// Fills the whole place. The aspect ratio can change.
     case fill
-    /// All of it, never larger than it is.
+    /// Shows the whole image, never larger than its size.
     case scaleDown
 
-    /// How pictures are decoded for it: no pixel more than is shown.
+    /// The mode that decodes only the pixels that are shown.
     var mode: ImageResizer.Mode {
         switch self {
         case .contain: .aspectFit
@@ -21,7 +21,7 @@ public enum ContentFit: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The size at which a picture is drawn. All in units of one kind.
+    /// Returns the size at which an image is drawn. All sizes have the same unit.
     package func size(
         of width: Double, _ height: Double, in boxWidth: Double, _ boxHeight: Double
     ) -> (Double, Double) {

@@ -1,7 +1,7 @@
 public import VitrineImaging
 
 extension Image {
-    /// What widgets show in place of a picture that is not to be had: a grey frame with a stroke through it, 48 pixels.
+    /// The placeholder for an image that failed to load: a grey frame with a diagonal stroke, 48 pixels wide.
     public static let failure = Image(width: 48, height: 48, alpha: .straight) { pixels in
         for y in 0..<48 {
             for x in 0..<48 {
@@ -14,9 +14,9 @@ extension Image {
         }
     }
 
-    /// How much of the pixel around a point the drawing covers, from 0 to 1.
+    /// Returns the coverage of the pixel around a point, from 0 to 1.
     private static func cover(_ x: Double, _ y: Double) -> Double {
-        // The distance from a frame of 36 by 28 with round corners of 5, 3 thick.
+        // The distance from a frame of 36 by 28, with a corner radius of 5 and a thickness of 3.
         let (dx, dy) = (abs(x - 24) - 18 + 5, abs(y - 24) - 14 + 5)
         let outside = (max(dx, 0) * max(dx, 0) + max(dy, 0) * max(dy, 0)).squareRoot() + min(max(dx, dy), 0) - 5
         let frame = 1.5 - abs(outside + 1.5)

@@ -1,22 +1,22 @@
 import CGTK
 import VitrineImaging
 
-/// A `GdkPaintable` that shows one picture after another, for any widget that shows paintables.
+/// A `GdkPaintable` that shows one image after another, for any widget that shows paintables.
 ///
-/// It has no size of its own, so that another picture never makes a list lay out again; it fits pictures itself, so
-/// that two of different shapes can fade over; and it tells when it is drawn and how large, which GTK tells nobody
-/// else.
+/// - It has no intrinsic size, so a new image never causes a new layout of a list.
+/// - It fits images itself, so images of different shapes can cross-fade.
+/// - It reports when it is drawn and at which size. GTK offers no other way to find out.
 @MainActor
 public final class ImagePaintable: GTKObject {
     private let canvas = PaintableCanvas()
 
-    /// One that shows nothing.
+    /// Creates an empty paintable.
     public init() {
         super.init(owning: g_object_new_with_properties(Self.type, 0, nil, nil)!)
         attach(canvas, as: Self.canvasName)
     }
 
-    /// How pictures are brought into the place.
+    /// The way images fit into the place.
     public var fit: ContentFit {
         get { canvas.fit }
         set {
@@ -25,31 +25,31 @@ public final class ImagePaintable: GTKObject {
         }
     }
 
-    /// The picture that is shown, or faded to.
+    /// The current image. During a fade it is the new one.
     public var texture: Texture? { canvas.shown?.texture }
 
-    /// The place it was last drawn in, in points; nil before the first time.
+    /// The size of the last drawing, in points; nil before the first one.
     public var drawnSize: (width: Double, height: Double)? { canvas.drawnSize }
 
-    /// Called after it was drawn in a place of another size than before, and once after ``requestDraw()``.
+    /// Called after a drawing with a new size, and once after ``requestDraw()``.
     var onDraw: (@MainActor () -> Void)? {
         get { canvas.onDraw }
         set { canvas.onDraw = newValue }
     }
 
-    /// Has `onDraw` called when it is next drawn: when it is on screen.
+    /// Requests a call of `onDraw` at the next drawing, when the paintable is on screen.
     func requestDraw() {
         canvas.isDrawRequested = true
         invalidate()
     }
 
-    /// Shows a picture instead of the one before.
+    /// Replaces the image.
     ///
     /// - Parameters:
-    ///   - texture: nil for nothing.
-    ///   - fit: How it is brought into the place; nil, the default, for ``fit``.
-    ///   - fade: How long both are seen; zero, the default, for at once.
-    ///   - widget: Whose frames the fade goes by; without one it is at once.
+    ///   - texture: The new image; nil for none.
+    ///   - fit: The way it fits into the place. Default: ``fit``.
+    ///   - fade: The duration of a cross-fade. Default zero.
+    ///   - widget: The widget whose frame clock drives the fade. Without a widget there is no fade.
     public func show(_ texture: Texture?, fit: ContentFit? = nil, fade: Duration = .zero, in widget: Widget? = nil) {
         canvas.fading = nil
         let before = canvas.shown
@@ -73,18 +73,18 @@ public final class ImagePaintable: GTKObject {
 
     private func invalidate() { gdk_paintable_invalidate_contents(opaque) }
 
-    /// Pixels a point, of the display.
+    /// The number of pixels a point, of the display.
     var scale: Double {
         get { canvas.scale }
         set { canvas.scale = newValue }
     }
 
-    // MARK: The class, as GObject knows it
+    // MARK: The GObject class
 
     fileprivate static let canvasName = "vitrine-canvas"
 
     private static let type: GType = {
-        // G_TYPE_OBJECT, a macro that the importer passes over: gtype.h, G_TYPE_MAKE_FUNDAMENTAL(20).
+        // G_TYPE_OBJECT is a macro that the importer skips: gtype.h, G_TYPE_MAKE_FUNDAMENTAL(20).
         let object = GType(20 << 2)
         let type = g_type_register_static_simple(
             object, "VitrineImagePaintable", guint(MemoryLayout<GObjectClass>.size), nil,

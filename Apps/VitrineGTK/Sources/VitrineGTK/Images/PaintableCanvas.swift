@@ -1,30 +1,31 @@
 import CGTK
 
-/// What an ``ImagePaintable`` draws. It lives with the GObject, which widgets may keep longer than the Swift object.
+/// The drawing of an ``ImagePaintable``. The GObject owns it, because widgets can retain that longer than the Swift
+/// object.
 @MainActor
 final class PaintableCanvas {
-    /// A picture, and how it is brought into the place.
+    /// An image and the way it fits into the place.
     struct Layer {
         let texture: Texture
-        /// nil for the canvas's own.
+        /// nil for the fit of the canvas.
         let fit: ContentFit?
     }
 
-    /// One picture going while the other comes.
+    /// A cross-fade between two images.
     struct Fade {
         let from: Layer?
-        /// The time of its first frame, in microseconds.
+        /// The time of the first frame, in microseconds.
         var start: Int64?
-        /// From 0 to 1.
+        /// The progress from 0 to 1.
         var progress = 0.0
     }
 
     var fit = ContentFit.cover
     var shown: Layer?
     var fading: Fade?
-    /// Tells fades apart.
+    /// The identity of the current fade.
     var turn = 0
-    /// Pixels a point.
+    /// The number of pixels a point.
     var scale = 1.0
     var drawnSize: (width: Double, height: Double)?
     var isDrawRequested = false
@@ -35,12 +36,12 @@ final class PaintableCanvas {
         drawnSize = (width, height)
         if isDrawRequested || isOtherSize, let onDraw {
             isDrawRequested = false
-            // What is being drawn must not change, nor must any widget: later, then.
+            // Nothing may change during a drawing, so this call comes later.
             Task { @MainActor in onDraw() }
         }
         let progress = fading.map { min(1, max(0, $0.progress)) } ?? 1
         if let from = fading?.from, progress < 1 {
-            // Where the one that comes covers it, it stays as it is, or the ground would shine through.
+            // The old image stays opaque under the new one, or the background would show through.
             draw(from, on: snapshot, width, height, opacity: isCovered(from) ? 1 : 1 - progress)
         }
         if let shown { draw(shown, on: snapshot, width, height, opacity: progress) }

@@ -1,40 +1,40 @@
 import CGTK
 public import VitrineImaging
 
-/// A picture as GDK draws it, on the memory of an `Image`: nothing is copied unless that is asked for.
+/// An image in the form that GDK draws. It shares the memory of an `Image` by default.
 ///
-/// Made on any thread. Shared memory is given back when GDK and all images that share it have let go of it.
+/// Create textures on any thread. Shared memory is deallocated when GDK and all images that share it have released it.
 ///
-/// Unchecked: a texture never changes, and its last reference is dropped on the main thread, as that may concern the
-/// renderer's cache.
+/// Unchecked: a texture never changes. Its last reference is released on the main thread, because that can touch the
+/// cache of the renderer.
 public final class Texture: @unchecked Sendable {
     /// The `GdkTexture`.
     public let pointer: OpaquePointer
-    /// In pixels.
+    /// The size in pixels.
     public let size: PixelSize
-    /// Whose memory it is.
+    /// The owner of the memory.
     package let pixels: PixelStorage
 
-    /// Whose memory a texture is on.
+    /// The owner of a texture's memory.
     public enum Memory: Sendable, Hashable {
-        /// The image's.
+        /// The image.
         case shared
-        /// Its own, three bytes a pixel, if the image is opaque. GTK 4.8 draws by cairo from a copy that it makes for
-        /// every frame, and makes that of these several times as fast.
+        /// The texture: a copy with three bytes a pixel if the image is opaque. GTK 4.8 draws with cairo from a copy
+        /// that it makes for every frame, which is several times faster for this format.
         case packed
     }
 
-    /// The texture of a picture.
+    /// Creates the texture of an image.
     ///
     /// - Parameters:
-    ///   - image: The picture.
-    ///   - memory: Whose memory it is on. Default: the image's.
+    ///   - image: The image.
+    ///   - memory: The owner of the memory. Default: the image.
     public init(_ image: Image, memory: Memory = .shared) {
         size = image.size
         pixels = image.sharedPixels
         let isPacked = memory == .packed && image.alpha == .opaque
         let bytes = isPacked ? Self.pack(image) : Self.share(image.sharedPixels)
-        // GTK 4.8 converts straight RGBA to its own format several times as fast as anything premultiplied.
+        // GTK 4.8 converts straight RGBA to its own format several times faster than premultiplied formats.
         let format =
             isPacked
             ? GDK_MEMORY_R8G8B8

@@ -1,6 +1,6 @@
 import CGTK
 
-/// A grid or a list of cells that scrolls; cells are used again, and load what they show when it is first drawn.
+/// A scrolling grid or list of reusable cells. A cell loads its image when it is first drawn.
 ///
 /// ```swift
 /// let grid = ItemList(.grid(columns: 6), of: ListItems(paths)) { PhotoCell(service) }
@@ -8,39 +8,41 @@ import CGTK
 /// ```
 @MainActor
 public final class ItemList {
-    /// How cells are laid out.
+    /// The layout of the cells.
     public enum Layout: Sendable, Hashable {
-        /// At most so many beside each other. Say no more than will fit: GTK keeps 32 times as many cells.
+        /// A grid with at most this number of columns. Choose no more than fit: GTK keeps 32 times as many cells.
         case grid(columns: Int)
-        /// One below the other.
+        /// One column.
         case list
     }
 
-    /// Which items are marked as selected.
+    /// The selection mode.
     public enum Selection: Sendable, Hashable { case none, single }
 
     /// The items.
     public let items: ListItems
-    /// Makes the cells.
+    /// The factory of the cells.
     public let factory: ListFactory
     /// The `GtkGridView` or `GtkListView`.
     public let view: Widget
-    /// The `GtkScrolledWindow` around it.
+    /// The `GtkScrolledWindow` that contains the list.
     public let scroller: Widget
     private let selection: GTKObject
 
+    /// Creates a list.
+    ///
     /// - Parameters:
-    ///   - layout: How cells are laid out.
-    ///   - items: What is shown.
-    ///   - selection: Which items are marked. Default: none.
-    ///   - make: Makes a cell.
+    ///   - layout: The layout of the cells.
+    ///   - items: The items.
+    ///   - selection: The selection mode. Default: none.
+    ///   - make: Returns a new cell.
     public init(
         _ layout: Layout, of items: ListItems, selection: Selection = .none,
         cell make: @escaping @MainActor () -> any ListCell
     ) {
         self.items = items
         factory = ListFactory(make)
-        // Views and their models take over the references they are given.
+        // Views and models take ownership of the references passed to them.
         g_object_ref(items.raw)
         let model = selection == .single ? gtk_single_selection_new(items.opaque)! : gtk_no_selection_new(items.opaque)!
         self.selection = GTKObject(owning: model)
@@ -58,24 +60,24 @@ public final class ItemList {
         gtk_widget_set_vexpand(scroller.widget, 1)
     }
 
-    /// How far it is scrolled down, in points.
+    /// The scroll position, in points.
     public var offset: Double {
         get { gtk_adjustment_get_value(adjustment) }
         set { gtk_adjustment_set_value(adjustment, newValue) }
     }
 
-    /// How far it can be scrolled down, in points.
+    /// The largest scroll position, in points.
     public var maximumOffset: Double {
         max(0, gtk_adjustment_get_upper(adjustment) - gtk_adjustment_get_page_size(adjustment))
     }
 
-    /// Scrolls no further than it takes for an item to be seen.
+    /// Scrolls by the smallest distance that makes an item visible.
     public func scroll(to index: Int) {
         guard items.identifiers.indices.contains(index) else { return }
         gtk_widget_activate_action_variant(view.widget, "list.scroll-to-item", g_variant_new_uint32(guint32(index)))
     }
 
-    /// The item that is selected; nil for none.
+    /// The selected item; nil for none.
     public var selectedIndex: Int? {
         get {
             guard isSelecting else { return nil }
@@ -88,13 +90,13 @@ public final class ItemList {
         }
     }
 
-    /// Calls a closure when another item is selected.
+    /// Calls a closure when the selection changes.
     public func onSelection(_ body: @escaping @MainActor () -> Void) {
         guard isSelecting else { return }
         selection.on("notify::selected") { (_: UnsafeMutableRawPointer) in body() }
     }
 
-    /// Calls a closure when an item is chosen, by a double click or by Return.
+    /// Calls a closure when an item is activated by a double click or Return.
     public func onActivation(_ body: @escaping @MainActor (Int) -> Void) { view.onPosition("activate", body) }
 
     private var isSelecting: Bool {

@@ -1,36 +1,38 @@
 import CGTK
 
-/// What shows an item of a list, and after that others: made once for each place that GTK keeps.
+/// A reusable cell, which shows one item of a list after another. GTK creates one for each place that it keeps.
 ///
-/// GTK 4 binds hundreds of cells for the dozen that are seen, and the far ones again and again. Do little in
-/// ``bind(_:)``; ``ImageWidget/load(_:when:onSuccess:onFailure:)`` waits until a cell is drawn.
+/// GTK 4 binds hundreds of cells for a dozen visible ones, and rebinds distant cells often. Keep ``bind(_:)`` short.
+/// ``ImageWidget/load(_:when:onSuccess:onFailure:)`` waits until a cell is drawn.
 @MainActor
 public protocol ListCell: AnyObject {
-    /// What the list shows.
+    /// The widget that the list shows.
     var root: Widget { get }
-    /// Shows the item known by `identifier`.
+    /// Shows the item with an identifier.
     func bind(_ identifier: String)
-    /// Shows none: what is being loaded is not wanted any more.
+    /// Shows no item. Cancel the load of its image.
     func unbind()
 }
 
-/// Makes cells, and gives them items in turn: a `GtkSignalListItemFactory`.
+/// A `GtkSignalListItemFactory` that creates cells and binds items to them.
 @MainActor
 public final class ListFactory: GTKObject {
     private static let name = "vitrine-cell"
-    /// How many cells were made.
+    /// The number of cells created.
     public private(set) var cellsMade = 0
-    /// How often one was given an item.
+    /// The number of calls of ``ListCell/bind(_:)``.
     public private(set) var bindings = 0
 
-    /// - Parameter make: Makes a cell.
+    /// Creates a factory.
+    ///
+    /// - Parameter make: Returns a new cell.
     public init(_ make: @escaping @MainActor () -> any ListCell) {
         super.init(owning: gtk_signal_list_item_factory_new()!)
         on("setup") { [weak self] (item: UnsafeMutableRawPointer) in
             let cell = make()
             self?.cellsMade += 1
             gtk_list_item_set_child(OpaquePointer(item), cell.root.widget)
-            // The widget keeps its cell, so the cell must not keep the widget.
+            // The widget retains its cell, so the cell must not retain the widget.
             cell.root.attach(cell, as: Self.name)
             cell.root.becomeUnowned()
         }

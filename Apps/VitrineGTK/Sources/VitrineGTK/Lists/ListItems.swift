@@ -1,11 +1,11 @@
 import CGTK
 
-/// The items of a list, each known by a text that no other has: a path, an address, a name.
+/// The items of a list. Each has a unique identifier: a path, a URL or a name.
 ///
-/// Which of several lists shows them does not matter; a change of the items changes no more of the lists than it must.
+/// Several lists can show the same items. A change of the items updates only the affected cells.
 @MainActor
 public final class ListItems: GTKObject {
-    /// What the items are known by, in order.
+    /// The identifiers of the items, in order.
     public private(set) var identifiers: [String]
 
     public init(_ identifiers: [String] = []) {
@@ -14,10 +14,10 @@ public final class ListItems: GTKObject {
         splice(0, removing: 0, adding: identifiers[...])
     }
 
-    /// How many there are.
+    /// The number of items.
     public var count: Int { identifiers.count }
 
-    /// Replaces the items. Those at the beginning and at the end that stay keep their cells.
+    /// Replaces the items. Unchanged items at the beginning and at the end keep their cells.
     public func replace(with identifiers: [String]) {
         let old = self.identifiers
         let common = min(old.count, identifiers.count)

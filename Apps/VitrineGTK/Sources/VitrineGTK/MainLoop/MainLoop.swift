@@ -2,39 +2,39 @@ import CGTK
 import CMainQueue
 import Glibc
 
-/// GLib's main loop, serving Swift's main actor.
+/// GLib's main loop as the executor of Swift's main actor.
 ///
 /// ```swift
-/// static func main() {                 // not async: that would give the first thread away
+/// static func main() {                 // not async, which would give up the first thread
 ///     guard gtk_init_check() != 0, MainLoop.install() else { return }
-///     …                                // make and present a window
+///     …                                // create and present a window
 ///     MainLoop.run()
 /// }
 /// ```
 ///
-/// Without this every `await` of the main actor, `Task { @MainActor in … }` and `DispatchQueue.main.async` waits for
-/// ever while GLib's loop runs. libdispatch tells run loops of others through a descriptor that its main queue has
-/// work; GLib polls that as one more source of its default context. `RunLoop.main` and `Timer` are not served.
+/// Without it, jobs of the main actor and of `DispatchQueue.main` never run while GLib's loop runs. libdispatch signals
+/// work of its main queue through a file descriptor. GLib polls that descriptor as a source of its default context.
+/// `RunLoop.main` and `Timer` do not work.
 ///
-/// Keep jobs on the main actor small: all that wait are run before the next frame is painted.
+/// Keep jobs on the main actor short: all waiting jobs run before the next frame is painted.
 public enum MainLoop {
-    /// After input (0), before layout and painting (110, 120), so that jobs never wait behind painting.
+    /// The priority after input (0) and before layout and painting (110, 120), so jobs never wait for painting.
     public static let defaultPriority: Int32 = 100
 
     @MainActor private static var source: UnsafeMutablePointer<GSource>?
     @MainActor private static var loops: [OpaquePointer] = []
 
-    /// Lets GLib's default context serve the main actor from now on.
+    /// Adds the main actor's jobs to GLib's default context.
     ///
-    /// - Parameter priority: GLib's: less is sooner. Default ``defaultPriority``.
-    /// - Returns: false on any thread but the program's first, which alone may serve it.
+    /// - Parameter priority: A GLib priority. Smaller numbers run first. Default ``defaultPriority``.
+    /// - Returns: false on any thread other than the first thread of the program.
     @discardableResult
     public static func install(priority: Int32 = defaultPriority) -> Bool {
         guard isFirstThread else { return false }
         return MainActor.assumeIsolated { connect(priority) }
     }
 
-    /// Whether this is the program's first thread, on which GTK and the main actor are.
+    /// Whether this is the first thread of the program, which runs GTK and the main actor.
     public static var isFirstThread: Bool { vitrine_is_first_thread() != 0 }
 
     @MainActor private static func connect(_ priority: Int32) -> Bool {
@@ -44,7 +44,7 @@ public enum MainLoop {
         g_source_set_priority(new, priority)
         g_source_set_name(new, "Swift main actor")
         let drain: GUnixFDSourceFunc = { descriptor, _, _ in
-            // Emptied first: work that is enqueued while the queue is drained sets it again.
+            // Reset first: work that is enqueued while the queue is drained sets it again.
             var count: UInt64 = 0
             while read(descriptor, &count, MemoryLayout<UInt64>.size) == -1 && errno == EINTR {}
             _dispatch_main_queue_callback_4CF(nil)
@@ -64,7 +64,7 @@ public enum MainLoop {
         g_main_loop_unref(loop)
     }
 
-    /// Ends the ``run()`` that was begun last.
+    /// Ends the most recent ``run()``.
     @MainActor public static func quit() {
         if let loop = loops.popLast() { g_main_loop_quit(loop) }
     }

@@ -1,6 +1,6 @@
 import CGTK
 
-/// A closure behind a C function's `user_data`. All functions in C that call closures are in this file.
+/// A closure in the `user_data` of a C function. All C functions that call closures are in this file.
 private final class Handler<Body> {
     let body: Body
     init(_ body: Body) { self.body = body }
@@ -15,7 +15,7 @@ private func release(_ data: UnsafeMutableRawPointer?) {
 }
 
 extension GTKObject {
-    /// Calls a closure at a signal whose handlers take the object alone.
+    /// Calls a closure at a signal without parameters.
     public func on(_ signal: String, _ body: @escaping @MainActor () -> Void) {
         let call: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void = { _, data in
             nonisolated(unsafe) let data = data!
@@ -24,7 +24,7 @@ extension GTKObject {
         connect(signal, unsafeBitCast(call, to: GCallback.self), body)
     }
 
-    /// Calls a closure at a signal whose handlers take one more pointer: an item, a property's description.
+    /// Calls a closure at a signal with a pointer as parameter, such as an item or a property specification.
     public func on(_ signal: String, _ body: @escaping @MainActor (UnsafeMutableRawPointer) -> Void) {
         typealias Call =
             @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
@@ -35,7 +35,7 @@ extension GTKObject {
         connect(signal, unsafeBitCast(call, to: GCallback.self), body)
     }
 
-    /// Calls a closure at a signal whose handlers take a number, as a list's `activate` does.
+    /// Calls a closure at a signal with a number as parameter, such as `activate` of a list.
     public func onPosition(_ signal: String, _ body: @escaping @MainActor (Int) -> Void) {
         let call: @convention(c) (UnsafeMutableRawPointer?, guint, UnsafeMutableRawPointer?) -> Void = {
             let position = $1
@@ -45,7 +45,7 @@ extension GTKObject {
         connect(signal, unsafeBitCast(call, to: GCallback.self), body)
     }
 
-    /// Calls a closure at a signal that asks whether to go no further, as a window's `close-request` does.
+    /// Calls a closure at a signal whose handler can stop further handling, such as `close-request` of a window.
     public func onQuestion(_ signal: String, _ body: @escaping @MainActor () -> Bool) {
         let call: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> gboolean = { _, data in
             nonisolated(unsafe) let data = data!
@@ -54,7 +54,7 @@ extension GTKObject {
         connect(signal, unsafeBitCast(call, to: GCallback.self), body)
     }
 
-    /// Calls a closure at a key that is pressed; it says whether that was its. For a `GtkEventControllerKey`.
+    /// Calls a closure when a key is pressed. It returns whether it handled the key. For a `GtkEventControllerKey`.
     public func onKey(_ body: @escaping @MainActor (_ key: UInt32) -> Bool) {
         typealias Body = @MainActor (UInt32) -> Bool
         typealias Call =
@@ -67,7 +67,7 @@ extension GTKObject {
         connect("key-pressed", unsafeBitCast(call, to: GCallback.self), body)
     }
 
-    /// Calls a closure with what is dropped; it says whether it takes that. For a `GtkDropTarget`.
+    /// Calls a closure with a dropped value. It returns whether it accepts the value. For a `GtkDropTarget`.
     public func onDrop(_ body: @escaping @MainActor (UnsafePointer<GValue>) -> Bool) {
         typealias Body = @MainActor (UnsafePointer<GValue>) -> Bool
         let call: @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<GValue>?, Double, Double,
@@ -78,9 +78,9 @@ extension GTKObject {
         connect("drop", unsafeBitCast(call, to: GCallback.self), body)
     }
 
-    /// Asks a closure what to drag. For a `GtkDragSource`.
+    /// Calls a closure at the start of a drag. For a `GtkDragSource`.
     ///
-    /// - Parameter body: Gives a `GdkContentProvider`, with its reference; nil for nothing.
+    /// - Parameter body: Returns a `GdkContentProvider` with a reference; nil for no drag.
     public func onDragPrepare(_ body: @escaping @MainActor () -> OpaquePointer?) {
         typealias Body = @MainActor () -> OpaquePointer?
         let call: @convention(c) (UnsafeMutableRawPointer?, Double, Double, UnsafeMutableRawPointer?)
@@ -101,9 +101,9 @@ extension GTKObject {
 }
 
 extension Widget {
-    /// Calls a closure before each frame, until it says that it was the last or the widget goes.
+    /// Calls a closure before each frame, until it returns that it is done or the widget is destroyed.
     ///
-    /// - Parameter body: Takes the frame's time, in microseconds.
+    /// - Parameter body: Takes the time of the frame, in microseconds.
     public func onFrame(_ body: @escaping @MainActor (_ time: Int64) -> Bool) {
         typealias Body = @MainActor (Int64) -> Bool
         gtk_widget_add_tick_callback(

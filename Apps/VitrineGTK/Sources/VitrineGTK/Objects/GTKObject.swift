@@ -1,22 +1,22 @@
 import CGTK
 
-/// A strong reference to a GObject, given back on the main actor.
+/// A strong reference to a GObject, which is released on the main actor.
 ///
-/// Most of GTK's types are opaque to Swift and cannot be extended; subclasses of this stand for them. Those that take a
-/// pointer accept objects of any other binding.
+/// Most types of GTK are opaque to Swift and cannot be extended, so they have subclasses of this class. Initializers
+/// with a pointer accept objects of any other binding.
 @MainActor
 open class GTKObject {
     /// The object.
     public let raw: UnsafeMutableRawPointer
     private var isOwner = true
 
-    /// Takes the floating reference of a new widget, or one more to an object that somebody owns.
+    /// Takes the floating reference of a new widget, or adds a reference to an object that has an owner.
     public init(sinking pointer: some GTKPointer) {
         raw = pointer.rawPointer
         g_object_ref_sink(raw)
     }
 
-    /// Takes over a reference that the caller owns.
+    /// Takes ownership of a reference of the caller.
     public init(owning pointer: some GTKPointer) { raw = pointer.rawPointer }
 
     isolated deinit { if isOwner { g_object_unref(raw) } }
@@ -24,14 +24,14 @@ open class GTKObject {
     /// The object, for calls that take an opaque type.
     public var opaque: OpaquePointer { OpaquePointer(raw) }
 
-    /// Gives the reference back early: for one that the object itself owns, as each would keep the other.
+    /// Releases the reference early, to break a cycle with an object that owns this one.
     func becomeUnowned() {
         guard isOwner else { return }
         isOwner = false
         g_object_unref(raw)
     }
 
-    /// Something in Swift that lives as long as the object, made when it is first asked for.
+    /// Returns a Swift object that lives as long as the GObject. It is created by the first call.
     public func attached<Value: AnyObject>(_ name: String, make: () -> Value) -> Value {
         if let known: Value = Self.attached(name, to: raw) { return known }
         let new = make()
@@ -39,23 +39,23 @@ open class GTKObject {
         return new
     }
 
-    /// Lets something live as long as the object.
+    /// Attaches a Swift object, which then lives as long as the GObject.
     public func attach(_ value: AnyObject, as name: String) {
         let release: GDestroyNotify = { Unmanaged<AnyObject>.fromOpaque($0!).release() }
         g_object_set_data_full(
             raw.assumingMemoryBound(to: GObject.self), name, Unmanaged.passRetained(value).toOpaque(), release)
     }
 
-    /// What lives with an object under a name; nil for nothing.
+    /// Returns the Swift object attached under a name; nil for none.
     static func attached<Value: AnyObject>(_ name: String, to object: UnsafeMutableRawPointer) -> Value? {
         guard let data = g_object_get_data(object.assumingMemoryBound(to: GObject.self), name) else { return nil }
         return Unmanaged<AnyObject>.fromOpaque(data).takeUnretainedValue() as? Value
     }
 }
 
-/// A pointer to a GObject, as the importer gives it: typed, opaque or raw.
+/// A pointer to a GObject, as imported from C: typed, opaque or raw.
 public protocol GTKPointer {
-    /// Its address.
+    /// The address of the object.
     var rawPointer: UnsafeMutableRawPointer { get }
 }
 

@@ -1,13 +1,14 @@
 import CGTK
 
-/// A `GtkImage` that loads what it shows: a square of fixed size, as in menus, headers and rows.
+/// A `GtkImage` that loads its image: a square of fixed size, for menus, headers and rows.
 @MainActor
 public final class Icon: ImageWidget {
+    /// Creates an icon.
+    ///
     /// - Parameters:
-    ///   - side: Width and height, in points.
-    ///   - fit: How pictures are brought into it.
-    ///   - shared: What it shows; nil, the default, for pictures of its own. With another widget's it shows what that
-    ///     loads.
+    ///   - side: The width and height, in points.
+    ///   - fit: The way images fit into the icon.
+    ///   - shared: The paintable of another widget, whose images the icon shows as well. Default: a new one.
     public init(side: Int, fit: ContentFit = .contain, sharing shared: ImagePaintable? = nil) {
         let paintable = shared ?? ImagePaintable()
         super.init(gtk_image_new_from_paintable(paintable.opaque)!, paintable: paintable, listens: shared == nil)

@@ -2,45 +2,46 @@ import CGTK
 public import VitrineImaging
 public import VitrineViews
 
-/// A `GtkButton` with pictures: one for each of its states, and one behind each.
+/// A `GtkButton` with an image and a background image for each state.
 ///
 /// ```swift
 /// let button = ImageButton(width: 96, height: 48)
-/// button.slots[.image(.normal)].set(.url(icon, in: Shared.images))
-/// button.slots[.background(.pressed)].set(.url(glow, in: Shared.images))
+/// button.slots[.image(.normal)].set(ImageRequest(icon))
+/// button.slots[.background(.pressed)].set(ImageRequest(glow))
 /// button.on("clicked") { … }
 /// ```
 ///
-/// A state without a picture of its own shows that of ``State/normal``. Pictures of all slots are loaded when they are
-/// set.
+/// A state without an image shows the image of ``State/normal``. An image is loaded when it is set.
 @MainActor
 public final class ImageButton: Widget, MultiImageTarget {
-    /// What the button is doing.
+    /// The state of the button.
     public enum State: Sendable, Hashable, CaseIterable {
         case normal
-        /// The pointer is above it.
+        /// The pointer is over the button.
         case hovered
-        /// It is held down.
+        /// The button is pressed.
         case pressed
-        /// It cannot be used.
+        /// The button is disabled.
         case disabled
     }
 
-    /// A place for a picture.
+    /// A place for an image.
     public enum Slot: Sendable, Hashable {
         case image(State)
         case background(State)
     }
 
-    /// Loads pictures into the slots.
+    /// The binding that loads images into the slots.
     public private(set) lazy var slots = ImageBindings(self)
     private let image = ImagePaintable(), background = ImagePaintable()
     private let place: (width: Int, height: Int)
     private var pictures: [Slot: Image] = [:]
 
+    /// Creates a button.
+    ///
     /// - Parameters:
-    ///   - width: Of its content, in points.
-    ///   - height: Of its content, in points.
+    ///   - width: The width of the content, in points.
+    ///   - height: The height of the content, in points.
     public init(width: Int, height: Int) {
         place = (width, height)
         super.init(sinking: gtk_button_new()!)
@@ -61,7 +62,7 @@ public final class ImageButton: Widget, MultiImageTarget {
         on("notify::scale-factor") { [weak self] (_: UnsafeMutableRawPointer) in self?.stateDidChange() }
     }
 
-    /// The state it is in, as far as pictures are concerned.
+    /// The state that selects the images.
     public var state: State {
         let flags = gtk_widget_get_state_flags(widget).rawValue
         if flags & GTK_STATE_FLAG_INSENSITIVE.rawValue != 0 { return .disabled }
@@ -69,18 +70,18 @@ public final class ImageButton: Widget, MultiImageTarget {
         return flags & GTK_STATE_FLAG_PRELIGHT.rawValue != 0 ? .hovered : .normal
     }
 
-    /// The picture that is seen in front, if there is one.
+    /// The current image, if there is one.
     public var shownImage: Image? { pictures[.image(state)] ?? pictures[.image(.normal)] }
-    /// The picture that is seen behind, if there is one.
+    /// The current background image, if there is one.
     public var shownBackground: Image? { pictures[.background(state)] ?? pictures[.background(.normal)] }
 
-    /// Shows a picture in a slot; for ``slots``.
+    /// Shows an image in a slot, for ``slots``.
     public func show(_ image: Image?, in slot: Slot, transition: ImageTransition) {
         pictures[slot] = image
         update(transition)
     }
 
-    /// The button's content, in pixels of the display.
+    /// The size of the content, in pixels of the display.
     public func targetGeometry(of slot: Slot) -> TargetGeometry? {
         let mode: ContentFit = if case .background = slot { .cover } else { .contain }
         return TargetGeometry(

@@ -1,36 +1,40 @@
 import CGTK
 public import VitrineImaging
-public import VitrineViews
+public import VitrinePipeline
+import VitrineViews
 
 extension ImageWidget {
-    /// Shows content, when the time has come.
+    /// Shows the image of a request, at the size of the widget unless the request has one.
     ///
     /// - Parameters:
-    ///   - content: nil for none: then the placeholder is shown, or nothing.
-    ///   - moment: When it is asked for. Default: when the widget is drawn.
-    ///   - onSuccess: Called when it is shown, unless other content came before.
-    ///   - onFailure: Called if it is not to be had; after the tooltip was set, and each time it was tried.
+    ///   - request: nil to show the placeholder, or no image.
+    ///   - pipeline: The pipeline that loads the image. Default: the shared one.
+    ///   - moment: When the request starts. Default: when the widget is drawn.
+    ///   - onSuccess: Called when the image is shown, unless another request replaced this one.
+    ///   - onFailure: Called after each attempt that fails, when the tooltip is set.
     public func load(
-        _ content: ImageContent<Image>?, when moment: Moment = .drawn,
+        _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, when moment: Moment = .drawn,
         onSuccess: (@MainActor (Image) -> Void)? = nil, onFailure: (@MainActor (any Error) -> Void)? = nil
     ) {
         forget()
-        guard let content else { return binding.set(nil) }
-        wish = Wish(content: content, onSuccess: onSuccess, onFailure: onFailure)
-        if moment == .now || content.inMemory(for: targetGeometry) != nil { return begin() }
-        // Cells are used again: what they showed belongs to another item.
+        guard let request else { return binding.set(nil) }
+        wish = Wish(request: request, pipeline: pipeline, onSuccess: onSuccess, onFailure: onFailure)
+        var sized = request
+        if sized.size.mode == .none, let geometry = targetGeometry { sized.size = geometry.resizer }
+        if moment == .now || pipeline.cachedImage(for: sized) != nil { return begin() }
+        // The cell is reused, so its image belongs to another item.
         binding.cancel()
         show(binding.options.placeholder, transition: .none)
         paintable.requestDraw()
     }
 
-    /// Loads nothing more. What is shown stays.
+    /// Cancels the load. The current image stays.
     public func cancel() {
         forget()
         binding.cancel()
     }
 
-    /// Cancels, and shows nothing: for cells that are put aside.
+    /// Cancels the load and removes the image, before a cell is reused.
     public func prepareForReuse() {
         forget()
         binding.prepareForReuse()
@@ -52,7 +56,7 @@ extension ImageWidget {
         sizeDidChange()
     }
 
-    /// Begins to load what is in view, and gives up what is not.
+    /// Starts the load of a visible widget, and cancels that of a hidden one.
     func viewDidChange() {
         guard wish != nil, retry == nil else { return }
         switch (binding.state, isInView) {
@@ -63,7 +67,7 @@ extension ImageWidget {
         }
     }
 
-    /// Gives up what is on its way until the widget is seen again.
+    /// Cancels the load until the widget is visible again.
     func suspend() {
         guard wish != nil else { return }
         retry?.cancel()
@@ -72,7 +76,7 @@ extension ImageWidget {
         paintable.requestDraw()
     }
 
-    /// Loads at the new size once it has not changed for a moment: windows are resized in many steps.
+    /// Loads at the new size after a short delay without changes, because windows are resized in many steps.
     func sizeDidChange() {
         paintable.scale = Double(scaleFactor)
         sizeChange?.cancel()
@@ -85,7 +89,9 @@ extension ImageWidget {
     private func begin() {
         guard let wish else { return }
         ScrollWatch.watch(self)
-        binding.set(wish.content) { [weak self] image in self?.didSucceed(image) } onFailure: { [weak self] error in
+        binding.set(wish.request, in: wish.pipeline) { [weak self] image in
+            self?.didSucceed(image)
+        } onFailure: { [weak self] error in
             self?.didFail(error)
         }
     }

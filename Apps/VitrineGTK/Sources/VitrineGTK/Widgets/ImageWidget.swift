@@ -1,50 +1,54 @@
 import CGTK
 public import VitrineImaging
+public import VitrinePipeline
 public import VitrineViews
 
-/// A widget that shows one picture at a time: a ``Picture`` or an ``Icon``.
+/// A widget that shows one image at a time: a ``Picture`` or an ``Icon``.
 ///
 /// ```swift
 /// let picture = Picture(fit: .cover)
-/// picture.load(.url(url, in: Shared.images))
-/// picture.load(.thumbnail(of: page, by: service), when: .drawn)
+/// picture.load(ImageRequest(url))
+/// picture.load(ImageRequest(.pdf("manual.pdf", page: 3)), when: .drawn)
 /// ```
 ///
-/// What it shows at which time is decided by its ``binding``; how placeholders, failures and fades look is said there,
-/// in `binding.options`. It adds what GTK asks for:
-/// - Pictures are loaded **when the widget is first drawn**, at the size it has then, in pixels of the display.
-/// - What is on its way for a widget that has left the screen, by scrolling or because its window has gone, is given
-///   up, and asked for again when the widget is drawn again.
-/// - A picture that is not to be had is replaced by `binding.options.failureImage`, and a tooltip says why.
+/// The ``binding`` controls the content. `binding.options` sets placeholders, failure images and fades. The widget
+/// adds:
+/// - Images are loaded **when the widget is first drawn**, at its size in pixels of the display.
+/// - A load is cancelled when the widget scrolls off the screen or its window closes. It starts again when the widget
+///   is drawn again.
+/// - A failed image is replaced by `binding.options.failureImage`. A tooltip shows the reason.
 @MainActor
 open class ImageWidget: Widget, ImageTarget {
-    /// When a picture is asked for.
+    /// The start of a load.
     public enum Moment: Sendable, Hashable {
-        /// At once, at the size that is known by then.
+        /// Immediately, at the known size.
         case now
-        /// When the widget is drawn. Pictures in memory are shown at once if its size is known.
+        /// When the widget is drawn. Images in memory are shown immediately if the size of the widget is known.
         case drawn
     }
 
-    /// Draws the pictures; other widgets may show it, too.
+    /// The paintable that draws the images. Other widgets can show it, too.
     public let paintable: ImagePaintable
-    /// Decides what is shown.
+    /// The binding that controls the content.
     public private(set) lazy var binding: ImageBinding<ImageWidget> = {
         let binding = ImageBinding<ImageWidget>(self)
         binding.options.failureImage = .failure
         return binding
     }()
-    /// What size to expect before it was first drawn, and what cells that are alike share; see ``SizeHint``.
+    /// The expected size before the first drawing, which similar cells share; see ``SizeHint``.
     public var sizeHint: SizeHint?
-    /// When to try again what has failed: after how long, or nil for never, which is the default. Until then the
-    /// placeholder is shown. `attempt` counts failures in a row, from 1.
+    /// Returns the delay before the next attempt after a failure; nil for no further attempt. Default: no further
+    /// attempt.
+    ///
+    /// The placeholder is shown until then. `attempt` counts consecutive failures, from 1.
     public var retryDelay: (@MainActor (_ error: any Error, _ attempt: Int) -> Duration?)?
-    /// Its tooltip while there is a picture to be had.
+    /// The tooltip while there is no failure.
     public var tooltip: String? { didSet { showTooltip() } }
 
-    /// What is to be shown, as long as it is not.
+    /// The content to load, until it is shown.
     struct Wish {
-        var content: ImageContent<Image>
+        var request: ImageRequest
+        var pipeline: ImagePipeline
         var onSuccess: (@MainActor (Image) -> Void)?
         var onFailure: (@MainActor (any Error) -> Void)?
         var attempts = 0
@@ -55,10 +59,12 @@ open class ImageWidget: Widget, ImageTarget {
     var sizeChange: Task<Void, Never>?
     private var failure: String? { didSet { if failure != oldValue { showTooltip() } } }
 
+    /// Creates a widget.
+    ///
     /// - Parameters:
-    ///   - pointer: A widget that shows `paintable`.
-    ///   - paintable: What it shows.
-    ///   - listens: Whether it is the one that loads when that is drawn.
+    ///   - pointer: A GTK widget that shows `paintable`.
+    ///   - paintable: The paintable of the widget.
+    ///   - listens: Whether this widget loads images when the paintable is drawn.
     init(_ pointer: some GTKPointer, paintable: ImagePaintable, listens: Bool = true) {
         self.paintable = paintable
         super.init(sinking: pointer)
@@ -73,15 +79,15 @@ open class ImageWidget: Widget, ImageTarget {
         sizeChange?.cancel()
     }
 
-    /// How pictures are brought into the place. Default ``ContentFit/cover``.
+    /// The way images fit into the widget. Default ``ContentFit/cover``.
     public var fit: ContentFit {
         get { paintable.fit }
         set { paintable.fit = newValue }
     }
 
-    // MARK: What the binding asks for
+    // MARK: Target of the binding
 
-    /// Shows a picture; for ``binding``.
+    /// Shows an image, for ``binding``.
     public func show(_ image: Image?, transition: ImageTransition) {
         paintable.scale = Double(scaleFactor)
         let isFailure = image.map { $0.sharedPixels === binding.options.failureImage?.sharedPixels } ?? false
@@ -91,7 +97,7 @@ open class ImageWidget: Widget, ImageTarget {
         paintable.show(texture, fit: isFailure ? .scaleDown : nil, fade: fade, in: self)
     }
 
-    /// The place as it was last drawn, or is expected to be, in pixels; nil if that is not known.
+    /// The last or the expected size, in pixels; nil if it is unknown.
     public var targetGeometry: TargetGeometry? {
         guard let size = paintable.drawnSize ?? sizeHint?.size ?? requestedSize else { return nil }
         return TargetGeometry(
@@ -106,17 +112,18 @@ open class ImageWidget: Widget, ImageTarget {
 
     // MARK: Failures
 
-    /// Says why there is no picture, in the tooltip; nil when there is.
+    /// Shows the reason of a failure in the tooltip; nil removes it.
     func explain(_ error: (any Error)?) { failure = error.map { "\($0)" } }
 
     private func showTooltip() { gtk_widget_set_tooltip_text(widget, failure ?? tooltip) }
 }
 
-/// The size that the cells of a list have, learned from the first that is drawn: others can then show what is in memory
-/// before they are drawn themselves.
+/// The common size of the cells of a list, which the first drawn cell sets.
+///
+/// Other cells can then show images from memory before they are drawn.
 @MainActor
 public final class SizeHint {
-    /// In points; nil before anything was drawn.
+    /// The size in points; nil before the first drawing.
     public internal(set) var size: (width: Double, height: Double)?
 
     public init() {}

@@ -1,18 +1,18 @@
 import CGTK
 
-/// A `GtkPicture` that loads what it shows, as large as its place.
+/// A `GtkPicture` that loads its image at its size.
 ///
 /// ```swift
 /// let picture = Picture(fit: .cover)
 /// picture.setSizeRequest(180, 120)
 /// gtk_box_append(box, picture.widget)
-/// picture.load(.url(url, in: Shared.images))
+/// picture.load(ImageRequest(url))
 /// ```
 @MainActor
 public final class Picture: ImageWidget {
     private static let name = "vitrine-picture"
 
-    /// A new one.
+    /// Creates a picture.
     public init(fit: ContentFit = .cover) {
         let paintable = ImagePaintable()
         super.init(gtk_picture_new_for_paintable(paintable.opaque)!, paintable: paintable)
@@ -32,8 +32,9 @@ public final class Picture: ImageWidget {
         self.fit = fit
     }
 
-    /// The one that belongs to a `GtkPicture` from anywhere: of another binding, or of an interface file. It lives as
-    /// long as that.
+    /// Returns the picture for an existing `GtkPicture`, for example of another binding or of an interface file.
+    ///
+    /// It lives as long as the `GtkPicture`.
     public static func of(_ picture: OpaquePointer, fit: ContentFit = .cover) -> Picture {
         if let known: Picture = GTKObject.attached(name, to: UnsafeMutableRawPointer(picture)) { return known }
         let new = Picture(foreign: picture, fit: fit)

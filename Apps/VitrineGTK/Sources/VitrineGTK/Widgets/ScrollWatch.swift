@@ -1,8 +1,8 @@
 import CGTK
 
-/// Knows what is to be loaded within a widget that scrolls: gives up what has left the screen, and begins what comes.
+/// Starts and cancels the loads of widgets that scroll onto and off the screen.
 ///
-/// GTK 4 tells no widget that it went out of sight; in lists it may stay bound for thousands of points.
+/// GTK 4 does not notify a widget that leaves the screen. In lists it can stay bound for thousands of points.
 @MainActor
 final class ScrollWatch {
     private static let name = "vitrine-scroll-watch"
@@ -10,24 +10,24 @@ final class ScrollWatch {
     private struct Entry { weak var widget: ImageWidget? }
 
     private var waiting: [ObjectIdentifier: Entry] = [:]
-    /// Not owned: the watch lives with it.
+    /// Not retained, because the widget owns the watch.
     private let scroller: Widget
-    /// How many more frames to look in; none while nothing is to be done.
+    /// The number of further frames to check.
     private var looks = 0
-    /// Where it stood, and when, in points and microseconds.
+    /// The last position and its time, in points and microseconds.
     private var last: (offset: Double, time: Int64)?
-    /// Whether it moves so fast that what comes has left before it could be shown.
+    /// Whether the widget scrolls so fast that images would leave the screen before they are loaded.
     private var isRacing = false
-    /// Faster than this, in heights of the place a second, nothing new is begun: there are 0.15 s to load and to look.
+    /// The speed above which no load starts, in visible heights a second. It leaves 0.15 s to load and view an image.
     private static let racing = 6.0
 
-    /// Watches a widget until it is forgotten. One that nothing scrolls need not be.
+    /// Adds a widget. Widgets that nothing scrolls need no watch.
     static func watch(_ widget: ImageWidget) {
         guard let ancestor = gtk_widget_get_ancestor(widget.widget, gtk_scrolled_window_get_type()) else { return }
         watch(of: ancestor).waiting[ObjectIdentifier(widget)] = Entry(widget: widget)
     }
 
-    /// Whether what comes into view is to wait until it moves more slowly.
+    /// Whether loads of new widgets wait until scrolling slows down.
     static func isRacing(above widget: ImageWidget) -> Bool {
         guard let ancestor = gtk_widget_get_ancestor(widget.widget, gtk_scrolled_window_get_type()) else {
             return false
@@ -36,7 +36,7 @@ final class ScrollWatch {
         return known?.isRacing ?? false
     }
 
-    /// Watches a widget no more.
+    /// Removes a widget.
     static func forget(_ widget: ImageWidget) {
         guard let ancestor = gtk_widget_get_ancestor(widget.widget, gtk_scrolled_window_get_type()) else { return }
         let known: ScrollWatch? = GTKObject.attached(name, to: UnsafeMutableRawPointer(ancestor))
@@ -59,12 +59,12 @@ final class ScrollWatch {
         ] {
             guard let adjustment else { continue }
             let object = GTKObject(sinking: adjustment)
-            // Where it stands, and how large the place is.
+            // The position and the visible height.
             for signal in ["value-changed", "changed"] { object.on(signal) { [weak self] in self?.didScroll() } }
         }
     }
 
-    /// Looks in the next two frames: the first begins with widgets where they were.
+    /// Checks the next two frames, because the first one begins with the old positions of the widgets.
     private func didScroll() {
         let isLooking = looks > 0
         looks = 2
@@ -72,7 +72,7 @@ final class ScrollWatch {
         scroller.onFrame { [weak self] time in self?.look(time) ?? false }
     }
 
-    /// - Returns: Whether to look again in the next frame.
+    /// - Returns: Whether to check the next frame as well.
     private func look(_ time: Int64) -> Bool {
         measure(time)
         looks = isRacing ? 2 : looks - 1
@@ -94,7 +94,7 @@ final class ScrollWatch {
         let page = places.map { gtk_adjustment_get_page_size($0) }.max() ?? 0
         defer { last = (offset, time) }
         guard let last, page > 0, time > last.time else { return }
-        // After a pause the first step says nothing about speed, nor does a jump.
+        // The first step after a pause and a jump give no speed.
         let seconds = max(1.0 / 60, Double(time - last.time) / 1e6)
         isRacing = abs(offset - last.offset) / page / seconds > Self.racing
     }

@@ -1,26 +1,28 @@
 public import CGTK
 
-/// A widget. Its parent keeps it, too, once it has one.
+/// A widget. Its parent retains it as well.
 @MainActor
 open class Widget: GTKObject {
-    /// The widget, for GTK's own calls. Not longer than this object, unless the widget has a parent or another owner:
-    /// Swift lets go of an object after its last use, which may be the one that asks for the pointer.
+    /// The widget, for calls of GTK.
+    ///
+    /// The pointer is valid as long as this object, or as long as the widget has a parent or another owner. Swift can
+    /// release an object after its last use, which can be the call that gets the pointer.
     public var widget: UnsafeMutablePointer<GtkWidget> { raw.assumingMemoryBound(to: GtkWidget.self) }
 
-    /// Its size, in points; 0 before it was laid out.
+    /// The size in points; 0 before the first layout.
     public var size: (width: Int, height: Int) {
         (Int(gtk_widget_get_width(widget)), Int(gtk_widget_get_height(widget)))
     }
 
-    /// Pixels a point.
+    /// The number of pixels a point.
     public var scaleFactor: Int { Int(gtk_widget_get_scale_factor(widget)) }
 
-    /// Asks for at least this size, in points; -1 for no matter.
+    /// Requests a minimum size, in points; -1 for none.
     public func setSizeRequest(_ width: Int, _ height: Int) {
         gtk_widget_set_size_request(widget, Int32(width), Int32(height))
     }
 
-    /// Whether any of it is within the nearest widget above it that scrolls, if there is one, and on screen.
+    /// Whether any part of the widget is on screen, inside its nearest scrolling parent.
     public var isInView: Bool {
         guard gtk_widget_get_mapped(widget) != 0 else { return false }
         guard let scroller = gtk_widget_get_ancestor(widget, gtk_scrolled_window_get_type()) else { return true }
@@ -31,7 +33,7 @@ open class Widget: GTKObject {
             && bounds.origin.y + bounds.size.height > 0
     }
 
-    /// On whose memory textures are drawn fastest here.
+    /// The texture memory that is fastest for the renderer of the widget.
     var textureMemory: Texture.Memory {
         guard let native = gtk_widget_get_native(widget), let renderer = gtk_native_get_renderer(native),
             let name = g_type_name_from_instance(
@@ -40,9 +42,9 @@ open class Widget: GTKObject {
         return String(cString: name) == "GskCairoRenderer" ? .packed : .shared
     }
 
-    /// Draws the widget as it is now into a PNG file, without the window system's help.
+    /// Draws the current state of the widget into a PNG file, without the window system.
     ///
-    /// - Returns: false if it has no size yet, is about to be drawn anew, or the file cannot be written.
+    /// - Returns: false if the widget has no size or is waiting for a new drawing, or if the file cannot be written.
     public func writePNG(to path: String) -> Bool {
         let (width, height) = size, scale = Double(scaleFactor)
         guard width > 0, height > 0, let paintable = gtk_widget_paintable_new(widget),

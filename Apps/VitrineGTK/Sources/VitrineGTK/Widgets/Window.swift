@@ -1,6 +1,6 @@
 import CGTK
 
-/// A `GtkWindow`. GTK keeps it until it is closed; after that nothing but ``isClosed`` may be asked.
+/// A `GtkWindow`. GTK retains it until it is closed. After that only ``isClosed`` is valid.
 ///
 /// ```swift
 /// let window = Window("Pictures", width: 1000, height: 720)
@@ -10,40 +10,42 @@ import CGTK
 /// ```
 @MainActor
 public final class Window: Widget {
-    /// Whether it was closed, by its user or by ``close()``.
+    /// Whether the user or ``close()`` closed the window.
     public private(set) var isClosed = false
     private var closers: [@MainActor () -> Void] = []
 
+    /// Creates a window.
+    ///
     /// - Parameters:
-    ///   - title: What the bar at its top says.
-    ///   - width: In points.
-    ///   - height: In points.
+    ///   - title: The title.
+    ///   - width: The width, in points.
+    ///   - height: The height, in points.
     public init(_ title: String, width: Int, height: Int) {
         super.init(sinking: gtk_window_new()!)
         gtk_window_set_title(pointer, title)
         gtk_window_set_default_size(pointer, Int32(width), Int32(height))
         on("destroy") { [weak self] in self?.didClose() }
-        // GTK owns its windows: one that we kept would never be taken apart.
+        // GTK owns its windows. A strong reference would prevent their destruction.
         becomeUnowned()
     }
 
-    /// The window, for GTK's own calls.
+    /// The window, for calls of GTK.
     public var pointer: UnsafeMutablePointer<GtkWindow> { raw.assumingMemoryBound(to: GtkWindow.self) }
 
-    /// Shows a widget in it.
+    /// Sets the content of the window.
     public func setContent(_ content: Widget) {
         withExtendedLifetime(content) { gtk_window_set_child(pointer, content.widget) }
     }
 
-    /// Shows it.
+    /// Shows the window.
     public func present() { gtk_window_present(pointer) }
 
-    /// Closes it, and all that is loaded for it is given up.
+    /// Closes the window and cancels its loads.
     public func close() {
         if !isClosed { gtk_window_destroy(pointer) }
     }
 
-    /// Calls a closure when it has been closed.
+    /// Calls a closure when the window is closed.
     public func onClose(_ body: @escaping @MainActor () -> Void) { closers.append(body) }
 
     private func didClose() {

@@ -1,0 +1,141 @@
+import Synchronization
+import VitrineCore
+
+/// The result of a source for a key, shared by all formats that wait for it.
+final class SourceResult<Value: CacheableValue>: Sendable {
+    /// Where the original comes from.
+    enum Origin: Sendable {
+        /// From the source: it is not stored yet.
+        case source
+        /// From the disk, and up to date.
+        case stored
+        /// From the disk, although its time has passed. Nothing made from it is stored.
+        case stale(refreshing: Bool)
+    }
+
+    /// The original's bytes as they came, if they did.
+    let bytes: [UInt8]?
+    /// When the original stops being fresh, since 1970, if the source said so.
+    let timeToLive: Duration?
+    let tag: [UInt8]
+    /// Where the source lets it be kept.
+    let levels: CacheLevels
+    /// Whether the original may be stored for another format's sake.
+    let storesOriginal: Bool
+    let origin: Origin
+    /// The right to store the original.
+    let ticket: InvalidationRegister.Ticket
+    private let decoded: Locked<Value?>
+    /// Held by who decodes.
+    private let decoding = Locked(())
+    private let isClaimed = Atomic<Bool>(false)
+
+    init(
+        value: Value?, bytes: [UInt8]?, timeToLive: Duration?, tag: [UInt8], levels: CacheLevels, storesOriginal: Bool,
+        origin: Origin, ticket: InvalidationRegister.Ticket
+    ) {
+        self.bytes = bytes
+        self.timeToLive = timeToLive
+        self.tag = tag
+        self.levels = levels
+        self.storesOriginal = storesOriginal
+        self.origin = origin
+        self.ticket = ticket
+        decoded = Locked(value)
+    }
+
+    /// Whether the original has to be stored.
+    var isNew: Bool { if case .source = origin { true } else { false } }
+
+    /// Whether its time has passed.
+    var isStale: Bool { if case .stale = origin { true } else { false } }
+
+    /// The value, if the source gave it or someone has decoded it.
+    var knownValue: Value? { decoded.withLock { $0 } }
+
+    /// Returns the value, decoding it once for all callers. May block.
+    func value(decoding format: Format<Value>) throws -> Value {
+        try decoding.withLock { _ in
+            if let known = knownValue { return known }
+            let value = try format.value(of: bytes ?? [])
+            decoded.withLock { $0 = value }
+            return value
+        }
+    }
+
+    /// Returns true to the first caller only, which then stores the original.
+    func claimStoring() -> Bool { !isClaimed.exchange(true, ordering: .relaxed) }
+}
+
+/// A fetcher or closure without its type.
+struct AnySource<Value: CacheableValue>: Sendable {
+    let storesOriginal: Bool
+    let revalidates: Bool
+    let levels: CacheLevels
+    let fetch: @Sendable (FetchContext) async throws -> FetchResult<Value>
+
+    init(_ fetcher: some Fetcher<Value>) {
+        storesOriginal = fetcher.storesOriginal
+        revalidates = fetcher.revalidates
+        levels = fetcher.levels
+        fetch = { try await fetcher.fetch($0) }
+    }
+
+    init(timeToLive: Duration?, _ load: @escaping @Sendable () async throws -> Value) {
+        storesOriginal = true
+        revalidates = false
+        levels = .all
+        fetch = { _ in FetchResult(value: try await load(), timeToLive: timeToLive) }
+    }
+}
+
+/// The identity of a shared load: the same entry under the same conditions.
+struct FlightKey: Hashable, Sendable {
+    let slot: MemoryKey
+    /// All levels for a fetch, which is shared by requests with different levels.
+    let levels: CacheLevels
+    /// Requests made after the entry was changed do not join work that began before.
+    let epoch: InvalidationRegister.Epoch
+    /// Whether stored values count as missing.
+    let isRefresh: Bool
+}
+
+extension Cache {
+    /// Those who ask for an entry now.
+    func flightKey(_ slot: MemoryKey, _ levels: CacheLevels, isRefresh: Bool = false) -> FlightKey {
+        FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: isRefresh)
+    }
+
+    /// The identity of a shared fetch.
+    func sourceFlightKey(_ key: CacheKey, isRefresh: Bool = false) -> FlightKey {
+        flightKey(original.slot(key), .all, isRefresh: isRefresh)
+    }
+}
+
+/// Why a value is loaded.
+enum LoadReason: Sendable {
+    /// Nothing is stored that counts.
+    case missing
+    /// The stored value is to be replaced.
+    case refresh
+    /// The same, after the stored value was given.
+    case background
+
+    var isRefresh: Bool { self != .missing }
+}
+
+/// The result of a load.
+struct Loaded<Value: Sendable>: Sendable {
+    /// Where the value comes from.
+    enum Origin: Sendable {
+        /// From the source, as something new.
+        case source
+        /// From a level, or confirmed as unchanged by the source.
+        case stored
+        /// From a level, although its time has passed.
+        case stale
+    }
+
+    let value: Value
+    let origin: Origin
+}

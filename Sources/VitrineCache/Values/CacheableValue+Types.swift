@@ -1,0 +1,330 @@
+public import VitrineCore
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+// Numbers are stored with their kind, so that one kind can be read as another whose value is exactly the same: an
+// `Int` 7 as a `Double` or a `UInt8`, but not 300 as a `UInt8` nor 0.1 as a `Float`.
+
+/// A whole number that is stored with its kind.
+public protocol CacheableInteger: CacheableValue, FixedWidthInteger {}
+
+extension CacheableInteger {
+    /// Reads a number of any kind whose value this type has.
+    ///
+    /// - Throws: `CacheableValueError` for another value, or for bytes that are no number.
+    public init(cacheBytes: [UInt8]) throws {
+        guard let value: Self = Scalar(cacheBytes)?.integer() else {
+            throw CacheableValueError.notRepresentable(type: "\(Self.self)")
+        }
+        self = value
+    }
+
+    /// Nine bytes.
+    public func cacheBytes() -> [UInt8] {
+        Int64(exactly: self).map { Scalar.signed($0).bytes } ?? Scalar.unsigned(UInt64(truncatingIfNeeded: self)).bytes
+    }
+
+    /// The number's size.
+    public var cacheCost: Int { MemoryLayout<Self>.size }
+}
+
+extension Int: CacheableInteger {}
+extension Int8: CacheableInteger {}
+extension Int16: CacheableInteger {}
+extension Int32: CacheableInteger {}
+extension Int64: CacheableInteger {}
+extension UInt: CacheableInteger {}
+extension UInt8: CacheableInteger {}
+extension UInt16: CacheableInteger {}
+extension UInt32: CacheableInteger {}
+extension UInt64: CacheableInteger {}
+
+extension Double: CacheableValue {
+    /// Reads a number of any kind whose value a double has.
+    public init(cacheBytes: [UInt8]) throws {
+        guard let value = Scalar(cacheBytes)?.double else {
+            throw CacheableValueError.notRepresentable(type: "Double")
+        }
+        self = value
+    }
+
+    /// Nine bytes: every bit is kept, also of NaN.
+    public func cacheBytes() -> [UInt8] { Scalar.double(self).bytes }
+    public var cacheCost: Int { MemoryLayout<Self>.size }
+}
+
+extension Float: CacheableValue {
+    /// Reads a number of any kind whose value a float has.
+    public init(cacheBytes: [UInt8]) throws {
+        guard let value = Scalar(cacheBytes)?.double, value.isNaN || Double(Float(value)) == value else {
+            throw CacheableValueError.notRepresentable(type: "Float")
+        }
+        self = Float(value)
+    }
+
+    /// Nine bytes: the double of the same value.
+    public func cacheBytes() -> [UInt8] { Scalar.double(Double(self)).bytes }
+    public var cacheCost: Int { MemoryLayout<Self>.size }
+}
+
+extension Bool: CacheableValue {
+    /// Reads a truth value, or the numbers 0 and 1.
+    public init(cacheBytes: [UInt8]) throws {
+        guard let value: UInt8 = Scalar(cacheBytes)?.integer(), value <= 1 else {
+            throw CacheableValueError.notRepresentable(type: "Bool")
+        }
+        self = value == 1
+    }
+
+    /// Nine bytes.
+    public func cacheBytes() -> [UInt8] { Scalar.bool(self).bytes }
+    public var cacheCost: Int { MemoryLayout<Self>.size }
+}
+
+extension Date: CacheableValue {
+    public init(cacheBytes: [UInt8]) throws {
+        guard case .date(let seconds) = Scalar(cacheBytes) else {
+            throw CacheableValueError.notRepresentable(type: "Date")
+        }
+        self.init(timeIntervalSinceReferenceDate: seconds)
+    }
+
+    /// Nine bytes: every bit of the time is kept.
+    public func cacheBytes() -> [UInt8] { Scalar.date(timeIntervalSinceReferenceDate).bytes }
+    public var cacheCost: Int { MemoryLayout<Self>.size }
+}
+
+extension UUID: CacheableValue {
+    public init(cacheBytes: [UInt8]) throws {
+        guard cacheBytes.count == 16 else { throw CacheableValueError.notRepresentable(type: "UUID") }
+        self = cacheBytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+    }
+
+    /// The sixteen bytes.
+    public func cacheBytes() -> [UInt8] { withUnsafeBytes(of: uuid) { Array($0) } }
+    public var cacheCost: Int { MemoryLayout<Self>.size }
+}
+
+extension Data: CacheableValue {
+    public init(cacheBytes: [UInt8]) { self.init(cacheBytes) }
+
+    /// A copy of the bytes.
+    public func cacheBytes() -> [UInt8] { [UInt8](self) }
+    public var cacheCost: Int { count }
+    public static var isCacheDecodingImmediate: Bool { true }
+}
+
+/// A number, a truth value or a date as nine bytes: its kind, and its 64 bits in little endian.
+///
+/// The kind allows a number to be read as another type that can represent the same value.
+enum Scalar: Equatable {
+    case signed(Int64)
+    case unsigned(UInt64)
+    case double(Double)
+    case bool(Bool)
+    /// Seconds since 2001-01-01 00:00 UTC.
+    case date(Double)
+
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count == 9 else { return nil }
+        let word = bytes[1...].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        switch bytes[0] {
+        case UInt8(ascii: "i"): self = .signed(Int64(bitPattern: word))
+        case UInt8(ascii: "u"): self = .unsigned(word)
+        case UInt8(ascii: "d"): self = .double(Double(bitPattern: word))
+        case UInt8(ascii: "b") where word <= 1: self = .bool(word == 1)
+        case UInt8(ascii: "t"): self = .date(Double(bitPattern: word))
+        default: return nil
+        }
+    }
+
+    var bytes: [UInt8] {
+        let (tag, word): (UInt8, UInt64) =
+            switch self {
+            case .signed(let value): (UInt8(ascii: "i"), UInt64(bitPattern: value))
+            case .unsigned(let value): (UInt8(ascii: "u"), value)
+            case .double(let value): (UInt8(ascii: "d"), value.bitPattern)
+            case .bool(let value): (UInt8(ascii: "b"), value ? 1 : 0)
+            case .date(let value): (UInt8(ascii: "t"), value.bitPattern)
+            }
+        return [tag] + (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) }
+    }
+
+    /// The value as an integer; nil unless it is exactly that.
+    func integer<Number: FixedWidthInteger>() -> Number? {
+        switch self {
+        case .signed(let value): Number(exactly: value)
+        case .unsigned(let value): Number(exactly: value)
+        case .double(let value): Number(exactly: value)
+        case .bool(let value): value ? 1 : 0
+        case .date: nil
+        }
+    }
+
+    /// The value as a double; nil unless it is exactly that.
+    var double: Double? {
+        switch self {
+        case .signed(let value): Double(exactly: value)
+        case .unsigned(let value): Double(exactly: value)
+        case .double(let value): value
+        case .bool(let value): value ? 1 : 0
+        case .date: nil
+        }
+    }
+}
+
+/// An array of cacheable values as one cacheable value.
+///
+/// Its bytes are each element's length (32 bits, little endian) and bytes, so that elements can be dropped without
+/// being decoded. No element may have 2³² bytes or more.
+public struct CacheableList<Element: CacheableValue>: CacheableValue {
+    /// The elements, oldest first where that means something.
+    public var elements: [Element]
+
+    /// A list of some elements.
+    public init(_ elements: [Element]) { self.elements = elements }
+
+    /// Decodes the elements.
+    ///
+    /// - Throws: `CacheableValueError` for bytes that are not a list, or the error of an element.
+    public init(cacheBytes: [UInt8]) throws {
+        guard let parts = ListBytes.split(cacheBytes) else {
+            throw CacheableValueError.notRepresentable(type: "\(Self.self)")
+        }
+        elements = try parts.map { try Element(cacheBytes: Array(cacheBytes[$0])) }
+    }
+
+    /// Encodes the elements.
+    ///
+    /// - Throws: The error of an element, or `CacheableValueError` for an element that is too long.
+    public func cacheBytes() throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        for element in elements { try ListBytes.append(try element.cacheBytes(), to: &bytes) }
+        return bytes
+    }
+
+    /// The sum of the elements' costs.
+    public var cacheCost: Int { elements.reduce(0) { $0 + max(0, $1.cacheCost) + MemoryLayout<Element>.stride } }
+}
+
+extension CacheableList: Equatable where Element: Equatable {}
+extension CacheableList: Hashable where Element: Hashable {}
+
+/// The bytes of a list of any element type.
+package enum ListBytes {
+    /// Where the elements are; nil if the bytes are no list.
+    static func split(_ bytes: [UInt8]) -> [Range<Int>]? {
+        var parts: [Range<Int>] = []
+        var position = 0
+        while position < bytes.count {
+            guard bytes.count - position >= 4 else { return nil }
+            let count = (0..<4).reduce(0) { $0 | Int(bytes[position + $1]) << ($1 * 8) }
+            position += 4
+            guard bytes.count - position >= count else { return nil }
+            parts.append(position..<position + count)
+            position += count
+        }
+        return parts
+    }
+
+    static func append(_ element: [UInt8], to bytes: inout [UInt8]) throws(CacheableValueError) {
+        guard let count = UInt32(exactly: element.count) else { throw .notRepresentable(type: "list element") }
+        for shift in 0..<4 { bytes.append(UInt8(truncatingIfNeeded: count >> (shift * 8))) }
+        bytes += element
+    }
+
+    /// One more element at the end, and those dropped at the beginning that are then too many.
+    package static func appending(
+        _ element: [UInt8], to bytes: [UInt8], maximumCount: Int?
+    ) throws(CacheableValueError) -> [UInt8] {
+        guard let parts = split(bytes) else { throw .notRepresentable(type: "list") }
+        var result = bytes
+        if let maximumCount, parts.count >= maximumCount {
+            guard maximumCount > 0 else { return [] }
+            let dropped = parts.count + 1 - maximumCount
+            result.removeFirst(dropped < parts.count ? parts[dropped].lowerBound - 4 : bytes.count)
+        }
+        try append(element, to: &result)
+        return result
+    }
+}
+
+/// A `Codable` type that caches and stores can store, by declaring `extension Palette: CacheableCodable {}`.
+///
+/// The bytes are JSON with sorted keys, so equal values have equal bytes. Infinite numbers and NaN are the texts `inf`,
+/// `-inf` and `nan`. ``CodableBox`` wraps types of other modules.
+///
+/// The default cost is the length of the bytes, but at least the size of the value. It needs encoding, so types that
+/// are often put into memory should implement `cacheCost`.
+public protocol CacheableCodable: CacheableValue, Codable {}
+
+extension CacheableCodable {
+    /// Decodes the value.
+    ///
+    /// - Throws: `DecodingError`.
+    public init(cacheBytes: [UInt8]) throws { self = try CodableBytes.decode(cacheBytes) }
+
+    /// Encodes the value.
+    ///
+    /// - Throws: `EncodingError`.
+    public func cacheBytes() throws -> [UInt8] { try CodableBytes.encode(self) }
+
+    /// The larger of the value's own size and the length of its bytes.
+    public var cacheCost: Int { CodableBytes.cost(of: self) }
+}
+
+/// A `Codable` value of any type in a wrapper that caches and stores can keep.
+///
+/// ```swift
+/// let cache = Cache<CodableBox<[String: Date]>>(…)
+/// ```
+public struct CodableBox<Value: Codable & Sendable>: CacheableValue {
+    /// The value.
+    public var value: Value
+
+    /// Wraps a value.
+    public init(_ value: Value) { self.value = value }
+
+    /// Decodes the value.
+    ///
+    /// - Throws: `DecodingError`.
+    public init(cacheBytes: [UInt8]) throws { value = try CodableBytes.decode(cacheBytes) }
+
+    /// Encodes the value, as ``CacheableCodable`` does.
+    ///
+    /// - Throws: `EncodingError`.
+    public func cacheBytes() throws -> [UInt8] { try CodableBytes.encode(value) }
+
+    /// The larger of the value's own size and the length of its bytes.
+    public var cacheCost: Int { CodableBytes.cost(of: value) }
+}
+
+extension CodableBox: Equatable where Value: Equatable {}
+extension CodableBox: Hashable where Value: Hashable {}
+
+/// Codable values as bytes.
+enum CodableBytes {
+    static func encode(_ value: some Encodable) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+        return [UInt8](try encoder.encode(value))
+    }
+
+    static func decode<Value: Decodable>(_ bytes: [UInt8]) throws -> Value {
+        let decoder = JSONDecoder()
+        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+        return try decoder.decode(Value.self, from: Data(bytes))
+    }
+
+    static func cost<Value: Encodable>(of value: Value) -> Int {
+        // A value that cannot be encoded is kept in memory only, and has to cost something there.
+        max(MemoryLayout<Value>.size, (try? encode(value).count) ?? 0)
+    }
+}

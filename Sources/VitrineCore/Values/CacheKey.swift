@@ -1,0 +1,208 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The key of a cached value: a text and its 64-bit hash, which is computed once.
+///
+/// A key has one or more parts. Parts are delimited by their lengths and never joined, so different parts make
+/// different keys, even if they contain delimiters:
+///
+/// ```swift
+/// let original: CacheKey = "https://example.org/lake.jpg"
+/// let small = original.appending("320x240")
+/// CacheKey("a", "b") == CacheKey("ab")        // false
+/// CacheKey("a", "b") == CacheKey("a").appending("b")  // true
+/// ```
+///
+/// Two keys are equal if their identities have the same *bytes*. A collision of hashes costs time, but never returns
+/// the value of another key. Hashing a key in a `Dictionary` uses the stored hash.
+///
+/// Identity and hash are the same in every process and release, so both may be written to disk.
+public struct CacheKey: Sendable {
+    /// The identity as text.
+    ///
+    /// A single part is its own identity. Several parts are U+001F, followed by each part as its length in UTF-8 bytes
+    /// (decimal), `:`, and the part. A single part that begins with U+001F has the second form.
+    public let identity: String
+    /// The ``StableHash`` of the identity's UTF-8 bytes, which identifies the key's entry on disk.
+    @usableFromInline package let hash: UInt64
+
+    private static let marker: Unicode.Scalar = "\u{1F}"
+
+    /// Creates a key with one part.
+    ///
+    /// - Parameter text: The part, for example a URL.
+    public init(_ text: String) {
+        if text.utf8.first == 0x1F {
+            self.init(parts: CollectionOfOne(text))
+        } else {
+            self.init(identity: text)
+        }
+    }
+
+    /// Creates a key with several parts.
+    ///
+    /// - Parameters:
+    ///   - first: The first part.
+    ///   - second: The second part.
+    ///   - rest: More parts.
+    public init(_ first: String, _ second: String, _ rest: String...) {
+        self.init(parts: [first, second] + rest)
+    }
+
+    /// Creates a key with any number of parts. One part makes the same key as ``init(_:)``, none a key of its own.
+    ///
+    /// - Parameter parts: The parts, in order.
+    public init(parts: some Collection<String>) {
+        if parts.count == 1, let only = parts.first, only.utf8.first != 0x1F {
+            self.init(identity: only)
+            return
+        }
+        var identity = String(Self.marker)
+        for part in parts { Self.append(part, to: &identity) }
+        self.init(identity: identity)
+    }
+
+    /// Creates the key with a given ``identity``, as read back from storage.
+    ///
+    /// - Parameter identity: The identity of another key.
+    public init(identity: String) {
+        var identity = identity
+        identity.makeContiguousUTF8()
+        hash = StableHash.hash(identity)
+        self.identity = identity
+    }
+
+    /// Creates a key with a given hash, for tests of collisions.
+    package init(identity: String, forcedHash hash: UInt64) {
+        var identity = identity
+        identity.makeContiguousUTF8()
+        self.identity = identity
+        self.hash = hash
+    }
+
+    /// Returns the key with one more part at its end.
+    ///
+    /// - Parameter part: The part to append.
+    public func appending(_ part: String) -> CacheKey {
+        var identity: String
+        if self.identity.utf8.first == 0x1F {
+            identity = self.identity
+        } else {
+            identity = String(Self.marker)
+            Self.append(self.identity, to: &identity)
+        }
+        Self.append(part, to: &identity)
+        return CacheKey(identity: identity)
+    }
+
+    /// The parts of the key. An identity that no key produces counts as one part.
+    public var parts: [String] {
+        guard identity.utf8.first == 0x1F else { return [identity] }
+        return Self.split(Array(identity.utf8.dropFirst())) ?? [identity]
+    }
+
+    private static func append(_ part: String, to identity: inout String) {
+        identity += String(part.utf8.count)
+        identity += ":"
+        identity += part
+    }
+
+    private static func split(_ bytes: [UInt8]) -> [String]? {
+        var parts: [String] = []
+        var index = 0
+        while index < bytes.count {
+            var length = 0
+            let start = index
+            while index < bytes.count, (0x30...0x39).contains(bytes[index]) {
+                guard length <= bytes.count else { return nil }
+                length = length * 10 + Int(bytes[index] - 0x30)
+                index += 1
+            }
+            guard index > start, index < bytes.count, bytes[index] == 0x3A else { return nil }
+            index += 1
+            guard length <= bytes.count - index else { return nil }
+            parts.append(String(decoding: bytes[index..<index + length], as: UTF8.self))
+            index += length
+        }
+        return parts
+    }
+}
+
+extension CacheKey: Hashable {
+    /// Returns whether the identities of two keys have the same bytes.
+    public static func == (one: CacheKey, other: CacheKey) -> Bool {
+        guard one.hash == other.hash else { return false }
+        // String's own == also accepts canonically equivalent text, whose bytes and hash differ.
+        return one.identity.utf8.withContiguousStorageIfAvailable { first in
+            other.identity.utf8.withContiguousStorageIfAvailable { second in
+                guard first.count == second.count else { return false }
+                guard let a = first.baseAddress, let b = second.baseAddress else { return true }
+                return a == b || memcmp(a, b, first.count) == 0
+            }
+        } == .some(.some(true))
+    }
+
+    /// Feeds the stored hash to a hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(hash)
+    }
+}
+
+extension CacheKey: ExpressibleByStringLiteral {
+    /// Creates a key with one part.
+    public init(stringLiteral value: String) {
+        self.init(value)
+    }
+}
+
+extension CacheKey: CustomStringConvertible {
+    /// The parts of the key with ` | ` between them, for people to read.
+    public var description: String { parts.joined(separator: " | ") }
+}
+
+extension CacheKey: Codable {
+    /// Decodes a key from its ``identity``.
+    public init(from decoder: any Decoder) throws {
+        self.init(identity: try decoder.singleValueContainer().decode(String.self))
+    }
+
+    /// Encodes the ``identity``.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(identity)
+    }
+}
+
+/// A key that has a stored 64-bit hash, so that a lookup does not compute one.
+///
+/// ``CacheKey`` stores its hash. Any other `Hashable` type can conform, and then computes its hash at every lookup:
+///
+/// ```swift
+/// extension Page.ID: HashedKey {}
+/// ```
+public protocol HashedKey: Equatable, Sendable {
+    /// A 64-bit hash that is the same for equal keys.
+    ///
+    /// Different keys may have the same hash. They are told apart by `==`, which is slower.
+    var hash64: UInt64 { get }
+}
+
+extension HashedKey where Self: Hashable {
+    /// The `hashValue` of the key.
+    @inlinable
+    public var hash64: UInt64 { UInt64(bitPattern: Int64(hashValue)) }
+}
+
+extension CacheKey: HashedKey {
+    /// The hash computed when the key was made.
+    @inlinable
+    public var hash64: UInt64 { hash }
+}
+
+extension String: HashedKey {}
+extension Int: HashedKey {}

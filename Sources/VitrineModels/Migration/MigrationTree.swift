@@ -1,0 +1,375 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Reads an encoded value as untyped data, by the schema under which it was written.
+package struct TreeReader {
+    private let registry: TypeRegistry
+    private var objects: [MigrationData] = []
+    /// The schemas of the classes found, in order.
+    private var classes: [Schema] = []
+
+    private init(registry: TypeRegistry) { self.registry = registry }
+
+    /// Reads a value. All bytes must belong to it.
+    package static func read(
+        _ body: UnsafeRawBufferPointer, under schema: Schema, registry: TypeRegistry, depthLimit: Int
+    ) throws(PersistenceError) -> MigrationValue {
+        var reader = BinaryReader(body, registry: registry, depthLimit: depthLimit)
+        var tree = TreeReader(registry: registry)
+        do throws(PersistenceError) {
+            let value = try tree.value(schema.root, schema, &reader)
+            guard reader.remaining == 0 else { throw .malformed("\(reader.remaining) bytes after the value") }
+            return value
+        } catch {
+            // Objects that were read before the error can form cycles.
+            for data in tree.objects { data.removeAll() }
+            throw error
+        }
+    }
+
+    private mutating func value(
+        _ type: ValueType, _ schema: Schema, _ reader: inout BinaryReader
+    ) throws(PersistenceError) -> MigrationValue {
+        switch type {
+        case .optional(let type): return try reader.readByte() == 0 ? .null : try value(type, schema, &reader)
+        case .array(let type), .set(let type):
+            let count = try reader.readCount()
+            var values: [MigrationValue] = []
+            values.reserveCapacity(reader.reservation(count, stride: MemoryLayout<MigrationValue>.stride))
+            for _ in 0..<count { values.append(try value(type, schema, &reader)) }
+            return .array(values)
+        case .dictionary(let keyType, let valueType):
+            let count = try reader.readCount()
+            var entries: [MigrationEntry] = []
+            entries.reserveCapacity(reader.reservation(count, stride: MemoryLayout<MigrationEntry>.stride))
+            for _ in 0..<count {
+                let key = try value(keyType, schema, &reader)
+                entries.append(MigrationEntry(key: key, value: try value(valueType, schema, &reader)))
+            }
+            return .dictionary(entries)
+        case .record(let name): return .record(try inlineRecord(name, schema, &reader))
+        case .object: return .record(try object(&reader))
+        default: return try Self.leaf(type, &reader)
+        }
+    }
+
+    // A separate function keeps the stack frame of the recursive one small.
+    @inline(never)
+    private static func leaf(
+        _ type: ValueType, _ reader: inout BinaryReader
+    ) throws(PersistenceError) -> MigrationValue {
+        switch type {
+        case .bool: .bool(try reader.read())
+        case .int8, .int16, .int32, .int64: .int(try reader.readSigned())
+        case .uint8, .uint16, .uint32, .uint64: .uint(try reader.readUnsigned())
+        case .float: .float(try reader.read())
+        case .double: .double(try reader.read())
+        case .string: .string(try reader.read())
+        case .data: .data(try reader.read())
+        case .date: .date(try reader.read())
+        case .uuid: .uuid(try reader.read())
+        case .url: .url(try reader.read())
+        case .decimal: .decimal(try reader.read())
+        case .optional, .array, .set, .dictionary, .record, .object: .null
+        }
+    }
+
+    private mutating func inlineRecord(
+        _ name: String, _ schema: Schema, _ reader: inout BinaryReader
+    ) throws(PersistenceError) -> MigrationData {
+        guard let record = schema.records[name] else { throw .malformed("there is no record of \(name)") }
+        try reader.enter()
+        let data = MigrationData(record, schema)
+        if record.kind == .enumeration {
+            let element = try record.readCase(&reader)
+            data.caseName = element.name
+            for part in element.payload { data.append(part.name, try value(part.type, schema, &reader)) }
+        } else if record.isEmpty {
+            _ = try reader.readByte()
+        } else {
+            try properties(record, data, schema, &reader)
+        }
+        reader.leave()
+        return data
+    }
+
+    private mutating func properties(
+        _ record: RecordSchema, _ data: MigrationData, _ schema: Schema, _ reader: inout BinaryReader
+    ) throws(PersistenceError) {
+        data.reserve(record.early.count + record.late.count)
+        for property in record.early { data.append(property.name, try value(property.type, schema, &reader)) }
+        if let name = record.superclass {
+            guard let superclass = schema.records[name] else { throw .malformed("there is no record of \(name)") }
+            try properties(superclass, data, schema, &reader)
+        }
+        for property in record.late { data.append(property.name, try value(property.type, schema, &reader)) }
+        if record.isExtensible { try extensions(data, &reader) }
+    }
+
+    private func extensions(_ data: MigrationData, _ reader: inout BinaryReader) throws(PersistenceError) {
+        for entry in try ExtensionEntry.entries(from: &reader) {
+            guard let schema = registry.schema(fingerprint: entry.fingerprint) else {
+                throw .unknownSchema(fingerprint: entry.fingerprint)
+            }
+            let value = try entry.body.lend { body throws(PersistenceError) in
+                try Self.read(body, under: schema, registry: registry, depthLimit: max(0, reader.levels))
+            }
+            data.append(entry.name.description, value)
+            data.extensionSchemas[entry.name.description] = schema
+        }
+    }
+
+    private mutating func object(_ reader: inout BinaryReader) throws(PersistenceError) -> MigrationData {
+        let tag = try reader.readUnsigned()
+        if tag == 0 {
+            let number = try reader.readUnsigned()
+            guard number < UInt64(objects.count) else { throw .malformed("there is no object \(number)") }
+            return objects[Int(number)]
+        }
+        if tag == 1 {
+            let fingerprint = try reader.readWord()
+            guard let schema = registry.schema(fingerprint: fingerprint) else {
+                throw .unknownSchema(fingerprint: fingerprint)
+            }
+            classes.append(schema)
+        } else if tag - 2 >= UInt64(classes.count) {
+            throw .malformed("there is no class \(tag)")
+        }
+        let schema = tag == 1 ? classes[classes.count - 1] : classes[Int(tag - 2)]
+        guard case .object = schema.root, let record = schema.rootRecord else { throw .malformed("no class") }
+        try reader.enter()
+        let data = MigrationData(record, schema)
+        objects.append(data)
+        try properties(record, data, schema, &reader)
+        reader.leave()
+        return data
+    }
+}
+
+extension RecordSchema {
+    /// Reads the case of an enum.
+    func readCase(_ reader: inout BinaryReader) throws(PersistenceError) -> Case {
+        let number = try reader.readUnsigned()
+        guard number < UInt64(cases.count) else { throw .malformed("\(name) has no case \(number)") }
+        return cases[Int(number)]
+    }
+}
+
+/// Writes untyped data under a schema. Properties are found by name, missing ones get defaults, and numbers are
+/// widened.
+struct TreeWriter {
+    /// The schemas of the classes written, by the names their data goes by.
+    private var classes: [String: Schema] = [:]
+
+    private init() {}
+
+    /// Writes a value.
+    ///
+    /// - Throws: ``PersistenceError`` with the path from the outermost value. The bytes of the writer are useless then.
+    static func write(
+        _ value: MigrationValue, as schema: Schema, to writer: inout BinaryWriter
+    ) throws(PersistenceError) {
+        var tree = TreeWriter()
+        do throws(PersistenceError) {
+            try tree.write(value, schema.root, schema, &writer)
+        } catch {
+            throw error.below(schema.name)
+        }
+    }
+
+    private func mismatch(_ type: ValueType, _ value: MigrationValue) -> PersistenceError {
+        if case .null = value { return .missingValue(path: "") }
+        return .typeMismatch(path: "", expected: type.description, found: value.kind)
+    }
+
+    private mutating func write(
+        _ value: MigrationValue, _ type: ValueType, _ schema: Schema, _ writer: inout BinaryWriter
+    ) throws(PersistenceError) {
+        switch (type, value) {
+        case (.optional, .null): writer.write(byte: 0)
+        case (.optional(let type), _):
+            writer.write(byte: 1)
+            try write(value, type, schema, &writer)
+        case (.array(let type), .array(let values)), (.set(let type), .array(let values)):
+            writer.write(unsigned: UInt64(values.count))
+            for (index, value) in values.enumerated() {
+                do throws(PersistenceError) {
+                    try write(value, type, schema, &writer)
+                } catch {
+                    throw error.below("[\(index)]")
+                }
+            }
+        case (.dictionary(let keyType, let valueType), .dictionary(let entries)):
+            writer.write(unsigned: UInt64(entries.count))
+            for entry in entries {
+                try write(entry.key, keyType, schema, &writer)
+                try write(entry.value, valueType, schema, &writer)
+            }
+        case (.record(let name), .record(let data)): try writeInline(data, name, schema, &writer)
+        case (.object(let name), .record(let data)): try writeObject(data, name, &writer)
+        default:
+            guard Self.writeLeaf(value, type, &writer) else { throw mismatch(type, value) }
+        }
+    }
+
+    /// - Returns: false if the value has another type.
+    private static func writeLeaf(_ value: MigrationValue, _ type: ValueType, _ writer: inout BinaryWriter) -> Bool {
+        switch (type, value) {
+        case (.bool, .bool(let bool)): writer.write(bool)
+        case (.string, .string(let text)): writer.write(text)
+        case (.data, .data(let data)): writer.write(data)
+        case (.date, .date(let date)): writer.write(date)
+        case (.uuid, .uuid(let identifier)): writer.write(identifier)
+        case (.url, .url(let url)): writer.write(url)
+        case (.decimal, .decimal(let number)): writer.write(number)
+        case (.float, .float(let number)): writer.write(number)
+        case (.double, _):
+            guard let number = Double._converted(from: value) else { return false }
+            writer.write(number)
+        case (.int8, _): return write(value, as: Int8.self, &writer)
+        case (.int16, _): return write(value, as: Int16.self, &writer)
+        case (.int32, _): return write(value, as: Int32.self, &writer)
+        case (.int64, _): return write(value, as: Int64.self, &writer)
+        case (.uint8, _): return write(value, as: UInt8.self, &writer)
+        case (.uint16, _): return write(value, as: UInt16.self, &writer)
+        case (.uint32, _): return write(value, as: UInt32.self, &writer)
+        case (.uint64, _): return write(value, as: UInt64.self, &writer)
+        default: return false
+        }
+        return true
+    }
+
+    private static func write<Number: PersistentValue & MigrationConvertible>(
+        _ value: MigrationValue, as type: Number.Type, _ writer: inout BinaryWriter
+    ) -> Bool {
+        guard let number = Number._converted(from: value) else { return false }
+        writer.write(number)
+        return true
+    }
+
+    // MARK: Records
+
+    private mutating func writeInline(
+        _ data: MigrationData, _ name: String, _ schema: Schema, _ writer: inout BinaryWriter
+    ) throws(PersistenceError) {
+        guard let record = schema.records[name] else { throw .unregisteredType(name) }
+        guard data.typeName == name || record.aliases.contains(data.typeName) else {
+            throw mismatch(.record(name), .record(data))
+        }
+        guard writer.enter() else { throw writer.failure ?? .malformed("too deep") }
+        if record.kind == .enumeration {
+            guard let number = record.cases.firstIndex(where: { $0.name == data.caseName }) else {
+                throw .typeMismatch(path: "", expected: name, found: "case \(data.caseName ?? "")")
+            }
+            writer.write(unsigned: UInt64(number))
+            for part in record.cases[number].payload {
+                do throws(PersistenceError) {
+                    try write(data[part.name] ?? .null, part.type, schema, &writer)
+                } catch {
+                    throw error.below("." + part.name)
+                }
+            }
+        } else {
+            var taken = [Bool](repeating: false, count: data.names.count)
+            if record.isEmpty {
+                writer.write(byte: 0)
+            } else {
+                try writeProperties(record, data, schema, &taken, &writer)
+            }
+            noteDropped(data, taken, writer.registry)
+        }
+        writer.leave()
+    }
+
+    private mutating func writeObject(
+        _ data: MigrationData, _ name: String, _ writer: inout BinaryWriter
+    ) throws(PersistenceError) {
+        guard let schema = classes[data.typeName] ?? writer.registry.currentSchema(named: data.typeName) else {
+            throw .unregisteredType(data.typeName)
+        }
+        classes[data.typeName] = schema
+        let chain = schema.chain(schema.name)
+        guard let record = chain.first, chain.contains(where: { $0.name == name }) else {
+            throw mismatch(.object(name), .record(data))
+        }
+        // The writer numbers the objects, because default values can be objects, too.
+        guard writer.beginObject(data, fingerprint: schema.fingerprint) else {
+            if let failure = writer.failure { throw failure }
+            return
+        }
+        var taken = [Bool](repeating: false, count: data.names.count)
+        try writeProperties(record, data, schema, &taken, &writer)
+        noteDropped(data, taken, writer.registry)
+        writer.leave()
+    }
+
+    /// - Parameter taken: Marks the values of the data that were written.
+    private mutating func writeProperties(
+        _ record: RecordSchema, _ data: MigrationData, _ schema: Schema, _ taken: inout [Bool],
+        _ writer: inout BinaryWriter
+    ) throws(PersistenceError) {
+        for property in record.early { try write(property, data, schema, &taken, &writer) }
+        if let name = record.superclass, let superclass = schema.records[name] {
+            try writeProperties(superclass, data, schema, &taken, &writer)
+        }
+        for property in record.late { try write(property, data, schema, &taken, &writer) }
+        if record.isExtensible { try writeExtensions(data, &taken, &writer) }
+    }
+
+    /// Records the properties of the data that were not written.
+    private func noteDropped(_ data: MigrationData, _ taken: [Bool], _ registry: TypeRegistry) {
+        guard data.schema != nil, taken.contains(false) else { return }
+        registry.noteDropped(taken.indices.filter { !taken[$0] }.map { data.names[$0] }, of: data.typeName)
+    }
+
+    private mutating func write(
+        _ property: RecordSchema.Property, _ data: MigrationData, _ schema: Schema, _ taken: inout [Bool],
+        _ writer: inout BinaryWriter
+    ) throws(PersistenceError) {
+        var index = data.index(property.name)
+        for alias in property.aliases where index == nil { index = data.index(alias) }
+        if let index { taken[index] = true }
+        switch index.map({ data.values[$0] }) {
+        case .null? where !property.type.isOptional, nil:
+            if let writeDefault = property.writeDefault {
+                writeDefault(&writer)
+            } else if property.type.isOptional {
+                writer.write(byte: 0)
+            } else {
+                throw .missingValue(path: "." + property.name)
+            }
+        case let value?:
+            do throws(PersistenceError) {
+                try write(value, property.type, schema, &writer)
+            } catch {
+                throw error.below("." + property.name)
+            }
+        }
+    }
+
+    private func writeExtensions(
+        _ data: MigrationData, _ taken: inout [Bool], _ writer: inout BinaryWriter
+    ) throws(PersistenceError) {
+        var entries: [ExtensionEntry] = []
+        for (key, schema) in data.extensionSchemas {
+            guard let index = data.index(key) else { continue }
+            taken[index] = true
+            let value = data.values[index]
+            var body = BinaryWriter(registry: writer.registry, depthLimit: max(0, writer.levels), capacity: 64)
+            do throws(PersistenceError) {
+                try Self.write(value, as: schema, to: &body)
+            } catch {
+                throw error.below("." + key)
+            }
+            if let failure = body.failure { throw failure }
+            entries.append(
+                ExtensionEntry(
+                    name: ExtensionName(description: key), fingerprint: schema.fingerprint,
+                    needed: body.fingerprints, body: body.bytes))
+        }
+        ExtensionEntry.write(entries, to: &writer)
+    }
+}

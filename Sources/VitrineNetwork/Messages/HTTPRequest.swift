@@ -1,0 +1,110 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+public import VitrineCore
+
+/// A request for one resource.
+///
+/// ```swift
+/// var request = HTTPRequest(url: url)
+/// request.headers["Accept"] = "image/avif, image/webp, image/*"
+/// request.maximumBodySize = .megabytes(20)
+/// let response = try await NetworkLoader.shared.load(request)
+/// ```
+public struct HTTPRequest: Sendable {
+    /// The URL to load.
+    public var url: URL
+    /// The method, in uppercase. The default is `GET`.
+    public var method = "GET"
+    /// Header fields to send in addition to those that the transport sends.
+    ///
+    /// The transport alone sends fields that describe the connection or the encoded body: `Host`, `Content-Length`,
+    /// `Transfer-Encoding`, `Connection`, `Keep-Alive`, `Proxy-Connection`, `Upgrade`, `HTTP2-Settings`, `TE`,
+    /// `Trailer` and `Expect`. If one of them is set, loading throws ``NetworkError/invalidRequest(url:reason:)``. The
+    /// same applies to `Range` and `If-Range` together with ``range``. If ``acceptsCompression`` is true, the transport
+    /// replaces `Accept-Encoding`.
+    public var headers = HTTPHeaders()
+    /// The body to send, or nil for none.
+    public var body: [UInt8]?
+    /// The requested part of the resource, or nil for all of it. A server may ignore the range and answer with status
+    /// 200 and the whole body.
+    public var range: ByteRange?
+    /// A strong entity tag or a date for a request with a ``range``. If the resource no longer matches it, the server
+    /// sends the whole body (RFC 9110, section 13.1.5).
+    public var ifRange: String?
+    /// The time limits.
+    public var timeouts = Timeouts()
+    /// The largest accepted body, after decoding. A larger one is ``NetworkError/bodyTooLarge(url:limit:)``. The
+    /// default is 4 GiB.
+    public var maximumBodySize = ByteCount.gibibytes(4)
+    /// The priority among requests that wait for a connection to the same host.
+    public var priority = Priority.normal
+    /// Whether the server may compress the body; the transport then decodes it. The default is true.
+    public var acceptsCompression = true
+    /// Whether to prefer HTTP/1.1, which transfers large bodies faster than HTTP/2. The default is false.
+    public var prefersHTTP1 = false
+
+    /// Creates a request.
+    ///
+    /// - Parameters:
+    ///   - url: The URL to load.
+    ///   - method: The method, in uppercase.
+    ///   - headers: Header fields to send.
+    public init(url: URL, method: String = "GET", headers: HTTPHeaders = HTTPHeaders()) {
+        self.url = url
+        self.method = method
+        self.headers = headers
+    }
+
+    /// The time limits of a transfer. A limit of nil means none.
+    public struct Timeouts: Sendable, Hashable {
+        /// The limit for name resolution, connection and TLS handshake together. The default is 15 seconds.
+        public var connect: Duration?
+        /// The longest time without a byte from the server while the body is being read. The default is 30 seconds.
+        public var idle: Duration?
+        /// The limit for one transfer. The default is none; ``FetchOptions/totalTimeout`` limits loads into memory.
+        ///
+        /// The time counts from the start of the connection attempt. It includes a slow reader, but not the wait for a
+        /// free connection. Each redirect and each retry is a transfer of its own. A transfer that exceeds the limit is
+        /// not retried; it throws ``NetworkError/timedOut(url:_:)`` with ``NetworkError/TimeoutPhase/total``.
+        public var total: Duration?
+
+        /// Creates limits.
+        ///
+        /// - Parameters:
+        ///   - connect: The limit for the connection attempt.
+        ///   - idle: The longest time without a byte.
+        ///   - total: The limit for the whole transfer.
+        public init(connect: Duration? = .seconds(15), idle: Duration? = .seconds(30), total: Duration? = nil) {
+            self.connect = connect
+            self.idle = idle
+            self.total = total
+        }
+    }
+}
+
+/// A part of a body, as byte offsets (RFC 9110, section 14.1.2).
+public struct ByteRange: Sendable, Hashable {
+    /// The offset of the first byte.
+    public let lowerBound: Int
+    /// The offset after the last byte, or nil for the end of the body.
+    public let upperBound: Int?
+
+    /// Creates a range from an offset to the end of the body. A negative offset counts as 0.
+    public init(from offset: Int) {
+        lowerBound = max(0, offset)
+        upperBound = nil
+    }
+
+    /// Creates a bounded range, or returns nil for an empty or negative one.
+    public init?(_ range: Range<Int>) {
+        guard !range.isEmpty, range.lowerBound >= 0 else { return nil }
+        lowerBound = range.lowerBound
+        upperBound = range.upperBound
+    }
+
+    /// The value of the `Range` field, such as `bytes=0-499`.
+    public var headerValue: String { "bytes=\(lowerBound)-" + (upperBound.map { String($0 - 1) } ?? "") }
+}

@@ -1,0 +1,230 @@
+public import VitrineCore
+
+/// The body of a response, as a sequence of chunks.
+///
+/// The body is received only as fast as it is read: a slow reader slows down the server. It can be read once. The
+/// transfer ends when the body and its iterators are released before the end.
+///
+/// ```swift
+/// for try await chunk in response.body { try file.write(chunk) }
+/// ```
+///
+/// A body that ends early throws ``NetworkError/truncated(url:received:reason:)``; it is never a short success.
+public struct ResponseBody: AsyncSequence, Sendable {
+    public typealias Element = [UInt8]
+    public typealias Failure = NetworkError
+
+    private let source: any BodySource
+
+    /// Creates a body that `source` produces.
+    package init(_ source: any BodySource) { self.source = source }
+
+    /// Creates a body from bytes in memory.
+    public init(_ bytes: [UInt8]) { source = CompleteBody(bytes) }
+
+    /// Creates a body that a closure produces, for a ``HTTPTransport`` of your own.
+    ///
+    /// ```swift
+    /// let (stream, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+    /// let body = ResponseBody { () async throws(NetworkError) in
+    ///     for await chunk in stream { return chunk }
+    ///     return nil
+    /// }
+    /// ```
+    ///
+    /// - Parameter next: Returns the next chunk, or nil at the end. It is called by one reader at a time.
+    public init(_ next: @escaping @Sendable () async throws(NetworkError) -> [UInt8]?) {
+        source = ProducedBody(next)
+    }
+
+    /// An iterator over the chunks of a body.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let source: any BodySource
+
+        /// Returns the next chunk, which is never empty; nil at the end.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(NetworkError) -> [UInt8]? { try await source.next() }
+    }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source: source) }
+
+    /// Passes the rest of the body to a closure without copying. This is the cheapest way to write a large body to a
+    /// file.
+    ///
+    /// - Parameter consume: Receives the next bytes, which are valid during the call. It may block the thread of the
+    ///   task. An error that it throws ends the transfer.
+    /// - Returns: The error that the closure threw, if any.
+    /// - Throws: The error of the transfer.
+    public func read<Failure: Error>(
+        _ consume: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    ) async throws(NetworkError) -> Result<Void, Failure> {
+        var spare: [UInt8] = []
+        while let chunk = try await source.next(reusing: spare) {
+            let result = chunk.withUnsafeBytes { bytes in Result { () throws(Failure) in try consume(bytes) } }
+            if case .failure = result {
+                cancel()
+                return result
+            }
+            spare = chunk
+        }
+        return .success(())
+    }
+
+    /// Returns the next chunk. It may use the memory of an earlier one.
+    package func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? {
+        try await source.next(reusing: spare)
+    }
+
+    /// Returns the rest of the body as one array. This is cheaper than joining the chunks.
+    ///
+    /// - Parameter limit: The most bytes to accept. The default is the limit of the request.
+    /// - Throws: ``NetworkError/bodyTooLarge(url:limit:)`` beyond the limit, or the error of the transfer.
+    public func collect(upTo limit: ByteCount = .unlimited) async throws(NetworkError) -> [UInt8] {
+        try await source.collect(upTo: limit)
+    }
+
+    /// Returns a body that reports its progress as it is read.
+    func counted(by progress: TransferProgress) -> ResponseBody { ResponseBody(CountedBody(source, progress)) }
+
+    /// Returns a body whose bytes are copied as they are read.
+    func copied(to arriving: ArrivingBytes) -> ResponseBody {
+        arriving.begin()
+        return ResponseBody(CopiedBody(source, arriving))
+    }
+
+    /// Reads a small rest so that the connection can be reused. Ends the transfer if more follows or if the rest does
+    /// not arrive soon, because a new connection is cheaper than the wait.
+    func discard() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                var rest = 64 << 10
+                while rest > 0, let chunk = try? await source.next() { rest -= chunk.count }
+            }
+            group.addTask { try? await Task.sleep(for: .milliseconds(500)) }
+            await group.next()
+            cancel()
+            group.cancelAll()
+        }
+    }
+
+    /// Ends the transfer. Later reads throw ``NetworkError/cancelled(url:)``, unless the whole body has been received.
+    public func cancel() { source.cancel() }
+}
+
+/// Produces the chunks of a ``ResponseBody`` for one reader.
+package protocol BodySource: AnyObject, Sendable {
+    /// Returns the next chunk, never empty, as soon as there is one; nil at the end.
+    func next() async throws(NetworkError) -> [UInt8]?
+
+    /// Does the same and may use the memory of an earlier chunk.
+    func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]?
+
+    /// Returns the rest as one array of at most `limit` bytes.
+    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8]
+
+    /// Ends the transfer. It may be called repeatedly and from any thread.
+    func cancel()
+}
+
+extension BodySource {
+    package func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? { try await next() }
+
+    /// Joins the chunks, for sources without a faster way.
+    package func collectChunks(upTo limit: ByteCount, url: String) async throws(NetworkError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let chunk = try await next() {
+            guard bytes.count + chunk.count <= limit.bytes else {
+                cancel()
+                throw .bodyTooLarge(url: url, limit: limit)
+            }
+            if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
+        }
+        return bytes
+    }
+}
+
+/// A body in memory.
+private final class CompleteBody: BodySource {
+    private let rest: Locked<[UInt8]?>
+
+    init(_ bytes: [UInt8]) { rest = Locked(bytes.isEmpty ? nil : bytes) }
+
+    func next() async throws(NetworkError) -> [UInt8]? {
+        rest.withLock { $0.take() }
+    }
+
+    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
+        let bytes = rest.withLock { $0.take() } ?? []
+        guard bytes.count <= limit.bytes else { throw .bodyTooLarge(url: "", limit: limit) }
+        return bytes
+    }
+
+    func cancel() {}
+}
+
+/// A body that a closure produces.
+private final class ProducedBody: BodySource {
+    private let produce: @Sendable () async throws(NetworkError) -> [UInt8]?
+    private let isCancelled = Locked(false)
+
+    init(_ produce: @escaping @Sendable () async throws(NetworkError) -> [UInt8]?) { self.produce = produce }
+
+    func next() async throws(NetworkError) -> [UInt8]? {
+        while true {
+            guard !isCancelled.withLock({ $0 }) else { throw .cancelled(url: "") }
+            guard let chunk = try await produce() else { return nil }
+            if !chunk.isEmpty { return chunk }
+        }
+    }
+
+    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
+        try await collectChunks(upTo: limit, url: "")
+    }
+
+    func cancel() { isCancelled.withLock { $0 = true } }
+}
+
+/// A body that reports its progress as it is read.
+private final class CountedBody: BodySource {
+    private let body: any BodySource
+    private let progress: TransferProgress
+
+    init(_ body: any BodySource, _ progress: TransferProgress) {
+        self.body = body
+        self.progress = progress
+    }
+
+    deinit { progress.update { $0.isFinished = true } }
+
+    func next() async throws(NetworkError) -> [UInt8]? { try await next(reusing: []) }
+
+    func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? {
+        do throws(NetworkError) {
+            let chunk = try await body.next(reusing: spare)
+            count(chunk?.count)
+            return chunk
+        } catch {
+            progress.update { $0.isFinished = true }
+            throw error
+        }
+    }
+
+    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
+        // Chunk by chunk, so that followers see steps.
+        try await collectChunks(upTo: limit, url: "")
+    }
+
+    private func count(_ count: Int?) {
+        progress.update { step in
+            if let count {
+                step.received += count
+            } else {
+                step.isFinished = true
+                step.isComplete = true
+            }
+        }
+    }
+
+    func cancel() { body.cancel() }
+}

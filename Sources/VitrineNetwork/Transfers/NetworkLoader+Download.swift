@@ -1,0 +1,220 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+import VitrineCore
+
+extension NetworkLoader {
+    /// Downloads a URL to a file without holding the whole body in memory.
+    ///
+    /// ```swift
+    /// var request = HTTPRequest(url: url)
+    /// request.maximumBodySize = .gigabytes(20)
+    /// let file = try await loader.download(request, to: "/srv/films/sintel.mkv")
+    /// ```
+    ///
+    /// The body is written to a part file beside the destination, which replaces the destination when it is complete.
+    ///
+    /// An interrupted download is resumed: within this call as often as ``NetworkLoader/Configuration/retries``
+    /// permits, and by the next call, also after the process was killed. The rest is requested under the validator of
+    /// the received part. If the source has changed or does not support ranges, the download starts over. Parts of two
+    /// versions are never combined. Part files that can be resumed stay as `name.vitrine-part` and `name.vitrine-head`;
+    /// others are removed.
+    ///
+    /// A body with a content coding is decoded and cannot be resumed.
+    ///
+    /// - Parameters:
+    ///   - request: The request, without a range. The download sets its compression and protocol.
+    ///   - path: The destination, whose directory must exist. If it is a symbolic link, its target is replaced.
+    ///   - options: The treatment of the file.
+    ///   - progress: Receives the progress of the file, including the part that earlier calls received.
+    /// - Throws: ``NetworkError/busy(url:path:)`` while another task or process downloads to the path,
+    ///   ``NetworkError/file(_:)`` if the file cannot be written, ``NetworkError/status(url:_:)`` also for 204 and 205,
+    ///   and the errors of ``load(_:checking:progress:)``. The destination is then unchanged.
+    public func download(
+        _ request: HTTPRequest, to path: String, options: DownloadOptions = DownloadOptions(),
+        progress: TransferProgress? = nil
+    ) async throws(NetworkError) -> DownloadedFile {
+        let executor = BlockingExecutor.shared
+        let file: PartialFile, target: String
+        do throws(NetworkError) {
+            (file, target) = try await open(request, path, options, executor)
+        } catch {
+            progress?.update { $0.isFinished = true }
+            throw error
+        }
+        do throws(NetworkError) {
+            let whole = try await load(
+                request, into: file, connections: options.connections, progress: progress, executor: executor)
+            let length = file.length
+            try await executor.onFiles { () throws(FileError) in
+                try file.place(at: target, replaces: options.replacesFile, isDurable: options.isDurable)
+            }
+            progress?.update { step in
+                (step.received, step.total) = (length, length)
+                (step.isFinished, step.isComplete) = (true, true)
+            }
+            return DownloadedFile(
+                path: target, head: whole.head, length: length, resumedLength: whole.resumedLength,
+                restarts: whole.restarts)
+        } catch {
+            let mayGoOn = options.resumes
+            await executor.run { mayGoOn ? file.release() : file.discard() }
+            progress?.update { $0.isFinished = true }
+            // Name the destination: the part file is an implementation detail.
+            if case .file(let cause) = error { throw .file(cause.named(target)) }
+            throw error
+        }
+    }
+
+    /// Downloads a body into a part file, which stays open in any case.
+    ///
+    /// - Parameters:
+    ///   - request: The request, without a range.
+    ///   - file: The file. A received part of the same body is resumed.
+    ///   - connections: The number of connections, see ``DownloadOptions/connections``.
+    ///   - first: A response to the request that has already been received. The transfer begins with it. It must have
+    ///     no content coding if the transfer is to be resumable.
+    ///   - progress: Receives the progress of the file, but not the end.
+    ///   - arriving: Receives the appended bytes, unless several connections transfer them.
+    ///   - executor: The threads that write.
+    package func load(
+        _ request: HTTPRequest, into file: PartialFile, connections: Int = 1,
+        beginningWith first: DatedResponse? = nil, progress: TransferProgress? = nil,
+        arriving: ArrivingBytes? = nil, executor: BlockingExecutor = .shared
+    ) async throws(NetworkError) -> CompletedTransfer {
+        if first == nil, connections > 1 || file.pieces != nil {
+            return try await PiecewiseTransfer(
+                self, request, file, connections: max(1, connections), progress, executor
+            ).run()
+        }
+        var transfer = PartialTransfer(self, request, file, progress, executor, arriving: arriving)
+        return try await transfer.run(beginningWith: first)
+    }
+
+    private func open(
+        _ request: HTTPRequest, _ path: String, _ options: DownloadOptions, _ executor: BlockingExecutor
+    ) async throws(NetworkError) -> (PartialFile, target: String) {
+        let resource = options.identity ?? SourceURL.withoutCredentials(HTTPCache.identity(of: request.url))
+        // A part that came from a refused address is not resumed.
+        let identity = configuration.policy.fence.map { resource + "\n" + $0 } ?? resource
+        let opened = try await executor.onFiles { () throws(FileError) in
+            try Self.open(path, identity, options)
+        }
+        guard let file = opened.file else {
+            let url = SourceURL.withoutCredentials(request.url.absoluteString)
+            throw .busy(url: url, path: opened.target)
+        }
+        return (file, opened.target)
+    }
+
+    private static func open(
+        _ path: String, _ identity: String, _ options: DownloadOptions
+    ) throws(FileError) -> (file: PartialFile?, target: String) {
+        let target = options.replacesFile ? try SymbolicLink.target(of: path) : path
+        var status = stat()
+        if lstat(target, &status) == 0 {
+            // Fail before anything is loaded.
+            guard options.replacesFile else { throw .alreadyExists(path: target) }
+            guard status.st_mode & S_IFMT != S_IFDIR else {
+                throw .system(operation: "rename", path: target, code: EISDIR)
+            }
+        }
+        do throws(FileError) {
+            let file = try PartialFile.open(PartialFile.path(for: target), identity: identity)
+            if let file, !options.resumes { try file.empty() }
+            return (file, target)
+        } catch {
+            // Name the path that the caller knows.
+            throw error.named(target)
+        }
+    }
+
+    /// Sends a request for a part of a body, or for the whole, that is written to a file.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - range: The part, or nil for the whole.
+    ///   - validator: The validator of the part.
+    ///   - isCoded: Whether the body may have a content coding, so that it cannot be resumed.
+    ///   - progress: Receives retries and the response.
+    func ask(
+        _ request: HTTPRequest, _ range: ByteRange?, under validator: String?, isCoded: Bool,
+        _ progress: TransferProgress?
+    ) async throws(NetworkError) -> DatedResponse {
+        var request = request
+        // HTTP/2 is slower for large bodies, and it would use one connection for all parts.
+        request.prefersHTTP1 = true
+        request.acceptsCompression = isCoded
+        if !isCoded { request.headers["Accept-Encoding"] = "identity" }
+        request.range = range
+        request.ifRange = validator
+        let requestTime = wallClock.now
+        let response = try await start(request, .nothing, progress)
+        return DatedResponse(response, requestTime: requestTime, responseTime: wallClock.now)
+    }
+}
+
+/// The options of ``NetworkLoader/download(_:to:options:progress:)``.
+public struct DownloadOptions: Sendable {
+    /// Whether an existing file at the destination is replaced. If false, it is an error,
+    /// `FileError.alreadyExists(path:)`. The default is true.
+    public var replacesFile = true
+    /// Whether an interrupted download is resumed and its part file is kept. The default is true.
+    public var resumes = true
+    /// Whether the call returns only after the file and its name have been synchronized to the disk. The default is
+    /// false.
+    public var isDurable = false
+    /// The number of connections, each of which loads pieces of the file. The default is 1.
+    ///
+    /// More than one helps if each connection is slow. It requires a server with ranges and strong validators, and a
+    /// file of at least 2 MB.
+    public var connections = 1
+    /// The identity of the file, for signed and other changing URLs. A download is resumed by a request with the same
+    /// identity. The default is nil, which means the URL.
+    public var identity: String?
+
+    /// Creates the default options.
+    public init() {}
+}
+
+/// A downloaded file.
+public struct DownloadedFile: Sendable, Hashable {
+    /// The path, with symbolic links resolved.
+    public let path: String
+    /// The head of the whole body. Its status is 200, also for a resumed download.
+    public let head: HTTPResponseHead
+    /// The number of bytes.
+    public let length: Int
+    /// The number of bytes that earlier calls received.
+    public let resumedLength: Int
+    /// The number of restarts after a change of the source.
+    package let restarts: Int
+}
+
+extension FileError {
+    /// Returns the same error with another path, to hide the names of internal files.
+    package func named(_ path: String) -> FileError {
+        switch self {
+        case .notFound: .notFound(path: path)
+        case .alreadyExists: .alreadyExists(path: path)
+        case .notPermitted(_, let code): .notPermitted(path: path, code: code)
+        case .noSpace: .noSpace(path: path)
+        case .notDurable(_, let code): .notDurable(path: path, code: code)
+        case .tooLarge(_, let limit): .tooLarge(path: path, limit: limit)
+        case .cancelled: .cancelled(path: path)
+        case .untrusted(_, let reason): .untrusted(path: path, reason: reason)
+        case .system(let operation, _, let code): .system(operation: operation, path: path, code: code)
+        }
+    }
+}
+
+extension BlockingExecutor {
+    /// Runs a closure that accesses files on one of the threads.
+    func onFiles<T: Sendable>(_ body: @escaping @Sendable () throws(FileError) -> T) async throws(NetworkError) -> T {
+        do throws(FileError) { return try await run(body) } catch { throw .file(error) }
+    }
+}

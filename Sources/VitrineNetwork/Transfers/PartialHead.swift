@@ -1,0 +1,80 @@
+import VitrineCore
+
+/// The metadata of the body in a ``PartialFile``, stored in a file beside it.
+package struct PartialHead: Sendable, Hashable {
+    /// The identity of the body, as the caller defines it.
+    package let identity: String
+    /// The final URL without its query. Validators of different URLs cannot be compared.
+    package let source: String
+    /// The response of the body.
+    package let response: StoredResponse
+    /// The ``BootSession`` that wrote it; empty if it is unknown.
+    package var session: String
+    /// The number of synchronized bytes, which survive a crash of the system.
+    package var durableLength = 0
+    /// The synchronized bytes of each piece; empty if the body is not divided.
+    package var durablePieces: [Int] = []
+
+    /// Whether no crash of the system can have lost bytes.
+    var isOfThisSession: Bool { !session.isEmpty && session == BootSession.identifier }
+
+    /// Whether it declares bytes that survive a crash of the system.
+    var isDurable: Bool { durableLength > 0 || durablePieces.contains { $0 > 0 } }
+
+    /// Returns the number of valid bytes in a file: all bytes of this session, or the synchronized bytes of an earlier
+    /// one.
+    package func trustedLength(ofFileWith size: Int) -> Int {
+        isOfThisSession ? size : min(size, durableLength)
+    }
+
+    private static let magic: [UInt8] = [0x56, 0x50, 0x48, 2]
+
+    /// Encodes the head for ``init(bytes:)``.
+    ///
+    /// Format 2:
+    /// - `VPH` and the version;
+    /// - the ``StableHash`` of the rest, 8 bytes, low byte first;
+    /// - the durable length;
+    /// - the number of pieces and the durable length of each;
+    /// - identity, source and session as texts;
+    /// - ``StoredResponse/bytes()``.
+    package func bytes() -> [UInt8] {
+        var writer = StoredResponseWriter()
+        writer.number(UInt64(clamping: durableLength))
+        for number in [durablePieces.count] + durablePieces { writer.number(UInt64(clamping: number)) }
+        for text in [identity, source, session] { writer.text(text) }
+        let content = writer.bytes + response.bytes()
+        let hash = StableHash.hash(content)
+        return Self.magic + (0..<8).map { UInt8(truncatingIfNeeded: hash >> ($0 * 8)) } + content
+    }
+
+    package init(identity: String, source: String, response: StoredResponse) {
+        self.identity = identity
+        self.source = source
+        self.response = response
+        session = BootSession.identifier ?? ""
+    }
+
+    /// Decodes the result of ``bytes()``, or returns nil for damaged bytes.
+    package init?(bytes: [UInt8]) {
+        guard bytes.count > 12, bytes.starts(with: Self.magic) else { return nil }
+        let content = Array(bytes[12...])
+        let hash = (0..<8).reduce(UInt64(0)) { $0 | UInt64(bytes[4 + $1]) << UInt64($1 * 8) }
+        guard hash == StableHash.hash(content) else { return nil }
+        do throws(StoredResponseError) {
+            var reader = StoredResponseReader(bytes: content)
+            let length = try reader.number()
+            let count = try reader.number()
+            // Each piece has at least one byte.
+            guard count <= UInt64(content.count) else { return nil }
+            for _ in 0..<count { durablePieces.append(Int(clamping: try reader.number())) }
+            identity = try reader.text()
+            source = try reader.text()
+            session = try reader.text()
+            response = try StoredResponse(bytes: Array(content[reader.position...]))
+            durableLength = Int(clamping: length)
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,377 @@
+import Logging
+import VitrineCache
+public import VitrineCore
+
+/// A durable store of small values by key and group.
+///
+/// ```swift
+/// let store = try KeyValueStore(named: "player")
+/// store[Settings.volume] = 0.7                                   // a typed key, see ValueKey
+/// try await store.set("Ada", forKey: "name", in: "user.profile").committed()
+/// let name = try store.value(String.self, forKey: "name", in: "user.profile")
+/// ```
+///
+/// - **Reads are synchronous**, from memory or from the file. Reading a small value from the file takes about 5 µs.
+/// - **Writes return at once** and reach the file in order, many in one transaction. A read sees all earlier writes of
+///   this process. ``WriteTask`` reports when the value is stored. A write waits while more than
+///   ``Configuration/queueCapacity`` is queued.
+/// - Values smaller than ``Configuration/memoryThreshold`` are also kept in memory, up to
+///   ``Configuration/memoryCapacity``.
+/// - Several processes may share a directory. The values in memory are at most ``Configuration/sharingInterval`` older
+///   than the file.
+/// - A damaged file is renamed, logged and listed in ``damagedFiles``. The store continues with an empty file.
+/// - A directory that is deleted or replaced while the store is open is created again. Writes notice this at once,
+///   reads within ``Configuration/sharingInterval``.
+///
+/// The store never evicts values.
+public final class KeyValueStore: Sendable {
+    /// The options of a store.
+    public struct Configuration: Sendable {
+        /// The version of the program. If another version wrote last, and it is not in ``compatibleVersions``, opening
+        /// the store removes all groups but the reserve group. Default nil: no check.
+        public var version: String?
+        /// The versions whose values this version can read.
+        public var compatibleVersions: [String] = []
+        /// The size from which values are kept in memory only on request. Default 1 MiB.
+        public var memoryThreshold: ByteCount = .mebibytes(1)
+        /// The limit of the memory for values, including those kept on request. Default 8 MiB.
+        public var memoryCapacity: ByteCount = .mebibytes(8)
+        /// The number of queued bytes above which a write waits. Default 32 MiB.
+        public var queueCapacity: ByteCount = .mebibytes(32)
+        /// Whether committed values survive a power failure. Default `Durability.full`.
+        public var durability = Durability.full
+        /// The interval at which reads check for changes by other processes and for a deleted file. Default 0.1 s.
+        public var sharingInterval: Duration = .milliseconds(100)
+
+        /// Creates the default options.
+        public init() {}
+    }
+
+    private struct State {
+        var session: ValueSession
+        var damagedFiles: [String] = []
+    }
+
+    /// The options of this store.
+    public let configuration: Configuration
+    private let state: Locked<State>
+
+    /// Opens the store in a directory, which is created if needed. Blocks for some milliseconds.
+    ///
+    /// - Throws: ``StoreError/file(_:)`` or ``StoreError/database(_:)``.
+    public init(directory: String, configuration: Configuration = .init()) throws(StoreError) {
+        self.configuration = configuration
+        let (session, damaged) = try Self.open(directory, configuration, isDamaged: false)
+        state = Locked(State(session: session, damagedFiles: damaged.map { [$0] } ?? []))
+    }
+
+    /// Opens the store with a name in the user's data directory, on Linux `~/.local/share/NAME`. Blocks.
+    ///
+    /// - Parameters:
+    ///   - name: One path component. Characters that file names cannot contain are escaped.
+    ///   - directories: The directories of the user. Default those of the current user.
+    ///   - configuration: The options of the store.
+    /// - Throws: ``StoreError/file(_:)`` or ``StoreError/database(_:)``.
+    public convenience init(
+        named name: String, in directories: Directories = .current, configuration: Configuration = .init()
+    ) throws(StoreError) {
+        let path: String
+        do throws(FileError) {
+            path = try directories.dataDirectory(for: name)
+        } catch {
+            throw .file(error)
+        }
+        try self.init(directory: path, configuration: configuration)
+    }
+
+    private static func open(
+        _ directory: String, _ configuration: Configuration, isDamaged: Bool
+    ) throws(StoreError) -> (ValueSession, damaged: String?) {
+        let database = ValueDatabase(directory: directory)
+        let damaged = try database.prepare(isDamaged: isDamaged)
+        if let damaged {
+            Log.logger("values").error("Moved a damaged file aside", metadata: ["path": "\(damaged)"])
+        }
+        return (try ValueSession(directory: directory, configuration: configuration, database: database), damaged)
+    }
+
+    // MARK: Directory
+
+    /// The directory of the store.
+    public var directory: String { state.withLock { $0.session.directory } }
+
+    /// The paths of damaged files that this object has renamed. The store does not read them again.
+    public var damagedFiles: [String] { state.withLock { $0.damagedFiles } }
+
+    /// Continues with the values in another directory. Earlier writes still reach the previous directory. Blocks.
+    ///
+    /// - Throws: ``StoreError`` if the directory cannot be used. The store then stays in its directory.
+    public func changeDirectory(to directory: String) throws(StoreError) {
+        let (session, damaged) = try Self.open(directory, configuration, isDamaged: false)
+        state.withLock { state in
+            state.session = session
+            if let damaged { state.damagedFiles.append(damaged) }
+        }
+    }
+
+    /// The session for reading. It is replaced if its file is damaged or, checked at intervals, deleted.
+    var session: ValueSession {
+        get throws(StoreError) { try session(checkingNow: false) }
+    }
+
+    /// Performs a write in the current session, which is replaced first if its file is damaged or deleted.
+    func writing(_ change: (ValueSession) -> WriteTask) -> WriteTask {
+        do throws(StoreError) {
+            return change(try session(checkingNow: true))
+        } catch {
+            state.withLock { $0.session }.report(error)
+            return WriteTask(failed: error)
+        }
+    }
+
+    private func session(checkingNow: Bool) throws(StoreError) -> ValueSession {
+        try state.withLock { state throws(StoreError) in
+            let isDamaged = state.session.isDamaged
+            guard isDamaged || state.session.isLost(checkingNow: checkingNow) else { return state.session }
+            let directory = state.session.directory
+            if !isDamaged {
+                Log.logger("values").notice("The values were deleted while open", metadata: ["path": "\(directory)"])
+            }
+            let opened = try Self.open(directory, configuration, isDamaged: isDamaged)
+            state.session = opened.0
+            if let damaged = opened.damaged { state.damagedFiles.append(damaged) }
+            return state.session
+        }
+    }
+
+    /// The sorted names of the values in memory.
+    package var memoryKeys: [String] { state.withLock { $0.session }.memoryKeys.sorted() }
+
+    /// Returns when all earlier writes are stored.
+    ///
+    /// - Throws: The first ``StoreError`` of a write since the previous call.
+    public func flush() async throws(StoreError) {
+        let blocking = blocking
+        try await BlockingExecutor.shared.run { () throws(StoreError) in try blocking.flush() }
+    }
+
+    /// The blocking forms of calls that wait for the disk.
+    public var blocking: Blocking { Blocking(store: self) }
+
+    // MARK: Values
+
+    /// Returns the value for a key.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value.
+    ///   - key: The key; any text.
+    ///   - group: The group of the key.
+    ///   - keepInMemory: Whether to keep the value in memory after reading it from disk. Default nil: if it is smaller
+    ///     than ``Configuration/memoryThreshold``.
+    /// - Returns: nil if there is no value.
+    /// - Throws: ``StoreError/invalidData(name:underlying:)`` if the stored value has another type. It stays in the
+    ///   store. Numbers convert to another numeric type that can represent the same value.
+    public func value<Value: CacheableValue>(
+        _ type: Value.Type = Value.self, forKey key: String, in group: GroupPath = .standard,
+        keepInMemory: Bool? = nil
+    ) throws(StoreError) -> Value? {
+        try decoded(group, key, keepInMemory) { try $0.value(as: type) }
+    }
+
+    /// Returns the value for a key, or a default value.
+    ///
+    /// A stored value that cannot be read is logged and counts as missing.
+    ///
+    /// <!-- prelude: let store = try KeyValueStore(directory: path) -->
+    /// ```swift
+    /// let volume = store.value(forKey: "volume", default: 0.5)
+    /// ```
+    public func value<Value: CacheableValue>(
+        forKey key: String, in group: GroupPath = .standard, default defaultValue: Value
+    ) -> Value {
+        logged(group, key) { () throws(StoreError) in try value(Value.self, forKey: key, in: group) } ?? defaultValue
+    }
+
+    /// Stores a value for a key, or removes the key if the value is nil.
+    @discardableResult
+    public func set(
+        _ value: (some CacheableValue)?, forKey key: String, in group: GroupPath = .standard,
+        keepInMemory: Bool? = nil
+    ) -> WriteTask {
+        write(group, key, keepInMemory) { try value.map { try StoredValue($0) } }
+    }
+
+    /// Removes the value for a key. An unknown key is ignored.
+    @discardableResult
+    public func remove(_ key: String, in group: GroupPath = .standard) -> WriteTask {
+        writing { $0.set(nil, group, key, keepInMemory: nil) }
+    }
+
+    /// Returns the `Codable` value for a key, like ``value(_:forKey:in:keepInMemory:)``.
+    public func codable<Value: Codable & Sendable>(
+        _ type: Value.Type = Value.self, forKey key: String, in group: GroupPath = .standard,
+        keepInMemory: Bool? = nil
+    ) throws(StoreError) -> Value? {
+        try value(CodableBox<Value>.self, forKey: key, in: group, keepInMemory: keepInMemory)?.value
+    }
+
+    /// Stores a `Codable` value for a key, or removes the key if the value is nil.
+    @discardableResult
+    public func set<Value: Codable & Sendable>(
+        codable value: Value?, forKey key: String, in group: GroupPath = .standard, keepInMemory: Bool? = nil
+    ) -> WriteTask {
+        set(value.map { CodableBox($0) }, forKey: key, in: group, keepInMemory: keepInMemory)
+    }
+
+    // MARK: Typed keys
+
+    /// Accesses the value of a typed key. A stored value that cannot be read is logged, and reading returns the default
+    /// value; ``value(for:)`` throws instead.
+    public subscript<Value>(key: ValueKey<Value>) -> Value {
+        get { logged(key.group, key.name) { () throws(StoreError) in try value(for: key) } ?? key.defaultValue }
+        set { set(newValue, for: key) }
+    }
+
+    /// Returns the value of a typed key, or its default value.
+    ///
+    /// - Throws: ``StoreError``, like ``value(_:forKey:in:keepInMemory:)``.
+    public func value<Value>(for key: ValueKey<Value>) throws(StoreError) -> Value {
+        try decoded(key.group, key.name, key.keepInMemory, key.decode) ?? key.defaultValue
+    }
+
+    /// Stores the value of a typed key.
+    @discardableResult
+    public func set<Value>(_ value: Value, for key: ValueKey<Value>) -> WriteTask {
+        write(key.group, key.name, key.keepInMemory) { try key.encode(value) }
+    }
+
+    /// Removes the value of a typed key. Reads then return its default value.
+    @discardableResult
+    public func remove<Value>(_ key: ValueKey<Value>) -> WriteTask { remove(key.name, in: key.group) }
+
+    // MARK: Lists
+
+    /// Returns the list for a key, or nil if there is none.
+    ///
+    /// - Throws: ``StoreError``, like ``value(_:forKey:in:keepInMemory:)``.
+    public func list<Element: CacheableValue>(
+        of type: Element.Type = Element.self, forKey key: String, in group: GroupPath = .standard
+    ) throws(StoreError) -> [Element]? {
+        try value(CacheableList<Element>.self, forKey: key, in: group)?.elements
+    }
+
+    /// Stores a list.
+    ///
+    /// - Parameters:
+    ///   - list: The elements.
+    ///   - key: The key; any text.
+    ///   - group: The group of the key.
+    ///   - maximumCount: The number of elements to keep. Default nil: all.
+    ///   - keepsFirst: Whether the first elements are kept if there are too many. Default false: the last ones.
+    @discardableResult
+    public func set<Element: CacheableValue>(
+        list: [Element], forKey key: String, in group: GroupPath = .standard, maximumCount: Int? = nil,
+        keepsFirst: Bool = false
+    ) -> WriteTask {
+        let count = maximumCount.map { max(0, $0) } ?? list.count
+        return set(
+            CacheableList(Array(keepsFirst ? list.prefix(count) : list.suffix(count))), forKey: key, in: group)
+    }
+
+    /// Appends an element to the list for a key, which is created if there is none.
+    ///
+    /// If the list then has more than `maximumCount` elements, the first ones are removed. Elements that other
+    /// processes append at the same time are kept.
+    @discardableResult
+    public func append(
+        _ element: some CacheableValue, toListForKey key: String, in group: GroupPath = .standard,
+        maximumCount: Int? = nil
+    ) -> WriteTask {
+        append(element, group, key, maximumCount, nil)
+    }
+
+    /// Appends an element to the list of a typed key, within its maximum count.
+    @discardableResult
+    public func append<Element: CacheableValue>(_ element: Element, to key: ValueKey<[Element]>) -> WriteTask {
+        append(element, key.group, key.name, key.maximumCount, key.keepInMemory)
+    }
+
+    private func append(
+        _ element: some CacheableValue, _ group: GroupPath, _ key: String, _ maximumCount: Int?, _ keepInMemory: Bool?
+    ) -> WriteTask {
+        let bytes: [UInt8]
+        do {
+            bytes = try element.cacheBytes()
+        } catch {
+            return refused(group, key, error)
+        }
+        return writing { session in
+            session.update(group, key, keepInMemory: keepInMemory) { stored in
+                guard stored == nil || stored?.kind == .list else {
+                    throw CacheableValueError.notRepresentable(type: "list")
+                }
+                let list = try ListBytes.appending(bytes, to: stored?.bytes ?? [], maximumCount: maximumCount)
+                return StoredValue(kind: .list, bytes: list)
+            }
+        }
+    }
+
+    // MARK: Implementation
+
+    private func logged<Value>(
+        _ group: GroupPath, _ key: String, _ body: () throws(StoreError) -> Value?
+    ) -> Value? {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            Log.logger("values").error("Cannot read a value: \(error)", metadata: ["group": "\(group)"])
+            return nil
+        }
+    }
+
+    private func decoded<Value>(
+        _ group: GroupPath, _ key: String, _ keepInMemory: Bool?, _ decode: (StoredValue) throws -> Value
+    ) throws(StoreError) -> Value? {
+        guard let stored = try stored(group, key, keepInMemory) else { return nil }
+        do {
+            return try decode(stored)
+        } catch {
+            throw .invalidData(name: Self.name(group, key), underlying: error)
+        }
+    }
+
+    /// Reads the stored bytes. If the file turns out to be damaged, it is replaced, and the empty one is read.
+    private func stored(_ group: GroupPath, _ key: String, _ keepInMemory: Bool?) throws(StoreError) -> StoredValue? {
+        let session = try session
+        do throws(StoreError) {
+            return try session.value(group, key, keepInMemory: keepInMemory)
+        } catch {
+            let next = try self.session
+            guard next !== session else { throw error }
+            return try next.value(group, key, keepInMemory: keepInMemory)
+        }
+    }
+
+    private func write(
+        _ group: GroupPath, _ key: String, _ keepInMemory: Bool?, _ encode: () throws -> StoredValue?
+    ) -> WriteTask {
+        do {
+            let value = try encode()
+            return writing { $0.set(value, group, key, keepInMemory: keepInMemory) }
+        } catch {
+            return refused(group, key, error)
+        }
+    }
+
+    private func refused(_ group: GroupPath, _ key: String, _ error: any Error) -> WriteTask {
+        let error = StoreError.notEncodable(name: Self.name(group, key), underlying: error)
+        return writing { session in
+            session.report(error)
+            return WriteTask(failed: error)
+        }
+    }
+
+    private static func name(_ group: GroupPath, _ key: String) -> String {
+        group == .standard ? key : "\(group)/\(key)"
+    }
+}

@@ -1,0 +1,412 @@
+import VitrineCache
+import VitrineCore
+import VitrineDatabase
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The database file of a ``KeyValueStore``. Its name contains the version of the format, so that a later format never
+/// reads the bytes of this one.
+struct ValueDatabase {
+    let directory: String
+    let path: String
+
+    init(directory: String) {
+        self.directory = directory
+        path = FilePath.join(directory, "values-1.sqlite")
+    }
+
+    /// Creates the directory and the file if needed. A file that is damaged or not a database is renamed first.
+    ///
+    /// - Parameter isDamaged: Whether the file is known to be damaged.
+    /// - Returns: The new path of the damaged file, if there was one.
+    func prepare(isDamaged: Bool) throws(StoreError) -> String? {
+        do throws(FileError) {
+            try Directory.create(directory, isDurable: true)
+            _ = try? AtomicFile.removeTemporariesOfDeadWriters(in: directory)
+            let lock: ProcessLock
+            do throws(FileError) {
+                lock = try ProcessLock(directory: directory)
+                try lock.acquire()
+            } catch .noSpace {
+                // Files cannot be created or renamed now, but existing ones can be read.
+                return nil
+            }
+            defer { lock.release() }
+            if access(path, F_OK) != 0 {
+                // They belong to a deleted file. Only connections that are still open may use them.
+                for end in ["-wal", "-shm"] { unlink(path + end) }
+            }
+            if !isDamaged, !isUnreadable() { return nil }
+            return try moveAside()
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    private func isUnreadable() -> Bool {
+        do throws(DatabaseError) {
+            let database = try Database(path: path)
+            try database.execute(ValueTable.schema)
+            return false
+        } catch {
+            return error.reason == .corrupt
+        }
+    }
+
+    private func moveAside() throws(FileError) -> String? {
+        let suffix = ".damaged-\(WallClock.system.now.components.seconds)"
+        var target = path + suffix, number = 0
+        while access(target, F_OK) == 0 {
+            number += 1
+            target = "\(path)\(suffix)-\(number)"
+        }
+        // The log must move with its file. Otherwise SQLite would replay it into a new file of that name.
+        for end in ["-wal", "-shm", ""] where rename(path + end, target + end) != 0 && errno != ENOENT {
+            throw FileError(operation: "rename", path: path + end, code: errno)
+        }
+        return access(target, F_OK) == 0 ? target : nil
+    }
+
+    /// Opens the two connections of a session, creates the tables and records the version. On a full disk, the
+    /// connection for writing is opened later, when there is space.
+    func open(_ configuration: KeyValueStore.Configuration) throws(StoreError) -> (DatabaseReader, DatabaseWriter) {
+        do {
+            do {
+                let lock = try ProcessLock(directory: directory)
+                let writer = DatabaseWriter(try connect(configuration), lock: lock)
+                try writer.writeBlocking { database in try adopt(configuration, database) }
+                return (try reader(configuration), writer)
+            } catch where Self.isOutOfSpace(error) {
+                let failure = error
+                let reader = try reader(configuration)
+                let isAccepted = try reader.read { database throws(DatabaseError) in
+                    try ValueTable.accepts(configuration.version, configuration.compatibleVersions, database)
+                }
+                guard isAccepted else { throw failure }
+                let writer = DatabaseWriter(lock: try? ProcessLock(directory: directory)) { () throws in
+                    let database = try connect(configuration)
+                    try database.transaction { try adopt(configuration, database) }
+                    return database
+                }
+                return (reader, writer)
+            }
+        } catch let error as StoreError {
+            throw error
+        } catch let error as DatabaseError {
+            throw .database(error)
+        } catch let error as FileError {
+            throw .file(error)
+        } catch {
+            throw .invalidData(name: path, underlying: error)
+        }
+    }
+
+    private static func isOutOfSpace(_ error: any Error) -> Bool {
+        switch error {
+        case let error as DatabaseError: error.reason == .full
+        case FileError.noSpace: true
+        default: false
+        }
+    }
+
+    private func connect(_ configuration: KeyValueStore.Configuration) throws(DatabaseError) -> sending Database {
+        var options = Database.Options()
+        options.durability = configuration.durability
+        return try Database(path: path, options: options)
+    }
+
+    private func reader(_ configuration: KeyValueStore.Configuration) throws(DatabaseError) -> DatabaseReader {
+        try DatabaseReader(path: path) { () throws(DatabaseError) in try connect(configuration) }
+    }
+
+    private func adopt(_ configuration: KeyValueStore.Configuration, _ database: Database) throws {
+        try database.execute(ValueTable.schema)
+        let other = try ValueTable.adopt(
+            version: configuration.version, compatible: configuration.compatibleVersions, database)
+        if let other {
+            Log.logger("values").notice("Removed the values of version \(other)", metadata: ["path": "\(path)"])
+        }
+    }
+}
+
+/// The statements of a ``KeyValueStore``.
+enum ValueTable {
+    static let schema = """
+        CREATE TABLE IF NOT EXISTS item(
+            id INTEGER PRIMARY KEY, path TEXT NOT NULL, key TEXT NOT NULL, kind INTEGER NOT NULL, value BLOB NOT NULL,
+            UNIQUE(path, key));
+        CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL)
+        """
+
+    static func value(_ path: String, _ key: String, _ database: Database) throws(DatabaseError) -> StoredValue? {
+        let select = try database.cachedStatement("SELECT kind, value FROM item WHERE path=? AND key=?")
+        defer { select.reset() }
+        select.bind(path, at: 1)
+        select.bind(key, at: 2)
+        guard try select.step(), let kind = StoredValue.Kind(rawValue: select.integer(at: 0)) else { return nil }
+        return StoredValue(kind: kind, bytes: select.bytes(at: 1))
+    }
+
+    static func set(
+        _ value: StoredValue?, _ path: String, _ key: String, _ database: Database
+    ) throws(DatabaseError) {
+        guard let value else {
+            let delete = try database.cachedStatement("DELETE FROM item WHERE path=? AND key=?")
+            delete.bind(path, at: 1)
+            delete.bind(key, at: 2)
+            return try delete.run()
+        }
+        let insert = try database.cachedStatement(
+            """
+            INSERT INTO item(path, key, kind, value) VALUES(?,?,?,?)
+            ON CONFLICT(path, key) DO UPDATE SET kind=excluded.kind, value=excluded.value
+            """)
+        insert.bind(path, at: 1)
+        insert.bind(key, at: 2)
+        insert.bind(value.kind.rawValue, at: 3)
+        try insert.binding(value.bytes, at: 4) { () throws(DatabaseError) in try insert.run() }
+    }
+
+    static func remove(_ extent: ValueExtent, _ database: Database) throws(DatabaseError) {
+        let (condition, range) = extent.condition
+        if let others = try others(extent, database) {
+            // Without a condition, SQLite frees the pages without visiting the rows
+            // (https://www.sqlite.org/lang_delete.html, 4).
+            try database.cachedStatement("DELETE FROM item").run()
+            for (path, key, value) in others { try set(value, path, key, database) }
+            return
+        }
+        let delete = try database.cachedStatement("DELETE FROM item WHERE \(condition)")
+        bind(range, to: delete)
+        // The rows of a group may be anywhere in the table.
+        try database.withPageCache(bytes: removalCacheBytes) { () throws(DatabaseError) in try delete.run() }
+    }
+
+    /// Returns the values outside an extent if storing them again is faster than deleting the extent row by row.
+    private static func others(
+        _ extent: ValueExtent, _ database: Database
+    ) throws(DatabaseError) -> [(path: String, key: String, value: StoredValue)]? {
+        let (condition, range) = extent.condition
+        let count = try database.cachedStatement(
+            "SELECT count(*) FROM (SELECT 1 FROM item WHERE \(condition) LIMIT \(manyRemoved))")
+        defer { count.reset() }
+        bind(range, to: count)
+        let isMany = try count.step() && count.integer(at: 0) >= manyRemoved
+        let select = try database.cachedStatement(
+            "SELECT path, key, kind, value FROM item WHERE \(extent.complement) LIMIT \(fewKept + 1)")
+        defer { select.reset() }
+        bind(range, to: select)
+        var others: [(path: String, key: String, value: StoredValue)] = [], bytes = 0
+        while try select.step() {
+            let value = select.bytes(at: 3)
+            bytes += value.count
+            guard isMany, others.count < fewKept, bytes <= fewKeptBytes,
+                let kind = StoredValue.Kind(rawValue: select.integer(at: 2))
+            else { return nil }
+            others.append((select.text(at: 0), select.text(at: 1), StoredValue(kind: kind, bytes: value)))
+        }
+        return others
+    }
+
+    /// Removing at least `manyRemoved` values stores the others again if they are at most `fewKept` values with at most
+    /// `fewKeptBytes` bytes.
+    private static let manyRemoved = 20_000, fewKept = 2000, fewKeptBytes = 4 << 20
+
+    /// The page cache of SQLite while a group is removed.
+    private static let removalCacheBytes = 64 << 20
+
+    /// Returns the number of values in an extent, and the number of their bytes.
+    static func sum(_ extent: ValueExtent, _ database: Database) throws(DatabaseError) -> (count: Int, bytes: Int) {
+        let (condition, range) = extent.condition
+        let select = try database.cachedStatement(
+            "SELECT count(*), total(length(value)) FROM item WHERE \(condition)")
+        defer { select.reset() }
+        bind(range, to: select)
+        guard try select.step() else { return (0, 0) }
+        return (Int(select.integer(at: 0)), Int(select.double(at: 1)))
+    }
+
+    private static func bind(_ range: (from: String, to: String), to statement: Statement) {
+        statement.bind(range.from, at: 1)
+        statement.bind(range.to, at: 2)
+    }
+
+    /// Returns the keys directly in a group after a key, sorted by their bytes.
+    static func keys(
+        in path: String, after: String?, limit: Int, _ database: Database
+    ) throws(DatabaseError) -> [String] {
+        let select = try database.cachedStatement(
+            "SELECT key FROM item WHERE path=? AND (?2 IS NULL OR key>?2) ORDER BY key LIMIT ?3")
+        defer { select.reset() }
+        select.bind(path, at: 1)
+        if let after { select.bind(after, at: 2) } else { select.bindNull(at: 2) }
+        select.bind(limit, at: 3)
+        var keys: [String] = []
+        while try select.step() { keys.append(select.text(at: 0)) }
+        return keys
+    }
+
+    /// Returns the next group directly below a path, sorted by bytes. Takes one step in the index, independently of the
+    /// size of the groups.
+    static func nextGroup(below path: String, after: String?, _ database: Database) throws(DatabaseError) -> String? {
+        let select = try database.cachedStatement("SELECT min(path) FROM item WHERE path>=? AND path<?")
+        defer { select.reset() }
+        select.bind(after.map { GroupPath.upperBound(ofStored: path + $0 + "/") } ?? path + "\u{0}", at: 1)
+        select.bind(GroupPath.upperBound(ofStored: path), at: 2)
+        guard try select.step(), !select.isNull(at: 0) else { return nil }
+        let found = select.text(at: 0)
+        return String(GroupPath.firstName(ofStored: found[path.endIndex...]).stored)
+    }
+
+    // MARK: Version
+
+    /// Returns whether the values can be read unchanged: ``adopt(version:compatible:_:)`` would not remove any.
+    static func accepts(_ version: String?, _ compatible: [String], _ database: Database) throws(DatabaseError) -> Bool {
+        guard let version else { return true }
+        guard let stored = try storedVersion(database) else { return true }
+        return stored == version || compatible.contains(stored)
+    }
+
+    private static func storedVersion(_ database: Database) throws(DatabaseError) -> String? {
+        let select = try database.prepare("SELECT value FROM meta WHERE name='version'")
+        return try select.step() ? select.text(at: 0) : nil
+    }
+
+    /// Removes all groups but the reserve group if an incompatible version of the program wrote last, and records this
+    /// version.
+    ///
+    /// - Returns: The incompatible version, if values were removed.
+    static func adopt(
+        version: String?, compatible: [String], _ database: Database
+    ) throws(DatabaseError) -> String? {
+        guard let version else { return nil }
+        let stored = try storedVersion(database)
+        guard stored != version else { return nil }
+        let isForeign = stored.map { !compatible.contains($0) } ?? false
+        if isForeign { try remove(.allButReserve, database) }
+        let insert = try database.prepare("INSERT OR REPLACE INTO meta(name, value) VALUES('version', ?)")
+        insert.bind(version, at: 1)
+        try insert.run()
+        return isForeign ? stored : nil
+    }
+}
+
+/// A set of groups in a ``KeyValueStore``.
+enum ValueExtent: Sendable {
+    /// A group and the groups inside it, by its stored path.
+    case group(String)
+    case allButReserve
+    case everything
+
+    func contains(_ path: String) -> Bool {
+        switch self {
+        case .group(let group): path.utf8.starts(with: group.utf8)
+        case .allButReserve: !path.utf8.starts(with: GroupPath.reserve.storedText.utf8)
+        case .everything: true
+        }
+    }
+
+    /// Returns whether a memory key, made of path and name, belongs to the extent. Creates no strings.
+    func contains(_ id: CacheKey) -> Bool {
+        var identity = id.identity
+        return identity.withUTF8 { bytes in
+            // The format is: a mark, the length of the path in decimal digits, a colon, the path.
+            var start = 1, length = 0
+            while start < bytes.count, (0x30...0x39).contains(bytes[start]) {
+                length = length &* 10 &+ Int(bytes[start] &- 0x30)
+                start += 1
+            }
+            let path = bytes.dropFirst(start + 1).prefix(max(0, length))
+            return switch self {
+            case .group(let group): path.starts(with: group.utf8)
+            case .allButReserve: !path.starts(with: GroupPath.reserve.storedText.utf8)
+            case .everything: true
+            }
+        }
+    }
+
+    /// The SQL condition for values outside the extent, with the parameters of ``condition``.
+    fileprivate var complement: String {
+        switch self {
+        case .group, .everything: "path<? OR path>=?"
+        case .allButReserve: "path>=? AND path<?"
+        }
+    }
+
+    fileprivate var condition: (text: String, range: (from: String, to: String)) {
+        switch self {
+        case .group(let group): ("path>=? AND path<?", (group, GroupPath.upperBound(ofStored: group)))
+        case .allButReserve:
+            (
+                "NOT (path>=? AND path<?)",
+                (GroupPath.reserve.storedText, GroupPath.upperBound(ofStored: GroupPath.reserve.storedText))
+            )
+        // Stored paths begin with a letter.
+        case .everything: ("path>=? AND path<?", ("a", "{"))
+        }
+    }
+}
+
+/// A value as a ``KeyValueStore`` keeps it: its bytes and the kind of type that encoded them.
+struct StoredValue: Sendable, Equatable {
+    /// The kinds of types. Only a type of the kind that wrote a value can read it, so that text is never read as a
+    /// number. The raw values are on disk and must not change.
+    enum Kind: Int64, Sendable {
+        case opaque = 0, text = 1, scalar = 2, list = 3, codable = 4
+
+        /// The kind of a type.
+        init(of type: any CacheableValue.Type) {
+            if type == String.self {
+                self = .text
+            } else if type == [UInt8].self || type == Data.self {
+                self = .opaque
+            } else if type == Int.self || type == Double.self || type == Bool.self || type == Float.self
+                || type == Date.self || type is any CacheableInteger.Type
+            {
+                self = .scalar
+            } else if type is any ListValue.Type {
+                self = .list
+            } else if type is any CodableValue.Type || type is any CacheableCodable.Type {
+                self = .codable
+            } else {
+                self = .opaque
+            }
+        }
+    }
+
+    var kind: Kind
+    var bytes: [UInt8]
+
+    /// Decodes the value, which must have the kind of the type.
+    func value<Value: CacheableValue>(as type: Value.Type) throws -> Value {
+        guard kind == Kind(of: type) else { throw CacheableValueError.notRepresentable(type: "\(type)") }
+        return try Value(cacheBytes: bytes)
+    }
+
+    init(kind: Kind, bytes: [UInt8]) {
+        self.kind = kind
+        self.bytes = bytes
+    }
+
+    init<Value: CacheableValue>(_ value: Value) throws {
+        self.init(kind: Kind(of: Value.self), bytes: try value.cacheBytes())
+    }
+}
+
+/// Identifies ``CacheableList`` types.
+private protocol ListValue {}
+extension CacheableList: ListValue {}
+/// Identifies ``CodableBox`` types.
+private protocol CodableValue {}
+extension CodableBox: CodableValue {}
