@@ -178,7 +178,7 @@ import Testing
             let object = try await Tool.run(["fetch", "--json"] + arguments, home: home).objects.first
             sources.append(object?["source"] as? String ?? object?["error"] as? String ?? "")
         }
-        let missing = "it is not in the cache"
+        let missing = "it is not in the cache; use --depth network to load it"
         #expect(
             sources == [
                 "network", "cache", "revalidated", "network", "revalidated", "stale", missing, missing,
