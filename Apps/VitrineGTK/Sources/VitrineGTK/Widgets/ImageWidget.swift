@@ -1,6 +1,6 @@
 import CGTK
 public import VitrineImaging
-public import VitrinePipeline
+import VitrinePipeline
 public import VitrineViews
 
 /// A widget that shows one image at a time: a ``Picture`` or an ``Icon``.
