@@ -20,7 +20,8 @@ extension Cache {
                 {
                     return Loaded(value: stored, origin: .stored)
                 }
-                return try await self.produce(key, in: area, source, levels, reason, ticket, flight.priority)
+                return try await self.produce(
+                    key, in: area, source, levels, reason, ticket, flight.priority, flight.cancellation)
             }
         } catch {
             let error = CacheError(error, key: key)
@@ -247,9 +248,12 @@ extension Cache {
     /// Fetches the original from the source, transforms it, stores the result and returns it.
     private func produce(
         _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, _ levels: CacheLevels,
-        _ reason: LoadReason, _ ticket: InvalidationRegister.Ticket, _ priority: PrioritySource
+        _ reason: LoadReason, _ ticket: InvalidationRegister.Ticket, _ priority: PrioritySource,
+        _ cancellation: CancellationToken
     ) async throws -> Loaded<Value> {
         var result = try await askOnce(source, key, reason, levels, priority)
+        // The last subscriber may leave before this task can be cancelled: nothing is decoded then.
+        if cancellation.isCancelled { throw CancellationError() }
         let value: Value
         do throws(CacheError) {
             value = try await make(key, in: area, from: result, priority)

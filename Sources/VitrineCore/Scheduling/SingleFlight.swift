@@ -51,13 +51,16 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     ///     ends with ``Flight/finish(_:)``, which `start` may call itself.
     ///   - deliver: Receives the value, the error, or a `CancellationError` after ``FlightSubscription/leave()``. It is
     ///     called exactly once, on any thread, possibly before `join` returns. It must not block.
+    ///   - subscribed: Receives the subscription before the work starts. The work does not start if the subscriber
+    ///     leaves in the call and no other subscriber has joined.
     @inlinable
     @discardableResult
     package func join(
         _ key: Key,
         priority: Priority = .normal,
         start: (Flight<Key, Value>) -> Void,
-        deliver: @escaping ResultHandler
+        deliver: @escaping ResultHandler,
+        subscribed: (FlightSubscription<Key, Value>) -> Void = { _ in }
     ) -> FlightSubscription<Key, Value> {
         let (flight, id, isNew, isMoreUrgent) = flights.withLock { flights in
             if let flight = flights[key] {
@@ -70,9 +73,11 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
             flights[key] = flight
             return (flight, flight.subscribers.withLock { $0.add(priority, deliver) }, true, false)
         }
-        if isNew { start(flight) }
+        let subscription = FlightSubscription(flight: flight, id: id)
+        subscribed(subscription)
+        if isNew, !flight.cancellation.isCancelled { start(flight) }
         if isMoreUrgent { flight.priority.publish() }
-        return FlightSubscription(flight: flight, id: id)
+        return subscription
     }
 
     // MARK: Calls of flights and subscriptions
@@ -152,12 +157,14 @@ extension SingleFlight {
         let waiter = FlightWaiter<Key, Value>()
         return try await withTaskCancellationHandler {
             let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
-                let subscription = join(key, priority: priority) { flight in
+                // Before the work starts, so that a cancellation during its start reaches it.
+                join(key, priority: priority) { flight in
                     Self.run(flight, on: executor, operation: operation)
                 } deliver: { result in
                     continuation.resume(returning: result)
+                } subscribed: { subscription in
+                    waiter.begin(subscription, following: source)
                 }
-                waiter.begin(subscription, following: source)
             }
             waiter.end(following: source)
             return try result.get()
