@@ -51,7 +51,7 @@ struct ImageURLCacheTests {
         // The bytes are stored as they came.
         try await images.cache.flush()
         #expect(try await images.cache.bytes(forKey: images.key(for: url)) == bytes)
-        try await images.removeAll(levels: .memory)
+        try await images.cache.removeAll(levels: .memory)
         #expect(try await images.value(at: url, depth: .disk).size == size)
         #expect(server.requests.count == 1 && server.requests[0].header("Accept") == "image/*")
     }
