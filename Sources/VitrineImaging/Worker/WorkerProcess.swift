@@ -160,7 +160,7 @@ package final class WorkerProcess: Sendable {
     private func limit(_ limits: ImageLimits) throws(Failure) {
         func bounds(privateBytes: Int) -> csandbox_limits {
             let data = UInt64(clamping: privateBytes - Int(CSANDBOX_STACK))
-            // Private memory is what counts. The address space holds the shared memory and what is mapped of files too.
+            // The bound is on private memory. The address space also holds the shared memory and mapped files.
             let space = UInt64(clamping: max(privateBytes, Self.codeSpace)) + UInt64(clamping: share.sharedBytes)
             // Beyond the deadline: a second bound, for codecs with several threads.
             return csandbox_limits(
