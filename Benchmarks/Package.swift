@@ -84,6 +84,7 @@ let package = Package(
                 .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
                 .product(name: "VitrineImaging", package: "Vitrine"),
                 .product(name: "VitrineNetwork", package: "Vitrine"),
+                .product(name: "VitrinePipeline", package: "Vitrine"),
                 .product(name: "VitrineViews", package: "Vitrine"),
             ]),
         .target(name: "CPeers", dependencies: ["PeerVips", "PeerJPEG"]),

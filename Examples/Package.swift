@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The examples are a client of the package, as any program is. `check` runs them.
+// The examples are a client of the package. `check` runs them.
 let strict = Context.environment["VITRINE_STRICT"] == "1"
 let swift: [SwiftSetting] = strict ? [.treatAllWarnings(as: .error)] : []
 
@@ -21,7 +21,7 @@ let package = Package(
         example("CustomFetcher"),
         example("CustomFormat"),
         example("CustomType"),
-        // The helper that draws pages stands beside the program.
+        // The helper that draws pages is beside the program.
         example("PrecachedPages", .product(name: "vitrine-pdf", package: "Vitrine")),
         example("SetAndFetch"),
         example("SmallThenBig"),
@@ -29,7 +29,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// The server of these is for Linux.
+// The server of these examples runs on Linux.
 #if os(Linux)
 package.targets += [
     example("Downloads", "ExampleServer"),

@@ -34,6 +34,7 @@ let package = Package(
             dependencies: [
                 "CGTK", "CMainQueue",
                 .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineImaging", package: "Vitrine"),
+                .product(name: "VitrinePipeline", package: "Vitrine"),
                 .product(name: "VitrineViews", package: "Vitrine"),
             ],
             swiftSettings: swift),

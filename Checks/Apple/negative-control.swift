@@ -1,4 +1,4 @@
-// What the check of types must find; each line with a comment is wrong in the way it says.
+// Errors that the type check must find. Each comment names the error of its line.
 import Synchronization
 import UIKit
 

@@ -18,7 +18,7 @@ let package = Package(
             name: "Client", dependencies: (products + helpers).map { .product(name: $0, package: "Vitrine") },
             swiftSettings: [.treatAllWarnings(as: .error)]),
         .executableTarget(name: "Extract", swiftSettings: [.treatAllWarnings(as: .error)]),
-        // Snippets declare values that they do not use, so their warnings say nothing.
+        // Snippets declare values that they do not use, so their warnings are meaningless.
         .target(
             name: "Snippets", dependencies: [.product(name: "Vitrine", package: "Vitrine")],
             swiftSettings: [.unsafeFlags(["-suppress-warnings"])]),

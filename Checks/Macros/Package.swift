@@ -13,7 +13,7 @@ let package = Package(
         .package(url: "https://github.com/swiftlang/swift-syntax", "602.0.0"..<"604.0.0"),
     ],
     targets: [
-        // The sources of the macros once more, by a symbolic link: a macro of another package cannot be imported.
+        // A symbolic link to the sources of the macros, because a macro of another package cannot be imported.
         .target(
             name: "MacroImplementation",
             dependencies: [.product(name: "SwiftSyntaxMacros", package: "swift-syntax")],

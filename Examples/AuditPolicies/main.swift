@@ -1,4 +1,4 @@
-// What goes when room is wanted: by age, by use, by size, by a list of what to keep, or by a rule of one's own.
+// Which entries an audit removes: by age, by use, by size, by a list of keys to keep, or by a custom rule.
 import Foundation
 import Synchronization
 import Vitrine
@@ -27,7 +27,7 @@ _ = try await cache.value(forKey: "january")
 cache.clearMemory()
 print("stored:", names(try await cache.entries()))
 
-// A rehearsal removes nothing.
+// A dry run removes nothing.
 let rehearsal = try await cache.audit(.olderThan(day * 80), dryRun: true)
 print("older than 80 days:", names(rehearsal.entries))
 
@@ -35,7 +35,7 @@ print("older than 80 days:", names(rehearsal.entries))
 try await cache.audit(.notAccessed(for: day * 80))
 print("after .notAccessed:", names(try await cache.entries()))
 
-// What is in memory is spared unless it is not to be.
+// Entries in memory are kept unless the policy includes them.
 try await cache.set(Data(count: 5_000), forKey: "draft")
 let spared = try await cache.audit(.custom(keeps: { $0.key == "april" }))
 print("after .custom:", names(try await cache.entries()), "- spared:", spared.spared)

@@ -1,4 +1,4 @@
-// A fetcher of one's own: where values come from when no level has them, with a time to live and an error of its own.
+// A custom fetcher: it produces missing values, with a time to live and a custom error.
 import Foundation
 import Synchronization
 import Vitrine
@@ -6,10 +6,10 @@ import Vitrine
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-fetcher-\(UUID().uuidString)").path
 defer { try? FileManager.default.removeItem(atPath: directory) }
 
-/// What no station knows.
+/// The error for an unknown city.
 struct UnknownCity: Error { let name: String }
 
-/// The weather of a city, for ten minutes. Counts how often it was asked for.
+/// Fetches the weather of a city, which is valid for ten minutes. Counts its calls.
 struct WeatherFetcher: Fetcher {
     static let asked = Mutex<[String: Int]>([:])
     let city: String
@@ -41,5 +41,5 @@ do {
 } catch {
     if case .source(_, let cause as UnknownCity) = error { print("unknown:", cause.name) }
 }
-// What is still to be written is, before the directory goes.
+// Finish pending writes before the directory is removed.
 try await cache.flush()

@@ -1,4 +1,4 @@
-// A format of one's own: icons of 64 pixels with round corners, made once and kept beside the originals.
+// A custom format: icons of 64 pixels with round corners, created once and cached beside the originals.
 import Foundation
 import Synchronization
 import Vitrine
@@ -13,7 +13,7 @@ var icon = Format<Image>("icon", diskCapacity: .megabytes(10)) { image in
     made.withLock { $0 += 1 }
     return try ImageResizer.crop(width: 64, height: 64).resize(image).processed(by: [.roundCorners(16)])
 }
-// PNG, as the corners are transparent.
+// PNG, because the corners are transparent.
 icon.encode = { try $0.encoded(as: .png) }
 cache.register(icon)
 
@@ -26,7 +26,7 @@ _ = try await cache.value(fromFile: samples + "/lake.jpg", format: "icon")
 print("asked 3 times, made:", made.withLock { $0 })
 print("transparent corner:", picture[0, 0].alpha == 0, "- opaque middle:", picture[32, 32].alpha == 255)
 
-// The original is a format, too, and is untouched.
+// The original is a format, too. It is unchanged.
 print("original:", try await cache.value(fromFile: samples + "/lake.jpg").size)
-// What is still to be written is, before the directory goes.
+// Finish pending writes before the directory is removed.
 try await cache.flush()

@@ -1,4 +1,4 @@
-// A type of one's own in every cache, format and store: two functions and what it costs.
+// A custom type for caches, formats and stores: two functions and a cost.
 import Foundation
 import Vitrine
 
@@ -9,7 +9,7 @@ defer { try? FileManager.default.removeItem(atPath: directory) }
 struct Palette: CacheableValue, Equatable {
     var colors: [[UInt8]]
 
-    /// Bytes that are no palette.
+    /// The error for bytes that are not a palette.
     struct Malformed: Error {}
 
     init(_ colors: [[UInt8]]) { self.colors = colors }
@@ -25,7 +25,7 @@ struct Palette: CacheableValue, Equatable {
 
 let configuration = CacheConfiguration(root: directory)
 let cache = Cache<Palette>(name: "palettes", configuration: configuration)
-// A format works for any type: here the first colour alone.
+// A format works for any type. This one is the first colour.
 cache.register(Format("accent") { palette in Palette(Array(palette.colors.prefix(1))) })
 
 let sunset = Palette([[250, 120, 40], [90, 20, 60], [20, 10, 40]])
@@ -35,17 +35,17 @@ let again = Cache<Palette>(name: "palettes", configuration: configuration)
 print("comes back equal:", try await again.value(forKey: "sunset") == sunset)
 print("accent:", try await cache.value(forKey: "sunset", format: "accent") { sunset }.colors)
 
-// What is no palette is a miss, and goes; nothing else does.
+// Damaged bytes are a miss and are removed. Other entries stay.
 let bytes = Cache<Data>(name: "palettes", configuration: configuration)
 try await bytes.set(Data([1, 2]), forKey: "broken")
 try await bytes.flush()
 print("a palette:", try await again.value(forKey: "broken") != nil)
 print("left:", try await again.count())
 
-// Every Codable type does without any of that.
+// Codable types need no code.
 struct Reader: Codable { var name: String, page: Int }
 let readers = Cache<CodableBox<Reader>>(name: "readers", configuration: configuration)
 readers["anna"] = CodableBox(Reader(name: "Anna", page: 42))
 print("reader:", readers["anna"]?.value.page ?? 0)
-// What is still to be written is, before the directory goes.
+// Finish pending writes before the directory is removed.
 try await cache.flush()

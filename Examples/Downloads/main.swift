@@ -1,4 +1,4 @@
-// A list of downloads with bars: paused in the middle, gone on with by the next run of the program.
+// A list of downloads with progress bars: paused halfway, and resumed by the next run of the program.
 import ExampleServer
 import Foundation
 import Vitrine
@@ -6,7 +6,7 @@ import Vitrine
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-downloads-\(UUID().uuidString)").path
 defer { try? FileManager.default.removeItem(atPath: directory) }
 
-// Says nothing any more after two fifths of the film, the first time.
+// The first transfer stalls after two fifths of the film.
 let film = [UInt8](repeating: 7, count: 500_000), book = [UInt8](repeating: 9, count: 30_000)
 let server = try ExampleServer { request in
     if request.path == "/book.pdf" { return .body(book, type: "application/pdf") }

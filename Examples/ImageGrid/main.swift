@@ -1,4 +1,4 @@
-// A grid without a toolkit: cells that are used again while they load show what they were last told to, nothing else.
+// A grid without a UI toolkit: cells that are reused during a load show only the image that was set last.
 import ExampleServer
 import Foundation
 import Vitrine
@@ -21,7 +21,7 @@ final class Cell: ImageTarget {
     var targetGeometry: TargetGeometry? { TargetGeometry(width: 100, height: 100, scale: 2, mode: .aspectFill) }
 }
 
-// Pictures whose colour tells which they are.
+// Images that differ in their colour.
 let server = try ExampleServer { request in
     let number = UInt8(request.path.dropFirst()) ?? 0
     guard let picture = try? Image(size: PixelSize(300), color: Color(red: number, green: 0, blue: 0)).encoded(as: .png)
@@ -29,15 +29,15 @@ let server = try ExampleServer { request in
     return .body(picture, type: "image/png")
 }
 let urls = (0..<200).map { server.url("/\($0)") }
-let cache = Cache<Image>(name: "grid", configuration: CacheConfiguration(root: directory))
+let pipeline = ImagePipeline(ImagePipeline.Configuration(root: directory))
 
-// Ten pages pass by; only the last stays.
+// Ten pages scroll past. Only the last one stays.
 let cells = (0..<12).map { _ in Cell() }
 let (arrivals, arrived) = AsyncStream.makeStream(of: Int.self)
 for page in 0..<10 {
     for (index, cell) in cells.enumerated() {
         cell.binding.prepareForReuse()
-        cell.binding.set(.url(urls[page * 12 + index], in: cache)) { _ in arrived.yield(page) }
+        cell.binding.set(ImageRequest(urls[page * 12 + index]), in: pipeline) { _ in arrived.yield(page) }
     }
 }
 var told: [Int] = []
@@ -50,11 +50,12 @@ print("cells that show their picture:", right.count, "of", cells.count)
 print("told of pages that have passed:", told.filter { $0 != 9 }.count)
 print("size:", cells[0].image?.size.description ?? "none", "- faded in:", cells.filter(\.faded).count)
 
-// Scrolled away and back: all in memory, at once, without a fade.
+// After scrolling away and back, all images come from memory immediately, without a fade.
 for (index, cell) in cells.enumerated() {
     cell.binding.prepareForReuse()
-    cell.binding.set(.url(urls[108 + index], in: cache))
+    cell.binding.set(ImageRequest(urls[108 + index]), in: pipeline)
 }
 print("back at once:", cells.filter { $0.image != nil }.count, "- faded in:", cells.filter(\.faded).count)
-// What is still to be written is, before the directory goes.
-try await cache.flush()
+// Finish pending writes before the directory is removed.
+try await pipeline.cache.flush()
+try await pipeline.originals.flush()

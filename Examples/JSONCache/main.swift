@@ -1,4 +1,4 @@
-// JSON by its URL: loaded once, however often it is asked for, and there when the server has gone.
+// JSON by URL: loaded once for all requests, and available after the server has stopped.
 import ExampleServer
 import Foundation
 import Vitrine
@@ -6,7 +6,7 @@ import Vitrine
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-json-\(UUID().uuidString)").path
 defer { try? FileManager.default.removeItem(atPath: directory) }
 
-// Any server: this one is for the sake of the example.
+// A local server for the example.
 let server = try ExampleServer { request in
     guard request.path == "/users/haneke" else { return .status(404) }
     let text = #"{"name": "Haneke", "films": [{"title": "Caché", "year": 2005}, {"title": "Amour", "year": 2012}]}"#
@@ -19,10 +19,10 @@ let user = try await cache.value(from: url)
 print("loaded:", user["name"]?.string ?? "no name")
 for film in user["films"]?.array ?? [] { print("-", film["title"]?.string ?? "", film["year"]?.int ?? 0) }
 
-// The same with callbacks. What is in memory is there at once.
+// The same with callbacks. Values in memory are available immediately.
 cache.fetch(from: url).onSuccess { json in print("in memory:", json["films"]?.array?.count ?? 0, "films") }
 
-// A value that is no JSON, or is not there, is an error that says so.
+// Invalid JSON and missing values throw errors.
 do {
     _ = try await cache.value(from: server.url("/users/nobody"))
 } catch {
@@ -37,5 +37,5 @@ let later = Cache<JSON>(name: "users", configuration: CacheConfiguration(root: d
 struct User: Decodable { var name: String }
 print("from disk:", try await later.value(from: url).decoded(as: User.self).name)
 print("requests:", requests)
-// What is still to be written is, before the directory goes.
+// Finish pending writes before the directory is removed.
 try await later.flush()

@@ -1,4 +1,4 @@
-// A reader's pages, drawn before anybody turns to them: all at the lowest priority, and one that is wanted now at once.
+// The pages of a reader, drawn in advance at the lowest priority, and one page that is needed immediately.
 import Foundation
 import Vitrine
 
@@ -13,16 +13,16 @@ print("pages:", pages.count)
 
 let service = ImagePipeline(.init(root: directory))
 let prefetch = service.prefetch(pages.map { ImageRequest($0, size: .fit(120)) })
-// Joins the work if it has begun, and makes it urgent.
+// Joins a running request and raises its priority.
 let first = try await service.image(for: ImageRequest(pages[0], size: .fit(120), priority: .veryHigh))
 print("page 1 is there:", max(first.width, first.height) == 120)
 let done = await prefetch.finished
 print("on disk:", done.made + done.skipped, "- failed:", done.failed)
 try await service.cache.flush()
 
-// The reader is opened again: nothing has to be drawn.
+// The reader is opened again. All pages come from the cache.
 let again = ImagePipeline(.init(root: directory))
 for page in pages { _ = try await again.image(for: ImageRequest(page, size: .fit(120))) }
 print("drawn:", again.statistics.made, "- from disk:", again.statistics.fromDisk)
-// What is still to be written is, before the directory goes.
+// Finish pending writes before the directory is removed.
 try await again.cache.flush()

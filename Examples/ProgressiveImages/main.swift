@@ -1,4 +1,4 @@
-// Several URLs of one picture, best first: the best that is at hand is shown until the best of all has come.
+// Several URLs of one image, best first: the best cached image is shown until the best one is loaded.
 import ExampleServer
 import Foundation
 import Vitrine
@@ -15,11 +15,11 @@ let (large, medium, small) = (server.url("/large.png"), server.url("/medium.png"
 let cache = Cache<Image>(name: "pictures", configuration: CacheConfiguration(root: directory))
 let images = ImageURLCache.images(in: cache)
 
-// A list of pictures has shown the small one already; the medium one was never loaded.
+// A list has shown the small image before. The medium one was never loaded.
 _ = try await images.value(at: small)
 for try await step in images.values(at: [large, medium, small]) {
     print(step.url.lastPathComponent, step.value.size, step.isBest ? "best" : "until a better one is there")
 }
 print("asked for:", server.requests.map { String($0.path.dropFirst()) }.joined(separator: " "))
-// What is still to be written is, before the directory goes.
+// Finish pending writes before the directory is removed.
 try await cache.flush()

@@ -1,4 +1,4 @@
-// Bytes and texts under keys: memory answers at once, the disk later, and a missing value is made once.
+// Bytes and text under keys: memory answers immediately, disk asynchronously, and a missing value is computed once.
 import Foundation
 import Synchronization
 import Vitrine
@@ -10,18 +10,18 @@ let cache = Cache<Data>(name: "funny-games", configuration: CacheConfiguration(r
 try await cache.set(Data("a film".utf8), forKey: "funny-games.mp4")
 print("at once:", cache["funny-games.mp4"].map { String(decoding: $0, as: UTF8.self) } ?? "nothing")
 
-// What memory loses, the disk has.
+// Values that memory evicts are still on disk.
 try await cache.flush()
 cache.clearMemory()
 print("in memory:", cache["funny-games.mp4"] != nil, "- deepest needed:", await cache.depth(of: "funny-games.mp4"))
 let film = try await cache.value(forKey: "funny-games.mp4")
 print("from disk:", film.map { String(decoding: $0, as: UTF8.self) } ?? "nothing")
 
-// A subscript changes memory alone.
+// A subscript changes memory only.
 cache["draft"] = Data("a thought".utf8)
 print("in both:", await cache.containsInBoth("funny-games.mp4"), "- the draft:", await cache.containsInBoth("draft"))
 
-// A value is made when it is first asked for, once for all who ask.
+// A value is computed on the first request, once for all concurrent requests.
 let texts = Cache<String>(name: "notes", configuration: CacheConfiguration(root: directory))
 let made = Mutex(0)
 try await withThrowingTaskGroup(of: String.self) { group in
@@ -39,11 +39,11 @@ print("asked 100 times, made:", made.withLock { $0 })
 
 await cache.remove("funny-games.mp4")
 print("removed:", try await cache.value(forKey: "funny-games.mp4") == nil)
-// With a handle and callbacks, what is nowhere is an error.
+// With a handle and callbacks, a missing value is an error.
 do {
     _ = try await cache.fetch(forKey: "funny-games.mp4").value
 } catch {
     if case .notFound(let key) = error { print("not found:", key) }
 }
-// What is still to be written is, before the directory goes.
+// Finish pending writes before the directory is removed.
 try await texts.flush()

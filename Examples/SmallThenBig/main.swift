@@ -1,4 +1,4 @@
-// A small thumbnail first, then a large one, strictly one after the other; and the next time neither is made.
+// A small thumbnail, then a large one, always in this order. The next time, both come from the cache.
 import Foundation
 import Vitrine
 
@@ -21,5 +21,5 @@ try await show()
 print("made:", service.statistics.made)
 try await show()
 print("made:", service.statistics.made, "- from memory:", service.statistics.fromMemory)
-// What is still to be written is, before the directory goes.
+// Finish pending writes before the directory is removed.
 try await service.cache.flush()

@@ -43,7 +43,7 @@ public enum PersistenceError: Error, Sendable, Equatable {
     /// A migration step threw an error.
     case migrationFailed(type: String, from: SchemaVersion, to: SchemaVersion, reason: String)
     /// A migration step abandoned data of this version.
-    case migrationGivenUp(type: String, from: SchemaVersion)
+    case migrationAbandoned(type: String, from: SchemaVersion)
 
     // MARK: Stores
 
@@ -84,7 +84,7 @@ extension PersistenceError {
         case .newerThanCode: "newer-than-code"
         case .changedWithoutVersion: "changed-without-version"
         case .migrationFailed: "migration-failed"
-        case .migrationGivenUp: "migration-given-up"
+        case .migrationAbandoned: "migration-abandoned"
         case .invalidName: "invalid-name"
         case .database: "database"
         case .file: "file"
@@ -108,7 +108,7 @@ extension PersistenceError {
         case .cycleThroughRequiredProperty: "Make one property of the cycle optional or weak."
         case .changedWithoutVersion(let type, let version, _):
             "Give \(type) a version after \(version), with a migration step if properties need one."
-        case .migrationFailed, .migrationGivenUp: "Change the migration step. The stored data is unchanged."
+        case .migrationFailed, .migrationAbandoned: "Change the migration step. The stored data is unchanged."
         case .wrongKey: "Open the store with its original cipher and key."
         case .unreadable(_, _, let reason): reason.hint
         }
@@ -156,7 +156,7 @@ extension PersistenceError: CustomStringConvertible {
             "\(type) \(version) was changed without a new version: \(differences.joined(separator: ", "))."
         case .migrationFailed(let type, let from, let to, let reason):
             "Migrating \(type) from \(from) failed in the step to \(to): \(reason)"
-        case .migrationGivenUp(let type, let from): "A migration step abandoned \(type) of version \(from)."
+        case .migrationAbandoned(let type, let from): "A migration step abandoned \(type) of version \(from)."
         case .invalidName(let name, let reason): "\"\(name)\" is not a valid name: \(reason)."
         case .database(let error): error.description
         case .file(let error): error.description

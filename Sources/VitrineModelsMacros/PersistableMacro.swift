@@ -145,7 +145,7 @@ public struct MarkerMacro: PeerMacro {
 }
 
 /// The bodies of the generated functions, line by line.
-extension Model {
+fileprivate extension Model {
     var nameExpression: String {
         if let persistentName { return "\"\(persistentName)\"" }
         guard !genericParameters.isEmpty else { return "\"\(name)\"" }

@@ -64,7 +64,7 @@ extension FuzzTargets {
             #"{"number":4,"call":{"set":{"_0":{"count":{"_0":3,"perHost":2}}}}}"#,
         ]
     ) { text in
-        _ = try JSONDecoder().decode(AgentQuestion.self, from: Data(text.utf8))
+        _ = try JSONDecoder().decode(AgentRequest.self, from: Data(text.utf8))
     }
 
     private static let agentArguments = FuzzTarget(

@@ -118,7 +118,7 @@ import Testing
             let outcome = try await Tool.run(["fetch", url, "--max-time", "1"] + words, home: scratch.file("home"))
             // Without a file, what is too large to be kept has nowhere to go.
             #expect(outcome.status == 1)
-            if !words.isEmpty { #expect(outcome.errors.contains("longer in all")) }
+            if !words.isEmpty { #expect(outcome.errors.contains("time limit")) }
         }
         #expect(try await Tool.run(["fetch", url, "--max-time", "0"]).status == 2)
     }
@@ -178,7 +178,7 @@ import Testing
             let object = try await Tool.run(["fetch", "--json"] + arguments, home: home).objects.first
             sources.append(object?["source"] as? String ?? object?["error"] as? String ?? "")
         }
-        let missing = "it is not in the cache"
+        let missing = "it is not in the cache; use --depth network to load it"
         #expect(
             sources == [
                 "network", "cache", "revalidated", "network", "revalidated", "stale", missing, missing,

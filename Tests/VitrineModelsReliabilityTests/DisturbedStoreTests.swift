@@ -78,7 +78,7 @@ import VitrineModels
     }
 
     @Test(.enabled(if: Namespace.isAvailable, "needs unshare and the right to mount"))
-    func whatIsInTheLogOnlyIsReadOnAFullDisk() async throws {
+    func logIsReadOnAFullDisk() async throws {
         try await offPool {
             let directory = try TemporaryDirectory()
             try Self.makeCrashedStore(directory)
@@ -93,7 +93,7 @@ import VitrineModels
     }
 
     @Test(.enabled(if: Namespace.isAvailable, "needs unshare and the right to mount"))
-    func whatIsInTheLogOnlyIsReadOnAReadOnlyFileSystem() async throws {
+    func logIsReadOnAReadOnlyFileSystem() async throws {
         try await offPool {
             let directory = try TemporaryDirectory()
             try Self.makeCrashedStore(directory)

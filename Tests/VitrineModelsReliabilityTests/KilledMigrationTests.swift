@@ -7,7 +7,7 @@ import VitrineModels
 @Suite struct KilledMigrationTests {
     private static let count = 4000
 
-    @Test func everyObjectIsOldOrNewAndTheNextProcessGoesOn() async throws {
+    @Test func everyObjectIsOldOrNewAndTheNextProcessContinues() async throws {
         try await offPool { try Self.run(rounds: Rounds.kills / 2) }
     }
 

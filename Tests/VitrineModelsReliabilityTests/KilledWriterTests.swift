@@ -6,7 +6,7 @@ import VitrineModels
 /// A process that puts, removes and makes several changes at once is killed at instants by chance, over and over in one
 /// store.
 @Suite struct KilledWriterTests {
-    @Test func noAcknowledgedChangeIsLostAndNoneIsThereInPart() async throws {
+    @Test func noAcknowledgedChangeIsLostOrIncomplete() async throws {
         try await offPool { try Self.run(rounds: Rounds.kills / 2, seed: 21) }
     }
 

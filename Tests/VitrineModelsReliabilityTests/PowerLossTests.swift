@@ -8,7 +8,7 @@ import VitrineModels
     private static let seed = 41
 
     @Test(.enabled(if: FileTrace.isAvailable, "needs strace"))
-    func whatTheDiskMayHoldHasEveryAcknowledgedChange() async throws {
+    func powerLossLosesNoAcknowledgedChange() async throws {
         try await offPool {
             let directory = try TemporaryDirectory()
             let recorded = directory.file("store"), log = directory.file("log")

@@ -5,7 +5,7 @@ import VitrineModels
 
 /// Two processes use one file.
 @Suite struct SharedFileTests {
-    @Test func bothKeepWhatTheyPutAndOthersHearOfIt() async throws {
+    @Test func processesKeepTheirPutsAndNotifyOthers() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.file("a.sqlite"), steps = 200
         let store = try StoreContents.open(path)
@@ -27,7 +27,7 @@ import VitrineModels
         #expect(try await store.verify().isIntact)
     }
 
-    @Test func bothBringOneGroupUpToDate() async throws {
+    @Test func bothProcessesMigrateOneGroup() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.file("a.sqlite"), count = 5000
         _ = try await offPool { try ModelsChildRun.findings(["old", path, String(count)]) }

@@ -44,15 +44,15 @@ struct ImageURLCacheTests {
         let directory = try TemporaryDirectory()
         let (images, url) = (images(directory), server.url("/lake.jpg"))
         let view = View()
-        #expect(images.image(at: url, depth: .disk, observer: nil) == nil)
-        #expect(images.image(at: url, observer: view) == nil)
+        #expect(images.value(at: url, depth: .disk, observer: nil) == nil)
+        #expect(images.value(at: url, observer: view) == nil)
         #expect(await view.wait() == size)
-        #expect(images.image(at: url, depth: .memory, observer: view)?.size == size)
+        #expect(images.value(at: url, depth: .memory, observer: view)?.size == size)
         // The bytes are stored as they came.
         try await images.cache.flush()
         #expect(try await images.cache.bytes(forKey: images.key(for: url)) == bytes)
         try await images.removeAll(levels: .memory)
-        #expect(try await images.image(at: url, depth: .disk).size == size)
+        #expect(try await images.value(at: url, depth: .disk).size == size)
         #expect(server.requests.count == 1 && server.requests[0].header("Accept") == "image/*")
     }
 
@@ -63,7 +63,7 @@ struct ImageURLCacheTests {
         let directory = try TemporaryDirectory()
         let images = images(directory)
         let (view, url) = (View(), server.url("/lake.jpg"))
-        #expect(images.image(at: url, observer: view) == nil)
+        #expect(images.value(at: url, observer: view) == nil)
         #expect(await view.wait() == .some(nil))
         #expect(await images.depth(of: url) == .source)
     }

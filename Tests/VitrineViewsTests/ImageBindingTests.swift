@@ -1,15 +1,16 @@
 import TestSupport
 import Testing
-import VitrineCache
 import VitrineCore
+import VitrineImaging
+import VitrinePipeline
 import VitrineViews
 
-/// What a target shows at which time (R139–R142, R146).
+/// The images that a target shows, and when.
 @MainActor
 struct ImageBindingTests {
-    private let fixture: ViewFixture<String>
-    private let target = HeadlessTarget<String>()
-    private let binding: ImageBinding<HeadlessTarget<String>>
+    private let fixture: ViewFixture
+    private let target = HeadlessTarget()
+    private let binding: ImageBinding<HeadlessTarget>
 
     init() throws {
         fixture = try ViewFixture()
@@ -24,10 +25,9 @@ struct ImageBindingTests {
     // MARK: Memory and later
 
     @Test func whatIsInMemoryIsShownAtOnceWithoutTransition() {
-        fixture.cache["a"] = "one"
-        binding.options.placeholder = "placeholder"
-        var told: [String] = []
-        binding.set(.key("a", in: fixture.cache, format: .original)) { told.append($0) }
+        binding.options.placeholder = .named("placeholder")
+        var told: [String?] = []
+        binding.set(fixture.stored("a", "one"), in: fixture.pipeline) { told.append($0.text) }
         #expect(target.texts == ["one"])
         #expect(target.transition == ImageTransition.none)
         #expect(told == ["one"])
@@ -36,8 +36,8 @@ struct ImageBindingTests {
 
     @Test func whatComesLaterFadesInForATenthOfASecond() async {
         let (gate, content) = fixture.slow("a", "one")
-        var told: [String] = []
-        binding.set(content) { told.append($0) }
+        var told: [String?] = []
+        binding.set(content, in: fixture.pipeline) { told.append($0.text) }
         #expect(target.shown.isEmpty && told.isEmpty && isLoading)
         gate.open()
         await wait { isShown }
@@ -50,21 +50,20 @@ struct ImageBindingTests {
     @Test func theTransitionCanBeChosen() async {
         binding.options.transition = .slow
         let (gate, content) = fixture.slow("a", "one")
-        binding.set(content)
+        binding.set(content, in: fixture.pipeline)
         gate.open()
         await wait { isShown }
         #expect(target.transition == .crossFade(.milliseconds(250)))
     }
 
     @Test func aMissKeepsTheOldImageUnlessThereIsAPlaceholder() async {
-        fixture.cache["old"] = "old"
-        binding.set(.key("old", in: fixture.cache, format: .original))
+        binding.set(fixture.stored("old", "old"), in: fixture.pipeline)
         let (gate, content) = fixture.slow("a", "one")
-        binding.set(content)
+        binding.set(content, in: fixture.pipeline)
         #expect(target.texts == ["old"])
         let (other, otherContent) = fixture.slow("b", "two")
-        binding.options.placeholder = "placeholder"
-        binding.set(otherContent)
+        binding.options.placeholder = .named("placeholder")
+        binding.set(otherContent, in: fixture.pipeline)
         #expect(target.texts == ["old", "placeholder"])
         #expect(target.transition == ImageTransition.none)
         gate.open()
@@ -76,7 +75,7 @@ struct ImageBindingTests {
     @Test func aMissCanClearTheTarget() async {
         binding.options.missBehavior = .clear
         let (gate, content) = fixture.slow("a", "one")
-        binding.set(content)
+        binding.set(content, in: fixture.pipeline)
         #expect(target.texts == [nil])
         gate.open()
         await wait { isShown }
@@ -84,26 +83,25 @@ struct ImageBindingTests {
     }
 
     @Test func noContentShowsThePlaceholderOrNothing() {
-        fixture.cache["a"] = "one"
-        binding.set(.key("a", in: fixture.cache, format: .original))
+        binding.set(fixture.stored("a", "one"), in: fixture.pipeline)
         binding.set(nil)
         #expect(target.texts == ["one", nil])
         #expect(isEmpty)
-        binding.options.placeholder = "placeholder"
+        binding.options.placeholder = .named("placeholder")
         binding.set(nil)
-        #expect(target.value == "placeholder")
+        #expect(target.text == "placeholder")
     }
 
     // MARK: Failures
 
     @Test func aFailureIsToldAndLeavesWhatIsShown() async {
-        binding.options.placeholder = "placeholder"
-        let gate = Gate()
+        binding.options.placeholder = .named("placeholder")
+        let (gate, failing) = fixture.slow("a", nil)
         var failures = 0, successes = 0
-        binding.set(.fetcher(SlowFetcher(key: "a", gate: gate, text: nil), in: fixture.cache, format: .original)) { _ in
+        binding.set(failing, in: fixture.pipeline) { _ in
             successes += 1
         } onFailure: { error in
-            if case CacheError.source(_, let underlying) = error, underlying is SourceFailure { failures += 1 }
+            if case ImagePipelineError.underlying(_, let underlying) = error, underlying is SourceFailure { failures += 1 }
         }
         gate.open()
         await wait { hasFailed }
@@ -111,16 +109,18 @@ struct ImageBindingTests {
         #expect(target.texts == ["placeholder"])
         // Setting it again tries again.
         let (again, content) = fixture.slow("a", "one")
-        binding.set(content)
+        binding.set(content, in: fixture.pipeline)
         #expect(isLoading)
         again.open()
         await wait { isShown }
-        #expect(target.value == "one")
+        #expect(target.text == "one")
     }
 
     @Test func aFailureImageSaysThatThereIsNone() async {
-        binding.options.failureImage = "broken"
-        binding.set(.key("nowhere", in: fixture.cache, format: .original))
+        binding.options.failureImage = .named("broken")
+        let (gate, content) = fixture.slow("nowhere", nil)
+        gate.open()
+        binding.set(content, in: fixture.pipeline)
         await wait { hasFailed }
         #expect(target.texts == ["broken"])
     }
@@ -129,56 +129,54 @@ struct ImageBindingTests {
 
     @Test func theLatestWinsWhateverComesLater() async {
         let (first, firstContent) = fixture.slow("a", "one"), (second, secondContent) = fixture.slow("b", "two")
-        var told: [String] = []
-        binding.set(firstContent) { told.append($0) } onFailure: { told.append("\($0)") }
-        binding.set(secondContent) { told.append($0) }
+        var told: [String?] = []
+        binding.set(firstContent, in: fixture.pipeline) { told.append($0.text) } onFailure: { told.append("\($0)") }
+        binding.set(secondContent, in: fixture.pipeline) { told.append($0.text) }
         // The first is not wanted by anybody any more.
-        await wait { fixture.cache.waiters(for: "a") == 0 }
+        #expect(fixture.priority(of: firstContent) == nil)
         second.open()
         await wait { isShown }
         first.open()
-        await wait { fixture.cache.runningLoads == 0 }
+        await fixture.pipeline.waitUntilIdle()
         #expect(target.texts == ["two"])
         #expect(told == ["two"])
     }
 
     @Test func cancellingLeavesTheTargetAndCallsNobody() async {
-        fixture.cache["old"] = "old"
-        binding.set(.key("old", in: fixture.cache, format: .original))
+        binding.set(fixture.stored("old", "old"), in: fixture.pipeline)
         let (gate, content) = fixture.slow("a", "one")
         var told = 0
-        binding.set(content) { _ in told += 1 } onFailure: { _ in told += 1 }
+        binding.set(content, in: fixture.pipeline) { _ in told += 1 } onFailure: { _ in told += 1 }
         binding.cancel()
         binding.cancel()
         gate.open()
-        await wait { fixture.cache.waiters(for: "a") == 0 && fixture.cache.runningLoads == 0 }
+        await fixture.pipeline.waitUntilIdle()
         #expect(target.texts == ["old"])
         #expect(told == 0 && isEmpty)
     }
 
     @Test func theSameContentIsNotLoadedTwice() async {
         let (gate, content) = fixture.slow("a", "one")
-        var told: [String] = []
-        binding.set(content) { told.append("first " + $0) }
-        await wait { fixture.cache.waiters(for: "a") == 1 }
-        binding.set(content) { told.append("second " + $0) }
-        #expect(fixture.cache.waiters(for: "a") == 1)
+        var told: [String?] = []
+        binding.set(content, in: fixture.pipeline) { told.append("first \($0.text ?? "")") }
+        binding.set(content, in: fixture.pipeline) { told.append("second \($0.text ?? "")") }
         gate.open()
         await wait { isShown }
+        #expect(fixture.pipeline.statistics.calls == 1)
         #expect(target.texts == ["one"])
         #expect(told == ["second one"])
         // Memory has let go of it, the target has not.
-        fixture.cache.clearMemory()
-        binding.set(content) { told.append("third " + $0) }
+        fixture.pipeline.cache.clearMemory()
+        binding.set(content, in: fixture.pipeline) { told.append("third \($0.text ?? "")") }
         #expect(target.texts == ["one"])
         #expect(told == ["second one", "third one"] && isShown)
     }
 
     @Test func whatAClosureSetsTakesOver() {
-        fixture.cache["a"] = "one"
-        fixture.cache["b"] = "two"
-        let second = ImageContent.key("b", in: fixture.cache, format: .original)
-        binding.set(.key("a", in: fixture.cache, format: .original)) { [binding] _ in binding.set(second) }
+        let second = fixture.stored("b", "two")
+        binding.set(fixture.stored("a", "one"), in: fixture.pipeline) { [binding, fixture] _ in
+            binding.set(second, in: fixture.pipeline)
+        }
         #expect(target.texts == ["one", "two"])
         #expect(isShown)
     }
@@ -187,37 +185,37 @@ struct ImageBindingTests {
 
     @Test func aReusedTargetIsEmptyAndWantsNothing() async {
         let (gate, content) = fixture.slow("a", "one")
-        binding.set(content)
-        await wait { fixture.cache.waiters(for: "a") == 1 }
+        binding.set(content, in: fixture.pipeline)
+        #expect(fixture.priority(of: content) != nil)
         binding.prepareForReuse()
         #expect(target.texts == [nil])
-        await wait { fixture.cache.waiters(for: "a") == 0 }
+        #expect(fixture.priority(of: content) == nil)
         gate.open()
-        await wait { fixture.cache.runningLoads == 0 }
+        await fixture.pipeline.waitUntilIdle()
         #expect(target.texts == [nil])
     }
 
     @Test func whatCannotBeSeenGivesWay() async {
         let (gate, content) = fixture.slow("a", "one")
         binding.options.priority = .high
-        binding.set(content)
-        await wait { fixture.cache.loadPriority(of: "a") == .high }
+        binding.set(content, in: fixture.pipeline)
+        #expect(fixture.priority(of: content) == .high)
         binding.isVisible = false
-        #expect(fixture.cache.loadPriority(of: "a") == .low)
+        #expect(fixture.priority(of: content) == .low)
         binding.isVisible = true
-        #expect(fixture.cache.loadPriority(of: "a") == .high)
+        #expect(fixture.priority(of: content) == .high)
         gate.open()
         await wait { isShown }
     }
 
     @Test func theTargetIsHeldWeakly() async {
-        var target: HeadlessTarget<String>? = HeadlessTarget()
+        var target: HeadlessTarget? = HeadlessTarget()
         weak let gone = target
         guard let binding = target.map({ ImageBinding($0) }) else { return }
         let (gate, content) = fixture.slow("a", "one")
         var told = 0
-        binding.set(content) { _ in told += 1 }
-        await wait { fixture.cache.waiters(for: "a") == 1 }
+        binding.set(content, in: fixture.pipeline) { _ in told += 1 }
+        #expect(fixture.priority(of: content) != nil)
         target = nil
         #expect(gone == nil && binding.target == nil)
         gate.open()
@@ -228,12 +226,12 @@ struct ImageBindingTests {
     @Test func aBindingThatGoesTakesItsLoadAlong() async {
         let (gate, content) = fixture.slow("a", "one")
         var binding: ImageBinding? = ImageBinding(target)
-        binding?.set(content)
-        await wait { fixture.cache.waiters(for: "a") == 1 }
+        binding?.set(content, in: fixture.pipeline)
+        #expect(fixture.priority(of: content) != nil)
         binding = nil
-        await wait { fixture.cache.waiters(for: "a") == 0 }
+        #expect(fixture.priority(of: content) == nil)
         gate.open()
-        await wait { fixture.cache.runningLoads == 0 }
+        await fixture.pipeline.waitUntilIdle()
         #expect(target.shown.isEmpty)
     }
 }

@@ -1,12 +1,13 @@
 import TestSupport
 import Testing
-import VitrineCache
 import VitrineCore
+import VitrineImaging
+import VitrinePipeline
 import VitrineViews
 
-/// Buttons: several images, each by itself (R143).
+/// Several images in one target, each loaded independently.
 @MainActor
-struct ImageSlotsTests {
+struct ImageBindingsTests {
     private final class Button: MultiImageTarget {
         enum Slot: Hashable, Sendable {
             case image(Int), background(Int)
@@ -14,8 +15,8 @@ struct ImageSlotsTests {
 
         var shown: [Slot: [String?]] = [:]
 
-        func show(_ image: String?, in slot: Slot, transition: ImageTransition) {
-            shown[slot, default: []].append(image)
+        func show(_ image: Image?, in slot: Slot, transition: ImageTransition) {
+            shown[slot, default: []].append(image?.text)
         }
 
         func targetGeometry(of slot: Slot) -> TargetGeometry? {
@@ -23,7 +24,7 @@ struct ImageSlotsTests {
         }
     }
 
-    private let fixture: ViewFixture<String>
+    private let fixture: ViewFixture
     private let button = Button()
 
     init() throws { fixture = try ViewFixture() }
@@ -32,10 +33,10 @@ struct ImageSlotsTests {
         let slots = ImageBindings(button)
         let (first, firstContent) = fixture.slow("a", "one"), (second, secondContent) = fixture.slow("b", "two")
         let (third, thirdContent) = fixture.slow("c", "three")
-        slots[.image(0)].set(firstContent)
-        slots[.image(1)].set(secondContent)
-        slots[.background(0)].options.placeholder = "ground"
-        slots[.background(0)].set(thirdContent)
+        slots[.image(0)].set(firstContent, in: fixture.pipeline)
+        slots[.image(1)].set(secondContent, in: fixture.pipeline)
+        slots[.background(0)].options.placeholder = .named("ground")
+        slots[.background(0)].set(thirdContent, in: fixture.pipeline)
         #expect(button.shown == [.background(0): ["ground"]])
         slots[.image(1)].cancel()
         for gate in [first, second, third] { gate.open() }
@@ -48,11 +49,11 @@ struct ImageSlotsTests {
     @Test func allSlotsCanBeCancelledAtOnce() async {
         let slots = ImageBindings(button)
         let (first, firstContent) = fixture.slow("a", "one"), (second, secondContent) = fixture.slow("b", "two")
-        slots[.image(0)].set(firstContent)
-        slots[.background(0)].set(secondContent)
+        slots[.image(0)].set(firstContent, in: fixture.pipeline)
+        slots[.background(0)].set(secondContent, in: fixture.pipeline)
         slots.cancel()
         for gate in [first, second] { gate.open() }
-        await wait { fixture.cache.runningLoads == 0 }
+        await fixture.pipeline.waitUntilIdle()
         #expect(button.shown.isEmpty)
     }
 
@@ -61,10 +62,10 @@ struct ImageSlotsTests {
         weak let gone = button
         guard let slots = button.map({ ImageBindings($0) }) else { return }
         let (gate, content) = fixture.slow("a", "one")
-        slots[.image(0)].set(content)
+        slots[.image(0)].set(content, in: fixture.pipeline)
         button = nil
         #expect(gone == nil && slots.target == nil)
         gate.open()
-        await wait { fixture.cache.runningLoads == 0 }
+        await fixture.pipeline.waitUntilIdle()
     }
 }

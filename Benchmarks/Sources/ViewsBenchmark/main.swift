@@ -6,6 +6,7 @@ import VitrineCache
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
+import VitrinePipeline
 import VitrineViews
 
 /// A target that does nothing with its images but hold the last one.
@@ -49,7 +50,7 @@ final class Contender {
 }
 
 let directory = NSTemporaryDirectory() + "vitrine-views-benchmark-\(getpid())"
-let cache = Cache<Image>(name: "views", configuration: CacheConfiguration(root: directory))
+let pipeline = ImagePipeline(ImagePipeline.Configuration(root: directory))
 let urls = try (0..<1024).map { number in
     guard let url = URL(string: "https://example.org/photographs/2026/lake-\(number).jpg") else {
         throw CacheError.notFound(key: CacheKey("\(number)"))
@@ -60,21 +61,23 @@ let plain = HeadlessTarget(), sized = HeadlessTarget()
 sized.targetGeometry = TargetGeometry(width: 128, height: 128, scale: 2, mode: .aspectFill)
 let plainBinding = ImageBinding(plain), sizedBinding = ImageBinding(sized)
 let image = Image(size: PixelSize(8))
-let keys = urls.map { NetworkFetcher<Image>(url: $0).key }
-let format = cache.format(for: sized.targetGeometry)
-for key in keys {
-    cache[key] = image
-    cache[key, format] = image
+let sources = urls.map { ImageFileSource(image, identifier: CacheKey($0.absoluteString)) }
+let made = sources.map { ImageRequest($0) }
+let size = sized.targetGeometry?.resizer ?? .none
+for source in sources {
+    _ = try await pipeline.image(for: ImageRequest(source))
+    _ = try await pipeline.image(for: ImageRequest(source, size: size))
 }
-let made = keys.map { ImageContent<Image>.key($0, in: cache, format: .original) }
 
 let contenders = [
-    Contender("`cache[key, format]`") { if cache[keys[$0], format] == nil { fatalError("not in memory") } },
-    Contender("`binding.set(content)`, the content made before") { plainBinding.set(made[$0]) },
-    Contender("`binding.set(.key(key, in: cache, format: .original))`") {
-        plainBinding.set(.key(keys[$0], in: cache, format: .original))
+    Contender("`pipeline.cachedImage(for: request)`") {
+        if pipeline.cachedImage(for: made[$0]) == nil { fatalError("not in memory") }
     },
-    Contender("`binding.set(.url(url, in: cache))`, for a box") { sizedBinding.set(.url(urls[$0], in: cache)) },
+    Contender("`binding.set(request)`, the request made before") { plainBinding.set(made[$0], in: pipeline) },
+    Contender("`binding.set(ImageRequest(source))`") { plainBinding.set(ImageRequest(sources[$0]), in: pipeline) },
+    Contender("`binding.set(ImageRequest(source))`, for a target with a size") {
+        sizedBinding.set(ImageRequest(sources[$0]), in: pipeline)
+    },
 ]
 let rounds = 31, count = 20_480
 for round in 0..<rounds + 1 {

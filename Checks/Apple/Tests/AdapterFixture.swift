@@ -3,39 +3,67 @@ import TestSupport
 import VitrineCache
 import VitrineCore
 import VitrineImaging
+import VitrinePipeline
 import VitrineViews
 
-/// A cache in a directory of its own, and images that tell which they are by their colour.
+/// A pipeline in a directory of its own, and images that are recognized by their colour.
 struct AdapterFixture: Sendable {
     let directory: TemporaryDirectory
-    let cache: Cache<Image>
+    let pipeline: ImagePipeline
 
     init() throws {
         directory = try TemporaryDirectory()
-        var configuration = CacheConfiguration(root: directory.path)
-        configuration.memoryPressure = MemoryPressure()
-        cache = Cache(name: "adapters", configuration: configuration)
+        var configuration = ImagePipeline.Configuration(root: directory.path, concurrency: 4)
+        configuration.memoryPressure = nil
+        pipeline = ImagePipeline(configuration)
     }
 
     static func image(_ red: UInt8, size: PixelSize = PixelSize(400)) -> Image {
         Image(size: size, color: Color(red: red, green: 0, blue: 0))
     }
 
-    /// Content that comes when its gate is opened, at any size; nil to fail.
-    func slow(_ key: CacheKey, _ red: UInt8?) -> (gate: Gate, content: ImageContent<Image>) {
-        let gate = Gate()
-        let content = ImageContent<Image>(id: key) { _ in
-            await gate.wait()
+    /// A request whose image is made when its gate is opened, at any size; nil to fail.
+    func slow(_ key: CacheKey, _ red: UInt8?) -> (gate: SlowSource, request: ImageRequest) {
+        let source = SlowSource(key: key) { _ in
             guard let red else { throw SourceFailure() }
             return Self.image(red)
         }
-        return (gate, content)
+        return (source, ImageRequest(source))
+    }
+
+    /// A request whose image is in memory at a size.
+    func stored(_ key: CacheKey, _ image: Image, for geometry: TargetGeometry?) -> ImageRequest {
+        var request = ImageRequest(SlowSource(key: key) { _ in throw SourceFailure() })
+        if let geometry { request.size = geometry.resizer }
+        pipeline.cache[pipeline.key(of: request, identity: key)] = image
+        return request
+    }
+}
+
+/// A source that waits for its gate.
+struct SlowSource: ImageSource {
+    let key: CacheKey
+    let gate = Promise<Void>()
+    let make: @Sendable (RenderRequest) throws -> Image
+
+    init(key: CacheKey, make: @escaping @Sendable (RenderRequest) throws -> Image) {
+        self.key = key
+        self.make = make
+    }
+
+    func open() { gate.fulfill(()) }
+    var knownIdentity: CacheKey? { key }
+    func identity() -> CacheKey { key }
+
+    func image(_ request: RenderRequest) throws -> Image {
+        gate.wait()
+        return try make(request)
     }
 }
 
 struct SourceFailure: Error, Equatable {}
 
-/// Lets the main actor do other things until something is so.
+/// Yields the main actor until a condition is true.
 @MainActor
 func wait(until isSo: () -> Bool) async {
     while !isSo() { await Task.yield() }

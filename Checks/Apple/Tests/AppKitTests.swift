@@ -2,6 +2,7 @@ import AppKit
 import Foundation
 import Testing
 import VitrineImaging
+import VitrinePipeline
 import VitrineViews
 
 /// AppKit's image view as a target.
@@ -17,22 +18,22 @@ struct AppKitTests {
 
     @Test func memoryIsShownAtOnceInPointsOfTheWindow() {
         view.window = NSWindow()
-        fixture.cache["a"] = AdapterFixture.image(7)
-        view.imageBinding.set(.key("a", in: fixture.cache, format: .original))
+        let request = fixture.stored("a", AdapterFixture.image(7), for: view.targetGeometry)
+        view.imageBinding.set(request, in: fixture.pipeline)
         #expect(view.image?.size == NSSize(width: 200, height: 200))
         #expect(view.image.flatMap { VitrineImaging.Image($0) }?[0, 0].red == 7)
         #expect(view.layer == nil)
     }
 
-    @Test func whatComesLaterFadesInOnlyInAWindow() async {
+    @Test func laterImagesFadeInOnlyInAWindow() async {
         let (gate, content) = fixture.slow("a", 1)
-        view.imageBinding.set(content)
+        view.imageBinding.set(content, in: fixture.pipeline)
         gate.open()
         await wait { view.image != nil }
         #expect(view.layer == nil)
         view.window = NSWindow()
         let (other, otherContent) = fixture.slow("b", 2)
-        view.imageBinding.set(otherContent)
+        view.imageBinding.set(otherContent, in: fixture.pipeline)
         other.open()
         await wait { view.layer != nil }
         #expect(view.layer?.stubAnimations.map(\.duration) == [0.1])

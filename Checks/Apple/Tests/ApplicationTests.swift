@@ -9,10 +9,10 @@ import VitrineImaging
 import VitrineNetwork
 import VitrineViews
 
-/// What a program is told, and what it hands to others.
+/// System notifications, and drag and drop.
 @MainActor
 struct ApplicationTests {
-    // MARK: Memory and the background (R17, R18)
+    // MARK: Memory and background
 
     @Test func aMemoryWarningEmptiesMemoryAndNotTheDisk() async throws {
         let (directory, pressure, center) = (try TemporaryDirectory(), MemoryPressure(), NotificationCenter())
@@ -30,7 +30,7 @@ struct ApplicationTests {
     }
 
     @Test(arguments: [true, false])
-    func theBackgroundIsForWhatIsStillToBeDone(_ emptiesMemory: Bool) async {
+    func backgroundTimeFinishesPendingWork(_ emptiesMemory: Bool) async {
         let (pressure, center, flushed, warnings) = (MemoryPressure(), NotificationCenter(), Gate(), Counter())
         let subscription = pressure.subscribe { _ in warnings.add(1) }
         let events = ApplicationEvents(
@@ -42,7 +42,7 @@ struct ApplicationTests {
         withExtendedLifetime((events, subscription)) {}
     }
 
-    @Test func whatHasGoneDoesNotListen() {
+    @Test func deallocatedObserversReceiveNothing() {
         let (pressure, center, warnings) = (MemoryPressure(), NotificationCenter(), Counter())
         let subscription = pressure.subscribe { _ in warnings.add(1) }
         var events: ApplicationEvents? = ApplicationEvents(pressure: pressure, center: center)
@@ -55,7 +55,7 @@ struct ApplicationTests {
         withExtendedLifetime(subscription) {}
     }
 
-    // MARK: Drag and drop (R88)
+    // MARK: Drag and drop
 
     private func data(_ provider: NSItemProvider, _ type: String) async throws -> Data {
         try await withCheckedThrowingContinuation { continuation in

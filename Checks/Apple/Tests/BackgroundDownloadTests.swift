@@ -6,7 +6,7 @@ import VitrineNetwork
 
 @testable import VitrineDownloads
 
-/// Downloads that a background session carries, with a session that does as it is told.
+/// Downloads by a background session, with a session that the tests control.
 struct BackgroundDownloadTests {
     private let session = FakeSession()
     private let directory: TemporaryDirectory
@@ -50,7 +50,7 @@ struct BackgroundDownloadTests {
 
     private func file(_ name: String) -> String? { directory.read("files/\(name)") }
 
-    /// What is kept beside the journal.
+    /// The files beside the journal.
     private var kept: [String] {
         let path = BackgroundFiles(configuration).directory
         return (try? FileManager.default.contentsOfDirectory(atPath: path).sorted()) ?? []
@@ -85,7 +85,7 @@ struct BackgroundDownloadTests {
         try await session.task(1).finish(Array("other".utf8), program.inbox)
         #expect(await code { _ = try await download.file } == -620)
         #expect(file("film.bin") == nil && kept.isEmpty)
-        // Again, and right.
+        // The second attempt succeeds.
         try await download.retry()
         try await session.task(2).finish(Array("hello".utf8), program.inbox)
         _ = try await download.file
@@ -100,7 +100,7 @@ struct BackgroundDownloadTests {
         #expect(download.status?.state == .failed && file("film.bin") == nil && kept.isEmpty)
     }
 
-    // MARK: Stopping and going on
+    // MARK: Pause and resume
 
     @Test func pausedOnesGoOnWhereTheyWere() async throws {
         let program = program()
@@ -110,7 +110,7 @@ struct BackgroundDownloadTests {
         try await download.pause()
         await program.engine.finish(["a"])
         #expect(kept == ["a.resume"])
-        // Says so late, of what does not count any more.
+        // A late report of a cancelled task.
         task.fail(.cancelled, program.inbox, resumeData: "other")
         #expect(download.status?.state == .paused)
         try await download.resume()
@@ -122,7 +122,7 @@ struct BackgroundDownloadTests {
         #expect(file("film.bin") == "whole" && kept.isEmpty)
     }
 
-    @Test func whatBreaksOffIsGoneOnWith() async throws {
+    @Test func interruptedDownloadsResume() async throws {
         let program = program()
         let download = try await program.start(request())
         try await session.task(1).fail(.networkConnectionLost, program.inbox, resumeData: "half")
@@ -161,14 +161,14 @@ struct BackgroundDownloadTests {
 
     // MARK: The next run of the program
 
-    @Test func theNextRunTakesUpWhatTheSystemCarries() async throws {
+    @Test func theNextRunAdoptsTransfersOfTheSystem() async throws {
         do {
             let program = program()
             _ = try await program.start(request())
             _ = try await session.task(1)
             await program.engine.close()
         }
-        // Neither stopped nor begun again.
+        // The download was neither stopped nor started again.
         let next = program()
         let download = try await next.download()
         #expect(download.status?.state == .running)
@@ -178,12 +178,12 @@ struct BackgroundDownloadTests {
         #expect(file("film.bin") == "whole" && session.count == 1 && kept.isEmpty)
     }
 
-    @Test func theNextRunTakesUpWhatCameMeanwhile() async throws {
+    @Test func theNextRunAdoptsFilesThatArrivedMeanwhile() async throws {
         let first = program()
         _ = try await first.start(request())
         let task = try await session.task(1)
         await first.engine.close()
-        // Reported before anybody has read the list.
+        // The report arrives before the list is read.
         let next = program()
         try task.finish(Array("whole".utf8), next.inbox)
         #expect(kept == ["a.loaded"])
@@ -192,7 +192,7 @@ struct BackgroundDownloadTests {
         #expect(file("film.bin") == "whole" && session.count == 1 && kept.isEmpty)
     }
 
-    @Test func whatTheUserEndedGoesOn() async throws {
+    @Test func downloadsResumeAfterTheUserQuits() async throws {
         let first = program()
         _ = try await first.start(request())
         let task = try await session.task(1)
@@ -207,7 +207,7 @@ struct BackgroundDownloadTests {
         #expect(file("film.bin") == "whole" && kept.isEmpty)
     }
 
-    @Test func whatIsNotOnTheListIsStopped() async throws {
+    @Test func unknownTasksAreStopped() async throws {
         session.add(nil, nil, id: "stranger").keep("half")
         session.add(nil, nil)
         let program = program()
@@ -215,13 +215,13 @@ struct BackgroundDownloadTests {
         #expect(await session.tasks().isEmpty && kept.isEmpty)
     }
 
-    @Test func whatWasPausedInTheLastMomentIsStopped() async throws {
+    @Test func tasksPausedAtTheLastMomentAreStopped() async throws {
         let first = program()
         let download = try await first.start(request())
         try await session.task(1).keep("none")
         try await download.pause()
         await first.engine.close()
-        // The system did not hear of it, and has it twice.
+        // The system missed the cancellation, and has the task twice.
         for _ in 0..<2 { session.add(nil, nil, id: "a").keep("half") }
         let next = program()
         #expect(try await next.download().status?.state == .paused)
@@ -240,7 +240,7 @@ struct BackgroundDownloadTests {
         program.inbox.deliveredAll()
         await program.engine.finish(program.inbox.delivered())
         #expect(file("film.bin") == "whole" && download.status?.state == .completed)
-        // The next time counts for itself.
+        // The next call is counted separately.
         let (inbox, isTold) = (program.inbox, Gate())
         let waiting = Task {
             let arrived = await inbox.delivered()
@@ -253,7 +253,7 @@ struct BackgroundDownloadTests {
     }
 }
 
-/// The same over the session of Linux's Foundation, which is none of the background.
+/// The same with the session of Linux's Foundation, which is not a background session.
 struct SystemSessionTests {
     @Test func theManagerUsesTheSession() async throws {
         let (files, journal) = (try TemporaryDirectory(), try TemporaryDirectory())
@@ -284,7 +284,7 @@ struct SystemSessionTests {
     }
 }
 
-/// The code of the error a call ends with; nil without one.
+/// Returns the code of the error that a call throws; nil without an error.
 private func code(_ body: () async throws -> Void) async -> Int? {
     do {
         try await body()
@@ -295,7 +295,7 @@ private func code(_ body: () async throws -> Void) async -> Int? {
 }
 
 extension Download {
-    /// Returns when a status fits.
+    /// Waits for a status.
     fileprivate func reaches(_ isReached: @Sendable (DownloadStatus) -> Bool) async {
         for await status in updates where isReached(status) { return }
     }

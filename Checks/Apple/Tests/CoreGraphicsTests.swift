@@ -3,7 +3,7 @@ import Testing
 import UIKit
 import VitrineImaging
 
-/// Pictures as Core Graphics has them.
+/// Conversion to and from Core Graphics images.
 struct CoreGraphicsTests {
     private let image = Image(width: 3, height: 2, alpha: .straight) { pixels in
         for index in pixels.indices { pixels[index] = UInt8(index * 10) }
@@ -17,13 +17,13 @@ struct CoreGraphicsTests {
         let picture = try #require(original.makeCGImage())
         let place = original.withUnsafeBytes { $0.baseAddress }
         #expect(picture.stubPixels == place && picture.alphaInfo == .last && picture.bytesPerRow == 12)
-        // Who changes the image gets a copy; the picture keeps what it shows.
+        // A change of the image makes a copy. The Core Graphics image is unchanged.
         original.withUnsafeMutableBytes { $0[0] = 255 }
         #expect(original.withUnsafeBytes { $0.baseAddress } != place)
         #expect([UInt8](UnsafeRawBufferPointer(start: picture.stubPixels, count: 24)) == before)
     }
 
-    @Test func whatIsShownIsAliveElsewhere() throws {
+    @Test func imagesInUseCanBeRevived() throws {
         let reviver = try #require(Image.weakReference)
         var original: Image? = Image(size: PixelSize(4), color: Color(red: 9, green: 0, blue: 0))
         let revive = original.flatMap { reviver($0) }

@@ -4,8 +4,8 @@ import VitrineCore
 
 @testable import VitrineDownloads
 
-/// A background session whose tasks do what a test tells them. It stays when the program of the test ends: the next one
-/// gives it another inbox.
+/// A background session whose tasks a test controls. It outlives a simulated run of the program. The next run sets
+/// another inbox.
 final class FakeSession: BackgroundSession {
     struct NoSuchTask: Error {
         let number: Int
@@ -24,7 +24,7 @@ final class FakeSession: BackgroundSession {
 
     func task(resuming data: Data) -> any BackgroundTask { add(nil, String(decoding: data, as: UTF8.self)) }
 
-    /// A task as an earlier run of the program has left it.
+    /// A task of an earlier run of the program.
     @discardableResult
     func add(_ url: URL?, _ resumedFrom: String?, id: String? = nil) -> FakeTask {
         state.withLock { state in
@@ -38,10 +38,10 @@ final class FakeSession: BackgroundSession {
         }
     }
 
-    /// How many tasks it has been asked for so far.
+    /// The number of tasks created.
     var count: Int { state.withLock { $0.count } }
 
-    /// The task of a number, the first having 1, once it was begun.
+    /// Returns the task with a number, from 1, after it was started.
     func task(_ number: Int) async throws -> FakeTask {
         for _ in 0..<600_000 {
             let task = state.withLock { $0.tasks.first { $0.taskIdentifier == number } }
@@ -85,7 +85,7 @@ final class FakeTask: BackgroundTask {
 
     func resume() { state.withLock { $0.isBegun = true } }
 
-    /// What it can be gone on with when it is stopped.
+    /// The resume data that a stop returns.
     func keep(_ text: String) { state.withLock { $0.resumeData = Data(text.utf8) } }
 
     func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
@@ -93,13 +93,13 @@ final class FakeTask: BackgroundTask {
         completionHandler(state.withLock { $0.resumeData })
     }
 
-    // MARK: What the session reports
+    // MARK: Reports of the session
 
-    /// It has brought a file.
+    /// Reports a finished file.
     func finish(_ bytes: [UInt8], _ inbox: TransferInbox, status: Int = 200, fields: [String: String] = [:]) throws {
         let location = FileManager.default.temporaryDirectory.appending(path: "vitrine-\(UUID().uuidString)")
         try Data(bytes).write(to: location)
-        // Gone after the call, as the system's.
+        // Removed after the call, as the system does.
         defer { try? FileManager.default.removeItem(at: location) }
         let address = url ?? URL(filePath: "/resumed")
         let response = HTTPURLResponse(url: address, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields)
@@ -108,7 +108,7 @@ final class FakeTask: BackgroundTask {
         inbox.completed(self, nil, resumeData: nil)
     }
 
-    /// It has broken off.
+    /// Reports a failure.
     func fail(_ code: URLError.Code, _ inbox: TransferInbox, resumeData: String? = nil) {
         end(taskIdentifier)
         inbox.completed(self, URLError(code), resumeData: resumeData.map { Data($0.utf8) })

@@ -6,7 +6,7 @@ import VitrineCore
 import VitrineImaging
 import VitrinePipeline
 
-/// Photos of the library as sources (R104).
+/// Photos of the library as sources.
 struct PhotosTests {
     private func asset(_ identifier: String = "a", modified: Date? = nil, isThere: Bool = true) -> PHAsset {
         PHAsset(

@@ -4,9 +4,10 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrinePipeline
 import VitrineViews
 
-/// The view for SwiftUI, looked at pass by pass.
+/// The SwiftUI view, inspected pass by pass.
 @Suite(.serialized)
 @MainActor
 struct SwiftUITests {
@@ -18,7 +19,7 @@ struct SwiftUITests {
         StubPass.animations = []
     }
 
-    /// What the placeholder was asked for in a pass.
+    /// The calls of the placeholder in a pass.
     @MainActor
     private final class Placeholders {
         var errors: [(any Error)?] = []
@@ -30,31 +31,32 @@ struct SwiftUITests {
     }
 
     private func view(
-        _ content: ImageContent<VitrineImaging.Image>?, _ placeholders: Placeholders
+        _ request: ImageRequest?, _ placeholders: Placeholders
     ) -> LazyImage<SwiftUI.Color> {
-        LazyImage(content) { placeholders.view($0) }
+        LazyImage(request, in: fixture.pipeline) { placeholders.view($0) }
     }
 
     private var shown: VitrineImaging.Image? { StubPass.images.last.flatMap { VitrineImaging.Image($0) } }
 
-    /// Does what SwiftUI does after a pass: begins the task.
+    /// Starts the task, as SwiftUI does after a pass.
     private func begin() async { await StubPass.tasks.last?.action() }
 
     @Test func memoryIsThereAtTheFirstPass() async {
-        fixture.cache["a"] = AdapterFixture.image(7)
+        let geometry = TargetGeometry(width: 100, height: 50, scale: 2, mode: .aspectFill)
+        let request = fixture.stored("a", AdapterFixture.image(7), for: geometry)
         let placeholders = Placeholders()
-        let view = view(.key("a", in: fixture.cache, format: .original), placeholders)
+        let view = view(request, placeholders)
         StubPass.look(at: view)
         #expect(shown?[0, 0].red == 7 && placeholders.errors.isEmpty)
         let id = StubPass.tasks.last.map { "\($0.id)" }
         await begin()
         StubPass.look(at: view)
-        // The same, and nothing begins anew.
+        // The same request does not start again.
         #expect(shown?[0, 0].red == 7 && StubPass.animations.isEmpty)
         #expect(StubPass.tasks.last.map { "\($0.id)" } == id)
     }
 
-    @Test func whatComesLaterFadesInAfterThePlaceholder() async {
+    @Test func laterImagesFadeInAfterThePlaceholder() async {
         let (gate, content) = fixture.slow("a", 1)
         let placeholders = Placeholders()
         let view = view(content, placeholders)
@@ -70,7 +72,7 @@ struct SwiftUITests {
     @Test func itIsLoadedAtTheSizeOfTheView() async throws {
         let path = fixture.directory.file("picture.png")
         try Data(AdapterFixture.image(5).encoded(as: .png)).write(to: URL(filePath: path))
-        let view = view(.file(path, in: fixture.cache), Placeholders())
+        let view = view(ImageRequest(.file(path)), Placeholders())
         StubPass.look(at: view)
         await begin()
         await wait { !StubPass.animations.isEmpty }
@@ -87,7 +89,7 @@ struct SwiftUITests {
         gate.open()
         await wait {
             StubPass.look(at: view)
-            return placeholders.errors.last.map { $0 is SourceFailure } ?? false
+            return placeholders.errors.last.map { "\(String(describing: $0))".contains("SourceFailure") } ?? false
         }
         #expect(StubPass.images.isEmpty)
     }
@@ -99,7 +101,7 @@ struct SwiftUITests {
         await begin()
         for disappear in StubPass.disappearances { disappear() }
         gate.open()
-        // Whatever was on its way to the main actor has arrived after another's turn.
+        // Pending jobs of the main actor have run after this one.
         let (other, otherContent) = fixture.slow("b", 2)
         let second = self.view(otherContent, Placeholders())
         StubPass.look(at: second)
@@ -112,12 +114,13 @@ struct SwiftUITests {
 
     @Test func aViewWithoutASizeWaits() async {
         StubPass.size = .zero
-        let boxes = Recorder<TargetGeometry?>()
-        let content = ImageContent<VitrineImaging.Image>(id: "a") { box in
-            boxes.add(box)
+        let sizes = Recorder<PixelSize>()
+        let source = SlowSource(key: "a") { request in
+            sizes.add(request.size)
             return AdapterFixture.image(1)
         }
-        let view = view(content, Placeholders())
+        source.open()
+        let view = view(ImageRequest(source), Placeholders())
         StubPass.look(at: view)
         let id = StubPass.tasks.last.map { "\($0.id)" }
         await begin()
@@ -128,6 +131,6 @@ struct SwiftUITests {
         await wait { !StubPass.animations.isEmpty }
         StubPass.look(at: view)
         #expect(shown?[0, 0].red == 1)
-        #expect(boxes.all == [TargetGeometry(width: 10, height: 10, scale: 2, mode: .aspectFill)])
+        #expect(sizes.all == [PixelSize(20)])
     }
 }

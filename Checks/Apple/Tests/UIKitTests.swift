@@ -4,9 +4,10 @@ import Testing
 import UIKit
 import VitrineCore
 import VitrineImaging
+import VitrinePipeline
 import VitrineViews
 
-/// UIKit's views as targets (R139–R143, R146).
+/// UIKit views as targets.
 @MainActor
 struct UIKitTests {
     private let fixture: AdapterFixture
@@ -23,10 +24,10 @@ struct UIKitTests {
 
     @Test func memoryIsShownAtOnceAtTheSizeOfTheViewInPixels() {
         view.window = UIWindow()
-        fixture.cache["a"] = AdapterFixture.image(7)
-        let format = fixture.cache.format(for: view.targetGeometry)
-        fixture.cache["a", format] = AdapterFixture.image(8, size: PixelSize(width: 200, height: 101))
-        view.imageBinding.set(.key("a", in: fixture.cache, format: format))
+        let image = AdapterFixture.image(8, size: PixelSize(width: 200, height: 101))
+        var request = fixture.stored("a", image, for: view.targetGeometry)
+        request.size = .none
+        view.imageBinding.set(request, in: fixture.pipeline)
         #expect(red == 8 && shown?.size == PixelSize(width: 200, height: 101))
         #expect(view.image?.scale == 2 && view.stubTransitions.isEmpty)
     }
@@ -49,17 +50,17 @@ struct UIKitTests {
         #expect(view.targetGeometry == nil)
     }
 
-    @Test func whatComesLaterFadesInOnlyInAWindow() async {
+    @Test func laterImagesFadeInOnlyInAWindow() async {
         let (gate, content) = fixture.slow("a", 1)
         view.imageBinding.options.placeholder = AdapterFixture.image(99)
-        view.imageBinding.set(content)
+        view.imageBinding.set(content, in: fixture.pipeline)
         #expect(red == 99)
         gate.open()
         await wait { red == 1 }
         #expect(view.stubTransitions.isEmpty)
         view.window = UIWindow()
         let (other, otherContent) = fixture.slow("b", 2)
-        view.imageBinding.set(otherContent)
+        view.imageBinding.set(otherContent, in: fixture.pipeline)
         other.open()
         await wait { red == 2 }
         #expect(view.stubTransitions.map(\.duration) == [0.1])
@@ -69,9 +70,9 @@ struct UIKitTests {
     @Test func aCellThatIsUsedAgainShowsNothingOfBefore() async {
         let (old, oldContent) = fixture.slow("old", 1), (new, newContent) = fixture.slow("new", 2)
         var told: [String] = []
-        view.imageBinding.set(oldContent) { _ in told.append("old") }
+        view.imageBinding.set(oldContent, in: fixture.pipeline) { _ in told.append("old") }
         view.imageBinding.prepareForReuse()
-        view.imageBinding.set(newContent) { _ in told.append("new") }
+        view.imageBinding.set(newContent, in: fixture.pipeline) { _ in told.append("new") }
         old.open()
         new.open()
         await wait { red != nil }
@@ -93,7 +94,7 @@ struct UIKitTests {
     @Test func aViewThatIsLaidOutAnewLoadsItsSize() async throws {
         let path = fixture.directory.file("picture.png")
         try Data(AdapterFixture.image(5).encoded(as: .png)).write(to: URL(filePath: path))
-        view.imageBinding.set(.file(path, in: fixture.cache))
+        view.imageBinding.set(ImageRequest(.file(path)), in: fixture.pipeline)
         await wait { shown?.size == PixelSize(width: 200, height: 101) }
         view.frame = CGRect(x: 0, y: 0, width: 20, height: 10)
         view.imageBinding.targetSizeDidChange()
@@ -107,9 +108,9 @@ struct UIKitTests {
         button.frame = CGRect(x: 0, y: 0, width: 44, height: 24)
         let (normal, normalContent) = fixture.slow("n", 1), (high, highContent) = fixture.slow("h", 2)
         let (back, backContent) = fixture.slow("b", 3)
-        button.imageSlots[.image()].set(normalContent)
-        button.imageSlots[.image(.highlighted)].set(highContent)
-        button.imageSlots[.background()].set(backContent)
+        button.imageSlots[.image()].set(normalContent, in: fixture.pipeline)
+        button.imageSlots[.image(.highlighted)].set(highContent, in: fixture.pipeline)
+        button.imageSlots[.background()].set(backContent, in: fixture.pipeline)
         button.imageSlots[.image()].cancel()
         for gate in [normal, high, back] { gate.open() }
         await wait { button.image(for: .highlighted) != nil && button.backgroundImage(for: .normal) != nil }

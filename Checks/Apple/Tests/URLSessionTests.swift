@@ -71,7 +71,7 @@ struct URLSessionTests {
         let server = try LoopbackServer { _ in [.text("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"), .hang] }
         let response = try await loader.load(HTTPRequest(url: server.url("/")))
         response.body.cancel()
-        // The server sees the client go.
+        // The server sees that the client disconnects.
         await server.waitUntilUnused()
         await #expect(throws: NetworkError.self) { try await response.body.collect() }
     }

@@ -117,7 +117,7 @@ public struct AuditProgress: Sendable, Equatable {
     /// Entries removed.
     public let removed: Int
 
-    init(examined: Int, total: Int, removed: Int) {
+    package init(examined: Int, total: Int, removed: Int) {
         self.examined = examined
         self.total = total
         self.removed = removed

@@ -162,7 +162,7 @@ extension Cache {
     /// How many entries a format has on disk, after pending writes.
     ///
     /// - Throws: ``CacheError/formatNotFound(_:)``, or why the disk could not be read.
-    package func count(of format: FormatName = .original) async throws(CacheError) -> Int {
+    public func count(of format: FormatName = .original) async throws(CacheError) -> Int {
         let area = try area(format)
         await area.pendingWrites.waitUntilIdle()
         return try await area.disk.count

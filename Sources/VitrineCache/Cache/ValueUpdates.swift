@@ -4,9 +4,11 @@ public import VitrineCore
 /// ``Cache/updates(from:format:levels:priority:revalidatingFresh:)``.
 ///
 /// The sequence works while it is iterated and has at most two elements. Each iterator starts from the beginning.
-package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
-    package typealias Element = Value
-    package typealias Failure = CacheError
+public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
+    /// A value.
+    public typealias Element = Value
+    /// The error of the sequence.
+    public typealias Failure = CacheError
 
     let cache: Cache<Value>
     let key: CacheKey
@@ -16,7 +18,8 @@ package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
     let priority: Priority
     let revalidatesFresh: Bool
 
-    package struct AsyncIterator: AsyncIteratorProtocol {
+    /// The iterator of the sequence.
+    public struct AsyncIterator: AsyncIteratorProtocol {
         private enum Phase { case start, revalidating, end }
 
         private let updates: ValueUpdates
@@ -27,7 +30,7 @@ package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
         /// Returns the stored value, then the newer one, then nil.
         ///
         /// - Throws: Once, the reason why there is no newer value. The value returned before stays stored.
-        package mutating func next() async throws(CacheError) -> Value? {
+        public mutating func next() async throws(CacheError) -> Value? {
             switch phase {
             case .start:
                 // What fails now is not to be tried again.
@@ -43,7 +46,8 @@ package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
         }
     }
 
-    package func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+    /// Returns an iterator that starts from the beginning.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 
     /// Returns the first value and whether it is the only one.
     private func first() async throws(CacheError) -> (Value, isFinal: Bool) {
@@ -91,7 +95,7 @@ extension Cache {
     public func updates(
         from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
         priority: Priority = .normal, revalidatingFresh revalidatesFresh: Bool = false
-    ) -> some AsyncSequence<Value, CacheError> & Sendable {
+    ) -> ValueUpdates<Value> {
         ValueUpdates(
             cache: self, key: fetcher.key, format: format, source: AnySource(fetcher), levels: levels,
             priority: priority, revalidatesFresh: revalidatesFresh)

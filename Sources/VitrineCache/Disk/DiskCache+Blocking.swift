@@ -9,28 +9,28 @@ extension DiskCache {
 
         private func entryKey(_ key: CacheKey) -> EntryKey { EntryKey(key, format) }
 
-        /// As ``DiskCache/entry(forKey:includingExpired:)``.
+        /// The blocking form of ``DiskCache/entry(forKey:includingExpired:)``.
         package func entry(forKey key: CacheKey, includingExpired: Bool = false) throws(CacheError) -> Entry? {
             try engine.entry(forKey: entryKey(key), includingExpired: includingExpired)
         }
 
-        /// As ``DiskCache/bytes(forKey:)``.
+        /// The blocking form of ``DiskCache/bytes(forKey:)``.
         public func bytes(forKey key: CacheKey) throws(CacheError) -> [UInt8]? {
             try engine.bytes(forKey: entryKey(key))
         }
 
-        /// As ``DiskCache/contains(_:)``.
+        /// The blocking form of ``DiskCache/contains(_:)``.
         package func contains(_ key: CacheKey) throws(CacheError) -> Bool {
             guard let info = try engine.info(forKey: entryKey(key)) else { return false }
             return !info.isExpired
         }
 
-        /// As ``DiskCache/info(forKey:)``.
+        /// The blocking form of ``DiskCache/info(forKey:)``.
         package func info(forKey key: CacheKey) throws(CacheError) -> EntryInfo? {
             try engine.info(forKey: entryKey(key))
         }
 
-        /// As ``DiskCache/set(_:forKey:timeToLive:tag:)``. Waits only while the queue is full.
+        /// The blocking form of ``DiskCache/set(_:forKey:timeToLive:tag:)``. Waits only while the queue is full.
         public func set(
             _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = []
         ) throws(CacheError) {
@@ -38,7 +38,7 @@ extension DiskCache {
             engine.enqueueBlocking(operation, forKey: entryKey(key))
         }
 
-        /// As ``DiskCache/set(forKey:timeToLive:tag:bytes:)``.
+        /// The blocking form of ``DiskCache/set(forKey:timeToLive:tag:bytes:)``.
         public func set(
             forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = [],
             bytes: @escaping @Sendable () throws -> [UInt8]
@@ -47,57 +47,57 @@ extension DiskCache {
             engine.enqueueBlocking(operation, forKey: entryKey(key))
         }
 
-        /// As ``DiskCache/remove(_:)-(CacheKey)``.
+        /// The blocking form of ``DiskCache/remove(_:)-(CacheKey)``.
         public func remove(_ key: CacheKey) { engine.enqueueBlocking(.remove, forKey: entryKey(key)) }
 
         /// Removes the entries of some keys.
         package func remove(_ keys: [CacheKey]) { for key in keys { remove(key) } }
 
-        /// As ``DiskCache/removeAll()``.
+        /// The blocking form of ``DiskCache/removeAll()``.
         package func removeAll() throws(CacheError) {
             if isShared { try engine.removeAll(of: format) } else { try engine.removeAll() }
         }
 
-        /// As ``DiskCache/expire(_:)``.
+        /// The blocking form of ``DiskCache/expire(_:)``.
         package func expire(_ key: CacheKey) { engine.enqueueBlocking(engine.expiring(), forKey: entryKey(key)) }
 
-        /// As ``DiskCache/renew(_:timeToLive:)``.
+        /// The blocking form of ``DiskCache/renew(_:timeToLive:)``.
         package func renew(_ key: CacheKey, timeToLive: Duration?) {
             engine.enqueueBlocking(engine.renewing(timeToLive, in: format), forKey: entryKey(key))
         }
 
-        /// As ``DiskCache/setTag(_:forKey:)``.
+        /// The blocking form of ``DiskCache/setTag(_:forKey:)``.
         package func setTag(_ tag: [UInt8], forKey key: CacheKey) {
             engine.enqueueBlocking(.patch(Patch(tag: tag)), forKey: entryKey(key))
         }
 
-        /// As ``DiskCache/touch(_:)``.
+        /// The blocking form of ``DiskCache/touch(_:)``.
         package func touch(_ key: CacheKey) { engine.touch(entryKey(key)) }
 
-        /// As ``DiskCache/flush()``.
+        /// The blocking form of ``DiskCache/flush()``.
         public func flush() throws(CacheError) { try engine.flush(format) }
 
-        /// As ``DiskCache/setCapacity(_:)``.
+        /// The blocking form of ``DiskCache/setCapacity(_:)``.
         public func setCapacity(_ capacity: ByteCount) throws(CacheError) {
             try engine.setCapacity(capacity, of: format)
         }
 
-        /// As ``DiskCache/size``.
+        /// The blocking form of ``DiskCache/size``.
         public var size: ByteCount {
             get throws(CacheError) { ByteCount(try engine.totals(of: format).bytes) }
         }
 
-        /// As ``DiskCache/count``.
+        /// The blocking form of ``DiskCache/count``.
         public var count: Int {
             get throws(CacheError) { try engine.totals(of: format).count }
         }
 
-        /// As ``DiskCache/entries(after:limit:)``.
+        /// The blocking form of ``DiskCache/entries(after:limit:)``.
         package func entries(after key: CacheKey? = nil, limit: Int = 1000) throws(CacheError) -> [EntryInfo] {
             try engine.entries(of: format, after: key, limit: limit)
         }
 
-        /// As ``DiskCache/verify(removingDamage:)``.
+        /// The blocking form of ``DiskCache/verify(removingDamage:)``.
         package func verify(removingDamage: Bool) throws(CacheError) -> VerifyReport {
             try engine.verify(format, removingDamage: removingDamage)
         }

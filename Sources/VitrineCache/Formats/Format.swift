@@ -121,16 +121,10 @@ extension FormatName {
     public static let automaticQuality = 0.75
 }
 
-/// How far a format's values are a reduction of the original, so that smaller ones can be made from larger ones
-/// instead of asking the source again.
+/// The reduction of a format, so that smaller values can be made from larger stored ones instead of asking the source.
 ///
-/// ```swift
-/// small.derivation = Derivation(family: "fit", magnitude: 100)
-/// large.derivation = Derivation(family: "fit", magnitude: 400)   // "small" may be made from it
-/// ```
-///
-/// A format is made from a stored entry of another only if both are of one family and the other's magnitude is at
-/// least twice its own: below that a reduction of a reduction would show.
+/// A format is derived from a stored entry of another format only if both have the same family and the other's magnitude
+/// is at least twice its own. Otherwise the second reduction would be visible.
 package struct Derivation: Sendable, Hashable {
     /// The kind of reduction. Formats are derived only from formats of the same family: those whose values are equal,
     /// up to rounding, whether or not the larger format is applied first.

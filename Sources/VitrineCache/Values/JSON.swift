@@ -313,7 +313,7 @@ public enum JSONError: Error, Sendable, Equatable, CustomStringConvertible {
     case invalidString(position: Int)
     /// A number is not written as RFC 8259 section 6 demands, or has more than 1,000 characters.
     case invalidNumber(position: Int)
-    /// Arrays and objects are nested deeper than ``JSON/maximumDepth``.
+    /// Arrays and objects have more than 512 nested levels.
     case tooDeep(position: Int)
     /// The top level is a text, a number, true, false or null.
     case fragment

@@ -55,7 +55,7 @@ struct DownloadRemoveCommand: AsyncParsableCommand {
         abstract: "Removes downloads from the list.",
         discussion: "Running downloads are cancelled, and their received bytes deleted. Complete files stay.")
 
-    @Argument(help: ArgumentHelp("Identifiers, or their unique beginnings.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Identifiers, or their unique beginnings. (default: none)", valueName: "id"))
     var ids: [String] = []
 
     @Flag(help: "Remove all downloads that completed, failed or were cancelled.")

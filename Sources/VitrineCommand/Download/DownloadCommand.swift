@@ -34,16 +34,16 @@ struct DownloadSelection: ParsableArguments {
 
     /// Returns the downloads with the identifiers.
     ///
-    /// - Throws: ``InputFailure`` for an identifier without a download, or with several.
+    /// - Throws: `ValidationError` for an identifier without a download, or with several.
     func downloads(of manager: DownloadManager) async throws -> [Download] {
         let all = try await manager.downloads
         return try ids.map { id in
             let found = all.filter { $0.id.hasPrefix(id.lowercased()) }
-            guard let first = found.first, !id.isEmpty else { 
-                throw InputFailure(name: id, reason: "there is no such download; 'vitrine download list' lists them")
+            guard let first = found.first, !id.isEmpty else {
+                throw ValidationError("there is no download \(id); 'vitrine download list' lists them")
             }
-            guard found.count == 1 else { 
-                throw InputFailure(name: id, reason: "several downloads begin with it; add more characters")
+            guard found.count == 1 else {
+                throw ValidationError("several downloads begin with \(id); add more characters")
             }
             return first
         }

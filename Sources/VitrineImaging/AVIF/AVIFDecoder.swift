@@ -9,10 +9,10 @@ import VitrineCore
 /// `clap`, `pasp` and gain maps are ignored. Grids and sequences are the library's.
 ///
 /// A frame is one call that cannot be stopped, so the decoder belongs into a worker. A file that ends early gives no
-/// partial picture.
+/// partial image.
 ///
-/// Without an ICC profile the colour primaries and transfer function of the file (`nclx`, or the AV1 sequence header)
-/// are turned into one, except for those no ICC curve describes (PQ, HLG): these are taken as sRGB.
+/// A file without an ICC profile gets one made from its colour primaries and transfer function (`nclx`, or the AV1
+/// sequence header). PQ and HLG, which no ICC curve describes, count as sRGB.
 package struct AVIFDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.avif]
     package let needsIsolation = true
@@ -39,7 +39,7 @@ package struct AVIFDecoder: ImageDecoding {
     ) throws(ImageError) -> DecodedImage {
         let session = try AVIFSession.open(data, count: count, name: name, limits: request.limits)
         guard request.page < session.frameCount else {
-            throw .invalidRequest(reason: "frame \(request.page) of a picture of \(session.frameCount)")
+            throw .invalidRequest(reason: "frame \(request.page) of an image of \(session.frameCount)")
         }
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
         let frame = try session.read(request.page)
@@ -56,6 +56,306 @@ package struct AVIFDecoder: ImageDecoding {
         image.colorProfile = request.info.colorProfile
             ?? CodePointProfile(primaries: Int(frame.primaries), transfer: Int(frame.transfer))?.bytes
         return image
+    }
+}
+
+/// Owns one decoder of libavif, opened on a file in memory that outlives it.
+private struct AVIFSession: ~Copyable {
+    private let decoder: OpaquePointer
+    private let name: String
+    /// The status of opening the file.
+    private let status: Int
+    private let size: PixelSize
+    /// 1 for a still image.
+    let frameCount: Int
+
+    /// Reads the container and checks the size it states.
+    static func open(
+        _ data: UnsafePointer<UInt8>, count: Int, name: String, limits: ImageLimits
+    ) throws(ImageError) -> AVIFSession {
+        let pixels = UInt32(clamping: limits.maximumWholeImagePixels)
+        guard let decoder = cavif_decoder_create(data, count, pixels, UInt32(clamping: limits.maximumSide)) else {
+            throw .limitExceeded(input: name, limit: .memory, actual: count, allowed: 0)
+        }
+        let session = AVIFSession(decoder, name: name)
+        try session.check(session.status)
+        try limits.checkWholeImage(session.size, input: name)
+        return session
+    }
+
+    private init(_ decoder: OpaquePointer, name: String) {
+        self.decoder = decoder
+        self.name = name
+        status = Int(cavif_decoder_open(decoder))
+        var (width, height, frames): (UInt32, UInt32, UInt32) = (0, 0, 0)
+        if status == CAVIF_OK { cavif_decoder_describe(decoder, &width, &height, &frames) }
+        size = PixelSize(width: Int(width), height: Int(height))
+        frameCount = Int(frames)
+    }
+
+    deinit { cavif_decoder_destroy(decoder) }
+
+    /// Decodes one frame, from 0. Its samples live until the next is read or the session ends.
+    func read(_ index: Int) throws(ImageError) -> cavif_frame {
+        var frame = cavif_frame()
+        try check(Int(cavif_decoder_read(decoder, UInt32(clamping: index), &frame)))
+        guard frame.width > 0, frame.height > 0, [8, 10, 12].contains(frame.depth) else {
+            throw .unsupported(input: name, reason: "\(frame.depth)-bit AVIF has no decoder here")
+        }
+        return frame
+    }
+
+    /// The frame read last, converted by the library: for matrices that ``DecodedImage/Matrix`` does not have.
+    func converted(_ reader: AVIFFrameReader, name: String) throws(ImageError) -> DecodedImage {
+        let hasAlpha = reader.frame.alpha != nil
+        let channels = hasAlpha ? 4 : 3
+        let (width, height) = (Int(reader.frame.width), Int(reader.frame.height))
+        let isPremultiplied = hasAlpha && reader.factor > 1
+        let pixels = PixelStorage(uninitializedByteCount: width * height * channels)
+        let base = pixels.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        try check(
+            Int(cavif_decoder_convert(decoder, base, width * channels, Int32(channels), isPremultiplied ? 1 : 0)))
+        var reducer = BoxReducer(width: width, height: height, channels: channels, factor: reader.factor)
+        reducer.add(rows: UnsafePointer(base), count: height, bytesPerRow: width * channels)
+        return DecodedImage(
+            planes: [reducer.finish()], model: .rgb,
+            alpha: !hasAlpha ? .none : isPremultiplied ? .premultiplied : .straight, samplesAreMeans: reader.factor > 1)
+    }
+
+    private func check(_ status: Int) throws(ImageError) {
+        switch status {
+        case CAVIF_OK: return
+        case CAVIF_TRUNCATED: throw .truncated(input: name)
+        case CAVIF_MEMORY: throw .limitExceeded(input: name, limit: .memory, actual: 0, allowed: 0)
+        case CAVIF_REFUSED: throw .unsupported(input: name, reason: String(cString: cavif_decoder_reason(decoder)))
+        default: throw .corrupt(input: name, reason: String(cString: cavif_decoder_reason(decoder)))
+        }
+    }
+}
+
+/// Reduces the planes of one decoded frame to 8-bit ones, in the colour model they were coded in.
+private struct AVIFFrameReader {
+    let frame: cavif_frame
+    /// The side of the blocks to average, in luma samples.
+    let factor: Int
+
+    /// The meaning of the planes.
+    enum Colors: Equatable {
+        case gray
+        case planes(DecodedImage.Matrix)
+        /// Green, blue and red, in this order.
+        case identity
+        /// Something only the library can convert.
+        case foreign
+    }
+
+    /// ITU-T H.273 table 4. Code point 2, unspecified, is BT.601, as in libavif; 12 derives the matrix from the
+    /// primaries.
+    var colors: Colors {
+        if Int(frame.layout) == CAVIF_GRAY { return .gray }
+        switch (frame.matrix, frame.primaries) {
+        case (0, _): return Int(frame.layout) == CAVIF_444 ? .identity : .foreign
+        case (1, _), (12, 1): return .planes(.bt709)
+        case (2, _), (5, _), (6, _): return .planes(.bt601)
+        case (9, _), (12, 9): return .planes(.bt2020)
+        default: return .foreign
+        }
+    }
+
+    /// Largest value of a sample.
+    private var peak: Int { (1 << Int(frame.depth)) - 1 }
+    /// How much larger samples are than bytes.
+    private var step: Int { 1 << (Int(frame.depth) - 8) }
+
+    /// To bytes of the same range: limited range shifts (16…235 stays 16…235), full range stretches 0…peak to 0…255.
+    private var lumaScale: BoxReducer.Scale {
+        frame.full_range != 0
+            ? BoxReducer.Scale(multiplier: 255, bias: 0, divisor: peak)
+            : BoxReducer.Scale(multiplier: 1, bias: 0, divisor: step)
+    }
+
+    /// As for luma, but keeps neutral at 128, which stretching alone would move by a third.
+    private var chromaScale: BoxReducer.Scale {
+        frame.full_range != 0
+            ? BoxReducer.Scale(multiplier: 255, bias: 128 * peak - 255 * 128 * step, divisor: peak)
+            : BoxReducer.Scale(multiplier: 1, bias: 0, divisor: step)
+    }
+
+    /// To bytes of full range, for models without a range of their own.
+    private var fullScale: BoxReducer.Scale {
+        frame.full_range != 0
+            ? lumaScale : BoxReducer.Scale(multiplier: 255, bias: -16 * step * 255, divisor: 219 * step)
+    }
+
+    private var alphaScale: BoxReducer.Scale { BoxReducer.Scale(multiplier: 255, bias: 0, divisor: peak) }
+
+    /// Three planes, and alpha as the fourth.
+    func yCbCr(_ matrix: DecodedImage.Matrix) -> DecodedImage {
+        let shiftX = Int(frame.layout) == CAVIF_444 ? 0 : 1
+        let shiftY = Int(frame.layout) == CAVIF_420 ? 1 : 0
+        let alpha = reducedAlpha()
+        let weight = alpha != nil && frame.premultiplied == 0 && factor > 1
+        var planes = [
+            reduce(frame.y, frame.y_stride, lumaScale, weighted: weight),
+            reduce(frame.u, frame.u_stride, chromaScale, shiftX, shiftY, weighted: weight),
+            reduce(frame.v, frame.v_stride, chromaScale, shiftX, shiftY, weighted: weight),
+        ]
+        if let alpha { planes.append(alpha) }
+        return DecodedImage(
+            planes: planes, model: .yCbCr(matrix, fullRange: frame.full_range != 0), alpha: meaning(of: alpha),
+            samplesAreMeans: factor > 1)
+    }
+
+    /// One plane of full-range grey, with alpha beside it.
+    func gray() -> DecodedImage {
+        let alpha = reducedAlpha()
+        let weight = alpha != nil && frame.premultiplied == 0 && factor > 1
+        let planes = [reduce(frame.y, frame.y_stride, fullScale, weighted: weight)] + (alpha.map { [$0] } ?? [])
+        return DecodedImage(
+            planes: [interleave(planes)], model: .gray, alpha: meaning(of: alpha), samplesAreMeans: factor > 1)
+    }
+
+    /// One plane of red, green, blue and alpha.
+    func identity() -> DecodedImage {
+        let alpha = reducedAlpha()
+        let weight = alpha != nil && frame.premultiplied == 0 && factor > 1
+        var planes = [
+            reduce(frame.v, frame.v_stride, fullScale, weighted: weight),
+            reduce(frame.y, frame.y_stride, fullScale, weighted: weight),
+            reduce(frame.u, frame.u_stride, fullScale, weighted: weight),
+        ]
+        if let alpha { planes.append(alpha) }
+        return DecodedImage(
+            planes: [interleave(planes)], model: .rgb, alpha: meaning(of: alpha), samplesAreMeans: factor > 1)
+    }
+
+    private func meaning(of alpha: PixelPlane?) -> DecodedImage.Alpha {
+        alpha == nil ? .none : frame.premultiplied != 0 ? .premultiplied : .straight
+    }
+
+    /// The alpha plane, unless all of it is opaque.
+    private func reducedAlpha() -> PixelPlane? {
+        guard let alpha = frame.alpha else { return nil }
+        let plane = reduce(alpha, frame.alpha_stride, alphaScale, weighted: false)
+        let isOpaque = plane.storage.withUnsafeBytes { bytes in bytes.allSatisfy { $0 == 255 } }
+        return isOpaque ? nil : plane
+    }
+
+    /// One plane, `shiftX` and `shiftY` coarser than luma.
+    private func reduce(
+        _ samples: UnsafeRawPointer?, _ stride: Int, _ scale: BoxReducer.Scale, _ shiftX: Int = 0, _ shiftY: Int = 0,
+        weighted: Bool
+    ) -> PixelPlane {
+        let width = (Int(frame.width) + shiftX) >> shiftX
+        let height = (Int(frame.height) + shiftY) >> shiftY
+        let (kx, ky) = (max(1, factor >> shiftX), max(1, factor >> shiftY))
+        var plane: PixelPlane
+        if weighted, let samples, let alpha = frame.alpha {
+            let box = AlphaWeightedBox(
+                width: width, height: height, factor: kx, verticalFactor: ky, shiftX: shiftX, shiftY: shiftY,
+                isWide: frame.depth > 8)
+            plane = box.reduce(samples, stride, alpha: alpha, Int(frame.alpha_stride), scale)
+        } else {
+            plane = reducePlain(samples, stride, scale, PixelSize(width: width, height: height), kx, ky)
+        }
+        // The last coarse sample of an odd side covers one pixel, not two.
+        plane.extentWidth = Double(frame.width) / Double(kx << shiftX)
+        plane.extentHeight = Double(frame.height) / Double(ky << shiftY)
+        return plane
+    }
+
+    private func reducePlain(
+        _ samples: UnsafeRawPointer?, _ stride: Int, _ scale: BoxReducer.Scale, _ size: PixelSize, _ kx: Int, _ ky: Int
+    ) -> PixelPlane {
+        var reducer = BoxReducer(
+            width: size.width, height: size.height, factor: kx, verticalFactor: ky,
+            scale: frame.depth > 8 || scale == fullScale ? scale : .identity)
+        if let samples {
+            if frame.depth > 8 {
+                reducer.add(rows: samples.assumingMemoryBound(to: UInt16.self), count: size.height, bytesPerRow: stride)
+            } else {
+                reducer.add(rows: samples.assumingMemoryBound(to: UInt8.self), count: size.height, bytesPerRow: stride)
+            }
+        }
+        return reducer.finish()
+    }
+
+    /// Planes of equal size as the channels of one.
+    private func interleave(_ planes: [PixelPlane]) -> PixelPlane {
+        let first = planes[0]
+        guard planes.count > 1 else { return first }
+        let (count, n) = (first.width * first.height, planes.count)
+        let storage = PixelStorage(uninitializedByteCount: count * n)
+        let target = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        for (channel, plane) in planes.enumerated() {
+            plane.storage.withUnsafeBytes { bytes in
+                for i in 0..<count { target[i &* n &+ channel] = bytes[i] }
+            }
+        }
+        return PixelPlane(
+            width: first.width, height: first.height, channels: n, extentWidth: first.extentWidth,
+            extentHeight: first.extentHeight, storage: storage)
+    }
+}
+
+/// Averages blocks of a plane with straight alpha: every sample counts as much as it is visible, so that the colours
+/// under transparent pixels do not bleed into visible ones. The same as premultiplying, averaging and dividing again,
+/// and right for Y′CbCr too, where premultiplied samples would need a range of their own.
+private struct AlphaWeightedBox {
+    let width: Int
+    let height: Int
+    let factor: Int
+    let verticalFactor: Int
+    /// How much coarser the plane is than alpha. A coarse sample weighs as the first pixel it covers.
+    let shiftX: Int
+    let shiftY: Int
+    /// Whether samples, of the plane and of alpha, are 16 bits.
+    let isWide: Bool
+
+    /// The means, each rounded by `scale`; a block without any visible sample is its plain mean.
+    func reduce(
+        _ samples: UnsafeRawPointer, _ stride: Int, alpha: UnsafeRawPointer, _ alphaStride: Int,
+        _ scale: BoxReducer.Scale
+    ) -> PixelPlane {
+        let (columns, rows) = ((width - 1) / factor + 1, (height - 1) / verticalFactor + 1)
+        let storage = PixelStorage(uninitializedByteCount: columns * rows)
+        let target = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        for row in 0..<rows {
+            for column in 0..<columns {
+                let (sum, weight) = isWide
+                    ? block(column, row, samples, stride, alpha, alphaStride, of: UInt16.self)
+                    : block(column, row, samples, stride, alpha, alphaStride, of: UInt8.self)
+                // The scales carry the depth, so the mean stays in the file's units until here.
+                let divisor = Double(weight) * Double(scale.divisor)
+                let value = (Double(sum) * Double(scale.multiplier) + Double(scale.bias) * Double(weight)) / divisor
+                target[row * columns + column] = UInt8(max(0, min(255, value.rounded())))
+            }
+        }
+        return PixelPlane(
+            width: columns, height: rows, channels: 1, extentWidth: Double(width) / Double(factor),
+            extentHeight: Double(height) / Double(verticalFactor), storage: storage)
+    }
+
+    @inline(__always)
+    private func block<T: FixedWidthInteger & UnsignedInteger>(
+        _ column: Int, _ row: Int, _ samples: UnsafeRawPointer, _ stride: Int, _ alpha: UnsafeRawPointer,
+        _ alphaStride: Int, of type: T.Type
+    ) -> (sum: UInt64, weight: UInt64) {
+        let (x0, x1) = (column * factor, min(column * factor + factor, width))
+        let (y0, y1) = (row * verticalFactor, min(row * verticalFactor + verticalFactor, height))
+        var (sum, weight, plain): (UInt64, UInt64, UInt64) = (0, 0, 0)
+        for y in y0..<y1 {
+            let line = (samples + y &* stride).assumingMemoryBound(to: T.self)
+            let first = (alpha + (y << shiftY) &* alphaStride).assumingMemoryBound(to: T.self)
+            for x in x0..<x1 {
+                let a = UInt64(truncatingIfNeeded: first[x << shiftX])
+                let value = UInt64(truncatingIfNeeded: line[x])
+                sum &+= value &* a
+                weight &+= a
+                plain &+= value
+            }
+        }
+        return weight > 0 ? (sum, weight) : (plain, UInt64((x1 - x0) * (y1 - y0)))
     }
 }
 #endif

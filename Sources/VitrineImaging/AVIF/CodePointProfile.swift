@@ -4,7 +4,7 @@
 struct CodePointProfile {
     let bytes: [UInt8]
 
-    /// nil for what is sRGB as far as eight bits show (BT.709 and BT.601 primaries with the usual curves, or nothing
+    /// nil for colours that equal sRGB at eight bits (BT.709 and BT.601 primaries with the usual curves, or nothing
     /// specified), and for transfer functions that no ICC curve describes (PQ, HLG, logarithmic ones).
     init?(primaries: Int, transfer: Int) {
         guard let curve = Curve(transfer: transfer) else { return nil }
@@ -24,7 +24,7 @@ struct CodePointProfile {
     /// with only g.
     private struct Curve {
         let parameters: [Double]
-        /// Whether it is sRGB's, or so near that pictures made for screens mean sRGB by it.
+        /// Whether it is sRGB's, or so near that images made for screens mean sRGB by it.
         let isVideo: Bool
 
         init?(transfer: Int) {

@@ -1,7 +1,7 @@
 /// Decodes Windows icons and cursors, in Swift alone but for PNG entries.
 ///
-/// Pages are the pictures inside, the largest first; of equal ones the deepest, then as stored. Page 0 is thus what a
-/// viewer shows. A picture's own header decides its size, not the directory.
+/// Pages are the images inside, the largest first; of equal ones the deepest, then as stored. Viewers show page 0. The
+/// header of an image decides its size, not the directory.
 ///
 /// Source: Microsoft, "Icons" (Windows Dev Center, 1995) and "The evolution of the ICO file format".
 package struct ICODecoder: ImageDecoding {
@@ -72,7 +72,7 @@ package struct ICODecoder: ImageDecoding {
         return false
     }
 
-    /// What the header of a PNG says; nil for anything else. Source: PNG specification, third edition, §11.2.1.
+    /// The header of a PNG; nil for any other data. Source: PNG specification, third edition, §11.2.1.
     private static func pngInfo(_ bytes: [UInt8]) -> ImageInfo? {
         guard bytes.count >= 29, bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) else {
             return nil
@@ -84,5 +84,47 @@ package struct ICODecoder: ImageDecoding {
         info.colorModel = bytes[25] & 1 != 0 ? .palette : bytes[25] & 2 != 0 ? .rgb : .gray
         info.isProgressive = bytes[28] != 0
         return info
+    }
+}
+
+/// The directory of an icon or cursor file.
+private enum ICODirectory {
+    /// One image: the range of its bytes, and its entry of the directory.
+    struct Entry {
+        var offset: Int
+        var count: Int
+        var size: PixelSize
+        var bits: Int
+    }
+
+    /// All entries that lie within the file, in the order pages are numbered: largest, deepest, first stored.
+    ///
+    /// - Throws: ``ImageError/notAnImage(input:)`` for other files, ``ImageError/corrupt(input:reason:)`` when there is
+    ///   no entry, ``ImageError/truncated(input:)`` when none lies within the file.
+    static func entries(of source: ByteSource) throws(ImageError) -> [Entry] {
+        let head = BMPReader(bytes: try source.bytes(at: 0, count: 6))
+        guard head.count == 6 else { throw .truncated(input: source.name) }
+        guard head.u16(0) == 0, head.u16(2) == 1 || head.u16(2) == 2 else { throw .notAnImage(input: source.name) }
+        let isCursor = head.u16(2) == 2
+        let count = Int(head.u16(4))
+        guard count > 0 else { throw .corrupt(input: source.name, reason: "the icon has no images") }
+        let table = BMPReader(bytes: try source.bytes(at: 6, count: 16 * count))
+        var entries: [Entry] = []
+        for i in 0..<(table.count / 16) {
+            let at = 16 * i
+            let (width, height) = (Int(table[at]), Int(table[at + 1]))
+            let entry = Entry(
+                offset: Int(table.u32(at + 12)), count: Int(table.u32(at + 8)),
+                // 0 stands for 256.
+                size: PixelSize(width: width == 0 ? 256 : width, height: height == 0 ? 256 : height),
+                // A cursor keeps its hot spot there.
+                bits: isCursor ? 0 : Int(table.u16(at + 6)))
+            if entry.count > 0, entry.offset < source.count { entries.append(entry) }
+        }
+        guard !entries.isEmpty else { throw .truncated(input: source.name) }
+        // Sorting is stable.
+        return entries.sorted { a, b in
+            a.size.pixelCount != b.size.pixelCount ? a.size.pixelCount > b.size.pixelCount : a.bits > b.bits
+        }
     }
 }

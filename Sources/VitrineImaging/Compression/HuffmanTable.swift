@@ -3,15 +3,16 @@
 /// - bits 0–5: how many bits to consume, extra bits included
 /// - bits 6–7: how many literal bytes the entry holds, 0 to 3
 /// - literals: bits 8–31 are the bytes, the first lowest
-/// - otherwise bits 8–11: bits of the code word alone (of a subtable: its index bits), bit 12: exceptional,
-///   bit 13: subtable, bit 14: end of block, bits 16–31: base of the length or distance, or where the subtable starts
+/// - otherwise bits 8–11: bits of the code word alone (of a subtable: its index bits)
+/// - otherwise bit 12: exceptional, bit 13: subtable, bit 14: end of block
+/// - otherwise bits 16–31: base of the length or distance, or the start of the subtable
 package enum HuffmanEntry {
     static let literalMask: UInt32 = 0xC0
     static let exceptional: UInt32 = 1 << 12
     static let subtable: UInt32 = 1 << 13
     static let endOfBlock: UInt32 = 1 << 14
 
-    /// What symbols mean, without the length of their code.
+    /// The meaning of symbols, without the length of their code.
     package enum Alphabet: Sendable {
         case literals, distances, codeLengths
     }
@@ -206,7 +207,7 @@ struct HuffmanTable {
 
     /// Joins literals whose code words fit one index together, up to three in an entry for one look-up to yield.
     ///
-    /// Goes from the highest index down: what follows a first word is found at a smaller index, not joined yet.
+    /// Goes from the highest index down: the words after a first one stand at a smaller index, which is not joined yet.
     func joinLiterals() {
         // Without branches but for the loop's: what follows a word is as good as random.
         let limit = UInt32(truncatingIfNeeded: bits)

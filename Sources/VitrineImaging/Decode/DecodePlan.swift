@@ -1,18 +1,20 @@
-/// What a resizer means for one picture: what to ask the decoder for, and what to make of its samples.
+import VitrineCore
+
+/// The sizes and regions that a resizer requires of one image: those to decode, and those to scale to.
 ///
 /// All sizes and regions are in the orientation the file stores.
 struct DecodePlan {
-    /// The size the whole picture would be scaled to; nil for every pixel. What a decoder is asked for.
+    /// The size the whole image would be scaled to, which the decoder is given; nil for every pixel.
     var target: PixelSize?
-    /// The part of the picture that is shown; nil for all of it.
+    /// The part of the image that is shown; nil for all of it.
     var region: UnitRect?
     /// The size that part is scaled to.
     var rendered: PixelSize
-    /// Whether the resizer still has to look at the pixels, to find what deserves attention.
+    /// Whether the resizer needs the pixels to choose the crop.
     var needsPixels = false
 
     /// - Throws: ``ImageError/invalidRequest(reason:)`` or ``ImageError/limitExceeded(input:limit:actual:allowed:)``
-    ///   when there is no such picture.
+    ///   when there is no such image.
     init(
         _ resizer: ImageResizer, for info: ImageInfo, limits: ImageLimits, input: String
     ) throws(ImageError) {
@@ -61,5 +63,67 @@ extension ImageInfo {
         page.storedSize = PixelSize(
             width: max(1, Int(plane.extentWidth.rounded())), height: max(1, Int(plane.extentHeight.rounded())))
         return page
+    }
+}
+
+/// Finished images of several sizes from one decoder's samples.
+struct ResizedImages {
+    /// How many times as wide and as high a finished image must be to replace the decoder's samples. From twice the
+    /// size on, the detail that Lanczos removes from the larger one is finer than the smaller one can show.
+    static let reduction = 2
+
+    let decoded: DecodedImage
+    let info: ImageInfo
+    let limits: ImageLimits
+    let cancellation: CancellationToken
+    let inputName: String
+
+    /// The images, in the order of `resizers`.
+    func images(_ resizers: [ImageResizer]) throws(ImageError) -> [Image] {
+        var plans: [DecodePlan] = []
+        for resizer in resizers {
+            plans.append(try DecodePlan(resizer, for: info, limits: limits, input: inputName))
+        }
+        var images = [Image?](repeating: nil, count: resizers.count)
+        // Images of all that is to be seen, smallest last.
+        var whole: [Image] = []
+        for index in plans.indices.sorted(by: { plans[$0].rendered.pixelCount > plans[$1].rendered.pixelCount }) {
+            let plan = plans[index]
+            let size = info.orientation.upright(plan.rendered)
+            let image: Image
+            if let larger = whole.last(where: { serves($0, plan) }) {
+                if cancellation.isCancelled { throw .cancelled(input: inputName) }
+                let region = try resizers[index].cropRegion(for: info.size)
+                image = larger.scaled(to: size, region: region.map { PixelRegion($0, of: larger.size) })
+            } else {
+                image = try DecodedImageRenderer.image(
+                    from: decoded, size: plan.rendered, region: plan.region, orientation: info.orientation,
+                    cancellation: cancellation, inputName: inputName)
+            }
+            if plan.region == nil && hasAllPixels(plan.rendered) { whole.append(image) }
+            images[index] = plan.needsPixels ? try resizers[index].resize(image) : image
+        }
+        return images.compactMap { $0 }
+    }
+
+    /// Whether an image of this size, as stored, was not enlarged.
+    private func hasAllPixels(_ size: PixelSize) -> Bool {
+        guard let plane = decoded.planes.first else { return false }
+        return Double(size.width) <= plane.extentWidth && Double(size.height) <= plane.extentHeight
+    }
+
+    /// Whether the part of a finished image that `plan` shows has enough pixels for it.
+    private func serves(_ larger: Image, _ plan: DecodePlan) -> Bool {
+        let stored = info.orientation.upright(larger.size)
+        let region = plan.region ?? .full
+        return Double(stored.width) * region.width >= Double(plan.rendered.width * Self.reduction)
+            && Double(stored.height) * region.height >= Double(plan.rendered.height * Self.reduction)
+    }
+}
+
+extension PixelRegion {
+    fileprivate init(_ rect: UnitRect, of size: PixelSize) {
+        let (width, height) = (Double(size.width), Double(size.height))
+        self.init(x: rect.x * width, y: rect.y * height, width: rect.width * width, height: rect.height * height)
     }
 }

@@ -1,19 +1,19 @@
 /// One rectangle of 8-bit samples, one or more channels interleaved.
-public struct PixelPlane: Sendable {
+package struct PixelPlane: Sendable {
     /// Samples a row and rows.
-    public var width: Int
-    public var height: Int
+    package var width: Int
+    package var height: Int
     /// Interleaved channels a sample.
-    public var channels: Int
+    package var channels: Int
     /// Bytes from one row to the next; at least `width * channels`.
-    public var bytesPerRow: Int
-    /// How many samples the picture really spans, which can be a fraction less than `width` and `height`: an eighth of
+    package var bytesPerRow: Int
+    /// How many samples the image really spans, which can be a fraction less than `width` and `height`: an eighth of
     /// 1,001 pixels is 125.125 samples in a plane of 126. Scaling maps this extent, not the plane, onto the result.
-    public var extentWidth: Double
-    public var extentHeight: Double
-    public var storage: PixelStorage
+    package var extentWidth: Double
+    package var extentHeight: Double
+    package var storage: PixelStorage
 
-    public init(
+    package init(
         width: Int, height: Int, channels: Int, bytesPerRow: Int? = nil,
         extentWidth: Double? = nil, extentHeight: Double? = nil, storage: PixelStorage
     ) {
@@ -29,13 +29,13 @@ public struct PixelPlane: Sendable {
     }
 }
 
-/// What a decoder hands over: samples in the file's own colour model, as stored (not turned upright), not smaller than
-/// the request asked for unless the picture itself is.
+/// The result of a decoder: samples in the file's own colour model, as stored (not turned upright). They are not
+/// smaller than requested, unless the image itself is.
 ///
 /// Scaling, conversion to sRGB and orientation happen afterwards and once, for all decoders alike.
-public struct DecodedImage: Sendable {
+package struct DecodedImage: Sendable {
     /// How the planes are to be read.
-    public enum Model: Sendable, Hashable {
+    package enum Model: Sendable, Hashable {
         /// One plane, 1 channel (2 with alpha).
         case gray
         /// One plane, 3 channels (4 with alpha).
@@ -47,27 +47,27 @@ public struct DecodedImage: Sendable {
     }
 
     /// Coefficients from Y′CbCr to R′G′B′ (ITU-T H.273 §8.3).
-    public enum Matrix: Sendable, Hashable {
+    package enum Matrix: Sendable, Hashable {
         case bt601, bt709, bt2020
     }
 
     /// Whether and how alpha is there.
-    public enum Alpha: Sendable, Hashable {
+    package enum Alpha: Sendable, Hashable {
         case none, straight, premultiplied
     }
 
-    public var planes: [PixelPlane]
-    public var model: Model
-    public var alpha: Alpha
+    package var planes: [PixelPlane]
+    package var model: Model
+    package var alpha: Alpha
     /// ICC profile the samples are in; nil means sRGB (or plain device CMYK, or grey with the sRGB curve).
-    public var colorProfile: [UInt8]?
+    package var colorProfile: [UInt8]?
     /// Whether the input ended early and the rest was filled in.
-    public var isPartial: Bool
+    package var isPartial: Bool
     /// Whether each sample is the mean of the square it stands for (block means, box-reduced rows) rather than a pixel
     /// of the file; scaling then restores the contrast that averaging took.
-    public var samplesAreMeans: Bool
+    package var samplesAreMeans: Bool
 
-    public init(
+    package init(
         planes: [PixelPlane], model: Model, alpha: Alpha = .none, colorProfile: [UInt8]? = nil, isPartial: Bool = false,
         samplesAreMeans: Bool = false
     ) {

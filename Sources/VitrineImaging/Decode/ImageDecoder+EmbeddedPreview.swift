@@ -1,15 +1,16 @@
 import VitrineCore
 
 extension ImageDecoder {
-    /// The small picture that a camera stored in the file, for showing until the picture itself is there; nil when
-    /// there is none that shows the same section. The picture itself is never decoded. Blocks.
+    /// Returns the small image that a camera stored in the file; nil if none shows the same section.
+    ///
+    /// A preview fills the time until the image itself is decoded. The call blocks, and never decodes the image itself.
     ///
     /// - Parameters:
-    ///   - input: The picture's file or bytes.
-    ///   - resizer: Size and mode, as for the picture; a preview that is smaller is not enlarged, but keeps the shape.
-    ///   - cancellation: Ends it early.
-    /// - Throws: What ``decode(_:at:options:cancellation:)-(_,ImageResizer,_,_)`` throws; damage to the preview is no
-    ///   error.
+    ///   - input: A file or bytes.
+    ///   - resizer: Size and mode, as for the image. A smaller preview is not enlarged, but has the same shape.
+    ///   - cancellation: Stops the decode.
+    /// - Throws: ``ImageError`` as ``decode(_:at:options:cancellation:)-(_,ImageResizer,_,_)``. A damaged preview is
+    ///   not an error.
     public func embeddedPreview(
         of input: ImageInput, at resizer: ImageResizer, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> Image? {
@@ -55,10 +56,10 @@ extension ImageDecoder {
         return try ImageResizer(size: scaled(resizer.outputSize(for: info.size)), mode: resizer.mode).resize(image)
     }
 
-    /// The smallest preview inside the file that can stand in for the picture at the size asked for; nil when the
-    /// picture itself has to be decoded.
+    /// The smallest preview inside the file that can replace the image at the requested size; nil if the image itself
+    /// has to be decoded.
     ///
-    /// - Throws: What ``decodePreview(_:in:_:)`` throws.
+    /// - Throws: As ``decodePreview(_:in:_:)``.
     func embeddedPreview(in source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage? {
         guard request.allowsEmbeddedPreview, let target = request.target else { return nil }
         for preview in request.info.embeddedPreviews.reversed() {
@@ -68,15 +69,15 @@ extension ImageDecoder {
         return nil
     }
 
-    /// One preview inside the file; nil when it shows another section than the picture, breaks a limit or cannot be
-    /// read. Without a profile of its own it has the picture's.
+    /// One preview inside the file; nil if it shows another section than the image, breaks a limit or cannot be read.
+    /// Without a profile of its own it has the one of the image.
     ///
-    /// Its samples are stored like the picture's, whatever its own header says of orientation: who renders them turns
-    /// them like the picture, once.
+    /// Its samples are stored like those of the image, so the orientation in its own header is ignored: the renderer
+    /// turns them like the image, once.
     ///
     /// - Parameters:
-    ///   - source: The file, or as much of it as has arrived.
-    ///   - request: What the picture is asked for.
+    ///   - source: The file, or its first part that has arrived.
+    ///   - request: The request for the image.
     /// - Throws: ``ImageError/cancelled(input:)`` and ``ImageError/timedOut(input:)``, which concern the whole work.
     func decodePreview(
         _ preview: ImageInfo.EmbeddedPreview, in source: ByteSource, _ request: DecodeRequest
@@ -92,7 +93,7 @@ extension ImageDecoder {
             var part = request
             part.info = info
             part.allowsEmbeddedPreview = false
-            // Half a preview is worse than the picture.
+            // Half a preview is worse than the image.
             part.allowPartial = false
             return try DecoderRegistry.decode(inner, part, with: decoders(for: .jpeg))
         } catch {
@@ -101,5 +102,21 @@ extension ImageDecoder {
             default: return nil
             }
         }
+    }
+}
+
+extension ImageInfo.EmbeddedPreview {
+    /// Whether it shows the same section as an image stored with `size`: the shapes agree within 2 %. Cameras
+    /// letterbox some previews and crop others.
+    func hasShape(of size: PixelSize) -> Bool {
+        guard let own = self.size, !own.isEmpty, !size.isEmpty else { return false }
+        let shape = Double(size.width) / Double(size.height)
+        return abs(Double(own.width) / Double(own.height) / shape - 1) < 0.02
+    }
+
+    /// Whether it has at least as many pixels in both directions.
+    func covers(_ size: PixelSize) -> Bool {
+        guard let own = self.size else { return false }
+        return own.width >= size.width && own.height >= size.height
     }
 }

@@ -1,18 +1,18 @@
 import VitrineCore
 
-/// Reads pictures of any supported format at the size they are wanted.
+/// Decodes images of any supported format at a requested size.
 ///
 /// ```swift
 /// let decoder = ImageDecoder()
 /// let thumbnail = try await decoder.image(from: .file("photo.jpg"), at: .fit(200))
 /// ```
 ///
-/// The result is upright, in sRGB, and made from the cheapest representation in the file that is at least as good: the
-/// block means of a large JPEG, the first scan of a progressive one, a scaled decode, or every pixel. Asking for the
-/// size here is therefore far cheaper than decoding and resizing afterwards.
+/// The result is upright and in sRGB. It is made from the cheapest representation in the file that is at least as good.
+/// Examples are the block means of a large JPEG, the first scan of a progressive one, or a scaled decode. Decoding at a
+/// size is therefore far cheaper than decoding and resizing afterwards.
 ///
 /// The header is checked against ``limits`` before any pixel is decoded. Formats whose libraries cannot be stopped or
-/// trusted are decoded in a worker process; see ``Isolation``.
+/// trusted are decoded in a worker process; see ``Isolation``. ``register(_:)`` adds decoders for further formats.
 public struct ImageDecoder: Sendable {
     /// Bounds on the input and on the work; see ``ImageLimits``.
     public var limits: ImageLimits
@@ -21,6 +21,8 @@ public struct ImageDecoder: Sendable {
     package var registry: DecoderRegistry
     package var pool: WorkerPool
 
+    /// Creates a decoder.
+    ///
     /// - Parameters:
     ///   - limits: Bounds on the input and on the work.
     ///   - isolation: Which decoders run in worker processes.
@@ -37,7 +39,7 @@ public struct ImageDecoder: Sendable {
 
     /// Reads the header: format, size, orientation, frames and more, without decoding pixels.
     ///
-    /// - Throws: ``ImageError`` when the input cannot be read or is no picture.
+    /// - Throws: ``ImageError`` if the input cannot be read or is not an image.
     public func info(of input: ImageInput) async throws -> ImageInfo {
         let limits = limits
         return try await BlockingExecutor.shared.run { () throws(ImageError) in
@@ -45,13 +47,13 @@ public struct ImageDecoder: Sendable {
         }
     }
 
-    /// Decodes one picture on a thread for blocking work.
+    /// Decodes one image on a thread for blocking work.
     ///
     /// - Parameters:
     ///   - input: A file or bytes.
     ///   - resizer: The size and mode of the result, upright. Default ``ImageResizer/none``: every pixel.
     ///   - options: Page, previews and partial files.
-    /// - Throws: ``ImageError``, or `CancellationError` when the task is cancelled; the decode stops within
+    /// - Throws: ``ImageError``, or `CancellationError` if the task is cancelled; the decode stops within
     ///   milliseconds.
     public func image(
         from input: ImageInput, at resizer: ImageResizer = .none, options: DecodeOptions = DecodeOptions()
@@ -70,7 +72,7 @@ public struct ImageDecoder: Sendable {
         }
     }
 
-    /// Decodes one picture on the calling thread, which it blocks. Prefer ``image(from:at:options:)`` in asynchronous
+    /// Decodes one image on the calling thread, which it blocks. Prefer ``image(from:at:options:)`` in asynchronous
     /// code.
     ///
     /// - Throws: ``ImageError``; ``ImageError/cancelled(input:)`` soon after `cancellation` is cancelled and
@@ -128,5 +130,103 @@ public struct ImageDecoder: Sendable {
             // what is missing.
             return trusted + (pool.isAvailable || remaining.isEmpty ? [IsolatedDecoder(pool: pool)] : remaining)
         }
+    }
+}
+
+extension ImageDecoder {
+    /// Decodes one image at several sizes, on the calling thread, which it blocks. The file is decoded once.
+    ///
+    /// A small result may be made from a larger one of the same call, which looks the same and costs less. The larger
+    /// one is at least twice as wide and as high.
+    ///
+    /// - Returns: The images in the order of `resizers`; each has the size of a single request.
+    /// - Throws: ``ImageError`` as ``decode(_:at:options:cancellation:)-(_,ImageResizer,_,_)``: one error for all.
+    public func decode(
+        _ input: ImageInput, at resizers: [ImageResizer], options: DecodeOptions = DecodeOptions(),
+        cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) -> [Image] {
+        guard !resizers.isEmpty else { return [] }
+        var source = try ByteSource(input)
+        var info = try ImageInfo(reading: source, limits: limits)
+        try limits.check(info, source: source, frames: options.page &+ 1)
+        if info.format == .svg {
+            (source, info) = try checkedDrawing(source, frames: options.page &+ 1)
+        }
+        return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
+            token throws(ImageError) in
+            try decode(source, info, at: resizers, options: options, cancellation: token)
+        }
+    }
+
+    private func decode(
+        _ source: ByteSource, _ info: ImageInfo, at resizers: [ImageResizer], options: DecodeOptions,
+        cancellation: CancellationToken
+    ) throws(ImageError) -> [Image] {
+        guard options.page >= 0 && options.page < max(1, info.frameCount) else {
+            throw .invalidRequest(
+                reason: "\(source.name) has no page \(options.page): it has \(info.frameCount), counted from 0")
+        }
+        let request = DecodeRequest(
+            info: info, target: try target(of: resizers, for: info, input: source.name), page: options.page,
+            allowPartial: options.allowPartial, allowsEmbeddedPreview: options.embeddedPreview == .whenLargeEnough,
+            limits: limits, cancellation: cancellation)
+        let decoded: DecodedImage
+        if let preview = try embeddedPreview(in: source, request) {
+            decoded = preview
+        } else {
+            decoded = try DecoderRegistry.decode(source, request, with: decoders(for: info.format))
+        }
+        var page = info
+        if options.page > 0, let other = info.ofPage(decoded) { page = other }
+        return try ResizedImages(
+            decoded: decoded, info: page, limits: limits, cancellation: cancellation, inputName: source.name
+        ).images(resizers)
+    }
+
+    /// The size to ask a decoder for that serves each of `resizers`; nil for every pixel.
+    private func target(
+        of resizers: [ImageResizer], for info: ImageInfo, input: String
+    ) throws(ImageError) -> PixelSize? {
+        var largest = PixelSize.zero
+        for resizer in resizers {
+            guard let target = try DecodePlan(resizer, for: info, limits: limits, input: input).target else {
+                return nil
+            }
+            largest.width = max(largest.width, target.width)
+            largest.height = max(largest.height, target.height)
+        }
+        return largest
+    }
+}
+
+/// Options of a decode, beside its size.
+public struct DecodeOptions: Sendable, Hashable {
+    /// The use of the small image that a camera stored in the file, in place of the image itself.
+    public enum EmbeddedPreview: Sendable, Hashable {
+        /// No use: previews can be soft, cropped differently, or older than an edit. The default.
+        case never
+        /// Used if it is at least as large as the result in both directions and has the same shape (within 2 %).
+        case whenLargeEnough
+    }
+
+    /// Frame of an animation or page of a document, from 0.
+    public var page = 0
+    /// Whether the camera's preview may be used. Default ``EmbeddedPreview/never``.
+    public var embeddedPreview = EmbeddedPreview.never
+    /// Whether a truncated input gives a partial image. Default false: it throws ``ImageError/truncated(input:)``.
+    public var allowPartial = false
+
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - page: Frame of an animation or page of a document, from 0.
+    ///   - embeddedPreview: Whether the camera's preview may be used.
+    ///   - allowPartial: Whether a truncated input gives a partial image.
+    public init(
+        page: Int = 0, embeddedPreview: EmbeddedPreview = .never, allowPartial: Bool = false
+    ) {
+        self.page = page
+        self.embeddedPreview = embeddedPreview
+        self.allowPartial = allowPartial
     }
 }

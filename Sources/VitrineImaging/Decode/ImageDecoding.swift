@@ -1,27 +1,28 @@
 import VitrineCore
 
-/// What a decoder is asked for.
+/// A request to a decoder.
 public struct DecodeRequest: Sendable {
-    /// The header, already read and found within the limits.
+    /// The header, checked against the limits.
     public var info: ImageInfo
-    /// The size the result will be scaled to, in the orientation the file stores; nil for every pixel.
+    /// The size the result will be scaled to, in the orientation of the file; nil for every pixel.
     ///
-    /// The decoder chooses the cheapest representation that is at least as good, usually 1.5 to 2 times this.
+    /// A decoder chooses the cheapest representation that is at least as good, usually 1.5 to 2 times this size.
     public var target: PixelSize?
     /// Frame or page, from 0.
     public var page: Int
-    /// Whether a truncated input may give the part that is there.
+    /// Whether a truncated input may give a partial image.
     public var allowPartial: Bool
-    /// Whether a decoder may give the smaller picture stored in the file, if it is large enough and has the shape of
-    /// the picture. JPEG previews in JPEG files are tried before any decoder is asked.
-    public var allowsEmbeddedPreview: Bool
+    /// Whether a decoder may return the smaller image stored in the file, if it is large enough and has the same shape.
+    /// JPEG previews are tried before any decoder.
+    package var allowsEmbeddedPreview: Bool
+    /// Bounds on the work.
     public var limits: ImageLimits
-    /// Polled at least every few milliseconds by decoders that can stop.
+    /// Cancelled at the deadline or by the caller. Decoders that can stop poll it every few milliseconds.
     public var cancellation: CancellationToken
     /// Where a worker's decoder may put its planes, so that they need not be copied there; nil elsewhere.
     package var room: SharedBuffer?
 
-    public init(
+    package init(
         info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,
         allowsEmbeddedPreview: Bool = false, limits: ImageLimits = .standard,
         cancellation: CancellationToken = CancellationToken()
@@ -35,22 +36,82 @@ public struct DecodeRequest: Sendable {
         self.cancellation = cancellation
     }
 
-    /// How many stored pixels fall on one pixel of the result, along the side where it is fewer; at least 1.
-    ///
-    /// A request for every pixel has a reduction of 1.
-    public var reduction: Double { reduction(of: info.storedSize) }
+    /// The number of stored pixels per pixel of the result, along the side with fewer; at least 1. It is 1 if
+    /// ``target`` is nil.
+    package var reduction: Double { reduction(of: info.storedSize) }
 }
 
 /// Turns bytes into samples. Synchronous and blocking: the library calls it off the cooperative pool.
-public protocol ImageDecoding: Sendable {
+package protocol ImageDecoding: Sendable {
     /// The formats it reads.
     var formats: Set<ImageFormat> { get }
     /// Whether it belongs into a worker process: it cannot be cancelled, or its library is known to abort.
     var needsIsolation: Bool { get }
 
-    /// Decodes one frame at, or above, the size asked for.
+    /// Decodes one frame at the requested size or above.
     ///
     /// - Throws: ``ImageError/unsupported(input:reason:)`` for a variety it does not read, whereupon the next decoder
     ///   of the format is asked; any other ``ImageError`` ends the decode.
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage
+}
+
+extension DecodeRequest {
+    /// ``reduction`` for an image stored with `size`, by a parser other than the one that read ``info``.
+    func reduction(of size: PixelSize) -> Double {
+        guard let target, !target.isEmpty else { return 1 }
+        return max(1, min(Double(size.width) / Double(target.width), Double(size.height) / Double(target.height)))
+    }
+
+    /// The side of the blocks to average of an image stored with `size`, which leaves at least twice the target.
+    func blockSide(for size: PixelSize) -> Int { max(1, Int(reduction(of: size) / 2)) }
+}
+
+/// The decoders of this build, in the order in which they are asked.
+///
+/// The first one that does not call a file unsupported decides. A worker holds the same list plus the ones that live
+/// only there.
+package struct DecoderRegistry: Sendable {
+    package var decoders: [any ImageDecoding]
+
+    /// The decoders compiled into this module: the pure Swift ones always, a library's with the trait `SystemCodecs`.
+    package static let standard: DecoderRegistry = {
+        let png = PNGDecoder()
+        var decoders: [any ImageDecoding] = [BlockMeanDecoder()]
+        #if SystemCodecs
+        decoders.append(LibJPEGDecoder())
+        #endif
+        decoders += [png, GIFDecoder(), BMPDecoder(), ICODecoder(png: png), JXLLowFrequencyDecoder()]
+        #if SystemCodecs
+        decoders.append(WebPDecoder())
+        decoders.append(AVIFDecoder())
+        #endif
+        return DecoderRegistry(decoders: decoders)
+    }()
+
+    package init(decoders: [any ImageDecoding]) {
+        self.decoders = decoders
+    }
+
+    /// Those that read `format`.
+    package func decoders(for format: ImageFormat) -> [any ImageDecoding] {
+        decoders.filter { $0.formats.contains(format) }
+    }
+
+    /// Calls each decoder in turn until one does not throw ``ImageError/unsupported(input:reason:)``.
+    ///
+    /// - Throws: The error of the last decoder that was called.
+    package static func decode(
+        _ source: ByteSource, _ request: DecodeRequest, with decoders: [any ImageDecoding]
+    ) throws(ImageError) -> DecodedImage {
+        var refusal = ImageError.unsupported(
+            input: source.name, reason: "this build has no decoder for \(request.info.format)")
+        for decoder in decoders {
+            do {
+                return try decoder.decode(source, request)
+            } catch .unsupported(let input, let reason) {
+                refusal = .unsupported(input: input, reason: reason)
+            }
+        }
+        throw refusal
+    }
 }

@@ -19,11 +19,11 @@ final class RegisteredDecoders: Sendable {
     func add(_ decoder: any ImageFormatDecoder) throws(ImageError) {
         let added = RegisteredDecoder(decoder)
         guard !added.format.rawValue.isEmpty else {
-            throw .invalidRequest(reason: "The format of a registered decoder needs a name")
+            throw .invalidRequest(reason: "the format of a registered decoder needs a name")
         }
         guard !added.format.isBuiltIn else {
             throw .invalidRequest(
-                reason: "The format “\(added.format)” is built in: give the registered decoder's format another name")
+                reason: "the format “\(added.format)” is built in: give the registered format another name")
         }
         replace { [added] + $0.filter { $0.format != added.format } }
         isUsed.store(true, ordering: .releasing)
@@ -80,7 +80,7 @@ struct RegisteredDecoder: ImageDecoding {
     func header(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         let info = try calling(reader.name) { try decoder.info(of: reader.source) }
         guard !info.storedSize.isEmpty, info.storedSize.longestSide <= RegisteredDecoder.maximumNumber else {
-            throw failure(reader.name, "It announces a size of \(info.storedSize)")
+            throw failure(reader.name, "it announces a size of \(info.storedSize)")
         }
         var header = ImageHeader(info: info)
         header.info.format = format
@@ -109,7 +109,7 @@ struct RegisteredDecoder: ImageDecoding {
         if request.cancellation.isCancelled { throw .cancelled(input: source.name) }
         let announced = request.info.storedSize
         guard RegisteredDecoder.isReduction(image.size, of: announced, atLeast: request.target ?? announced) else {
-            throw failure(source.name, "It announces \(announced) and delivers \(image.size)")
+            throw failure(source.name, "it announces \(announced) and delivers \(image.size)")
         }
         let plane = PixelPlane(
             width: image.width, height: image.height, channels: 4, bytesPerRow: image.bytesPerRow,

@@ -1,24 +1,24 @@
 extension Image {
-    /// The picture as the bytes of a file.
+    /// Returns the image as the bytes of a file.
     ///
-    /// Nothing but pixels is written unless ``EncodeOptions/metadata`` says so. A format without alpha gets the picture
-    /// over white; ``flattened(over:)`` first gives it another background.
+    /// Metadata is written only if ``EncodeOptions/metadata`` holds it. A format without alpha gets the image over
+    /// white; ``flattened(over:)`` gives it another background.
     ///
     /// ```swift
     /// let bytes = try thumbnail.encoded(as: .automatic(quality: 0.75))
     /// ```
     ///
-    /// - Throws: ``ImageError/invalidRequest(reason:)`` when the quality is not a number;
-    ///   ``ImageError/encodingFailed(format:reason:)`` when this build has no encoder or the encoder refuses.
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` if the quality is not a number;
+    ///   ``ImageError/encodingFailed(format:reason:)`` if this build has no encoder or the encoder fails.
     public func encoded(as format: OutputFormat, options: EncodeOptions = .init()) throws(ImageError) -> [UInt8] {
         try encoded(as: format, options: options, registry: .standard)
     }
 
-    /// The picture as the bytes of a file no larger than `maximumBytes`, at the best quality that allows it.
+    /// Returns the image as the bytes of a file of at most `maximumBytes`, at the best quality that fits.
     ///
-    /// Encodes up to nine times. Quality is sought between 0 and the one in `format`, to within 1/128.
+    /// Encodes up to nine times. The quality lies between 0 and the one in `format`, to within 1/128.
     ///
-    /// - Throws: ``ImageError/encodingFailed(format:reason:)`` when even quality 0, or a lossless format, is larger;
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)`` if even quality 0, or a lossless format, is larger;
     ///   otherwise as ``encoded(as:options:)``.
     public func encoded(
         as format: OutputFormat, maximumBytes: Int, options: EncodeOptions = .init()
@@ -68,7 +68,7 @@ extension Image {
         return max(0, min(1, quality))
     }
 
-    /// Whether every pixel is opaque, whatever ``alpha`` says. Looks at pixels only if it must.
+    /// Whether every pixel is opaque, also where ``alpha`` allows others. Reads pixels only if ``alpha`` does.
     package var isFullyOpaque: Bool {
         if alpha == .opaque { return true }
         return withUnsafeBytes { bytes in
@@ -79,6 +79,55 @@ extension Image {
                 if all != 0xff00_0000 { return false }
             }
             return true
+        }
+    }
+}
+
+/// A file format to write, with its quality.
+///
+/// Qualities go from 0 (smallest) to 1 (best) and are clamped.
+public enum OutputFormat: Sendable, Hashable {
+    /// JPEG, without alpha.
+    case jpeg(quality: Double = OutputFormat.defaultQuality)
+    /// PNG, lossless.
+    case png
+    /// Lossy WebP.
+    case webp(quality: Double = OutputFormat.defaultQuality)
+    /// AVIF.
+    case avif(quality: Double = OutputFormat.defaultQuality)
+    /// JPEG XL, written by a worker process.
+    case jxl(quality: Double = OutputFormat.defaultQuality)
+    /// GIF, of at most 256 colours.
+    case gif
+    /// PNG, or WebP if preferred, if any pixel is not opaque; JPEG otherwise.
+    case automatic(quality: Double = OutputFormat.defaultQuality, prefersWebP: Bool = false)
+
+    /// The default quality: 0.8.
+    public static let defaultQuality = 0.8
+
+    /// JPEG of quality 0.75, which disk caches of other libraries write.
+    package static let ancestorJPEG = OutputFormat.jpeg(quality: 0.75)
+
+    /// Returns the file format of an encoded `image`; ``automatic(quality:prefersWebP:)`` depends on its pixels.
+    public func imageFormat(for image: Image) -> ImageFormat {
+        switch self {
+        case .jpeg: .jpeg
+        case .png: .png
+        case .webp: .webp
+        case .avif: .avif
+        case .jxl: .jxl
+        case .gif: .gif
+        case .automatic(_, let prefersWebP): image.isFullyOpaque ? .jpeg : prefersWebP ? .webp : .png
+        }
+    }
+
+    /// The quality, not clamped; nil for lossless formats.
+    package var quality: Double? {
+        switch self {
+        case .jpeg(let quality), .webp(let quality), .avif(let quality), .jxl(let quality),
+            .automatic(let quality, _):
+            quality
+        case .png, .gif: nil
         }
     }
 }

@@ -1,28 +1,19 @@
-/// Camera and authoring data that can travel with a picture.
-///
-/// Nothing of it is written unless it is asked for: photos carry places and serial numbers.
-public struct ImageMetadata: Sendable, Hashable {
-    /// An Exif block: a TIFF structure, without the `Exif\0\0` that JPEG puts in front.
-    public var exif: [UInt8]?
-    /// An XMP packet, UTF-8 XML.
-    public var xmp: [UInt8]?
-
-    public init(exif: [UInt8]? = nil, xmp: [UInt8]? = nil) {
-        self.exif = exif
-        self.xmp = xmp
-    }
-}
-
-/// Choices an encoder may have, all with a default.
+/// Options of an encoder.
 public struct EncodeOptions: Sendable, Hashable {
-    /// JPEG: several scans, from coarse to fine. PNG: Adam7. Others ignore it. Default false.
+    /// Whether the file can be shown before it is complete: several scans in JPEG, Adam7 in PNG. Other formats ignore
+    /// it. Default false.
     public var isProgressive = false
-    /// What to write beside the pixels. Default nil: nothing, all metadata is stripped.
+    /// Metadata to write. Default nil: none, all metadata is stripped.
     public var metadata: ImageMetadata?
     /// PNG: red, green, blue and alpha of 8 bits each, also where fewer would do; for readers that expect no others.
     /// Others ignore it. Default false.
     package var writesAllChannels = false
 
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - isProgressive: Whether the file can be shown before it is complete.
+    ///   - metadata: Metadata to write.
     public init(isProgressive: Bool = false, metadata: ImageMetadata? = nil) {
         self.isProgressive = isProgressive
         self.metadata = metadata
@@ -30,7 +21,7 @@ public struct EncodeOptions: Sendable, Hashable {
 }
 
 /// Turns pixels into the bytes of a file. Synchronous and blocking: the library calls it off the cooperative pool.
-public protocol ImageEncoding: Sendable {
+package protocol ImageEncoding: Sendable {
     /// The format it writes.
     var format: ImageFormat { get }
 
@@ -43,3 +34,118 @@ public protocol ImageEncoding: Sendable {
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``.
     func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8]
 }
+
+/// The encoders this build has, by format.
+package struct EncoderRegistry: Sendable {
+    private let encoders: [ImageFormat: any ImageEncoding]
+
+    /// A registry of some encoders; of two for one format the first is used.
+    package init(_ encoders: [any ImageEncoding]) {
+        self.encoders = Dictionary(encoders.map { ($0.format, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// All encoders of this build.
+    package static let standard = EncoderRegistry(builtIn)
+
+    /// The list to add an encoder to, those that call a library behind the trait `SystemCodecs`.
+    private static let builtIn: [any ImageEncoding] = {
+        var encoders: [any ImageEncoding] = []
+        #if SystemCodecs
+        encoders.append(LibJPEGEncoder())
+        encoders.append(LibPNGEncoder())
+        encoders.append(LibWebPEncoder())
+        encoders.append(LibAVIFEncoder())
+        #endif
+        // The first of a format is used: the pure Swift PNG encoder only where libpng is not linked.
+        return encoders + [PNGEncoder(), GIFEncoder(), WorkerEncoder()]
+    }()
+
+    /// Formats that can be written.
+    package var formats: Set<ImageFormat> { Set(encoders.keys) }
+
+    /// The encoder of a format.
+    ///
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)``, which names the missing part.
+    package func encoder(for format: ImageFormat) throws(ImageError) -> any ImageEncoding {
+        guard let encoder = encoders[format] else {
+            throw .encodingFailed(format: format, reason: EncoderRegistry.missing(format))
+        }
+        return encoder
+    }
+
+    private static func missing(_ format: ImageFormat) -> String {
+        switch format {
+        case .jpeg, .png, .webp, .avif: "built without the trait SystemCodecs"
+        case .gif, .jxl, .tiff, .heic, .jp2: "only vitrine-worker writes this format, and it is not in use here"
+        default: "this format can be read, but not written"
+        }
+    }
+}
+
+#if SystemCodecs
+/// The common input of the C encoders of WebP and AVIF: pixels with straight alpha, and metadata. Copies the file from
+/// the library's memory.
+struct EncoderInput {
+    /// Where everything lies during one call.
+    struct Addresses {
+        /// Four bytes a pixel, in rows of ``bytesPerRow``.
+        let rgba: UnsafePointer<UInt8>?
+        let bytesPerRow: Int
+        /// nil when there is none.
+        let exif: UnsafePointer<UInt8>?
+        let exifCount: Int
+        let xmp: UnsafePointer<UInt8>?
+        let xmpCount: Int
+    }
+
+    private let format: ImageFormat
+    private let pixels: Image
+    private let exif: [UInt8]
+    private let xmp: [UInt8]
+
+    /// - Parameter maximumSide: The longest side that the format can store, in pixels.
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)`` for a longer side.
+    init(
+        _ image: Image, as format: ImageFormat, maximumSide: Int, options: EncodeOptions
+    ) throws(ImageError) {
+        guard image.size.longestSide <= maximumSide else {
+            throw .encodingFailed(format: format, reason: "a side is longer than \(maximumSide) pixels")
+        }
+        self.format = format
+        pixels = image.alpha == .premultiplied ? image.converted(to: .straight) : image
+        exif = options.metadata?.exif ?? []
+        xmp = options.metadata?.xmp ?? []
+    }
+
+    /// The file that a library made.
+    ///
+    /// - Parameters:
+    ///   - release: Gives the library its memory back.
+    ///   - encode: Returns the file and stores its length, or returns nil and stores a reason (static text).
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)`` when there is no file.
+    func file(
+        release: (UnsafeMutablePointer<UInt8>) -> Void,
+        encode: (Addresses, inout Int, inout UnsafePointer<CChar>?) -> UnsafeMutablePointer<UInt8>?
+    ) throws(ImageError) -> [UInt8] {
+        var count = 0
+        var reason: UnsafePointer<CChar>?
+        let bytes = pixels.withUnsafeBytes { base in
+            exif.withUnsafeBufferPointer { exif in
+                xmp.withUnsafeBufferPointer { xmp in
+                    let addresses = Addresses(
+                        rgba: base.bindMemory(to: UInt8.self).baseAddress, bytesPerRow: pixels.bytesPerRow,
+                        exif: exif.isEmpty ? nil : exif.baseAddress, exifCount: exif.count,
+                        xmp: xmp.isEmpty ? nil : xmp.baseAddress, xmpCount: xmp.count)
+                    return encode(addresses, &count, &reason)
+                }
+            }
+        }
+        guard let bytes else {
+            throw .encodingFailed(
+                format: format, reason: reason.map { String(cString: $0) } ?? "the library gave no reason")
+        }
+        defer { release(bytes) }
+        return [UInt8](UnsafeBufferPointer(start: bytes, count: count))
+    }
+}
+#endif

@@ -2,7 +2,7 @@ import VitrineCore
 
 /// Decodes any frame of a GIF, composed with those before it. Pure Swift, in process.
 ///
-/// Memory is four bytes a pixel of the canvas, twice where a frame restores what was below it, and one byte a pixel of
+/// Memory is four bytes a pixel of the canvas, twice if a frame restores the canvas below it, and one byte a pixel of
 /// the largest frame; ``ImageLimits/maximumWholeImagePixels`` bounds both canvas and frames.
 package struct GIFDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.gif]
@@ -131,5 +131,133 @@ package struct GIFDecoder: ImageDecoding {
         return DecodedImage(
             planes: [plane], model: .rgb, alpha: hasAlpha ? .premultiplied : .none, isPartial: isPartial,
             samplesAreMeans: factor > 1)
+    }
+}
+
+/// Means of square blocks of a GIF's canvas.
+private enum GIFReduction {
+    /// Every `factor` times `factor` pixels become one, at the edges those that are there.
+    ///
+    /// Pixels of a GIF are opaque or empty and empty ones are black here, so plain sums are sums of premultiplied
+    /// colours: the result is premultiplied.
+    static func plane(_ canvas: GIFCanvas, factor: Int, keepingAlpha: Bool) -> PixelPlane {
+        var plane = PixelPlane(width: canvas.width, height: canvas.height, channels: 4, storage: canvas.storage)
+        if factor > 1 {
+            var reducer = BoxReducer(width: canvas.width, height: canvas.height, channels: 4, factor: factor)
+            let rows = canvas.storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
+            reducer.add(rows: UnsafePointer(rows), count: canvas.height, bytesPerRow: canvas.width * 4)
+            plane = reducer.finish()
+        }
+        return keepingAlpha ? plane : withoutAlpha(plane)
+    }
+
+    private static func withoutAlpha(_ plane: PixelPlane) -> PixelPlane {
+        let count = plane.width * plane.height
+        let storage = PixelStorage(uninitializedByteCount: count * 3)
+        let source = plane.storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        let target = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        for i in 0..<count {
+            target[3 &* i] = source[4 &* i]
+            target[3 &* i &+ 1] = source[4 &* i &+ 1]
+            target[3 &* i &+ 2] = source[4 &* i &+ 2]
+        }
+        return PixelPlane(
+            width: plane.width, height: plane.height, channels: 3, extentWidth: plane.extentWidth,
+            extentHeight: plane.extentHeight, storage: storage)
+    }
+}
+
+/// The image a GIF's frames are composed on: red, green, blue and alpha, transparent at first.
+///
+/// Source: GIF89a specification §20, §23; appendix E for the order of interlaced rows. Like every browser, disposal to
+/// the background clears to transparent and ignores the background colour.
+private struct GIFCanvas {
+    let width: Int
+    let height: Int
+    let storage: PixelStorage
+
+    init(_ size: PixelSize) {
+        width = size.width
+        height = size.height
+        storage = PixelStorage(zeroedByteCount: size.pixelCount * 4)
+    }
+
+    /// The part of a frame that lies on the canvas: its first column and row, one behind its last.
+    private func visible(_ frame: GIFFrame) -> (columns: Range<Int>, rows: Range<Int>) {
+        let (x, y) = (min(frame.x, width), min(frame.y, height))
+        return (x..<min(width, x + frame.width), y..<min(height, y + frame.height))
+    }
+
+    /// Paints `count` decoded indices of a frame.
+    func paint(_ indices: UnsafeBufferPointer<UInt8>, _ frame: GIFFrame, palette: [UInt32]) {
+        let (columns, rows) = visible(frame)
+        guard !columns.isEmpty, !rows.isEmpty, let source = indices.baseAddress else { return }
+        let pixels = storage.bytes.assumingMemoryBound(to: UInt32.self)
+        let transparent = frame.transparentIndex ?? -1
+        let decodedRows = frame.width > 0 ? (indices.count + frame.width - 1) / frame.width : 0
+        palette.withUnsafeBufferPointer { colors in
+            for stored in 0..<min(decodedRows, frame.height) {
+                let row = frame.isInterlaced ? GIFCanvas.interlacedRow(stored, of: frame.height) : stored
+                let y = frame.y + row
+                guard rows.contains(y) else { continue }
+                let line = source + stored * frame.width
+                let count = min(columns.count, indices.count - stored * frame.width)
+                let target = pixels.baseAddress! + y * width + columns.lowerBound
+                for x in 0..<count {
+                    let index = Int(line[x])
+                    if index != transparent { target[x] = colors[index] }
+                }
+            }
+        }
+    }
+
+    /// Makes a frame's area transparent.
+    func clear(_ frame: GIFFrame) {
+        let (columns, rows) = visible(frame)
+        for y in rows where !columns.isEmpty {
+            (storage.bytes.baseAddress! + (y * width + columns.lowerBound) * 4)
+                .initializeMemory(as: UInt8.self, repeating: 0, count: columns.count * 4)
+        }
+    }
+
+    /// Copies a frame's area from another canvas of the same size.
+    func restore(_ frame: GIFFrame, from saved: PixelStorage) {
+        let (columns, rows) = visible(frame)
+        for y in rows where !columns.isEmpty {
+            let at = (y * width + columns.lowerBound) * 4
+            (storage.bytes.baseAddress! + at).copyMemory(
+                from: saved.bytes.baseAddress! + at, byteCount: columns.count * 4)
+        }
+    }
+
+    /// Which row of the image the `stored`-th row of an interlaced frame is.
+    static func interlacedRow(_ stored: Int, of height: Int) -> Int {
+        var rest = stored
+        for (first, step) in [(0, 8), (4, 8), (2, 4), (1, 2)] {
+            let rows = height > first ? (height - first + step - 1) / step : 0
+            if rest < rows { return first + rest * step }
+            rest -= rows
+        }
+        return height
+    }
+}
+
+/// A rectangle of a GIF's canvas.
+struct GIFArea {
+    var x: Int
+    var y: Int
+    var width: Int
+    var height: Int
+
+    init(x: Int, y: Int, width: Int, height: Int) {
+        self.x = x
+        self.y = y
+        self.width = width
+        self.height = height
+    }
+
+    /// The whole canvas.
+    init(_ size: PixelSize) {
+        self.init(x: 0, y: 0, width: size.width, height: size.height)
     }
 }

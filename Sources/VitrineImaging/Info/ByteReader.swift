@@ -1,8 +1,8 @@
 /// Bounds-checked reading of numbers and short runs of bytes at any offset of a ``ByteSource``, through a small window.
 ///
-/// Offsets and lengths come from files, so every call accepts any number and throws ``ImageError/truncated(input:)``
-/// for what lies outside the input; none can trap. Reading on from where the window ends doubles the next read up to
-/// 16 KiB; a jump reads 1 KiB. Not safe to share between threads: make one for each reading.
+/// Offsets and lengths come from files: every call accepts any number, throws ``ImageError/truncated(input:)`` outside
+/// the input, and never traps. Reading on from the end of the window doubles the next read up to 16 KiB; a jump reads
+/// 1 KiB. Not safe to share between threads: make one for each reading.
 package final class ByteReader {
     private static let capacity = 16 << 10
     private static let smallest = 1 << 10
@@ -25,7 +25,7 @@ package final class ByteReader {
     /// Bytes in the input.
     package var count: Int { source.count }
 
-    /// What errors call the input.
+    /// The name of the input in errors.
     package var name: String { source.name }
 
     /// The error for bytes that break their format's rules.
@@ -119,5 +119,22 @@ package final class ByteReader {
         filled = try source.read(into: UnsafeMutableRawBufferPointer(rebasing: window[0..<stride]), at: offset)
         start = offset
         guard filled >= size else { throw .truncated(input: name) }
+    }
+}
+
+/// Four characters that name a chunk (PNG, RIFF) or a box (ISO/IEC 14496-12).
+package struct FourCC: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral {
+    /// The characters, the first in the highest byte.
+    package let rawValue: UInt32
+
+    package init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+
+    /// The first four ASCII characters of a literal; a shorter one is filled with zeros.
+    package init(stringLiteral value: StaticString) {
+        var raw: UInt32 = 0
+        for i in 0..<4 { raw = raw << 8 | (i < value.utf8CodeUnitCount ? UInt32(value.utf8Start[i]) : 0) }
+        rawValue = raw
     }
 }

@@ -14,7 +14,7 @@ package struct HEIFContainer {
         var extent: Range<Int>?
     }
 
-    /// A reference between items: a thumbnail to its picture, alpha to its picture, a grid to its tiles.
+    /// A reference between items: a thumbnail to its image, alpha to its image, a grid to its tiles.
     struct Reference {
         var type: FourCC
         var from: Int
@@ -51,7 +51,7 @@ package struct HEIFContainer {
         if let iprp = boxes["iprp"] { try? readProperties(iprp) }
     }
 
-    /// The item type that says which codec the picture needs: `hvc1`, `av01`; that of the first tile for a grid.
+    /// The item type that says which codec the image needs: `hvc1`, `av01`; that of the first tile for a grid.
     package var codec: FourCC? {
         if let primary, let item = items[primary] {
             if item.type == "hvc1" || item.type == "av01" { return item.type }
@@ -67,7 +67,7 @@ package struct HEIFContainer {
         item.properties.compactMap { $0 >= 1 && $0 <= properties.count ? properties[$0 - 1] : nil }
     }
 
-    /// What `ispe` says of an item's size, before any turning.
+    /// The size of an item in `ispe`, before any turning.
     func size(of item: Item) -> PixelSize? {
         guard let payload = boxes(of: item)["ispe"]?.fullPayload,
             let width = try? reader.u32(at: payload.lowerBound),
@@ -198,4 +198,82 @@ package struct HEIFContainer {
             }
         }
     }
+}
+
+extension HEIFContainer {
+    /// Whether the primary item has thumbnails, and all of them are turned, mirrored and cut by the same properties as
+    /// it is. Decoders apply an item's own properties only; a thumbnail that lacks them shows another image.
+    ///
+    /// Source: ISO/IEC 23008-12 §6.5.9 to §6.5.12 (clap, irot, imir), ISO/IEC 14496-12 §12.1.4 (clap).
+    package var hasThumbnailTurnedAlike: Bool {
+        guard let primary, let picture = items[primary] else { return false }
+        let thumbnails = references.filter { $0.type == "thmb" && $0.to.contains(primary) }
+        return !thumbnails.isEmpty
+            && thumbnails.allSatisfy { reference in
+                guard let item = items[reference.from] else { return false }
+                return isTurned(item, like: picture)
+            }
+    }
+
+    private func isTurned(_ item: Item, like other: Item) -> Bool {
+        let (own, its) = (transformations(of: item), transformations(of: other))
+        return own.count == its.count
+            && zip(own, its).allSatisfy { one, two in
+                // The cut is in pixels of the item, so it differs between sizes.
+                one.type == two.type && (one.type == "clap" || firstByte(one) == firstByte(two))
+            }
+    }
+
+    private func transformations(of item: Item) -> [ISOBox] {
+        boxes(of: item).filter { ["irot", "imir", "clap"].contains($0.type) }
+    }
+
+    private func firstByte(_ box: ISOBox) -> Int? {
+        box.payload.isEmpty ? nil : try? reader.u8(at: box.payload.lowerBound)
+    }
+}
+
+/// A box of the ISO base media file format.
+///
+/// Source: ISO/IEC 14496-12 §4.2.
+package struct ISOBox {
+    /// Boxes of one level looked at.
+    static let maximumSiblings = 4_096
+
+    package var type: FourCC
+    /// The range behind the box's own header, cut to the range of its parent.
+    package var payload: Range<Int>
+
+    /// The boxes that stand side by side in `range`; ends where they stop making sense.
+    package static func children(_ reader: ByteReader, in range: Range<Int>) -> [ISOBox] {
+        var boxes: [ISOBox] = []
+        var offset = range.lowerBound
+        while boxes.count < maximumSiblings, offset <= range.upperBound &- 8,
+            let size32 = try? reader.u32(at: offset), let type = try? reader.fourCC(at: offset &+ 4)
+        {
+            var (size, header) = (size32, 8)
+            if size32 == 1 {
+                guard let size64 = try? reader.u64(at: offset &+ 8) else { break }
+                (size, header) = (size64, 16)
+            } else if size32 == 0 {
+                size = range.upperBound &- offset  // to the end
+            }
+            guard size >= header else { break }
+            let end = min(range.upperBound, size > range.upperBound &- offset ? range.upperBound : offset &+ size)
+            guard offset &+ header <= end else { break }
+            boxes.append(ISOBox(type: type, payload: (offset &+ header)..<end))
+            offset = end
+        }
+        return boxes
+    }
+
+    /// The payload behind version and flags of a full box; nil if it is too short to have them.
+    package var fullPayload: Range<Int>? {
+        payload.count >= 4 ? (payload.lowerBound &+ 4)..<payload.upperBound : nil
+    }
+}
+
+extension [ISOBox] {
+    /// The first box of a type.
+    package subscript(type: FourCC) -> ISOBox? { first { $0.type == type } }
 }

@@ -1,4 +1,4 @@
-/// The little of an ICC profile that a header needs: is it one, and what is it called.
+/// Recognizes ICC profiles, and reads their names.
 ///
 /// Source: ICC.1:2022 §7.2 (header), §7.3 (tag table), §10.15 (multiLocalizedUnicode); ICC.1:2001-04 §6.5.17 (desc).
 package enum ICCDescription {

@@ -4,9 +4,7 @@
 /// that ``ImageDecoder/register(_:)`` adds:
 ///
 /// ```swift
-/// extension ImageFormat {
-///     static let farbfeld = ImageFormat("farbfeld", mediaTypes: ["image/x-farbfeld"], fileExtensions: ["ff"])
-/// }
+/// let farbfeld = ImageFormat("farbfeld", mediaTypes: ["image/x-farbfeld"], fileExtensions: ["ff"])
 /// ```
 public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
     /// The name in lower case, for example `jpeg`.

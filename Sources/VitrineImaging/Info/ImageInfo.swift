@@ -1,13 +1,15 @@
-/// What the header of a picture says, read without decoding pixels.
+/// The header of an image, read without decoding pixels.
 public struct ImageInfo: Sendable, Hashable {
-    /// A smaller picture stored inside the file.
+    /// A smaller image stored inside the file.
     public struct EmbeddedPreview: Sendable, Hashable {
-        /// Where its bytes stand in the file.
+        /// The position of its first byte in the file.
         public var offset: Int
+        /// Its length in bytes.
         public var count: Int
-        /// Its size as stored, when its own header could be read.
+        /// Its size as stored; nil if its own header cannot be read.
         public var size: PixelSize?
 
+        /// Creates the description of a preview.
         public init(offset: Int, count: Int, size: PixelSize?) {
             self.offset = offset
             self.count = count
@@ -15,19 +17,33 @@ public struct ImageInfo: Sendable, Hashable {
         }
     }
 
-    /// How colour channels are stored.
+    /// The colour channels of stored pixels.
     public enum ColorModel: String, Sendable, Hashable, Codable {
-        case gray, rgb, yCbCr, cmyk, ycck, palette, other
+        /// One channel.
+        case gray
+        /// Red, green and blue.
+        case rgb
+        /// Luma and two chroma channels.
+        case yCbCr
+        /// Four inks.
+        case cmyk
+        /// Four inks, stored as luma, chroma and black.
+        case ycck
+        /// Indices into a table of colours.
+        case palette
+        /// Any other model.
+        case other
     }
 
-    /// The format, found by content, never by name.
+    /// The format, found by content, never by file name.
     public var format: ImageFormat
     /// Width and height as stored, before ``orientation`` is applied.
     public var storedSize: PixelSize
-    /// How stored pixels must be turned to be upright.
+    /// The turn that makes stored pixels upright.
     public var orientation: Orientation = .up
     /// Whether pixels can be other than opaque.
     public var hasAlpha = false
+    /// The colour channels of stored pixels.
     public var colorModel: ColorModel = .rgb
     /// Bits a channel.
     public var bitDepth = 8
@@ -35,24 +51,130 @@ public struct ImageInfo: Sendable, Hashable {
     public var colorProfile: [UInt8]?
     /// Its description (`desc` tag), for example "Display P3".
     public var colorProfileName: String?
-    /// Frames of an animation or pages of a document; 1 for a still picture.
+    /// Frames of an animation or pages of a document; 1 for a still image.
     public var frameCount = 1
-    /// Seconds one loop of an animation takes; nil for anything else.
+    /// Seconds of one loop of an animation; nil for other images.
     public var duration: Double?
-    /// How often an animation repeats; 0 means for ever; nil for anything else.
+    /// The number of loops of an animation, 0 for endless ones; nil for other images.
     public var loopCount: Int?
-    /// Whether rows come in several passes (progressive JPEG, Adam7 PNG, interlaced GIF).
+    /// Whether rows are stored in several passes (progressive JPEG, Adam7 PNG, interlaced GIF).
     public var isProgressive = false
-    /// Smaller pictures inside the file, largest first.
+    /// Smaller images inside the file, largest first.
     public var embeddedPreviews: [EmbeddedPreview] = []
 
+    /// Creates the header of an opaque still image of 8-bit sRGB.
     public init(format: ImageFormat, storedSize: PixelSize) {
         self.format = format
         self.storedSize = storedSize
     }
 
-    /// Width and height upright, as a viewer shows them.
+    /// Width and height after ``orientation`` is applied.
     public var size: PixelSize { orientation.upright(storedSize) }
-    /// Whether there is more than one frame and they are to be shown in time.
+    /// Whether the image has several frames with a duration.
     public var isAnimated: Bool { frameCount > 1 && duration != nil }
+}
+
+extension ImageInfo {
+    /// Reads the header of `input` and no pixels. Blocks, usually for some microseconds and a few KiB of reading.
+    ///
+    /// Only the limits of profiles and documents apply here. ``ImageDecoder`` checks all others before it decodes.
+    ///
+    /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/empty(input:)``,
+    ///   ``ImageError/notAnImage(input:)``, ``ImageError/corrupt(input:reason:)``, ``ImageError/truncated(input:)``,
+    ///   or ``ImageError/unsupported(input:reason:)`` for a compressed SVG.
+    public init(of input: ImageInput, limits: ImageLimits = .standard) throws(ImageError) {
+        try self.init(reading: ByteSource(input), limits: limits)
+    }
+
+    /// Reads the header of an opened input; see ``init(of:limits:)``.
+    package init(reading source: ByteSource, limits: ImageLimits = .standard) throws(ImageError) {
+        self = try ImageHeader(ByteReader(source), limits).info
+    }
+}
+
+extension ImageHeader {
+    /// Finds the format by content and reads its header.
+    package init(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) {
+        guard reader.count > 0 else { throw .empty(input: reader.name) }
+        if let decoder = try RegisteredDecoders.shared.decoder(recognizing: reader) {
+            self = try decoder.header(reader, limits)
+        } else {
+            guard let format = try ImageFormat.detectBuiltIn(reader), let headerReader = format.headerReader else {
+                throw .notAnImage(input: reader.name)
+            }
+            self = try headerReader.read(reader, limits)
+        }
+        guard !info.storedSize.isEmpty else { throw reader.corrupt("a side of zero pixels") }
+        sortPreviews()
+    }
+}
+
+extension ImageFormat {
+    /// Reads the header of a built-in format; nil for any other.
+    var headerReader: (any HeaderReading.Type)? {
+        switch self {
+        case .jpeg: JPEGHeaderReader.self
+        case .png: PNGHeaderReader.self
+        case .webp: WebPHeaderReader.self
+        case .gif: GIFHeaderReader.self
+        case .tiff: TIFFHeaderReader.self
+        case .heic, .avif: HEIFHeaderReader.self
+        case .jxl: JXLHeaderReader.self
+        case .jp2: JP2HeaderReader.self
+        case .svg: SVGHeaderReader.self
+        case .bmp: BMPHeaderReader.self
+        case .ico: ICOHeaderReader.self
+        default: nil
+        }
+    }
+}
+
+/// The result of one pass over a file's structure: an ``ImageInfo``, and the ranges of the metadata.
+package struct ImageHeader {
+    package var info: ImageInfo
+    /// Where the Exif block stands, from its byte-order mark on.
+    package var exif: Range<Int>?
+    /// Where the XMP packet stands, if it is stored uncompressed.
+    package var xmp: Range<Int>?
+
+    package init(info: ImageInfo) {
+        self.info = info
+    }
+
+    /// Takes the profile, unless it is too large or no ICC profile; see ``ImageLimits/maximumProfileBytes``.
+    package mutating func setProfile(_ profile: [UInt8]?, _ limits: ImageLimits) {
+        guard let profile, info.colorProfile == nil, profile.count <= limits.maximumProfileBytes,
+            ICCDescription.isProfile(profile)
+        else { return }
+        info.colorProfile = profile
+        info.colorProfileName = ICCDescription.name(of: profile)
+    }
+
+    /// Takes the profile that stands at `range`, unless it is too large or lies outside the input.
+    package mutating func setProfile(at range: Range<Int>, _ reader: ByteReader, _ limits: ImageLimits) {
+        guard range.count <= limits.maximumProfileBytes else { return }
+        setProfile(try? reader.bytes(range), limits)
+    }
+
+    /// Applies the orientation and the thumbnail of the Exif block.
+    package mutating func applyExif(_ reader: ByteReader, orientation: Bool) {
+        guard let exif, let block = ExifBlock(reader, exif) else { return }
+        if orientation, let value = block.orientation { info.orientation = value }
+        if let preview = block.preview { info.embeddedPreviews.append(preview) }
+    }
+
+    /// Orders previews as ``ImageInfo/embeddedPreviews`` promises.
+    package mutating func sortPreviews() {
+        info.embeddedPreviews.sort { a, b in
+            let (p, q) = (a.size?.pixelCount ?? 0, b.size?.pixelCount ?? 0)
+            return p == q ? a.offset < b.offset : p > q
+        }
+    }
+}
+
+/// Reads the structure of one format, up to where it stops being worth it, never its pixels.
+package protocol HeaderReading {
+    /// - Throws: ``ImageError/corrupt(input:reason:)`` or ``ImageError/truncated(input:)`` when not even the size can
+    ///   be had, ``ImageError/unreadable(input:reason:)`` when the system refuses. Damage behind that is passed over.
+    static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader
 }

@@ -1,8 +1,8 @@
-/// Reads JPEG up to the first scan: frame header, Exif, ICC profile, XMP, Adobe marker, multi-picture index.
+/// Reads JPEG up to the first scan: frame header, Exif, ICC profile, XMP, Adobe marker, multi-image index.
 ///
 /// Source: ITU-T T.81 annex B; JFIF 1.02; Adobe TN 5116 (APP14); ICC.1:2022 annex B.4 (APP2); CIPA DC-007 (MPF).
 package enum JPEGHeaderReader: HeaderReading {
-    /// What SOF says.
+    /// The content of a start of frame (SOF).
     private struct Frame {
         var marker: Int
         var precision: Int
@@ -29,7 +29,7 @@ package enum JPEGHeaderReader: HeaderReading {
         }
     }
 
-    /// What the application segments say.
+    /// The content of the application segments.
     private struct Application {
         var isJFIF = false
         var adobeTransform: Int?
@@ -127,5 +127,131 @@ package enum JPEGHeaderReader: HeaderReading {
             break
         }
         return ImageInfo.EmbeddedPreview(offset: range.lowerBound, count: range.count, size: size)
+    }
+}
+
+/// Steps over the marker segments of a JPEG stream, without looking into entropy-coded data.
+///
+/// Source: ITU-T T.81 annex B. Fill bytes and a little garbage between segments are passed over as libjpeg does, but
+/// only ``maximumSkippedBytes`` of them in all, and at most ``maximumSegments``: work stays bounded on any input.
+package struct JPEGSegmentWalker {
+    /// A marker and the bytes that belong to it.
+    package struct Segment {
+        /// The second byte of the marker.
+        package var marker: Int
+        /// The payload, behind the length.
+        package var payload: Range<Int>
+    }
+
+    static let maximumSegments = 20_000
+    static let maximumSkippedBytes = 256 << 10
+
+    private let reader: ByteReader
+    private var offset: Int
+    private let end: Int
+    private var segments = 0
+    private var skipped = 0
+
+    /// Walks a stream that begins at `range.lowerBound` with an SOI marker.
+    package init(_ reader: ByteReader, _ range: Range<Int>) {
+        self.reader = reader
+        offset = range.lowerBound &+ 2
+        end = range.upperBound
+    }
+
+    /// The next segment; nil at the end of the image (EOI).
+    ///
+    /// - Throws: ``ImageError/truncated(input:)`` at the end of the range, ``ImageError/corrupt(input:reason:)``.
+    package mutating func next() throws(ImageError) -> Segment? {
+        while true {
+            let marker = try nextMarker()
+            if marker == 0xD9 { return nil }
+            if marker == 0x01 || (0xD0...0xD8).contains(marker) { continue }  // without a payload
+            segments &+= 1
+            guard segments <= JPEGSegmentWalker.maximumSegments else { throw reader.corrupt("too many JPEG segments") }
+            guard offset <= end &- 2 else { throw .truncated(input: reader.name) }
+            let length = try reader.u16(at: offset)
+            guard length >= 2 else { throw reader.corrupt("a JPEG segment shorter than its length") }
+            let payload = (offset &+ 2)..<(offset &+ length)
+            // The last segments of a cut file are still worth knowing about.
+            guard payload.upperBound <= end else { throw .truncated(input: reader.name) }
+            offset = payload.upperBound
+            return Segment(marker: marker, payload: payload)
+        }
+    }
+
+    private mutating func nextMarker() throws(ImageError) -> Int {
+        while true {
+            guard offset <= end &- 2 else { throw .truncated(input: reader.name) }
+            guard skipped <= JPEGSegmentWalker.maximumSkippedBytes else {
+                throw reader.corrupt("no JPEG marker where one belongs")
+            }
+            if try reader.u8(at: offset) == 0xFF {
+                let marker = try reader.u8(at: offset &+ 1)
+                if marker != 0xFF && marker != 0 {
+                    offset &+= 2
+                    return marker
+                }
+            }
+            offset &+= 1
+            skipped &+= 1
+        }
+    }
+}
+
+/// The pieces of an ICC profile that JPEG spreads over APP2 segments (ICC.1:2022 annex B.4).
+private struct JPEGProfileSegments {
+    private var pieces: [Int: Range<Int>] = [:]
+    private var total = 0
+
+    /// Takes piece `number`, counted from 1, of `total`. Of equal numbers the first counts.
+    mutating func add(number: Int, of total: Int, _ range: Range<Int>) {
+        if pieces.isEmpty { self.total = total }
+        if pieces[number] == nil { pieces[number] = range }
+    }
+
+    /// The whole profile; nil when a piece is missing or it is larger than the limit.
+    func assembled(_ reader: ByteReader, _ limits: ImageLimits) -> [UInt8]? {
+        guard total > 0 else { return nil }
+        var profile: [UInt8] = []
+        for number in 1...total {
+            guard let range = pieces[number], profile.count + range.count <= limits.maximumProfileBytes,
+                let bytes = try? reader.bytes(range)
+            else { return nil }
+            profile += bytes
+        }
+        return profile
+    }
+}
+
+/// Large previews that cameras put behind the image and list in an MPF segment.
+///
+/// Source: CIPA DC-007-2009 §5.2.3; offsets count from the byte-order mark of the segment. Views of a stereo pair, of a
+/// panorama, and gain maps are images of their own right, not previews, and are left out.
+private enum MultiPictureIndex {
+    /// Entries looked at; real files have 2 to 4.
+    private static let maximumEntries = 32
+
+    static func previews(_ reader: ByteReader, _ index: Range<Int>) -> [ImageInfo.EmbeddedPreview] {
+        guard let structure = try? TIFFStructure(reader, index),
+            let directory = try? structure.directory(at: structure.firstDirectory),
+            let entries = structure.bytes(directory[0xB002])
+        else { return [] }
+        var previews: [ImageInfo.EmbeddedPreview] = []
+        for i in 1..<max(2, min(entries.count / 16, maximumEntries)) {
+            let at = entries.lowerBound &+ 16 &* i
+            guard at &+ 16 <= entries.upperBound,
+                let attribute = try? reader.u32(at: at, bigEndian: structure.isBigEndian),
+                let count = try? reader.u32(at: at &+ 4, bigEndian: structure.isBigEndian),
+                let offset = try? reader.u32(at: at &+ 8, bigEndian: structure.isBigEndian)
+            else { break }
+            let type = attribute & 0xFF_FFFF
+            guard type == 0x01_0001 || type == 0x01_0002,
+                let range = try? reader.range(at: index.lowerBound &+ offset, count: count),
+                let preview = JPEGHeaderReader.preview(reader, range)
+            else { continue }
+            previews.append(preview)
+        }
+        return previews
     }
 }

@@ -6,7 +6,7 @@ package enum PNGHeaderReader: HeaderReading {
     /// Chunks looked at; the rest of the file is passed over. A 100 MB file in libpng's 8 KiB chunks has 12,800.
     private static let maximumChunks = 50_000
 
-    /// What stands in the chunks of an animation.
+    /// The content of the chunks of an animation.
     private struct Animation {
         var declaredFrames = 0
         var plays = 0
@@ -21,7 +21,7 @@ package enum PNGHeaderReader: HeaderReading {
         var offset = 33
         var complete = false
         for _ in 0..<maximumChunks {
-            // What follows IHDR may be cut off or damaged: the picture is the decoder's to judge.
+            // What follows IHDR may be cut off or damaged: the image is the decoder's to judge.
             guard let length = try? reader.u32(at: offset), let type = try? reader.fourCC(at: offset &+ 4) else {
                 break
             }
@@ -100,5 +100,16 @@ package enum PNGHeaderReader: HeaderReading {
             return nil
         }
         return start..<data.upperBound
+    }
+}
+
+/// Decompresses the ICC profile and compressed texts of a PNG file.
+private enum PNGProfile {
+    /// The zlib stream `compressed` unpacked; nil when it is damaged or longer than `limit` bytes.
+    static func decompress(_ compressed: [UInt8], limit: Int) -> [UInt8]? {
+        guard let bytes = try? Inflater.inflate(compressed, maximum: limit + 1), bytes.count <= limit else {
+            return nil
+        }
+        return bytes
     }
 }

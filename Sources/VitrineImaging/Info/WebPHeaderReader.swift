@@ -32,7 +32,7 @@ package enum WebPHeaderReader: HeaderReading {
                 guard contents.canvas != nil || contents.bitstream != nil else { throw error }
                 break
             }
-            // A still picture without VP8X has nothing behind its one chunk.
+            // A still image without VP8X has nothing behind its one chunk.
             if contents.canvas == nil && contents.bitstream != nil { break }
             offset = payload.upperBound &+ (length & 1)
         }

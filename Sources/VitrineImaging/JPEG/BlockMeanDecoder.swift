@@ -7,15 +7,15 @@ import VitrineCore
 /// time of a library that decodes at 1/8. Of a progressive file it reads only the first scans: for 1/8 about a
 /// twentieth of the bytes.
 ///
-/// Memory is the planes of the result and 250 KiB, whatever the size of the file.
+/// Memory is the planes of the result and 250 KiB, for any size of the file.
 ///
 /// It refuses with ``ImageError/unsupported(input:reason:)``, so that the next decoder is asked: reductions below 6,
 /// CMYK, arithmetic coding, lossless and hierarchical processes, and samples of more than 8 bits.
 package struct BlockMeanDecoder: ImageDecoding {
-    /// From this reduction on the 1/8 picture is at least 1.5 times the size asked for, and equal in quality to better
+    /// From this reduction on the 1/8 image is at least 1.5 times the size asked for, and equal in quality to better
     /// paths (study: PSNR 50 dB at 200 px against a Lanczos3 reduction of every pixel).
     package static let minimumEighthReduction = 12.0
-    /// The same for the 1/4 picture.
+    /// The same for the 1/4 image.
     package static let minimumQuarterReduction = 6.0
 
     package init() {}
@@ -25,9 +25,9 @@ package struct BlockMeanDecoder: ImageDecoding {
 
     /// Decodes at the coarsest scale that is good enough for the request.
     ///
-    /// - Throws: ``ImageError/unsupported(input:reason:)`` for what it leaves to others,
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` for varieties that other decoders read.
     ///   ``ImageError/truncated(input:)`` and ``ImageError/corrupt(input:reason:)`` unless the request allows a partial
-    ///   picture and a row of blocks is there, ``ImageError/limitExceeded(input:limit:actual:allowed:)`` and
+    ///   image and a row of blocks is there. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` and
     ///   ``ImageError/cancelled(input:)``.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard request.reduction >= BlockMeanDecoder.minimumQuarterReduction else {
@@ -41,7 +41,7 @@ package struct BlockMeanDecoder: ImageDecoding {
         return image
     }
 
-    /// Decodes at a given scale, whatever size is wanted; for previews.
+    /// Decodes at a given scale, for previews.
     package func decode(
         _ source: ByteSource, at scale: BlockMeanScale, limits: ImageLimits = .standard, allowPartial: Bool = false,
         cancellation: CancellationToken = CancellationToken()
@@ -50,4 +50,70 @@ package struct BlockMeanDecoder: ImageDecoding {
             source, scale: scale, limits: limits, allowPartial: allowPartial, cancellation: cancellation)
         return try reader.decode().image
     }
+}
+
+/// How much a block-mean decode reduces.
+package enum BlockMeanScale: Int, Sendable {
+    /// One sample a block of 8×8: the DC coefficient.
+    case eighth = 8
+    /// Four samples a block: DC and the three lowest AC coefficients.
+    case quarter = 4
+
+    /// Samples a block, along one side.
+    var samplesPerBlock: Int { 8 / rawValue }
+}
+
+/// The samples of one component of a block-mean decode, as they come into being.
+struct BlockMeanPlane {
+    /// Samples a row in memory and rows, whole MCUs.
+    let bytesPerRow: Int
+    /// Samples that belong to the image.
+    let size: PixelSize
+    let extentWidth: Double
+    let extentHeight: Double
+    let storage: PixelStorage
+
+    /// Memory for a component, all of it mid-grey, which missing data of damaged files shows.
+    init(_ frame: JPEGFrame, component: Int, scale: BlockMeanScale) {
+        let c = frame.components[component]
+        let perBlock = scale.samplesPerBlock
+        let blocks = frame.blocks(of: component)
+        extentWidth = Double(frame.width * c.horizontal) / Double(frame.maximumHorizontal * scale.rawValue)
+        extentHeight = Double(frame.height * c.vertical) / Double(frame.maximumVertical * scale.rawValue)
+        size = PixelSize(
+            width: min(blocks.width * perBlock, Int(extentWidth.rounded(.up))),
+            height: min(blocks.height * perBlock, Int(extentHeight.rounded(.up))))
+        bytesPerRow = frame.mcuColumns * c.horizontal * perBlock
+        let count = bytesPerRow * frame.mcuRows * c.vertical * perBlock
+        storage = PixelStorage(uninitializedByteCount: count)
+        storage.bytes.initializeMemory(as: UInt8.self, repeating: 128)
+    }
+
+    /// The first sample. Never nil: a component has at least one block.
+    var base: UnsafeMutablePointer<UInt8> { storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self) }
+
+    /// The samples as a plane of a ``DecodedImage``.
+    var plane: PixelPlane {
+        PixelPlane(
+            width: size.width, height: size.height, channels: 1, bytesPerRow: bytesPerRow,
+            extentWidth: extentWidth, extentHeight: extentHeight, storage: storage)
+    }
+}
+
+/// One block of an MCU: which tables it uses and where its samples go.
+struct BlockMeanSlot {
+    let dc: JPEGHuffmanCode
+    let ac: JPEGHuffmanCode
+    /// ``JPEGHuffmanTable/skip(bits:)`` of the AC table; unused in DC scans.
+    let skip: UnsafePointer<UInt16>
+    /// Which predictor it shares with the other blocks of its component.
+    let predictor: Int
+    /// Quantisation steps of coefficients (0,0), (0,1), (1,0) and (1,1).
+    let steps: SIMD4<Int32>
+    /// Where the next block's samples go.
+    var output: UnsafeMutablePointer<UInt8>
+    /// From one MCU to the next, from one row of MCUs to the next, and from one row of samples to the next, in bytes.
+    let advance: Int
+    let rowAdvance: Int
+    let bytesPerRow: Int
 }

@@ -1,3 +1,5 @@
+import VitrineCore
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -6,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// A moving window of 128 KiB over the input: what a decoder needs of a file of any size.
+/// A moving window of 128 KiB over the input, which suffices for a file of any size.
 struct JPEGInputWindow: ~Copyable {
     /// Holds the largest marker segment (64 KiB) whole, with as much again so that reads are large.
     private static let capacity = 128 << 10
@@ -96,5 +98,16 @@ struct JPEGInputWindow: ~Copyable {
                 return true
             }
         }
+    }
+}
+
+/// Turns a cancelled token into the error of the input being decoded.
+struct JPEGCancellation {
+    let token: CancellationToken
+    let input: String
+
+    /// - Throws: ``ImageError/cancelled(input:)`` once the token is cancelled.
+    func check() throws(ImageError) {
+        if token.isCancelled { throw .cancelled(input: input) }
     }
 }

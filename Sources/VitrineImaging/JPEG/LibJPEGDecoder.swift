@@ -4,12 +4,12 @@ import VitrineCore
 
 /// Decodes JPEG by libjpeg-turbo, scaled down in the transform where the request allows it.
 ///
-/// Reduced pictures come as Y′CbCr planes, neither upsampled nor converted: that happens after scaling, to far fewer
+/// Reduced images come as Y′CbCr planes, neither upsampled nor converted: that happens after scaling, to far fewer
 /// samples. A request for every pixel gives red, green and blue exactly as the library makes them.
 package struct LibJPEGDecoder: ImageDecoding {
     /// Scans decoded of one file. Real encoders write about ten; thousands of them are an attack on the clock.
     package static let maximumScans = 200
-    /// How many times the size asked for the scaled picture is at least.
+    /// How many times the size asked for the scaled image is at least.
     package static let oversampling = 1.6
 
     package init() {}
@@ -17,13 +17,11 @@ package struct LibJPEGDecoder: ImageDecoding {
     package var formats: Set<ImageFormat> { [.jpeg] }
     package var needsIsolation: Bool { false }
 
-    /// Decodes at the smallest of 1/8, 1/4, 1/2 and 1/1 that is at least ``oversampling`` times the size asked for.
+    /// Decodes at the smallest of 1/8, 1/4, 1/2 and 1/1 that is at least ``oversampling`` times the requested size.
     ///
-    /// - Throws: ``ImageError/truncated(input:)`` and ``ImageError/corrupt(input:reason:)`` unless the request allows a
-    ///   partial picture, ``ImageError/limitExceeded(input:limit:actual:allowed:)`` with
-    ///   ``ImageLimits/Kind/memory`` when a progressive file needs too many coefficients,
-    ///   ``ImageError/unsupported(input:reason:)`` for processes the library has not, and
-    ///   ``ImageError/cancelled(input:)`` within a row of blocks.
+    /// - Throws: Damage is an error unless the request allows a partial image. A progressive file that needs too many
+    ///   coefficients breaks the limit ``ImageLimits/Kind/memory``. Processes that the library does not have are
+    ///   ``ImageError/unsupported(input:reason:)``. A cancellation takes effect within a row of blocks.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         var image = try decode(
             source, eighths: LibJPEGDecoder.eighths(for: request.reduction), isPlanar: request.reduction >= 1.25,
@@ -107,7 +105,7 @@ package struct LibJPEGDecoder: ImageDecoding {
         }
     }
 
-    /// Memory for the planes, with the rows and columns that the library writes beyond the picture.
+    /// Memory for the planes, with the rows and columns that the library writes beyond the image.
     private func makePlanes(_ layout: cjpeg_layout, _ room: SharedBuffer?) -> [PixelPlane] {
         let described = [layout.planes.0, layout.planes.1, layout.planes.2]
         return described.prefix(Int(layout.plane_count)).map { plane in
@@ -118,6 +116,64 @@ package struct LibJPEGDecoder: ImageDecoding {
                 width: Int(plane.width), height: Int(plane.height), channels: channels, bytesPerRow: bytesPerRow,
                 extentWidth: plane.extent_width, extentHeight: plane.extent_height,
                 storage: room?.storage(byteCount: count) ?? PixelStorage(uninitializedByteCount: count))
+        }
+    }
+}
+
+/// The input, the cancellation and the read error of the shim's callbacks.
+///
+/// Not sendable: lives in one decode, on one thread.
+private final class LibJPEGInput {
+    let source: ByteSource
+    let cancellation: CancellationToken
+    /// The error of a failed read; the shim itself only has the failure.
+    private(set) var readError: ImageError?
+
+    init(_ source: ByteSource, _ cancellation: CancellationToken) {
+        self.source = source
+        self.cancellation = cancellation
+    }
+
+    private func read(_ buffer: UnsafeMutableRawPointer, _ count: Int, at offset: Int) -> Int {
+        guard offset >= 0 else { return 0 }
+        do throws(ImageError) {
+            return try source.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: count), at: offset)
+        } catch {
+            readError = error
+            return -1
+        }
+    }
+
+    /// A decoder of the shim that calls back here; nil when there is no memory. `self` must outlive it.
+    func makeDecoder() -> OpaquePointer? {
+        cjpeg_decoder_create(
+            { context, buffer, count, offset in
+                guard let context, let buffer else { return -1 }
+                let input = Unmanaged<LibJPEGInput>.fromOpaque(context).takeUnretainedValue()
+                return input.read(buffer, count, at: Int(truncatingIfNeeded: offset))
+            },
+            { context in
+                guard let context else { return 0 }
+                return Unmanaged<LibJPEGInput>.fromOpaque(context).takeUnretainedValue().cancellation.isCancelled
+                    ? 1 : 0
+            },
+            Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// The error a status of the shim stands for.
+    func error(_ status: cjpeg_status, _ message: String, _ limits: ImageLimits, needed: UInt64) -> ImageError {
+        let name = source.name
+        switch status {
+        case CJPEG_CANCELLED: return .cancelled(input: name)
+        case CJPEG_READ: return readError ?? .unreadable(input: name, reason: "read error")
+        case CJPEG_MEMORY:
+            return .limitExceeded(
+                input: name, limit: .memory, actual: Int(clamping: needed), allowed: limits.maximumCoefficientBytes)
+        case CJPEG_SCANS:
+            return .corrupt(input: name, reason: "more than \(LibJPEGDecoder.maximumScans) scans")
+        case CJPEG_UNSUPPORTED:
+            return .unsupported(input: name, reason: message.isEmpty ? "a rare variety of JPEG" : message)
+        default: return .corrupt(input: name, reason: message.isEmpty ? "not decodable" : message)
         }
     }
 }

@@ -1,7 +1,7 @@
 #if SystemCodecs
 import CVitrineJPEG
 
-/// Encodes JPEG by libjpeg-turbo, with Huffman tables made for the picture.
+/// Encodes JPEG by libjpeg-turbo, with Huffman tables made for the image.
 package struct LibJPEGEncoder: ImageEncoding {
     /// From this quality on chroma keeps its resolution (4:4:4); below it is halved both ways (4:2:0).
     package static let fullChromaQuality = 0.9

@@ -1,8 +1,8 @@
 import VitrineCore
 
-/// Pictures of a JPEG file that is still arriving.
+/// Images of a JPEG file that is still arriving.
 ///
-/// Feed it the bytes as they come and ask for a picture after each piece:
+/// Feed it the bytes as they come and ask for an image after each piece:
 ///
 /// ```swift
 /// var scanner = ProgressiveJPEGScanner(name: "photo.jpg", target: PixelSize(width: 400, height: 300))
@@ -12,16 +12,16 @@ import VitrineCore
 /// }
 /// ```
 ///
-/// A progressive file gives its picture at an eighth as soon as the DC scans are whole (about a twentieth of the
+/// A progressive file gives its image at an eighth as soon as the DC scans are whole (about a twentieth of the
 /// bytes), then a finer one with every further scan, if libjpeg-turbo is linked. Any other file gives its upper part,
 /// again whenever a tenth more of the height is there. All of them are marked partial. Once the end of the file has
 /// arrived there are no more: the whole file is for the ordinary decoders.
 ///
-/// Damage never throws here. It ends the previews; the ordinary decoder says what is wrong.
+/// Damage does not throw here. It ends the previews; the ordinary decoder throws the error.
 package struct ProgressiveJPEGScanner: Sendable {
-    /// How much more of the height makes a new picture of a file that is not progressive.
+    /// How much more of the height makes a new image of a file that is not progressive.
     package static let minimumGrowth = 0.1
-    /// Finer pictures given of one progressive file. Each decodes all scans so far, so a file of hundreds would take
+    /// Finer images given of one progressive file. Each decodes all scans so far, so a file of hundreds would take
     /// hundreds of times as long as one decode; ordinary ones have about ten.
     package static let maximumFinerPictures = 12
 
@@ -31,7 +31,7 @@ package struct ProgressiveJPEGScanner: Sendable {
     private var cancellation: CancellationToken
     private var bytes: [UInt8] = []
     private var index = JPEGScanIndex()
-    /// Scans whose picture has been given.
+    /// Scans whose image has been given.
     private var givenScans = 0
     private var finerPictures = 0
     /// How much of the height has been given, from 0 to 1.
@@ -41,8 +41,8 @@ package struct ProgressiveJPEGScanner: Sendable {
     private var hasFailed = false
 
     /// - Parameters:
-    ///   - name: What errors call the input.
-    ///   - target: The size the pictures will be scaled to, in the orientation the file stores; nil when it is not
+    ///   - name: The name of the input in errors.
+    ///   - target: The size the images will be scaled to, in the orientation the file stores; nil when it is not
     ///     known, which gives an eighth first and every pixel later.
     package init(
         name: String, target: PixelSize? = nil, limits: ImageLimits = .standard,
@@ -60,7 +60,7 @@ package struct ProgressiveJPEGScanner: Sendable {
     package var isProgressive: Bool? { index.frame?.isProgressive }
     /// The size the file stores; nil until its frame header has arrived.
     package var storedSize: PixelSize? { index.frame.map { PixelSize(width: $0.width, height: $0.height) } }
-    /// Whether ``nextImage()`` will never give another picture.
+    /// Whether ``nextImage()`` will never give another image.
     package var isFinished: Bool { hasFailed || index.isAtEnd || index.isHopeless }
 
     /// Takes the next bytes of the file.
@@ -78,7 +78,7 @@ package struct ProgressiveJPEGScanner: Sendable {
         if isFinished { bytes = [] }
     }
 
-    /// The next better picture that the bytes so far give, or nil.
+    /// The next better image that the bytes so far give, or nil.
     ///
     /// The first of a progressive file is always the one at an eighth, which is by far the fastest to be had; ask again
     /// for the best one if several scans have come at once.

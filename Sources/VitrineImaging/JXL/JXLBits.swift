@@ -130,3 +130,21 @@ struct JXLBits {
         guard position <= count &* 8 else { throw .truncated }
     }
 }
+
+/// Why a JPEG XL codestream is not read on.
+enum JXLFault: Error {
+    /// The bytes end before.
+    case truncated
+    /// The bytes break the rules.
+    case corrupt(StaticString)
+    /// The codestream is valid, but uses a feature that this decoder does not read.
+    case unsupported(StaticString)
+
+    func error(_ name: String) -> ImageError {
+        switch self {
+        case .truncated: .truncated(input: name)
+        case .corrupt(let reason): .corrupt(input: name, reason: "\(reason)")
+        case .unsupported(let reason): .unsupported(input: name, reason: "\(reason)")
+        }
+    }
+}

@@ -54,7 +54,7 @@ struct JXLCodestream {
 
     /// Reads something at `offset` whose length is not known before: first from a few bytes, then from more.
     ///
-    /// - Throws: What `body` throws, except ``JXLFault/truncated`` while there are more bytes to be had.
+    /// - Throws: The error of `body`, except ``JXLFault/truncated`` while more bytes are available.
     func parse<R>(
         at offset: Int, first length: Int, limit: Int = 16 << 20,
         _ body: (inout JXLBits) throws(JXLFault) -> R
@@ -68,5 +68,138 @@ struct JXLCodestream {
             case .failure(let fault): throw fault.error(reader.name)
             }
         }
+    }
+}
+
+/// The first frame that is shown: all headers before its sections.
+struct JXLFrameStart {
+    let image: JXLImageHeader
+    /// The embedded ICC profile.
+    let profile: [UInt8]?
+    let frame: JXLFrameHeader
+    let contents: JXLTableOfContents
+    /// Where the sections begin in the codestream.
+    let sections: Int
+
+    /// The first frame of the codestream, of any kind.
+    init(_ codestream: JXLCodestream) throws(ImageError) {
+        self = try codestream.parse(at: 0, first: 8 << 10) { bits throws(JXLFault) in
+            let image = try JXLImageHeader(&bits)
+            let encoded = image.hasProfile ? try JXLProfileStream.read(&bits) : nil
+            try bits.align()
+            return try JXLFrameStart(&bits, image, encoded.flatMap { JXLProfile(encoded: $0)?.bytes })
+        }
+    }
+
+    private init(_ bits: inout JXLBits, _ image: JXLImageHeader, _ profile: [UInt8]?) throws(JXLFault) {
+        self.image = image
+        self.profile = profile
+        frame = try JXLFrameHeader(&bits, image)
+        contents = try JXLTableOfContents(&bits, frame)
+        sections = bits.position / 8
+    }
+}
+
+/// Goes from frame to frame by their headers and tables of contents, without decoding any.
+struct JXLFrameWalker {
+    /// Frames and layers looked at; a file cannot make reading its header take longer.
+    static let maximumFrames = 65_536
+
+    private let codestream: JXLCodestream
+
+    init(_ codestream: JXLCodestream) {
+        self.codestream = codestream
+    }
+
+    /// Counts the frames that are shown, seconds and loops of an animation. If the headers end early or are invalid,
+    /// the numbers up to there stay.
+    func describe(_ info: inout ImageInfo) {
+        guard let start = try? JXLFrameStart(codestream), let animation = start.image.animation,
+            !start.image.hasPreview
+        else { return }
+        var (frame, next) = (start.frame, start.sections &+ start.contents.total)
+        var (shown, ticks) = (0, 0)
+        for _ in 0..<JXLFrameWalker.maximumFrames {
+            if frame.isShown {
+                shown += 1
+                ticks += frame.duration
+            }
+            guard !frame.isLast, next < codestream.count else { break }
+            let offset = next
+            let step = try? codestream.parse(at: offset, first: 64) {
+                bits throws(JXLFault) -> (JXLFrameHeader, Int) in
+                let header = try JXLFrameHeader(&bits, start.image)
+                let contents = try JXLTableOfContents(&bits, header)
+                return (header, offset &+ bits.position / 8 &+ contents.total)
+            }
+            guard let step else { break }
+            (frame, next) = step
+        }
+        info.frameCount = max(1, shown)
+        guard shown > 1, animation.rate > 0 else { return }
+        info.duration = Double(ticks) / animation.rate
+        info.loopCount = animation.loopCount
+    }
+}
+
+/// Where the sections of a frame stand.
+///
+/// Source: ISO/IEC 18181-1 annex F.3 (TOC) and F.3.2 (permutation).
+struct JXLTableOfContents {
+    static let maximumEntries = 1 << 18
+
+    /// Side in pixels of a group, and of the area one low-frequency section covers.
+    let groupSide: Int
+    let lowFrequencyColumns: Int
+    let lowFrequencyRows: Int
+    /// Of each section in its logical order, the offset behind the table.
+    private(set) var offsets: [Int]
+    private(set) var sizes: [Int]
+    /// Bytes of all sections.
+    private(set) var total = 0
+
+    init(_ bits: inout JXLBits, _ frame: JXLFrameHeader) throws(JXLFault) {
+        groupSide = 128 << frame.groupSizeShift
+        func groups(_ side: Int) -> (Int, Int) { ((frame.width + side - 1) / side, (frame.height + side - 1) / side) }
+        let (columns, rows) = groups(groupSide)
+        (lowFrequencyColumns, lowFrequencyRows) = groups(groupSide * 8)
+        guard columns < 1 << 20, rows < 1 << 20, columns * rows <= JXLTableOfContents.maximumEntries else {
+            throw .unsupported("a frame of too many groups")
+        }
+        let count = columns * rows == 1 && frame.passCount == 1
+            ? 1 : 2 + lowFrequencyColumns * lowFrequencyRows + columns * rows * frame.passCount
+        guard count <= JXLTableOfContents.maximumEntries else { throw .unsupported("a frame of too many sections") }
+        let order = bits.bool() ? try JXLTableOfContents.permutation(&bits, count: count) : nil
+        try bits.align()
+        offsets = [Int](repeating: 0, count: count)
+        sizes = offsets
+        for i in 0..<count {
+            let size = bits.u32((0, 10), (1024, 14), (17_408, 22), (4_211_712, 30))
+            let section = order.map { $0[i] } ?? i
+            offsets[section] = total
+            sizes[section] = size
+            total += size
+        }
+        try bits.align()
+        try bits.check()
+    }
+
+    /// Which section stands at each place: a Lehmer code, entropy-coded.
+    private static func permutation(_ bits: inout JXLBits, count: Int) throws(JXLFault) -> [Int] {
+        func context(_ value: Int) -> Int { min(7, JXLEntropyCode.ceilLog2(value + 1)) }
+        let code = try JXLEntropyCode(&bits, contexts: 8)
+        var reader = JXLEntropyReader(code, &bits)
+        let end = try reader.read(&bits, context(count))
+        guard end <= count, count <= 1 << 16 else { throw .corrupt("order of sections") }
+        var rest = Array(0..<count)
+        var order: [Int] = []
+        var last = 0
+        for i in 0..<end {
+            last = try reader.read(&bits, context(last))
+            guard last < count - i else { throw .corrupt("order of sections") }
+            order.append(rest.remove(at: last))
+        }
+        try reader.finish(bits)
+        return order + rest
     }
 }

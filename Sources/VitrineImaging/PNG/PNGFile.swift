@@ -1,6 +1,6 @@
 import VitrineCore
 
-/// What stands before the pixels of a PNG file.
+/// The chunks before the pixels of a PNG file.
 struct PNGFile {
     var header: PNGHeader
     /// Red, green and blue of each entry.
@@ -9,9 +9,9 @@ struct PNGFile {
     var transparency: [UInt8] = []
     /// The payload of gAMA: 100,000 times the encoding exponent.
     var gamma: UInt32?
-    /// Whether an sRGB, iCCP or cICP chunk says what the samples mean, so that gAMA does not count.
+    /// Whether an sRGB, iCCP or cICP chunk defines the colours, so that gAMA is ignored.
     var hasColorSpace = false
-    /// Frames of an APNG as acTL gives them; nil for a still picture.
+    /// Frames of an APNG as acTL gives them; nil for a still image.
     var frameCount: Int?
     /// The frame control of the default image, if it is the first frame of the animation.
     var firstFrame: PNGFrame?
@@ -124,5 +124,230 @@ struct PNGFile {
         case .palette: !transparency.isEmpty
         case .grayAlpha, .rgbAlpha: false
         }
+    }
+}
+
+/// The IHDR chunk of a PNG file (PNG specification, third edition, §11.2.1).
+struct PNGHeader: Sendable, Hashable {
+    /// The samples of a pixel, with the values of the file.
+    enum ColorType: UInt8, Sendable {
+        case gray = 0
+        case rgb = 2
+        case palette = 3
+        case grayAlpha = 4
+        case rgbAlpha = 6
+
+        /// Samples a pixel as stored.
+        var channels: Int {
+            switch self {
+            case .gray, .palette: 1
+            case .grayAlpha: 2
+            case .rgb: 3
+            case .rgbAlpha: 4
+            }
+        }
+    }
+
+    /// The length of the chunk's payload.
+    static let byteCount = 13
+
+    var width: Int
+    var height: Int
+    /// Bits a sample: 1, 2, 4, 8 or 16.
+    let depth: Int
+    let colorType: ColorType
+    let isInterlaced: Bool
+
+    /// Reads the payload; nil if it breaks a rule.
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.byteCount, let colorType = ColorType(rawValue: bytes[9]) else { return nil }
+        width = Int(bytes.bigEndian32(at: 0))
+        height = Int(bytes.bigEndian32(at: 4))
+        depth = Int(bytes[8])
+        self.colorType = colorType
+        isInterlaced = bytes[12] == 1
+        let depths: [Int] =
+            switch colorType {
+            case .gray: [1, 2, 4, 8, 16]
+            case .palette: [1, 2, 4, 8]
+            default: [8, 16]
+            }
+        guard depths.contains(depth), bytes[10] == 0, bytes[11] == 0, bytes[12] <= 1 else { return nil }
+        guard (1...0x7FFF_FFFF).contains(width), (1...0x7FFF_FFFF).contains(height) else { return nil }
+    }
+
+    /// Bits a pixel, at most 64.
+    var bitsPerPixel: Int { depth * colorType.channels }
+    /// How far back filters look, in bytes.
+    var filterDistance: Int { max(1, bitsPerPixel / 8) }
+
+    /// Bytes of a row of `width` pixels, without its filter byte. Widths have 31 bits, so this cannot overflow.
+    func rowBytes(width: Int) -> Int { (width * bitsPerPixel + 7) / 8 }
+}
+
+extension [UInt8] {
+    /// Four bytes as a number, the most significant first; 0 where there are none.
+    func bigEndian32(at offset: Int) -> UInt32 {
+        guard offset >= 0, offset <= count - 4 else { return 0 }
+        return UInt32(self[offset]) << 24 | UInt32(self[offset + 1]) << 16 | UInt32(self[offset + 2]) << 8
+            | UInt32(self[offset + 3])
+    }
+
+    /// Two bytes as a number, the most significant first; 0 where there are none.
+    func bigEndian16(at offset: Int) -> UInt16 {
+        guard offset >= 0, offset <= count - 2 else { return 0 }
+        return UInt16(self[offset]) << 8 | UInt16(self[offset + 1])
+    }
+}
+
+/// One chunk: its type and where its payload stands. The payload may reach behind the end of the file.
+struct PNGChunk: Sendable {
+    /// Chunk types as the four letters they are.
+    enum Kind {
+        static let header: UInt32 = 0x4948_4452  // IHDR
+        static let palette: UInt32 = 0x504C_5445  // PLTE
+        static let data: UInt32 = 0x4944_4154  // IDAT
+        static let end: UInt32 = 0x4945_4E44  // IEND
+        static let transparency: UInt32 = 0x7452_4E53  // tRNS
+        static let gamma: UInt32 = 0x6741_4D41  // gAMA
+        static let standardRGB: UInt32 = 0x7352_4742  // sRGB
+        static let profile: UInt32 = 0x6943_4350  // iCCP
+        static let codingPoints: UInt32 = 0x6349_4350  // cICP
+        static let animation: UInt32 = 0x6163_544C  // acTL
+        static let frame: UInt32 = 0x6663_544C  // fcTL
+        static let frameData: UInt32 = 0x6664_4154  // fdAT
+        static let appleVariety: UInt32 = 0x4367_4249  // CgBI
+    }
+
+    let type: UInt32
+    /// Where the payload starts in the file.
+    let offset: Int
+    /// Bytes of payload, at most 2³¹ − 1.
+    let count: Int
+
+    /// Whether a decoder that does not know the chunk must give up (bit 5 of the first letter is clear).
+    var isCritical: Bool { type & 0x2000_0000 == 0 }
+}
+
+/// Walks the chunks of a PNG file without reading their payloads.
+struct PNGChunkReader {
+    private let source: ByteSource
+    private let cancellation: CancellationToken
+    /// Where the next chunk starts.
+    private(set) var offset: Int
+    private var steps = 0
+    private var buffer: [UInt8] = []
+    private var bufferStart = 0
+
+    init(_ source: ByteSource, at offset: Int, cancellation: CancellationToken) {
+        self.source = source
+        self.offset = offset
+        self.cancellation = cancellation
+    }
+
+    /// The next chunk; nil where the file ends before its header does.
+    ///
+    /// - Throws: ``ImageError/corrupt(input:reason:)`` for a length of 2³¹ or more.
+    mutating func next() throws(ImageError) -> PNGChunk? {
+        steps &+= 1
+        if steps & 1023 == 0 && cancellation.isCancelled { throw .cancelled(input: source.name) }
+        if offset < bufferStart || offset - bufferStart > buffer.count - 8 {
+            buffer = try source.bytes(at: offset, count: 4_096)
+            bufferStart = offset
+            guard buffer.count >= 8 else { return nil }
+        }
+        let length = buffer.bigEndian32(at: offset - bufferStart)
+        guard length < 0x8000_0000 else { throw .corrupt(input: source.name, reason: "a chunk is too long") }
+        let type = buffer.bigEndian32(at: offset - bufferStart + 4)
+        let chunk = PNGChunk(type: type, offset: offset + 8, count: Int(length))
+        offset += 12 + chunk.count
+        return chunk
+    }
+
+    /// The payload of a chunk.
+    ///
+    /// - Throws: ``ImageError/truncated(input:)`` if the file ends before the payload and its checksum do, and
+    ///   ``ImageError/corrupt(input:reason:)`` if the checksum is wrong.
+    func payload(_ chunk: PNGChunk) throws(ImageError) -> [UInt8] {
+        guard chunk.offset <= source.count, chunk.count + 4 <= source.count - chunk.offset else {
+            throw .truncated(input: source.name)
+        }
+        // The type belongs to what the checksum covers.
+        let bytes = try source.bytes(at: chunk.offset - 4, count: chunk.count + 8)
+        guard bytes.count == chunk.count + 8 else { throw .truncated(input: source.name) }
+        guard CRC32.checksum(Array(bytes[..<(chunk.count + 4)])) == bytes.bigEndian32(at: chunk.count + 4) else {
+            throw .corrupt(input: source.name, reason: "the checksum of a chunk is wrong")
+        }
+        return Array(bytes[4..<(chunk.count + 4)])
+    }
+}
+
+/// The compressed bytes of consecutive IDAT (or fdAT) chunks as one stream.
+///
+/// Checksums of these chunks are not computed: the zlib stream inside carries its own, Adler-32 over every decoded
+/// byte, which the ``Inflater`` checks.
+struct PNGDataSource: InflaterSource {
+    private let source: ByteSource
+    private let type: UInt32
+    /// CRC of one chunk, length and type of the next, and for fdAT its sequence number.
+    private let gap: Int
+    private var position: Int
+    private var left: Int
+    private var hasEnded = false
+    /// Whether the file ended where more was due.
+    private(set) var isTruncated = false
+
+    /// A stream that starts with `chunk`.
+    init(_ source: ByteSource, first chunk: PNGChunk) {
+        self.source = source
+        type = chunk.type
+        let skip = chunk.type == PNGChunk.Kind.frameData ? 4 : 0
+        gap = 12 + skip
+        position = chunk.offset + min(skip, chunk.count)
+        left = max(0, chunk.count - skip)
+    }
+
+    /// Reads file bytes straight into `buffer` and moves payloads together over the bytes between them.
+    mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws(ImageError) -> Int {
+        var filled = 0
+        while filled == 0 && !hasEnded {
+            let room = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+            let end = try source.read(into: room, at: position)
+            var at = 0
+            while at < end && !hasEnded {
+                if left > 0 {
+                    let n = min(left, end - at)
+                    if at != filled {
+                        UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<(filled + n)])
+                            .copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[at..<(at + n)]))
+                    }
+                    filled += n
+                    at += n
+                    position += n
+                    left -= n
+                } else if end - at >= gap {
+                    startChunk(UnsafeRawBufferPointer(rebasing: buffer[at..<(at + gap)]))
+                    at += gap
+                } else {
+                    break
+                }
+            }
+            if filled == 0 && at == 0 && !hasEnded {
+                isTruncated = true
+                hasEnded = true
+            }
+        }
+        return filled
+    }
+
+    private mutating func startChunk(_ gapBytes: UnsafeRawBufferPointer) {
+        let length = UInt32(bigEndian: gapBytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+        let next = UInt32(bigEndian: gapBytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
+        guard next == type, length < 0x8000_0000, Int(length) >= gap - 12 else {
+            hasEnded = true
+            return
+        }
+        position += gap
+        left = Int(length) - (gap - 12)
     }
 }

@@ -1,4 +1,12 @@
-/// The smallest lossless form in which a picture's pixels can be written to a PNG file.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The smallest lossless form in which an image's pixels can be written to a PNG file.
 struct PNGPixels {
     /// Samples a pixel: 1 grey or palette index, 2 grey and alpha, 3 RGB, 4 RGBA with straight alpha.
     let channels: Int
@@ -11,7 +19,7 @@ struct PNGPixels {
     /// Entries of the palette that are not opaque.
     let transparentCount: Int
 
-    /// What a look at every pixel found.
+    /// The properties of all pixels.
     private struct Findings {
         var isGray = true
         var isOpaque = true
@@ -19,9 +27,9 @@ struct PNGPixels {
         var colors: [UInt32: UInt8]? = [:]
     }
 
-    /// Converts an image. Grey pictures become grey, pictures of at most 256 colours get a palette.
+    /// Converts an image. Grey images become grey, images of at most 256 colours get a palette.
     ///
-    /// - Parameter allChannels: Whether it stays RGBA whatever its colours are.
+    /// - Parameter allChannels: Whether it stays RGBA for any colours.
     init(_ image: Image, allChannels: Bool = false) {
         let straight = Self.straight(image)
         width = image.width
@@ -119,5 +127,84 @@ struct PNGPixels {
             last = (pixel, index)
             return index
         }
+    }
+}
+
+/// Correction of samples for a gAMA chunk that says something other than sRGB.
+enum PNGGamma {
+    /// The samples an encoder for a display of gamma 2.2 would have written for each sample of the file, or nil if that
+    /// makes no visible difference.
+    ///
+    /// - Parameter gamma: 100,000 times the encoding exponent, 45,455 being 1/2.2 (PNG specification, third edition,
+    ///   §11.3.2.2 and §13.13). Differences of less than a twentieth are left alone, as by libpng.
+    static func table(_ gamma: UInt32) -> [UInt8]? {
+        guard gamma >= 16, gamma <= 625_000_000 else { return nil }
+        let exponent = 100_000 / (Double(gamma) * 2.2)
+        guard abs(exponent - 1) >= 0.05 else { return nil }
+        return (0..<256).map { UInt8(min(255, max(0, pow(Double($0) / 255, exponent) * 255 + 0.5))) }
+    }
+
+    /// Corrects all colour samples of a plane that is not shared yet.
+    static func apply(_ table: [UInt8], to plane: PixelPlane, isPremultiplied: Bool) {
+        let hasAlpha = plane.channels & 1 == 0
+        let colors = hasAlpha ? plane.channels - 1 : plane.channels
+        table.withUnsafeBufferPointer { table in
+            for y in 0..<plane.height {
+                let start = y * plane.bytesPerRow
+                let row = UnsafeMutableRawBufferPointer(
+                    rebasing: plane.storage.bytes[start..<(start + plane.width * plane.channels)])
+                for x in 0..<plane.width {
+                    let at = x &* plane.channels
+                    let alpha = hasAlpha && isPremultiplied ? Int(row[at &+ colors]) : 255
+                    guard alpha > 0 else { continue }
+                    for c in at..<(at &+ colors) {
+                        let straight = alpha == 255 ? Int(row[c]) : min(255, (Int(row[c]) &* 255 &+ alpha / 2) / alpha)
+                        let corrected = Int(table[straight])
+                        row[c] = UInt8(truncatingIfNeeded: alpha == 255 ? corrected : (corrected &* alpha &+ 127) / 255)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Multiplying rows of 8-bit samples by their alpha.
+enum Premultiplication {
+    /// Multiplies colour by alpha, rounded, in `target`, which may not be `source`.
+    ///
+    /// - Parameter channels: 2 or 4, alpha last.
+    /// - Returns: False, with nothing written, if every pixel is opaque.
+    static func apply(
+        _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, width: Int, channels: Int
+    ) -> Bool {
+        channels == 4 ? applyRGBA(source, target, width) : applyGray(source, target, width)
+    }
+
+    private static func applyGray(_ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ width: Int) -> Bool {
+        let from = source.assumingMemoryBound(to: UInt8.self)
+        let to = target.assumingMemoryBound(to: UInt8.self)
+        for x in 0..<width {
+            let a = UInt32(from[x &* 2 &+ 1])
+            to[x &* 2] = UInt8(truncatingIfNeeded: AlphaMath.multiply(UInt32(from[x &* 2]), a))
+            to[x &* 2 &+ 1] = UInt8(truncatingIfNeeded: a)
+        }
+        return true
+    }
+
+    private static func applyRGBA(_ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ width: Int) -> Bool {
+        var all = SIMD4<UInt32>(repeating: .max)
+        var x = 0
+        while x &+ 4 <= width {
+            all &= (source + x &* 4).loadUnaligned(as: SIMD4<UInt32>.self)
+            x &+= 4
+        }
+        var opaque = (all[0] & all[1] & all[2] & all[3]).littleEndian >> 24 == 255
+        while x < width {
+            if (source + x &* 4 + 3).load(as: UInt8.self) != 255 { opaque = false }
+            x &+= 1
+        }
+        if opaque { return false }
+        AlphaMath.premultiply(source, into: target, count: width)
+        return true
     }
 }

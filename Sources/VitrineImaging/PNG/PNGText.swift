@@ -1,7 +1,7 @@
 /// The texts that stand in a PNG file beside its pixels, by keyword.
 ///
-/// Source: PNG specification, third edition, §11.3.3. Written as tEXt, which every reader knows, so only what is
-/// Latin-1 can be written. Read are tEXt and iTXt chunks that are not compressed, wherever they stand.
+/// Source: PNG specification, third edition, §11.3.3. Texts are written as tEXt, which every reader knows and
+/// which holds Latin-1 only. Uncompressed tEXt and iTXt chunks are read, anywhere in the file.
 package enum PNGText {
     /// Texts longer than this are passed over.
     private static let maximumCount = 64 << 10
@@ -10,8 +10,8 @@ package enum PNGText {
     /// The eight bytes that begin a PNG file, and the IHDR chunk: texts are put behind them.
     private static let headerEnd = 33
 
-    /// The texts of a file by keyword; the first where a keyword stands twice. Damaged chunks are left out, and what
-    /// is no PNG file has none.
+    /// The texts of a file by keyword; the first one of a repeated keyword. Damaged chunks are left out, and a file of
+    /// another format has no texts.
     ///
     /// - Throws: ``ImageError/unreadable(input:reason:)`` when the system reports a read error.
     package static func entries(of source: ByteSource) throws(ImageError) -> [String: String] {

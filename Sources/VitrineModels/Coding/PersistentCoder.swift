@@ -66,13 +66,13 @@ public struct PersistentCoder: Sendable {
         return (writer.bytes, [root] + writer.fingerprints)
     }
 
-    static func begin(_ fingerprint: UInt64, _ writer: inout BinaryWriter) {
+    private static func begin(_ fingerprint: UInt64, _ writer: inout BinaryWriter) {
         writer.write(byte: magic)
         writer.write(byte: format)
         writer.write(word: fingerprint)
     }
 
-    static func end(_ writer: inout BinaryWriter) throws(PersistenceError) {
+    private static func end(_ writer: inout BinaryWriter) throws(PersistenceError) {
         let sum = writer.withBytes { checksum($0) }
         writer.write(halfWord: sum)
         if let failure = writer.failure { throw failure }
@@ -189,7 +189,7 @@ extension PersistentRecord {
 
 extension PersistentCoder {
     /// Returns whether the header of a value names a present schema.
-    func isCurrent<Value: PersistentValue>(_ type: Value.Type, fingerprint: UInt64) throws(PersistenceError) -> Bool {
+    private func isCurrent<Value: PersistentValue>(_ type: Value.Type, fingerprint: UInt64) throws(PersistenceError) -> Bool {
         try fingerprint == registry.schema(of: type).fingerprint || registry.objectType(of: fingerprint) is Value.Type
     }
 
@@ -215,7 +215,7 @@ extension PersistentCoder {
         }
     }
 
-    func upgrade<Value: PersistentValue>(
+    private func upgrade<Value: PersistentValue>(
         _ type: Value.Type, fingerprint: UInt64, body: UnsafeRawBufferPointer
     ) throws(PersistenceError) -> StoredBytes {
         let asked = try registry.schema(of: type)

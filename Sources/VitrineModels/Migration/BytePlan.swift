@@ -226,7 +226,7 @@ package struct BytePlan: Sendable {
 
 extension RecordSchema {
     /// Returns whether values have the same bytes under both records.
-    func hasLayout(of other: RecordSchema) -> Bool {
+    fileprivate func hasLayout(of other: RecordSchema) -> Bool {
         kind == other.kind && superclass == other.superclass && isExtensible == other.isExtensible
             && cases == other.cases && Self.isSame(early, other.early) && Self.isSame(late, other.late)
     }

@@ -31,9 +31,9 @@
 /// - ``rename(_:to:)``
 /// - ``replace(_:with:value:)``
 /// - ``convert(_:to:_:)``
-/// - ``become(_:)``
+/// - ``changeType(to:)``
 public final class MigrationData {
-    /// The stored name of the type, or the name given to ``become(_:)``.
+    /// The stored name of the type, or the name given to ``changeType(to:)``.
     public private(set) var typeName: String
     /// The version of the type when the data was stored.
     public let version: SchemaVersion
@@ -162,7 +162,7 @@ public final class MigrationData {
     }
 
     /// Changes the type of the data to another type of the program.
-    public func become(_ typeName: String) { self.typeName = typeName }
+    public func changeType(to typeName: String) { self.typeName = typeName }
 
     // MARK: Parts
 

@@ -29,7 +29,7 @@ public struct MigrationStep: Sendable {
     /// - Parameters:
     ///   - version: The present version of the type.
     ///   - hook: Changes the data, which is of the version in its second parameter. If it returns false, the data is
-    ///     abandoned: reading reports ``PersistenceError/migrationGivenUp(type:from:)``, and the data is kept until
+    ///     abandoned: reading reports ``PersistenceError/migrationAbandoned(type:from:)``, and the data is kept until
     ///     ``ObjectStore/forget(_:version:)``.
     public init(
         to version: SchemaVersion, _ hook: @escaping @Sendable (MigrationData, SchemaVersion) throws -> Bool
@@ -42,7 +42,7 @@ public struct MigrationStep: Sendable {
 
 /// An error that a migration step throws to abandon data of an older version.
 ///
-/// Reading the data reports ``PersistenceError/migrationGivenUp(type:from:)``. The stored bytes stay unchanged.
+/// Reading the data reports ``PersistenceError/migrationAbandoned(type:from:)``. The stored bytes stay unchanged.
 public struct MigrationAbandoned: Error {
     /// Creates the error.
     public init() {}
@@ -120,7 +120,7 @@ struct MigrationRun {
                 do {
                     try step.apply(node)
                 } catch is MigrationAbandoned {
-                    throw .migrationGivenUp(type: node.typeName, from: stored)
+                    throw .migrationAbandoned(type: node.typeName, from: stored)
                 } catch {
                     throw .migrationFailed(type: node.typeName, from: stored, to: version, reason: "\(error)")
                 }

@@ -163,7 +163,7 @@ extension RecordSchema {
     }
 
     /// Returns the property that now holds the values stored under this name.
-    func successor(of name: String) -> Property? {
+    private func successor(of name: String) -> Property? {
         properties.first { $0.name == name } ?? properties.first { $0.aliases.contains(name) }
     }
 }
@@ -171,7 +171,7 @@ extension RecordSchema {
 extension RecordSchema.Property {
     var hasDefault: Bool { writeDefault != nil }
 
-    func isSuccessor(of name: String) -> Bool { self.name == name || aliases.contains(name) }
+    fileprivate func isSuccessor(of name: String) -> Bool { self.name == name || aliases.contains(name) }
 }
 
 extension ValueType {

@@ -320,7 +320,7 @@ extension ObjectTables {
     ///
     /// - Throws: ``PersistenceError/changedWithoutVersion(type:version:differences:)`` if the store has the same
     ///   version of a type in a form that cannot be read as this one.
-    static func record(_ schemas: [Schema], _ database: Database, registry: TypeRegistry) throws {
+    private static func record(_ schemas: [Schema], _ database: Database, registry: TypeRegistry) throws {
         for schema in schemas {
             let known = try database.cachedStatement("SELECT 1 FROM schema WHERE fingerprint=?")
             known.bind(Int64(bitPattern: schema.fingerprint), at: 1)

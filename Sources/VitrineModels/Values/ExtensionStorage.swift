@@ -62,7 +62,7 @@ public struct ExtensionStorage {
     // MARK: Bytes
 
     /// Writes all values with their names.
-    func write(to writer: inout BinaryWriter) {
+    fileprivate func write(to writer: inout BinaryWriter) {
         guard let box else { return writer.write(byte: 0) }
         var entries: [ExtensionEntry] = []
         for (name, entry) in box.entries {
@@ -93,7 +93,7 @@ public struct ExtensionStorage {
     }
 
     /// Reads values that ``write(to:)`` wrote.
-    init(from reader: inout BinaryReader) throws(PersistenceError) {
+    fileprivate init(from reader: inout BinaryReader) throws(PersistenceError) {
         let entries = try ExtensionEntry.entries(from: &reader)
         guard !entries.isEmpty else { return }
         var named: [ExtensionName: Entry] = [:]

@@ -4,6 +4,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
+// The rules are not public API. The attribute opens them to `Benchmarks/Sources/CacheProxy`, a package of its own that
+// runs a conformance suite against them.
+
 /// The rules of HTTP caching: RFC 9111, RFC 5861 (stale responses), RFC 8246 (`immutable`) and RFC 9213 (targeted
 /// directives). It decides about storage and reuse, but performs no input or output and reads no clock.
 ///

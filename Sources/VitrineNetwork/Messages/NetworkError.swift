@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 public import VitrineCore
 
 /// The reason why a load failed. Every case holds the URL without user names and passwords, and has a stable ``code``.
@@ -116,7 +121,10 @@ extension NetworkError {
     }
 }
 
-extension NetworkError: CustomStringConvertible {
+extension NetworkError: LocalizedError, CustomStringConvertible {
+    /// The ``description``.
+    public var errorDescription: String? { description }
+
     /// The reason without the URL, as a part of a sentence.
     public var reason: String {
         switch self {

@@ -11,9 +11,6 @@ public import VitrineCore
 ///
 /// A body that ends early throws ``NetworkError/truncated(url:received:reason:)``; it is never a short success.
 public struct ResponseBody: AsyncSequence, Sendable {
-    public typealias Element = [UInt8]
-    public typealias Failure = NetworkError
-
     private let source: any BodySource
 
     /// Creates a body that `source` produces.

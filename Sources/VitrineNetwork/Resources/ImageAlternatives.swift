@@ -15,7 +15,7 @@ public import VitrineCore
 /// for await _ in changes { view.image = list.shown?.value }
 /// ```
 ///
-/// The first URL is loaded from any level, the others no further than ``secondaryDepth``. When a better image arrives,
+/// The first URL is loaded from any level, the others no further than `secondaryDepth`. When a better image arrives,
 /// loads of worse ones are cancelled. Deinitialization ends the loads.
 public final class ImageAlternatives<Value: CacheableValue>: Sendable {
     /// The furthest cache level for URLs after the first.

@@ -1,3 +1,10 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 import VitrineCore
 import VitrineImaging
 
@@ -14,21 +21,21 @@ import VitrineImaging
 /// that stand in it are the file's. Thumbnails that stand beside the files, in `.sh_thumbnails`, are read too, never
 /// written.
 ///
-/// Only you can read what is written: directories have the mode 0700, files 0600. Nothing is looked up or written for
+/// Only you can read the files: directories have the mode 0700, files 0600. Nothing is looked up or written for
 /// files that you cannot read, and for files which are thumbnails themselves. All calls block.
-public struct DesktopThumbnailCache: Sendable, Hashable {
-    /// What is known of the file beside its address, for other programs to show. All optional.
-    public struct Details: Sendable, Hashable {
+package struct DesktopThumbnailCache: Sendable, Hashable {
+    /// Facts about the file that other programs can show. All are optional.
+    package struct Details: Sendable, Hashable {
         /// Such as `image/jpeg`.
-        public var mediaType: String?
+        package var mediaType: String?
         /// Width and height of a picture, in pixels.
-        public var size: PixelSize?
+        package var size: PixelSize?
         /// Pages of a document.
-        public var pageCount: Int?
+        package var pageCount: Int?
         /// Length of a film, in seconds.
-        public var duration: Double?
+        package var duration: Double?
 
-        public init(
+        package init(
             mediaType: String? = nil, size: PixelSize? = nil, pageCount: Int? = nil, duration: Double? = nil
         ) {
             self.mediaType = mediaType
@@ -39,20 +46,20 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
     }
 
     /// Where the thumbnails are.
-    public let directory: String
-    /// What failures are recorded under, with a version: another version may do better.
-    public let program: String
+    package let directory: String
+    /// The name and version under which failures are recorded, as another version may succeed.
+    package let program: String
 
     /// - Parameters:
     ///   - directory: Where the thumbnails are; nil for `$XDG_CACHE_HOME/thumbnails`, else `~/.cache/thumbnails`.
     ///   - program: The program's name and version. Default `vitrine-0.1`.
-    public init(directory: String? = nil, program: String = "vitrine-0.1") {
+    package init(directory: String? = nil, program: String = "vitrine-0.1") {
         self.directory = directory ?? FilePath.join(Directories.current.caches, "thumbnails")
         self.program = FileName.escaped(program)
     }
 
     /// Where the thumbnail of a file has its place, whether there is one or not.
-    public func location(of path: String, size: DesktopThumbnailSize) -> String {
+    package func location(of path: String, size: DesktopThumbnailSize) -> String {
         location(MD5Digest.digest(of: FileURI.text(of: path)), in: size.directoryName)
     }
 
@@ -65,7 +72,7 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
     ///   - size: The box it is fitted into. A thumbnail of a file that is smaller than the box has the file's own size.
     /// - Returns: nil when there is none, when it is of another version of the file, when it cannot be read, and for
     ///   boxes above 1024 pixels.
-    public func thumbnail(of path: String, size: PixelSize) -> Image? {
+    package func thumbnail(of path: String, size: PixelSize) -> Image? {
         guard !size.isEmpty, let least = DesktopThumbnailSize(covering: size.longestSide),
             let original = original(path)
         else { return nil }
@@ -76,13 +83,13 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
     }
 
     /// Whether the thumbnail is there and valid, without decoding it.
-    public func hasThumbnail(of path: String, size: DesktopThumbnailSize) -> Bool {
+    package func hasThumbnail(of path: String, size: DesktopThumbnailSize) -> Bool {
         guard let original = original(path) else { return false }
         return candidates(original, size).contains { entry(at: $0.path, of: original, isShared: $0.isShared) != nil }
     }
 
     /// The file, if it may have thumbnails: readable, and none itself. Take it before decoding the file.
-    public func original(_ path: String) -> DesktopOriginal? {
+    package func original(_ path: String) -> DesktopOriginal? {
         guard let original = DesktopOriginal(path: path), !isThumbnail(path) else { return nil }
         return original
     }
@@ -125,11 +132,11 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
     ///     has more.
     ///   - original: The file as it was before it was decoded.
     ///   - size: The size to store.
-    ///   - details: What is known of the file.
+    ///   - details: Facts about the file.
     /// - Returns: Whether it was stored: not if the file has changed since, or may not have thumbnails.
     /// - Throws: ``ImagePipelineError/underlying(source:error:)`` when it cannot be written.
     @discardableResult
-    public func store(
+    package func store(
         _ image: Image, of original: DesktopOriginal, size: DesktopThumbnailSize, details: Details = Details()
     ) throws(ImagePipelineError) -> Bool {
         let fitted: Image
@@ -146,12 +153,12 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
     ///
     /// - Returns: Whether it was recorded; see ``store(_:of:size:details:)``.
     @discardableResult
-    public func storeFailure(of original: DesktopOriginal) throws(ImagePipelineError) -> Bool {
+    package func storeFailure(of original: DesktopOriginal) throws(ImagePipelineError) -> Bool {
         try write(Image(size: PixelSize(1), color: .clear), of: original, to: FilePath.join("fail", program), Details())
     }
 
     /// Whether this program has failed on this version of the file before.
-    public func hasFailed(_ path: String) -> Bool {
+    package func hasFailed(_ path: String) -> Bool {
         guard let original = original(path) else { return false }
         let location = location(MD5Digest.digest(of: original.uri), in: FilePath.join("fail", program))
         return entry(at: location, of: original, isShared: false) != nil
@@ -195,5 +202,101 @@ public struct DesktopThumbnailCache: Sendable, Hashable {
 
     private func location(_ digest: [UInt8], in name: String) -> String {
         FilePath.join(FilePath.join(directory, name), Hexadecimal.text(digest) + ".png")
+    }
+}
+
+extension DesktopThumbnailCache {
+    /// The directory of thumbnails that lie beside their files ("Shared Thumbnail Repositories").
+    static let sharedDirectoryName = ".sh_thumbnails"
+
+    /// Whether a file lies among thumbnails, also through symbolic links: such files never have thumbnails.
+    func isThumbnail(_ path: String) -> Bool {
+        let roots = [FileURI.absolute(directory), FilePath.resolved(directory)].compactMap(\.self)
+        return [FileURI.absolute(path), FilePath.resolved(path)].compactMap(\.self).contains { path in
+            path.split(separator: "/").contains { $0 == Self.sharedDirectoryName }
+                || roots.contains { path.hasPrefix($0 + "/") }
+        }
+    }
+}
+
+/// The sizes of thumbnails that desktops share (Thumbnail Managing Standard 0.9, "Thumbnail Directory").
+package enum DesktopThumbnailSize: Int, Sendable, Hashable, CaseIterable, Comparable {
+    case normal = 128
+    case large = 256
+    case extraLarge = 512
+    case doubleExtraLarge = 1024
+
+    /// The longest side that such a thumbnail has at most, in pixels.
+    package var side: Int { rawValue }
+
+    /// The directory of such thumbnails.
+    package var directoryName: String {
+        switch self {
+        case .normal: "normal"
+        case .large: "large"
+        case .extraLarge: "x-large"
+        case .doubleExtraLarge: "xx-large"
+        }
+    }
+
+    /// The smallest that has `side` pixels or more; nil above 1024.
+    package init?(covering side: Int) {
+        guard let size = Self.allCases.first(where: { $0.side >= side }) else { return nil }
+        self = size
+    }
+
+    package static func < (a: DesktopThumbnailSize, b: DesktopThumbnailSize) -> Bool { a.side < b.side }
+}
+
+/// A thumbnail file: its bytes, and its records about the original.
+package struct DesktopThumbnailEntry {
+    /// Larger files are no thumbnails: 1024 by 1024 pixels have 4 MB before they are compressed.
+    private static let maximumCount = 16 << 20
+
+    let bytes: [UInt8]
+    private let texts: [String: String]
+    private let size: PixelSize
+
+    /// nil when there is none or it is no PNG.
+    init?(path: String) {
+        guard let source = try? ByteSource(.file(path)), source.count <= Self.maximumCount,
+            let bytes = try? source.allBytes()
+        else { return nil }
+        self.init(bytes: bytes, name: path)
+    }
+
+    /// nil unless it is a PNG file.
+    package init?(bytes: [UInt8], name: String) {
+        let copy = ByteSource(bytes: bytes, name: name)
+        guard let texts = try? PNGText.entries(of: copy), let info = try? ImageInfo(reading: copy),
+            info.format == .png
+        else { return nil }
+        self.bytes = bytes
+        self.texts = texts
+        size = info.size
+    }
+
+    /// Whether it is of this version of the file. Shared ones need not say so, as they may be kept up to date in
+    /// another way, but must not say otherwise.
+    func isValid(for original: DesktopOriginal, isShared: Bool) -> Bool {
+        if let size = texts["Thumb::Size"], Int(size) != original.count { return false }
+        let (uri, modified) = (texts["Thumb::URI"], texts["Thumb::MTime"])
+        guard isShared else { return uri == original.uri && modified.flatMap(Self.seconds) == original.modified }
+        return uri.map(original.sharedURIs.contains) ?? true
+            && modified.map { Self.seconds($0) == original.modified } ?? true
+    }
+
+    /// Whether it fills `box`, or has all pixels the file has as far as it says.
+    package func isLargeEnough(for box: PixelSize) -> Bool {
+        if size.width >= box.width || size.height >= box.height { return true }
+        guard let width = texts["Thumb::Image::Width"].flatMap({ Int($0) }),
+            let height = texts["Thumb::Image::Height"].flatMap({ Int($0) })
+        else { return true }
+        return max(width, height) <= size.longestSide
+    }
+
+    /// Seconds as programs write them: whole ones, a few with a fraction.
+    private static func seconds(_ text: String) -> Int? {
+        Int(text.prefix { $0 != "." })
     }
 }

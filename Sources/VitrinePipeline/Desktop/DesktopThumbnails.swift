@@ -8,23 +8,23 @@ public import VitrineImaging
 /// configuration.shared = DesktopThumbnails()
 /// ```
 ///
-/// Only what a file manager shows goes either way: whole pictures, first pages, posters, fitted into a box of at most
-/// 1024 pixels; of files, without a password, an identifier or a drawing of your own.
+/// Only images that a file manager shows are shared: whole pictures, first pages and posters, fitted into at most
+/// 1024 pixels. Sources with a password, an identifier or a custom drawing are not shared.
 public final class DesktopThumbnails: ExternalThumbnailCache {
     /// Files that are looked after at once, more than a service works on.
     private static let maximumPending = 1_000
 
-    /// The cache that is used.
-    public let cache: DesktopThumbnailCache
-    /// Whether thumbnails that were made are given to the desktop.
-    public let writes: Bool
+    package let cache: DesktopThumbnailCache
+    private let writes: Bool
     /// The files as they were when their thumbnails were asked for; nil for one that changed since.
     private let pending = Locked<[String: DesktopOriginal?]>([:])
 
-    /// - Parameters:
-    ///   - cache: The cache. Default: the user's.
-    ///   - writes: Whether thumbnails that were made are given to the desktop. Default true.
-    public init(_ cache: DesktopThumbnailCache = DesktopThumbnailCache(), writes: Bool = true) {
+    /// Creates a connection to the thumbnails of the user's desktop.
+    ///
+    /// - Parameter writes: Whether images of the pipeline become thumbnails of the desktop. Default: true.
+    public convenience init(writes: Bool = true) { self.init(DesktopThumbnailCache(), writes: writes) }
+
+    package init(_ cache: DesktopThumbnailCache, writes: Bool = true) {
         self.cache = cache
         self.writes = writes
     }
@@ -67,7 +67,7 @@ public final class DesktopThumbnails: ExternalThumbnailCache {
 protocol WholeFileSource: ImageSource {
     /// The file; nil when the source is a part of one, or shows it in another way.
     var wholeFile: String? { get }
-    /// What is known of the file without much work.
+    /// Facts about the file that are cheap to read.
     var details: DesktopThumbnailCache.Details { get }
 }
 
@@ -105,7 +105,7 @@ extension VideoFrameSource: WholeFileSource {
 }
 
 extension DesktopThumbnailCache.Details {
-    /// What is known of a source's file without much work; nothing of sources that show a part of one.
+    /// Facts about a source's file that are cheap to read; none for sources that show a part of a file.
     package init(of source: any ImageSource) {
         self = (source as? any WholeFileSource)?.details ?? .init()
     }

@@ -7,7 +7,7 @@ public import VitrineCache
 public import VitrineCore
 public import VitrineImaging
 
-/// An image that is wanted: its source, its size, and what is done to it.
+/// A request for an image: its source, its size and its processors.
 ///
 /// ```swift
 /// let image = try await ImagePipeline.shared.image(for: ImageRequest(url, size: .fit(200)))
@@ -17,12 +17,12 @@ public import VitrineImaging
 ///
 /// Requests of the same source, size and processors share their work and their result.
 public struct ImageRequest: Sendable {
-    /// What the image is made from.
+    /// The source of the image.
     public var source: any ImageSource
     /// The size of the result. Pixels are ``ImageResizer/size`` times ``ImageResizer/scale``, rounded up. Default:
     /// `none`, the size of the source.
     public var size: ImageResizer
-    /// What is done to the image after it was resized, in order. Results are cached with them.
+    /// The processors, which run in order after the image was resized. Results are cached with them.
     public var processors: [ImageProcessor]
     /// How urgent it is among all that waits. Default: normal.
     public var priority: Priority
@@ -40,10 +40,10 @@ public struct ImageRequest: Sendable {
     /// A request for an image of any source.
     ///
     /// - Parameters:
-    ///   - source: What the image is made from.
+    ///   - source: The source of the image.
     ///   - size: The size of the result, in points.
     ///   - scale: Pixels for each point, as of a display of high density. Default: 1.
-    ///   - processors: What is done to the image after it was resized.
+    ///   - processors: The processors, which run after the image was resized.
     ///   - priority: How urgent it is.
     ///   - isProgressive: See ``isProgressive``.
     public init(
@@ -68,7 +68,7 @@ public struct ImageRequest: Sendable {
             isProgressive: isProgressive)
     }
 
-    /// The box in pixels; a side of -1 for what is no size at all.
+    /// The size in pixels; a side of -1 if it is not valid.
     package var pixelSize: PixelSize {
         func pixels(_ points: Int) -> Int {
             let product = (Double(points) * size.scale).rounded(.up)
@@ -81,7 +81,7 @@ public struct ImageRequest: Sendable {
         ResultSpec(size: pixelSize, mode: size.mode, allowsUpscaling: size.allowsUpscaling, processors: processors)
     }
 
-    /// Why the request cannot be met, whatever the source.
+    /// The error of a request that no source can fulfil.
     func invalidity(_ identity: CacheKey) -> ImagePipelineError? {
         let pixels = pixelSize
         switch size.mode {
@@ -95,10 +95,26 @@ public struct ImageRequest: Sendable {
     }
 }
 
+extension ImageRequest {
+    /// Identifies the image for a view that shows it, without a look at a file; nil if the source has no such identity.
+    ///
+    /// A file is identified by its path, although its content may change.
+    package var viewIdentity: CacheKey? {
+        let place: CacheKey? =
+            switch source {
+            case let file as ImageFileSource:
+                file.path.map { CacheKey("path", $0, "\(file.page)", "\(file.sizing)") }
+            case let remote as URLImageSource: CacheKey("url", remote.url.absoluteString, "\(remote.part)")
+            default: nil
+            }
+        return (source.knownIdentity ?? place).map { spec.key(for: $0) }
+    }
+}
+
 // MARK: Sources by leading dot
 
 extension ImageSource where Self == ImageFileSource {
-    /// A file: a picture, a page of a PDF document, the poster of a film, or the cover of a recording, by its content.
+    /// A file: a picture, a page of a PDF document, the poster of a video, or the cover of a recording, by its content.
     ///
     /// - Parameters:
     ///   - path: The file.
@@ -113,14 +129,14 @@ extension ImageSource where Self == ImageFileSource {
     ///
     /// - Parameters:
     ///   - bytes: The file's content.
-    ///   - name: What errors call it.
+    ///   - name: The name of the bytes in errors.
     public static func bytes(_ bytes: [UInt8], name: String = "bytes") -> ImageFileSource {
         ImageFileSource(.bytes(bytes, name: name))
     }
 }
 
 extension ImageSource where Self == URLImageSource {
-    /// A URL: a picture, a page of a PDF document, or a frame of a film.
+    /// A URL: a picture, a page of a PDF document, or a frame of a video.
     public static func url(_ url: URL, part: URLImageSource.Part = .whole) -> URLImageSource {
         URLImageSource(url, part: part)
     }
@@ -132,8 +148,23 @@ extension ImageSource where Self == PDFPageSource {
 }
 
 extension ImageSource where Self == VideoFrameSource {
-    /// A frame of a film.
+    /// A frame of a video.
     public static func video(_ path: String, at moment: VideoFrameSource.Moment = .poster) -> VideoFrameSource {
         VideoFrameSource(.file(path), at: moment)
     }
+}
+
+/// How much of the processor the making of an image may claim against everything else on the machine.
+///
+/// On Linux a thread's nice value, on Apple platforms its quality of service. Of several requests for one image the
+/// highest counts.
+public enum ExecutionPriority: Sendable, Hashable, CaseIterable, Comparable {
+    /// Only idle time, for images that are not visible yet. They may wait long on a busy machine. Nice 10.
+    case background
+    /// Less than others, so that nothing the user touches is slowed down. The default of requests. Nice 5.
+    case low
+    /// As the program itself. Nice 0.
+    case normal
+    /// More than others, where the system lets the program: nice -5, else as ``normal``.
+    case high
 }

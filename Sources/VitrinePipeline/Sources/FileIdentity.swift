@@ -1,5 +1,3 @@
-import VitrineCore
-
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -7,8 +5,10 @@ import Musl
 #else
 import Darwin
 #endif
+import VitrineCore
+import VitrineImaging
 
-/// What a file's results are stored under: where it is and which version of it (R106).
+/// The identity of a file: its path and its version.
 package enum FileIdentity {
     /// The key of the file at `path`: its path, with the home directory as `~`, size, time of change and inode.
     ///
@@ -32,5 +32,43 @@ package enum FileIdentity {
         while home.hasSuffix("/") { home.removeLast() }
         guard path.hasPrefix(home + "/") else { return path }
         return "~" + path.dropFirst(home.count)
+    }
+}
+
+/// The identity of a file or of bytes, for sources that read either.
+struct InputIdentity: Sendable {
+    private let input: ImageInput
+    private let digest: ContentDigest?
+
+    init(_ input: ImageInput) {
+        self.input = input
+        if case .bytes(let bytes, _) = input { digest = ContentDigest(bytes) } else { digest = nil }
+    }
+
+    /// - Throws: As ``FileIdentity/key(of:)``.
+    func key() throws(ImagePipelineError) -> CacheKey {
+        switch input {
+        case .file(let path): try FileIdentity.key(of: path)
+        case .bytes(let bytes, _): (digest ?? ContentDigest(bytes)).key
+        }
+    }
+}
+
+/// The identity of bytes in memory: their SHA-256 digest, computed when it is first asked for.
+final class ContentDigest: Sendable {
+    private let bytes: [UInt8]
+    private let known = Locked<String?>(nil)
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    var key: CacheKey {
+        let digest = known.withLock { known in
+            let digest = known ?? Hexadecimal.text(SHA256Digest.digest(of: bytes))
+            known = digest
+            return digest
+        }
+        return CacheKey("bytes", digest)
     }
 }

@@ -1,44 +1,44 @@
 import VitrineCore
 import VitrineImaging
 
-/// What a thumbnail can be made from: a picture, a page, a frame, or anything of your own (R100).
+/// A source of images: a picture, a page, a video frame, or a type of your own.
 ///
-/// Only ``identity()`` and ``image(_:)`` have to be written. Both may block, and neither is ever called on a thread
-/// of Swift's cooperative pool.
+/// Implement ``identity()`` and ``image(_:)``. Both may block, and are never called on a thread of Swift's cooperative
+/// pool.
 public protocol ImageSource: Sendable {
-    /// What the source is known by, and its results are stored under (R106).
+    /// Returns the identity of the source, under which its results are cached.
     ///
-    /// It stays the same when the home directory moves, and changes when the content does. Cheap: a look at the file's
-    /// status, not at its content.
+    /// It stays the same when the home directory moves, and changes with the content. It must be cheap: read the status
+    /// of a file, not its content.
     ///
-    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` when the source is gone.
+    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` if the source does not exist.
     func identity() throws(ImagePipelineError) -> CacheKey
 
-    /// The ``identity()`` where it is known without asking anybody; nil, the default, where it takes a look at a file.
+    /// The ``identity()`` if it is known without blocking; nil, the default, if it takes a look at a file.
     ///
-    /// Thumbnails of such sources that are in memory are given at once even to callers that must not block, as the main
+    /// Images of such sources are found in memory at once, also by callers that must not block, such as the main
     /// thread.
     var knownIdentity: CacheKey? { get }
 
-    /// Something to show until the thumbnail is there, without much work; nil for nothing, which is the default (R90).
+    /// Returns a cheap image to show until the image is made; nil, the default, for none.
     func placeholder(_ request: RenderRequest) throws -> Image?
 
-    /// The thumbnail.
+    /// Returns the image of a request.
     ///
     /// Long work looks at ``RenderRequest/cancellation`` every few milliseconds, or registers a handler with it.
     ///
     /// - Throws: ``ImagePipelineError``, or any error of your own.
     func image(_ request: RenderRequest) throws -> Image
 
-    /// The thumbnails for several requests, in their order, at less cost than one by one.
+    /// Returns the images of several requests, in their order, at less cost than one by one.
     ///
-    /// By default the source is asked once, for a picture that is large enough for all, which is then reduced. A side
-    /// may differ by one pixel from that of the same request alone, as both follow from rounded sizes.
+    /// By default the source makes one image that is large enough for all, which is then reduced. A side may differ by
+    /// one pixel from that of the same request alone, as both follow from rounded sizes.
     ///
     /// - Throws: As ``image(_:)``: one error for all.
     func images(_ requests: [RenderRequest]) throws -> [Image]
 
-    /// Whether ``placeholder(_:)`` and ``image(_:)`` must be called on the main actor (R97). Default false.
+    /// Whether ``placeholder(_:)`` and ``image(_:)`` must be called on the main actor. Default false.
     var requiresMainActor: Bool { get }
 }
 
@@ -57,6 +57,85 @@ extension ImageSource {
         return try requests.map { request in
             if request.cancellation.isCancelled { throw ImagePipelineError.cancelled(source: "\(type(of: self))") }
             return try request.resizer.resize(largest)
+        }
+    }
+}
+
+/// A request to an ``ImageSource`` for one image, in pixels of the display.
+public struct RenderRequest: Sendable {
+    /// The box, in pixels.
+    public var size: PixelSize
+    /// How the picture is brought to ``size``. Default `aspectFit`.
+    public var mode: ImageResizer.Mode
+    /// Whether the picture may grow. Pages and other drawings have the size of 1 pixel a point. Default true.
+    public var allowsUpscaling: Bool
+    /// Bounds on the input and on the work.
+    public var limits: ImageLimits
+    /// Cancelled when no request needs the result any more.
+    public var cancellation: CancellationToken
+
+    /// Creates a request for one image in pixels.
+    public init(
+        size: PixelSize, mode: ImageResizer.Mode = .aspectFit, allowsUpscaling: Bool = true,
+        limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
+    ) {
+        self.size = size
+        self.mode = mode
+        self.allowsUpscaling = allowsUpscaling
+        self.limits = limits
+        self.cancellation = cancellation
+    }
+
+    /// ``size``, ``mode`` and ``allowsUpscaling`` as a rule for pictures.
+    public var resizer: ImageResizer {
+        var resizer = ImageResizer(size: size, mode: mode, allowsUpscaling: allowsUpscaling)
+        resizer.maximumSide = limits.maximumOutputSide
+        return resizer
+    }
+
+    /// One request whose picture has enough pixels for each of `requests`, and the whole of the content; nil for none.
+    ///
+    /// It is cancelled with the first of them: callers who may lose interest one by one give all the same token.
+    package static func covering(_ requests: [RenderRequest]) -> RenderRequest? {
+        guard var common = requests.first else { return nil }
+        var fits = true
+        for request in requests {
+            common.size.width = max(common.size.width, request.size.width)
+            common.size.height = max(common.size.height, request.size.height)
+            switch request.mode {
+            case .aspectFit: break
+            // A side without limit needs every pixel, and so does no rule at all.
+            case .limit where !request.size.isEmpty: break
+            case .limit, .none: return common.asStored
+            case .fill, .aspectFill, .crop: fits = false
+            }
+        }
+        // Whether a picture would grow is told by its own size; made larger, it would not be known any more.
+        common.allowsUpscaling = requests.allSatisfy { $0.allowsUpscaling && $0.mode != .limit }
+        common.mode = fits ? .aspectFit : .aspectFill
+        return common
+    }
+
+    private var asStored: RenderRequest {
+        var request = self
+        request.mode = .none
+        return request
+    }
+}
+
+extension RenderRequest {
+    /// The image of a page or frame that a helper has drawn at the size of ``mode``, upright: in sRGB, and cut if
+    /// the request asks for a crop.
+    func image(from drawn: DecodedImage, source: String) throws(ImagePipelineError) -> Image {
+        do throws(ImageError) {
+            let plane = drawn.planes[0]
+            let image = try DecodedImageRenderer.image(
+                from: drawn, size: PixelSize(width: plane.width, height: plane.height), orientation: .up,
+                cancellation: cancellation, inputName: source)
+            guard case .crop = mode else { return image }
+            return try resizer.resize(image)
+        } catch {
+            throw ImagePipelineError(error, source: source)
         }
     }
 }

@@ -1,6 +1,6 @@
 import VitrineImaging
 
-/// Chooses the source for whatever one has: by the content of files, never by their names.
+/// Chooses the source for an input by its content, never by its name.
 ///
 /// ```swift
 /// let source = try SourceDetector.source(forFile: path)
@@ -11,7 +11,7 @@ public enum SourceDetector {
     public struct Options: Sendable {
         /// The page of a document, or the frame of an animation, from 1. Default 1.
         public var page = 1
-        /// The moment of a film. Default its poster.
+        /// The moment of a video. Default its poster.
         public var moment = VideoFrameSource.Moment.poster
         /// How near the frame has to come to the moment. Default the nearest key frame.
         public var precision = VideoFrameSource.Precision.nearestKeyFrame
@@ -22,6 +22,7 @@ public enum SourceDetector {
         /// See ``ImageFileSource/allowsPartial``.
         public var allowsPartial = false
 
+        /// Creates options for a page or a moment.
         public init(page: Int = 1, moment: VideoFrameSource.Moment = .poster) {
             self.page = page
             self.moment = moment
@@ -30,8 +31,8 @@ public enum SourceDetector {
 
     /// The source for a file: a picture, a page, a frame, or the cover of a recording. Reads its first bytes.
     ///
-    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``, ``ImagePipelineError/unsupported(source:reason:)`` for what
-    ///   is none of these.
+    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``, ``ImagePipelineError/unsupported(source:reason:)``
+    ///   for other content.
     public static func source(
         forFile path: String, _ options: Options = Options()
     ) throws(ImagePipelineError) -> any ImageSource {
@@ -49,7 +50,7 @@ public enum SourceDetector {
     }
 
     /// The source for a file or bytes of a kind that is known.
-    public static func source(
+    package static func source(
         for input: ImageInput, of kind: FileKind, _ options: Options = Options()
     ) -> any ImageSource {
         switch kind {
@@ -72,7 +73,7 @@ public enum SourceDetector {
     /// How many pages, or frames, a file has. Films have 1.
     ///
     /// - Throws: ``ImagePipelineError``.
-    public static func pageCount(
+    package static func pageCount(
         of input: ImageInput, _ options: Options = Options()
     ) throws(ImagePipelineError) -> Int {
         switch try FileKind(of: input) {
@@ -90,13 +91,125 @@ public enum SourceDetector {
         }
     }
 
-    /// What is wrong with something of no known kind: that it is empty, for one.
+    /// The error for content of no known kind, for example an empty file.
     private static func unknown(_ input: ImageInput) -> ImagePipelineError {
         do throws(ImageError) {
             _ = try ImageInfo(of: input)
             return ImagePipelineError(.notAnImage(input: input.name), source: input.name)
         } catch {
             return ImagePipelineError(error, source: input.name)
+        }
+    }
+}
+
+/// The kind of a file by its first bytes, of those that sources can read. Names are ignored.
+package enum FileKind: Sendable, Hashable {
+    /// A picture.
+    case image(ImageFormat)
+    /// A PDF document.
+    case pdf
+    /// A video or a recording, in a container that FFmpeg reads.
+    case media(Media)
+
+    /// Containers of videos and recordings, by the media type they are known as.
+    package enum Media: String, Sendable, Hashable, CaseIterable {
+        case mp4 = "video/mp4"
+        case quickTime = "video/quicktime"
+        case matroska = "video/x-matroska"
+        case webM = "video/webm"
+        case avi = "video/x-msvideo"
+        case flash = "video/x-flv"
+        case asf = "video/x-ms-asf"
+        case ogg = "video/ogg"
+        case transportStream = "video/mp2t"
+        case programStream = "video/mpeg"
+        case mp4Audio = "audio/mp4"
+        case mp3 = "audio/mpeg"
+        case flac = "audio/flac"
+
+        /// Whether it holds sound, so that a picture of it is the cover attached to it.
+        package var isAudio: Bool { rawValue.hasPrefix("audio/") }
+    }
+
+    /// The registered media type.
+    package var mediaType: String {
+        switch self {
+        case .image(let format): format.mediaType
+        case .pdf: "application/pdf"
+        case .media(let media): media.rawValue
+        }
+    }
+
+    /// Bytes that are looked at, but for formats whose headers say where to look on: readers of PDF look for its mark
+    /// within the first 1024 (ISO 32000-1, annex H.3, note 13).
+    private static let lookedAt = 1_024
+
+    /// Returns the kind of an input; nil for other content.
+    ///
+    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``.
+    package init?(of input: ImageInput) throws(ImagePipelineError) {
+        do throws(ImageError) {
+            let source = try ByteSource(input)
+            // Pictures first: the rules for videos are broader.
+            if let format = try ImageFormat.detect(ByteReader(source)) {
+                self = .image(format)
+                return
+            }
+            let start = try source.bytes(at: 0, count: Self.lookedAt)
+            if let media = Self.media(start) {
+                self = .media(media)
+            } else if Self.contains("%PDF-", start) {
+                self = .pdf
+            } else {
+                return nil
+            }
+        } catch {
+            throw ImagePipelineError(error, source: input.name)
+        }
+    }
+
+    private static func contains(_ mark: StaticString, _ bytes: [UInt8]) -> Bool {
+        let length = mark.utf8CodeUnitCount
+        guard bytes.count >= length else { return false }
+        return (0...(bytes.count - length)).contains { matches(mark, bytes, at: $0) }
+    }
+
+    private static func matches(_ mark: StaticString, _ bytes: [UInt8], at offset: Int) -> Bool {
+        let length = mark.utf8CodeUnitCount
+        guard offset + length <= bytes.count else { return false }
+        return mark.withUTF8Buffer { bytes[offset..<(offset + length)].elementsEqual($0) }
+    }
+
+    private static func media(_ bytes: [UInt8]) -> Media? {
+        if matches("ftyp", bytes, at: 4) { return isoMedia(bytes) }
+        // QuickTime files of before ftyp begin with any of its atoms (QuickTime File Format, "Movie Atoms").
+        let atoms: [StaticString] = ["moov", "mdat", "wide", "free", "skip", "pnot"]
+        if atoms.contains(where: { matches($0, bytes, at: 4) }), bytes.first == 0 { return .quickTime }
+        // EBML; the document type follows within the header.
+        if bytes.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) {
+            return contains("webm", Array(bytes.prefix(64))) ? .webM : .matroska
+        }
+        if matches("RIFF", bytes, at: 0) { return matches("AVI ", bytes, at: 8) ? .avi : nil }
+        if matches("FLV\u{1}", bytes, at: 0) { return .flash }
+        if bytes.starts(with: [0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11]) { return .asf }
+        if matches("OggS\0", bytes, at: 0) { return .ogg }
+        if matches("ID3", bytes, at: 0) { return .mp3 }
+        if matches("fLaC", bytes, at: 0) { return .flac }
+        if bytes.starts(with: [0, 0, 1, 0xBA]) || bytes.starts(with: [0, 0, 1, 0xB3]) { return .programStream }
+        return isTransportStream(bytes) ? .transportStream : nil
+    }
+
+    /// ISO base media by its major brand (ISO/IEC 14496-12, 4.3).
+    private static func isoMedia(_ bytes: [UInt8]) -> Media {
+        if matches("qt  ", bytes, at: 8) { return .quickTime }
+        let audio: [StaticString] = ["M4A ", "M4B ", "M4P "]
+        return audio.contains { matches($0, bytes, at: 8) } ? .mp4Audio : .mp4
+    }
+
+    /// Packets of 188 bytes, or of 192 with a time in front, each with a mark (ISO/IEC 13818-1, 2.4.3.2).
+    private static func isTransportStream(_ bytes: [UInt8]) -> Bool {
+        [(0, 188), (4, 192)].contains { start, length in
+            bytes.count > start + 4 * length && (0...4).allSatisfy { bytes[start + $0 * length] == 0x47 }
         }
     }
 }

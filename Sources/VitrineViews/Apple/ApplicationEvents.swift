@@ -3,28 +3,28 @@ public import Foundation
 import UIKit
 public import VitrineCore
 
-/// Tells caches what becomes of a UIKit program: memory is emptied when the system is short of it (R17) and when the
-/// program goes to the background (R18), where what still waits is written before it is halted.
+/// Forwards events of a UIKit program to caches. A memory warning empties the memory level. So does the move to the
+/// background, where pending writes are completed before the program is suspended.
 ///
 /// ```swift
-/// let events = ApplicationEvents { try? await Shared.images.flush() }     // for as long as the program runs
+/// let events = ApplicationEvents { try? await ImagePipeline.shared.cache.flush() }     // as long as the program runs
 /// ```
 ///
-/// The disk is left alone. Everything that follows the same ``MemoryPressure`` hears of it, so one object does for the
-/// program. Type-checked, and run against stand-ins for UIKit; not run on a device.
+/// The disk level is not changed. One object is enough for all caches that observe the same ``MemoryPressure``.
+/// Type-checked, and run against stand-ins for UIKit; not run on a device.
 public final class ApplicationEvents: Sendable {
     private let center: NotificationCenter
-    // Unchecked: the tokens are set once and only given back to the centre.
+    // Unchecked: the tokens are set once and only returned to the center.
     private nonisolated(unsafe) let tokens: [any NSObjectProtocol]
 
-    /// Begins to listen, until the object goes.
+    /// Observes the events until the object is deallocated.
     ///
     /// - Parameters:
-    ///   - pressure: Whom to tell: `.critical` at each warning.
-    ///   - emptiesMemoryInBackground: Whether to tell it as well when the program goes to the background. Default true.
-    ///   - center: Where UIKit posts its notifications.
-    ///   - onBackground: What is still to be done in the background, for example to flush caches. The system grants it
-    ///     some seconds.
+    ///   - pressure: Receives `.critical` at each warning.
+    ///   - emptiesMemoryInBackground: Whether it receives `.critical` in the background, too. Default: true.
+    ///   - center: The notification center of UIKit.
+    ///   - onBackground: Work to complete in the background, for example to flush caches. The system grants it some
+    ///     seconds.
     @MainActor
     public init(
         pressure: MemoryPressure = .shared, emptiesMemoryInBackground: Bool = true,
@@ -45,15 +45,15 @@ public final class ApplicationEvents: Sendable {
 
     deinit { for token in tokens { center.removeObserver(token) } }
 
-    /// Does something while the system is kept from halting the program.
+    /// Performs work while the system does not suspend the program.
     private static func finish(_ work: @escaping @Sendable () async -> Void) {
         let isOver = Promise<Bool>()
         Task(priority: .userInitiated) {
             await work()
             isOver.fulfill(true)
         }
-        // Calls on a thread of its own, which holds the program; and again, on another one, when time is up.
-        ProcessInfo.processInfo.performExpiringActivity(withReason: "Vitrine writes what waits") { hasExpired in
+        // Calls on a thread of its own, which keeps the program running, and once more when the time is up.
+        ProcessInfo.processInfo.performExpiringActivity(withReason: "Vitrine completes writes") { hasExpired in
             if hasExpired { isOver.fulfill(false) } else { _ = isOver.wait() }
         }
     }

@@ -1,23 +1,24 @@
 #if canImport(SwiftUI)
 public import SwiftUI
 public import VitrineImaging
+public import VitrinePipeline
 
-/// An image in SwiftUI, loaded at the size it is given and cancelled when it goes.
+/// A SwiftUI view that loads an image at the size of the view, and cancels the request when it disappears.
 ///
 /// ```swift
-/// LazyImage(.url(url, in: Shared.images)) { error in
-///     if error == nil { ProgressView() } else { Text("No picture") }
+/// LazyImage(ImageRequest(url)) { error in
+///     if error == nil { ProgressView() } else { Text("No image") }
 /// }
 /// .frame(width: 100, height: 100)
 /// ```
 ///
-/// What is in memory is there at the first pass, without a flicker; what comes later fades in. While other content is
-/// on its way what was shown stays. Content that has no identity, as an image or what is loaded without an `id`, is
-/// looked at once in the life of the view: give the view an `id` of its own to change it.
+/// An image in memory is there at the first pass. An image that is loaded fades in, and the previous image stays until
+/// then. A source of your own without `knownIdentity` is loaded once in the life of the view: give the view another
+/// `id` to change it.
 ///
 /// Type-checked, and run against stand-ins for SwiftUI; not run on a device.
 public struct LazyImage<Placeholder: View>: View {
-    private let content: ImageContent<VitrineImaging.Image>?
+    private let content: BindingContent?
     private let mode: ImageResizer.Mode
     private let transition: ImageTransition
     private let placeholder: ((any Error)?) -> Placeholder
@@ -25,16 +26,19 @@ public struct LazyImage<Placeholder: View>: View {
     @State private var shown: ShownImage?
     @Environment(\.displayScale) private var scale
 
+    /// Creates a view for the image of a request.
+    ///
     /// - Parameters:
-    ///   - content: What to show; nil for the placeholder.
-    ///   - mode: How it is brought to the size of the view, which cuts off what is too much. Default: it is covered.
-    ///   - transition: How an image appears that was not there at once.
-    ///   - placeholder: What is shown without an image: with the reason if there is none to be had, with nil before.
+    ///   - request: The request; nil for the placeholder.
+    ///   - pipeline: The pipeline that loads the image. Default: the shared one.
+    ///   - mode: How the image is resized to the view, which clips it. Default: it covers the view.
+    ///   - transition: The transition to an image that was not in memory.
+    ///   - placeholder: The view without an image. Its argument is the error of the request; nil while it is loaded.
     public init(
-        _ content: ImageContent<VitrineImaging.Image>?, mode: ImageResizer.Mode = .aspectFill,
+        _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, mode: ImageResizer.Mode = .aspectFill,
         transition: ImageTransition = .standard, @ViewBuilder placeholder: @escaping ((any Error)?) -> Placeholder
     ) {
-        self.content = content
+        content = request.map { BindingContent(requests: [$0], pipeline: pipeline) }
         self.mode = mode
         self.transition = transition
         self.placeholder = placeholder
@@ -42,7 +46,7 @@ public struct LazyImage<Placeholder: View>: View {
 
     public var body: some View {
         GeometryReader { proxy in
-            let pass = LazyImagePass(content, in: box(proxy.size), after: shown)
+            let pass = LazyImagePass(content, in: geometry(proxy.size), after: shown)
             ZStack {
                 if let image = pass.image {
                     SwiftUI.Image(decorative: image, scale: scale).resizable()
@@ -59,16 +63,16 @@ public struct LazyImage<Placeholder: View>: View {
         }
     }
 
-    private func box(_ size: CGSize) -> TargetGeometry? { TargetGeometry(size, Double(scale), mode) }
+    private func geometry(_ size: CGSize) -> TargetGeometry? { TargetGeometry(size, Double(scale), mode) }
 
-    /// The view's own where images are stretched to it; nil for the image's.
+    /// The ratio of the view for images that are stretched to it; nil for that of the image.
     private func ratio(_ size: CGSize) -> CGFloat? {
         mode == .fill && size.height > 0 ? size.width / size.height : nil
     }
 
     private func load(_ pass: LazyImagePass) {
-        guard pass.id.box != nil else { return }
-        target.targetGeometry = pass.id.box
+        guard pass.id.geometry != nil else { return }
+        target.targetGeometry = pass.id.geometry
         target.onShow = { image, transition in
             let next = ShownImage(identity: pass.id.identity, image: image?.makeCGImage(), error: nil)
             guard let seconds = transition.seconds else { return shown = next }
@@ -76,17 +80,65 @@ public struct LazyImage<Placeholder: View>: View {
         }
         target.binding.options.transition = transition
         target.binding.set(
-            content, onFailure: { shown = ShownImage(identity: pass.id.identity, image: nil, error: $0) })
+            alternatives: content?.requests ?? [], in: content?.pipeline ?? .shared,
+            onFailure: { shown = ShownImage(identity: pass.id.identity, image: nil, error: $0) })
     }
 }
 
 extension ImageResizer.Mode {
-    /// Whether images cover the view they are shown in.
+    /// Whether images cover the view.
     fileprivate var fillsViews: Bool {
         switch self {
         case .fill, .aspectFill, .crop: true
         case .aspectFit, .limit, .none: false
         }
+    }
+}
+
+/// The target of a ``LazyImage``, and its binding.
+@MainActor
+private final class LazyImageTarget: ImageTarget {
+    var targetGeometry: TargetGeometry?
+    /// Receives the images to show.
+    var onShow: ((VitrineImaging.Image?, ImageTransition) -> Void)?
+    private(set) lazy var binding = ImageBinding(self)
+
+    func show(_ image: VitrineImaging.Image?, transition: ImageTransition) { onShow?(image, transition) }
+}
+
+/// The image that a ``LazyImage`` shows.
+private struct ShownImage {
+    /// nil for content without a known identity.
+    let identity: ContentIdentity?
+    let image: CGImage?
+    /// Why there is no image.
+    let error: (any Error)?
+}
+
+/// The result of one pass over a ``LazyImage``: at the first pass, the image in memory.
+@MainActor
+private struct LazyImagePass {
+    /// A new load begins when this changes.
+    struct ID: Equatable {
+        let identity: ContentIdentity?
+        let hasContent: Bool
+        let geometry: TargetGeometry?
+    }
+
+    let id: ID
+    let image: CGImage?
+    let error: (any Error)?
+
+    init(_ content: BindingContent?, in geometry: TargetGeometry?, after shown: ShownImage?) {
+        let sized = content?.sized(for: geometry)
+        let identity = sized?.identity
+        id = ID(identity: identity, hasContent: content != nil, geometry: geometry)
+        guard let shown, shown.identity == identity else {
+            image = sized?.inMemory()?.image.makeCGImage() ?? (content == nil ? nil : shown?.image)
+            error = nil
+            return
+        }
+        (image, error) = (shown.image, shown.error)
     }
 }
 #endif

@@ -4,7 +4,7 @@ public import VitrineCore
 public import VitrineImaging
 public import VitrineNetwork
 
-/// What is dragged out of a view, or shared: loaded when somebody takes it (R88).
+/// Item providers for drag and drop and for sharing. The value is loaded when the receiver requests it.
 ///
 /// ```swift
 /// func collectionView(_ view: UICollectionView, itemsForBeginning session: any UIDragSession, at path: IndexPath)
@@ -15,11 +15,11 @@ public import VitrineNetwork
 /// }
 /// ```
 ///
-/// A failure reaches the receiver as the error it is. Type-checked, and run against stand-ins; not run on a device.
+/// The receiver gets the error of a failed load. Type-checked, and run against stand-ins; not run on a device.
 extension LazyValue where Value == VitrineImaging.Image {
-    /// A provider that gives the picture as PNG or as JPEG, as the receiver likes.
+    /// Returns a provider of the image as PNG or JPEG. The receiver chooses.
     ///
-    /// - Parameter name: What a file of it is called, without an extension; nil for whatever the receiver chooses.
+    /// - Parameter name: The name of a file made from it, without an extension; nil lets the receiver choose.
     public func itemProvider(named name: String? = nil) -> NSItemProvider {
         let provider = NSItemProvider()
         provider.suggestedName = name
@@ -30,11 +30,11 @@ extension LazyValue where Value == VitrineImaging.Image {
 }
 
 extension LazyValue where Value: CacheableValue {
-    /// A provider that gives the value's bytes.
+    /// Returns a provider of the value's bytes.
     ///
     /// - Parameters:
-    ///   - type: The uniform type identifier of what the bytes are, for example `public.json`.
-    ///   - name: What a file of it is called, without an extension; nil for whatever the receiver chooses.
+    ///   - type: The uniform type identifier of the bytes, for example `public.json`.
+    ///   - name: The name of a file made from it, without an extension; nil lets the receiver choose.
     public func itemProvider(ofType type: String, named name: String? = nil) -> NSItemProvider {
         let provider = NSItemProvider()
         provider.suggestedName = name

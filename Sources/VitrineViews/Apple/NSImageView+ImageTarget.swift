@@ -3,7 +3,7 @@ public import AppKit
 import QuartzCore
 public import VitrineImaging
 
-/// Image views show images at their size (R139), in pixels of their window's display, as their scaling says.
+/// An image view shows images at its own size, in pixels of its display and by its scaling.
 ///
 /// ```swift
 /// item.imageView?.imageBinding.set(ImageRequest(.file(path)))
@@ -11,12 +11,12 @@ public import VitrineImaging
 ///
 /// Type-checked, and run against stand-ins for AppKit; not run on a Mac.
 extension NSImageView: ImageTarget {
-    /// The binding that fills the view, made when it is first asked for. It lives as long as the view.
+    /// The binding of the view, created at its first use. It lives as long as the view.
     public var imageBinding: ImageBinding<NSImageView> { AttachedObject.of(self) { ImageBinding(self) } }
 
     private var pixelsPerPoint: Double { Double(window?.backingScaleFactor ?? 1) }
 
-    /// Shows an image, fading only in a window, for which the view gets a layer. What ``imageBinding`` calls.
+    /// Shows an image, with a fade only in a window. A fade gives the view a layer. ``imageBinding`` calls this.
     public func show(_ image: VitrineImaging.Image?, transition: ImageTransition) {
         if let seconds = transition.seconds, window != nil {
             let fade = CATransition()

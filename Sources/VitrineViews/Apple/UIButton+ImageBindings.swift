@@ -2,11 +2,11 @@
 public import UIKit
 public import VitrineImaging
 
-/// Buttons show an image and a background for each state, and load each by itself (R143).
+/// A button shows an image and a background for each state. Each one is loaded independently.
 ///
 /// ```swift
-/// button.imageSlots[.image()].set(.url(icon, in: Shared.images))
-/// button.imageSlots[.background(.highlighted)].set(.url(glow, in: Shared.images))
+/// button.imageSlots[.image()].set(ImageRequest(icon))
+/// button.imageSlots[.background(.highlighted)].set(ImageRequest(glow))
 /// ```
 ///
 /// Type-checked, and run against stand-ins for UIKit; not run on a device.
@@ -30,10 +30,10 @@ extension UIButton: MultiImageTarget {
         }
     }
 
-    /// The bindings that fill the button, made when they are first asked for. They live as long as the button.
+    /// The bindings of the button, created at their first use. They live as long as the button.
     public var imageSlots: ImageBindings<UIButton> { AttachedObject.of(self) { ImageBindings(self) } }
 
-    /// Shows an image, fading only in a window. What ``imageSlots`` call.
+    /// Shows an image, with a fade only in a window. ``imageSlots`` call this.
     public func show(_ image: VitrineImaging.Image?, in slot: ImageSlot, transition: ImageTransition) {
         let picture = image?.makeUIImage(scale: traitCollection.pixelsPerPoint)
         fade(transition) {
@@ -44,8 +44,8 @@ extension UIButton: MultiImageTarget {
         }
     }
 
-    /// The place of the content, in which images are not enlarged unless the button aligns them to fill it, or that of
-    /// the background, which is filled.
+    /// The content rectangle for images, and the background rectangle for backgrounds. Images are enlarged only if the
+    /// button aligns its content to fill; backgrounds fill their rectangle.
     public func targetGeometry(of slot: ImageSlot) -> TargetGeometry? {
         let scale = traitCollection.pixelsPerPoint
         switch slot.part {

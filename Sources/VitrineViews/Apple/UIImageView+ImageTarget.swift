@@ -2,21 +2,21 @@
 public import UIKit
 public import VitrineImaging
 
-/// Image views show images at their size (R139), in pixels of their display, as their content mode says.
+/// An image view shows images at its own size, in pixels of its display and by its content mode.
 ///
 /// ```swift
 /// cell.imageView.imageBinding.options.placeholder = tile
-/// cell.imageView.imageBinding.set(.url(url, in: Shared.images))      // in collectionView(_:cellForItemAt:)
+/// cell.imageView.imageBinding.set(ImageRequest(url))                 // in collectionView(_:cellForItemAt:)
 /// cell.imageView.imageBinding.prepareForReuse()                      // in prepareForReuse()
 /// cell.imageView.imageBinding.targetSizeDidChange()                         // in layoutSubviews()
 /// ```
 ///
 /// Type-checked, and run against stand-ins for UIKit; not run on a device.
 extension UIImageView: ImageTarget {
-    /// The binding that fills the view, made when it is first asked for. It lives as long as the view.
+    /// The binding of the view, created at its first use. It lives as long as the view.
     public var imageBinding: ImageBinding<UIImageView> { AttachedObject.of(self) { ImageBinding(self) } }
 
-    /// Shows an image, fading only in a window. What ``imageBinding`` calls.
+    /// Shows an image, with a fade only in a window. ``imageBinding`` calls this.
     public func show(_ image: VitrineImaging.Image?, transition: ImageTransition) {
         let picture = image?.makeUIImage(scale: traitCollection.pixelsPerPoint)
         fade(transition) { self.image = picture }
@@ -30,7 +30,7 @@ extension UIImageView: ImageTarget {
 }
 
 extension UIView {
-    /// Changes the view, by a cross-dissolve if it is asked for and can be seen.
+    /// Changes the view, with a cross-dissolve if there is a visible transition and the view is in a window.
     func fade(_ transition: ImageTransition, _ change: @escaping () -> Void) {
         guard let seconds = transition.seconds, window != nil else { return change() }
         UIView.transition(
@@ -52,7 +52,7 @@ extension UIView.ContentMode {
 }
 
 extension UITraitCollection {
-    /// The display's scale; 1 where that is not known, which UIKit says by 0.
+    /// The scale of the display; 1 if it is not known, which UIKit represents by 0.
     var pixelsPerPoint: Double { displayScale > 0 ? Double(displayScale) : 1 }
 }
 #endif

@@ -1,132 +1,167 @@
 import VitrineCore
+public import VitrineImaging
+public import VitrinePipeline
 
-/// Fills one target: decides what it shows at which time, whatever comes late, fails or is not wanted any more.
+/// Loads images for one target, and decides which image the target shows at which time.
 ///
 /// ```swift
 /// let binding = ImageBinding(picture)
 /// binding.options.placeholder = tile
-/// binding.set(.url(url, in: Shared.images)) { error in caption.text = "\(error)" }
+/// binding.set(ImageRequest(url), onFailure: { caption.text = "\($0)" })
 /// ```
 ///
-/// - **The latest wins** (R140). What was set before is cancelled, and whatever still comes of it is dropped. Setting
-///   what is shown, or on its way, changes nothing.
-/// - **Memory at once** (R141). What is in memory is shown before ``set(_:onSuccess:onFailure:)`` returns, without a
-///   transition; what comes later fades in.
-/// - **The target is held weakly.** When it has gone nothing is loaded for it any more. The binding is the target's to
-///   keep: as a property, or wherever its toolkit lets objects hang.
+/// - **The latest request wins.** A new request cancels the previous one and drops its results. Setting the request
+///   that is shown or being loaded changes nothing.
+/// - **Memory hits appear at once.** An image in memory is shown before ``set(_:in:onSuccess:onFailure:)`` returns,
+///   without a transition. Images that are loaded fade in.
+/// - **The target is held weakly.** Nothing is loaded for a target that was deallocated. The target keeps its binding,
+///   as a property or as an associated object.
 @MainActor
 public final class ImageBinding<Target: ImageTarget> {
-    /// How far what was set has come.
+    /// The state of the current request.
     public enum State {
-        /// Nothing is set.
+        /// There is no request.
         case empty
-        /// It is on its way.
+        /// The image is being loaded.
         case loading
-        /// It is shown.
+        /// The image is shown.
         case shown
-        /// There is none to be had.
+        /// The request failed.
         case failed(any Error)
     }
 
-    /// What is waited for.
+    /// The request that is being loaded.
     private struct Wait {
-        var load: ContentLoad?
-        var onSuccess: (@MainActor (Target.Value) -> Void)?
+        var load: BindingLoad?
+        var onSuccess: (@MainActor (Image) -> Void)?
         var onFailure: (@MainActor (any Error) -> Void)?
     }
 
-    /// What is filled; nil after it has gone.
+    /// The target; nil after it was deallocated.
     public private(set) weak var target: Target?
-    /// How, from the next content on.
-    public var options = ImageOptions<Target.Value>()
-    /// How far it is.
+    /// The options, which apply from the next request on.
+    public var options = ImageOptions()
+    /// The state of the current request.
     public private(set) var state = State.empty
-    /// Whether the target can be seen. What is loaded for one that cannot gives way to all others (R146). Default true.
+    /// Whether the target is on the screen. Requests of invisible targets have a lower priority. Default: true.
     public var isVisible = true {
         didSet { if isVisible != oldValue { wait.load?.setPriority(priority) } }
     }
 
-    private var content: ImageContent<Target.Value>?
-    private var identity: ContentIdentity?
+    private var content: BindingContent?
+    private var sized: BindingContent.Sized?
     private var wait = Wait()
-    /// What was set, once it is shown.
-    private var shown: Target.Value?
-    /// Whether a load is just beginning: what it reports now was there.
+    /// The image of the current request, once it is shown.
+    private var shown: Image?
+    /// Whether a load is just beginning: an image that it reports now was in memory.
     private var isStarting = false
-    /// Goes up with each content, so that what belongs to an earlier one is known.
-    private var turn = 0
+    /// Counts the requests, so that results of an earlier one are recognized.
+    private var number = 0
 
+    /// Creates a binding, which holds its target weakly.
     public init(_ target: Target) { self.target = target }
 
     private var priority: Priority { isVisible ? options.priority : min(options.priority, .low) }
 
-    /// Shows content.
+    /// Shows the image of a request, and its previews while it is loaded. A request without a size gets that of the
+    /// target.
     ///
     /// - Parameters:
-    ///   - content: nil for none: then the placeholder is shown, or nothing.
-    ///   - onSuccess: Called when it is shown, before this returns if it is in memory. Not called for content that
-    ///     gives way to other content before.
-    ///   - onFailure: Called if there is no image to be had.
+    ///   - request: The request; nil to show the placeholder, or no image.
+    ///   - pipeline: The pipeline that loads the image. Default: the shared one.
+    ///   - onSuccess: Called when the image is shown, before this returns if it is in memory. Not called if another
+    ///     request replaces this one.
+    ///   - onFailure: Called if the request fails.
     public func set(
-        _ content: ImageContent<Target.Value>?, onSuccess: (@MainActor (Target.Value) -> Void)? = nil,
+        _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, onSuccess: (@MainActor (Image) -> Void)? = nil,
         onFailure: (@MainActor (any Error) -> Void)? = nil
     ) {
+        set(alternatives: request.map { [$0] } ?? [], in: pipeline, onSuccess: onSuccess, onFailure: onFailure)
+    }
+
+    /// Shows the image of the first request, and the best cached alternative while it is loaded.
+    ///
+    /// The pipeline loads only the first request. The others are looked up in memory and on disk, so they must have the
+    /// size with which they were cached. An alternative stays if the first request fails.
+    ///
+    /// ```swift
+    /// binding.set(alternatives: [ImageRequest(large), ImageRequest(small, size: .fit(200))])
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - requests: Requests for images of one subject, best first; none to show the placeholder, or no image.
+    ///   - pipeline: The pipeline that loads the image. Default: the shared one.
+    ///   - onSuccess: Called when the image of the first request is shown.
+    ///   - onFailure: Called if the first request fails.
+    public func set(
+        alternatives requests: [ImageRequest], in pipeline: ImagePipeline = .shared,
+        onSuccess: (@MainActor (Image) -> Void)? = nil, onFailure: (@MainActor (any Error) -> Void)? = nil
+    ) {
         guard let target else { return cancel() }
-        guard let content else {
+        guard !requests.isEmpty else {
             cancel()
             target.show(options.placeholder, transition: .none)
             return
         }
-        let prepared = content.prepare(target.targetGeometry)
+        let content = BindingContent(requests: requests, pipeline: pipeline)
+        let sized = content.sized(for: target.targetGeometry)
         switch state {
-        case .loading where prepared.identity == identity:
+        case .loading where sized.isSame(as: self.sized):
             (wait.onSuccess, wait.onFailure) = (onSuccess, onFailure)
             return
-        case .shown where prepared.identity == identity && prepared.atHand() == nil:
-            // Memory has let go of it; the target has not.
+        case .shown where sized.isSame(as: self.sized) && sized.inMemory() == nil:
+            // Memory has evicted the image; the target still shows it.
             if let shown { onSuccess?(shown) }
             return
         default: break
         }
-        begin(content, prepared, Wait(onSuccess: onSuccess, onFailure: onFailure), in: target)
+        begin(content, sized, Wait(onSuccess: onSuccess, onFailure: onFailure), in: target)
     }
 
-    /// Loads what is set again if the target has another size than before; what is shown stays until it is there. Does
-    /// nothing where nothing depends on the size.
+    /// Shows an image that is already available, without a transition. Cancels the current request.
+    public func show(_ image: Image) {
+        cancel()
+        target?.show(image, transition: .none)
+        (state, shown) = (.shown, image)
+    }
+
+    /// Loads the current request again if the size of the target has changed. The previous image stays until then.
+    ///
+    /// Requests with a size of their own do not depend on the target.
     public func targetSizeDidChange() {
-        guard let target, let content, let identity else { return }
-        let prepared = content.prepare(target.targetGeometry)
-        guard prepared.identity != identity, !prepared.identity.isUnique else { return }
-        begin(content, prepared, wait, in: target, isOther: false)
+        guard let target, let content, let before = sized else { return }
+        let sized = content.sized(for: target.targetGeometry)
+        guard sized.sizes != before.sizes else { return }
+        begin(content, sized, wait, in: target, isOther: false)
     }
 
-    /// Loads nothing more. What is shown stays, and no closure is called (R140).
+    /// Cancels the current request. The target keeps its image, and no closure is called.
     public func cancel() {
-        turn += 1
-        (content, identity, shown, wait) = (nil, nil, nil, Wait())
+        number += 1
+        (content, sized, shown, wait) = (nil, nil, nil, Wait())
         state = .empty
     }
 
-    /// Makes the target ready to show something else, as a cell that is used again (R146): cancels, and shows nothing.
+    /// Prepares the target for reuse, as in a cell of a list: cancels the current request and removes the image.
     public func prepareForReuse() {
         cancel()
         target?.show(nil, transition: .none)
     }
 
-    // MARK: Parts
+    // MARK: Steps
 
     private func begin(
-        _ content: ImageContent<Target.Value>, _ prepared: ImageContent<Target.Value>.Prepared, _ wait: Wait,
-        in target: Target, isOther: Bool = true
+        _ content: BindingContent, _ sized: BindingContent.Sized, _ wait: Wait, in target: Target, isOther: Bool = true
     ) {
-        turn += 1
-        (self.content, identity, shown, self.wait) = (content, prepared.identity, nil, wait)
-        // The load before ends here.
+        number += 1
+        (self.content, self.sized, shown, self.wait) = (content, sized, nil, wait)
+        // The previous load ends here.
         self.wait.load = nil
         state = .loading
-        if let found = prepared.atHand() {
-            if found.isFinal { return show(found.value, in: target, transition: .none) }
-            target.show(found.value, transition: .none)
+        let found = sized.inMemory()
+        if let found {
+            if found.index == 0 { return show(found.image, in: target, transition: .none) }
+            target.show(found.image, transition: .none)
         } else if isOther {
             if let placeholder = options.placeholder {
                 target.show(placeholder, transition: .none)
@@ -134,21 +169,23 @@ public final class ImageBinding<Target: ImageTarget> {
                 target.show(nil, transition: .none)
             }
         }
-        let turn = turn
+        let number = number
         isStarting = true
-        let load = prepared.start(priority) { [weak self] step in self?.take(step, of: turn) }
+        let load = BindingLoad(sized, shownIndex: found?.index, priority: priority) { [weak self] step in
+            self?.take(step, of: number)
+        }
         isStarting = false
-        // It may have ended already, or given way to something a closure has set.
-        if turn == self.turn, case .loading = state { self.wait.load = load }
+        // It may have ended already, or a closure may have set another request.
+        if number == self.number, case .loading = state { self.wait.load = load }
     }
 
-    private func take(_ step: ContentStep<Target.Value>, of turn: Int) {
-        guard turn == self.turn else { return }
+    private func take(_ step: BindingLoad.Step, of number: Int) {
+        guard number == self.number else { return }
         guard let target else { return cancel() }
         let transition = isStarting ? .none : options.transition
         switch step {
-        case .interim(let value): target.show(value, transition: transition)
-        case .done(.success(let value)): show(value, in: target, transition: transition)
+        case .interim(let image): target.show(image, transition: transition)
+        case .done(.success(let image)): show(image, in: target, transition: transition)
         case .done(.failure(let error)):
             state = .failed(error)
             let onFailure = wait.onFailure
@@ -158,12 +195,61 @@ public final class ImageBinding<Target: ImageTarget> {
         }
     }
 
-    private func show(_ value: Target.Value, in target: Target, transition: ImageTransition) {
-        target.show(value, transition: transition)
+    private func show(_ image: Image, in target: Target, transition: ImageTransition) {
+        target.show(image, transition: transition)
         state = .shown
-        shown = value
+        shown = image
         let onSuccess = wait.onSuccess
         wait = Wait()
-        onSuccess?(value)
+        onSuccess?(image)
+    }
+}
+
+/// Loads images for the slots of one target, each with an ``ImageBinding``. The slots are independent.
+///
+/// ```swift
+/// let slots = ImageBindings(button)
+/// slots[.image(.normal)].set(ImageRequest(icon))
+/// slots[.background(.highlighted)].set(ImageRequest(glow))
+/// ```
+@MainActor
+public final class ImageBindings<Target: MultiImageTarget> {
+    /// One slot as a target.
+    public final class SlotTarget: ImageTarget {
+        private weak var target: Target?
+        /// The slot.
+        public let slot: Target.Slot
+
+        fileprivate init(_ target: Target?, _ slot: Target.Slot) {
+            self.target = target
+            self.slot = slot
+        }
+
+        public func show(_ image: Image?, transition: ImageTransition) {
+            target?.show(image, in: slot, transition: transition)
+        }
+
+        public var targetGeometry: TargetGeometry? { target?.targetGeometry(of: slot) }
+    }
+
+    /// The target; nil after it was deallocated.
+    public private(set) weak var target: Target?
+    private var bindings: [Target.Slot: (target: SlotTarget, binding: ImageBinding<SlotTarget>)] = [:]
+
+    /// Creates the bindings of a target, which is held weakly.
+    public init(_ target: Target) { self.target = target }
+
+    /// The binding of a slot, created at its first use.
+    public subscript(slot: Target.Slot) -> ImageBinding<SlotTarget> {
+        if let known = bindings[slot] { return known.binding }
+        let target = SlotTarget(target, slot)
+        let binding = ImageBinding(target)
+        bindings[slot] = (target, binding)
+        return binding
+    }
+
+    /// Cancels the requests of all slots.
+    public func cancel() {
+        for (_, binding) in bindings.values { binding.cancel() }
     }
 }

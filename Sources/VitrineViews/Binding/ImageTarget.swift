@@ -1,4 +1,7 @@
-/// Something that shows one image at a time: an image view, a layer, one state of a button.
+public import VitrineCore
+public import VitrineImaging
+
+/// A view that shows one image at a time: an image view, a layer, or one state of a button.
 ///
 /// ```swift
 /// extension Picture: ImageTarget {
@@ -7,17 +10,14 @@
 /// }
 /// ```
 ///
-/// What it is to show at which time is decided by an ``ImageBinding``.
+/// An ``ImageBinding`` decides which image the target shows at which time.
 @MainActor
-public protocol ImageTarget<Value>: AnyObject {
-    /// What it shows, for example `Image`, or the picture type of a toolkit.
-    associatedtype Value: Sendable
+public protocol ImageTarget: AnyObject {
+    /// Replaces the image that the target shows; nil for no image.
+    func show(_ image: Image?, transition: ImageTransition)
 
-    /// Shows an image instead of what it shows now; nil for nothing.
-    func show(_ image: Value?, transition: ImageTransition)
-
-    /// What images are brought to before they are shown; nil for a target that takes them as they are, or has no size
-    /// yet. The default is nil.
+    /// The size and mode of the images that the target shows. nil, the default, for a target that takes images at their
+    /// own size, or that has no size yet.
     var targetGeometry: TargetGeometry? { get }
 }
 
@@ -25,15 +25,95 @@ extension ImageTarget {
     public var targetGeometry: TargetGeometry? { nil }
 }
 
-/// How one image takes the place of another.
+/// A view that shows several images, each in a slot: for example a button with one image for each state.
+@MainActor
+public protocol MultiImageTarget: AnyObject {
+    /// Identifies a slot.
+    associatedtype Slot: Hashable & Sendable
+
+    /// Replaces the image of a slot; nil for no image.
+    func show(_ image: Image?, in slot: Slot, transition: ImageTransition)
+
+    /// The size and mode of the images that a slot shows. nil, the default, for images at their own size.
+    func targetGeometry(of slot: Slot) -> TargetGeometry?
+}
+
+extension MultiImageTarget {
+    public func targetGeometry(of slot: Slot) -> TargetGeometry? { nil }
+}
+
+/// The transition from one image to the next.
 public enum ImageTransition: Sendable, Hashable {
-    /// At once.
+    /// The new image appears at once.
     case none
-    /// By fading over.
+    /// The new image fades in for a duration.
     case crossFade(Duration)
 
     /// A fade of a tenth of a second.
     public static let standard = ImageTransition.crossFade(.milliseconds(100))
-    /// A fade of a quarter of a second, for images that appear on an empty ground.
+    /// A fade of a quarter of a second, for images that appear on an empty background.
     public static let slow = ImageTransition.crossFade(.milliseconds(250))
+}
+
+/// The size of a target in pixels of the display, and how images are resized for it.
+public struct TargetGeometry: Sendable, Hashable {
+    /// Width and height in pixels, both positive.
+    public let size: PixelSize
+    /// How an image is resized to the size.
+    public let mode: ImageResizer.Mode
+    /// Whether smaller images are enlarged before they are cached. If not, the toolkit enlarges them when it draws.
+    public let allowsUpscaling: Bool
+
+    /// Creates the geometry of a view.
+    ///
+    /// - Parameters:
+    ///   - width: In points.
+    ///   - height: In points.
+    ///   - scale: Pixels a point; the products are rounded up.
+    ///   - mode: How an image is resized to the size.
+    ///   - allowsUpscaling: Whether smaller images are enlarged.
+    /// - Returns: nil without a positive, finite size, for example before the first layout.
+    public init?(
+        width: Double, height: Double, scale: Double = 1, mode: ImageResizer.Mode = .aspectFit,
+        allowsUpscaling: Bool = true
+    ) {
+        let (columns, rows) = ((width * scale).rounded(.up), (height * scale).rounded(.up))
+        guard Self.sides.contains(columns), Self.sides.contains(rows) else { return nil }
+        size = PixelSize(width: Int(columns), height: Int(rows))
+        self.mode = mode
+        self.allowsUpscaling = allowsUpscaling
+    }
+
+    private static let sides = 1.0...1_048_576
+
+    /// The resizer that gives images this size.
+    public var resizer: ImageResizer { ImageResizer(size: size, mode: mode, allowsUpscaling: allowsUpscaling) }
+}
+
+/// Options of an ``ImageBinding``.
+public struct ImageOptions: Sendable {
+    /// The appearance of a target while its image is loaded.
+    public enum MissBehavior: Sendable, Hashable {
+        /// The target keeps its previous image, unless there is a placeholder.
+        case keep
+        /// The target shows no image, unless there is a placeholder.
+        case clear
+    }
+
+    /// The image that is shown while another one is loaded. Images in memory need none. Default: nil; see
+    /// ``missBehavior``.
+    public var placeholder: Image?
+    /// The image that is shown if a request fails. Default: nil, which leaves the target as it is.
+    public var failureImage: Image?
+    /// The appearance of the target while an image is loaded and there is no placeholder. Default:
+    /// ``MissBehavior/keep``.
+    public var missBehavior = MissBehavior.keep
+    /// The transition to an image that was not in memory. Images in memory, placeholders and failure images appear at
+    /// once. Default: ``ImageTransition/standard``.
+    public var transition = ImageTransition.standard
+    /// The priority of requests while the target is visible. Default: normal.
+    public var priority = Priority.normal
+
+    /// Creates the default options.
+    public init() {}
 }

@@ -76,7 +76,7 @@ struct AVIFDecoderTests {
 
     @Test func framesOfASequenceAreReachable() throws {
         #expect(try decode("sequence.avif", page: 3).planes[0].width == 75)
-        #expect(throws: ImageError.invalidRequest(reason: "frame 4 of a picture of 4")) {
+        #expect(throws: ImageError.invalidRequest(reason: "frame 4 of an image of 4")) {
             try decode("sequence.avif", page: 4)
         }
         var limits = ImageLimits.standard

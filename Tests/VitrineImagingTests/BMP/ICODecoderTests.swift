@@ -56,7 +56,7 @@ struct ICODecoderTests {
     }
 
     @Test func anEmptyDirectoryIsCorrupt() {
-        #expect(throws: ImageError.corrupt(input: "test", reason: "the icon has no pictures")) {
+        #expect(throws: ImageError.corrupt(input: "test", reason: "the icon has no images")) {
             try decode([0, 0, 2, 0, 0, 0])
         }
         #expect(throws: ImageError.truncated(input: "test")) { try decode([0, 0, 1, 0, 9, 0]) }

@@ -36,7 +36,8 @@ private struct TestDecoder: ImageFormatDecoder {
     func recognizes(_ prefix: [UInt8]) -> Bool { recognize(prefix) }
 
     private func header(_ source: ByteSource) throws -> (size: PixelSize, end: Int) {
-        let lines = try source.bytes(at: 0, count: 100).split(separator: 10, maxSplits: 2, omittingEmptySubsequences: false)
+        let start = try source.bytes(at: 0, count: 100)
+        let lines = start.split(separator: 10, maxSplits: 2, omittingEmptySubsequences: false)
         guard lines.count == 3 else { throw ImageError.truncated(input: source.name) }
         let numbers = String(decoding: lines[1], as: UTF8.self).split(separator: " ").compactMap { Int($0) }
         guard numbers.count == 2 else { throw ImageError.corrupt(input: source.name, reason: "no size") }

@@ -82,7 +82,7 @@ struct WebPDecoderTests {
         #expect(throws: ImageError.invalidRequest(reason: "frame 5 of an animation of 5")) {
             try decode(animated, request(size, page: 5))
         }
-        #expect(throws: ImageError.invalidRequest(reason: "page 1 of a still picture")) {
+        #expect(throws: ImageError.invalidRequest(reason: "page 1 of a still image")) {
             try decode(still, request(size, page: 1))
         }
         var limits = ImageLimits.standard

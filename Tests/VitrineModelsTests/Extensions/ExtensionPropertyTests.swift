@@ -6,7 +6,6 @@ import VitrineModels
     private let coder = PersistentCoder(registry: TypeRegistry())
 
     @Test func propertiesOfExtensionsAreStoredAlsoForSubclasses() throws {
-        // The ancestor missed them in subclasses it had looked at before.
         let dog = Dog("Rex")
         dog.chip = "C-1"
         dog.home = Place("yard", latitude: 1)
@@ -19,7 +18,7 @@ import VitrineModels
         #expect(again != dog)
     }
 
-    @Test func valuesThatNobodyKnowsSurvive() throws {
+    @Test func unknownExtensionPropertiesSurvive() throws {
         let animal = Animal("Tom")
         animal.persistentExtensions[ExtensionKey("later", category: "X", default: [Place]())] = [Place("p")]
         let written = try Written(animal)

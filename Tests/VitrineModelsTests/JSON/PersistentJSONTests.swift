@@ -58,7 +58,7 @@ import VitrineModels
         }
     }
 
-    @Test func peopleMayWriteIt() throws {
+    @Test func handwrittenJSONIsRead() throws {
         let registry = TypeRegistry()
         let coder = PersistentCoder(registry: registry)
         #expect(
@@ -85,7 +85,7 @@ import VitrineModels
         #expect(error?.code == code, "\(error?.description ?? "")")
     }
 
-    @Test func pathsLeadToWhatIsWrong() {
+    @Test func errorsHaveThePathOfTheValue() {
         let coder = PersistentCoder(registry: TypeRegistry())
         let text = #"{"value": [{"name": "a"}, {"name": "b", "latitude": "north"}]}"#
         #expect(

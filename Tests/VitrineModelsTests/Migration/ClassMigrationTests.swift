@@ -15,7 +15,7 @@ private final class LaterAnimal: PersistentObject {
         let step = MigrationStep(to: "2") { data in
             guard data.typeName == "Dog" else { return }
             data.set("sound", to: String(repeating: "woof", count: try data.value("barks") ?? 0))
-            data.become("Animal")
+            data.changeType(to: "Animal")
         }
         record.header(version: "2", steps: [step])
         record.property("name", String.self)
@@ -53,7 +53,7 @@ private struct Zoo<Animals: PersistentObject>: PersistentRecord {
         let step = MigrationStep(to: "2") { data in
             for animal in data.objects("animals") where animal.typeName == "Dog" {
                 animal.set("sound", to: String(repeating: "woof", count: try animal.value("barks") ?? 0))
-                animal.become("Animal")
+                animal.changeType(to: "Animal")
             }
         }
         record.header(version: isLater ? "2" : "1", steps: isLater ? [step] : [])

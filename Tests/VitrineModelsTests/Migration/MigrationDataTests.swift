@@ -22,7 +22,7 @@ import VitrineModels
         #expect(throws: PersistenceError.self) { try data.value("count", as: Date.self) }
     }
 
-    @Test func renamingReplacesAndMissingNamesAreNoMatter() {
+    @Test func renamingReplacesAndIgnoresMissingNames() {
         data.rename("title", to: "count")
         #expect(data.names == ["count", "none"])
         #expect(data["count"] == .string("x"))

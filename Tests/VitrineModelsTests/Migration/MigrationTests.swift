@@ -86,9 +86,18 @@ private enum Renamed: DatedBuild {
     init() throws { written = try Written(Dated<First>([1, 2])) }
 
     @Test func stepsRunInTheOrderOfTimeFromAnyVersion() throws {
-        // The ancestor's own sample never ran its first step on the oldest data.
         #expect(try written.read(as: Dated<Third>.self).values == [6, 9])
         #expect(try Written(Dated<Second>([4])).read(as: Dated<Third>.self).values == [8, 9])
+    }
+
+    @Test func stepsRunOnSeveralThreads() async throws {
+        let coder = try written.coder()
+        let bytes = written.bytes
+        let sums = try await withThrowingTaskGroup(of: [Int].self) { group in
+            for _ in 0..<64 { group.addTask { try coder.decode(Dated<Third>.self, from: bytes).values } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(sums == Array(repeating: [6, 9], count: 64))
     }
 
     @Test func addedAndReorderedPropertiesNeedNothing() throws {
@@ -129,24 +138,22 @@ private enum Renamed: DatedBuild {
     }
 
     @Test func failureNamesTypeVersionsAndReason() throws {
-        // The ancestor gave an empty object back, and forgot the schema of all others.
         let error = #expect(throws: PersistenceError.self) { try written.read(as: Dated<Failing>.self) }
         guard case .migrationFailed("Note", "1.0", "3.0", let reason) = error else {
             Issue.record("\(String(describing: error))")
             return
         }
         #expect(reason.contains("Note.a should be Date and is Int"))
-        #expect(throws: PersistenceError.migrationGivenUp(type: "Note", from: "1.0")) {
+        #expect(throws: PersistenceError.migrationAbandoned(type: "Note", from: "1.0")) {
             try written.read(as: Dated<GivingUp>.self)
         }
         #expect(try written.read(as: Dated<First>.self).values == [1, 2])
     }
 
-    @Test func aHookIsToldTheVersionAndMayGiveItUp() throws {
-        // The ancestor's way: one function for all versions.
+    @Test func aHookReceivesTheVersionAndCanAbandonData() throws {
         #expect(try written.read(as: Dated<Hooked>.self).values == [103])
         #expect(try Written(Dated<Second>([4])).read(as: Dated<Hooked>.self).values == [4])
-        #expect(throws: PersistenceError.migrationGivenUp(type: "Note", from: "0.9")) {
+        #expect(throws: PersistenceError.migrationAbandoned(type: "Note", from: "0.9")) {
             try Written(Dated<Oldest>([4])).read(as: Dated<Hooked>.self)
         }
     }
@@ -167,7 +174,7 @@ private enum Renamed: DatedBuild {
         static var properties: [DatedProperty] { [DatedProperty(name: "a")] }
     }
 
-    @Test func whatTheTypeDoesNotHaveIsDroppedAndTold() throws {
+    @Test func unknownPropertiesAreDroppedAndRecorded() throws {
         let registry = TypeRegistry()
         #expect(
             try written.coder(registry).decode(Dated<Second>.self, from: written.bytes).values == [3])
@@ -184,7 +191,6 @@ private enum Renamed: DatedBuild {
     }
 
     @Test func aStepRunsOncePerObject() async throws {
-        // The ancestor migrated on every read, until the object was cached again.
         let directory = try TemporaryDirectory()
         func open() throws -> ObjectStore {
             try ObjectStore(

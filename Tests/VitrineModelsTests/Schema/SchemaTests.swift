@@ -13,7 +13,7 @@ import VitrineModels
         #expect(again.rootRecord?.properties.map(\.type) == schema.rootRecord?.properties.map(\.type))
     }
 
-    @Test func fingerprintsAreTheSameForEver() throws {
+    @Test func fingerprintsNeverChange() throws {
         // They stand in stored values and name stored records.
         let registry = TypeRegistry()
         let schemas = [
@@ -49,7 +49,7 @@ import VitrineModels
         (.optional(.string), .string, true), (.string, .optional(.string), false), (.double, .int32, true),
         (.double, .int64, false), (.array(.int64), .set(.int32), true), (.double, .float, true),
     ])
-    func typesHoldWhatLosesNothing(type: ValueType, other: ValueType, expected: Bool) {
+    func typesHoldValuesWithoutLoss(type: ValueType, other: ValueType, expected: Bool) {
         #expect(type.holds(other) == expected)
     }
 

@@ -43,7 +43,6 @@ import VitrineModels
     }
 
     @Test func unknownTypesAreNamedAndNotMade() async throws {
-        // The ancestor made whatever class the bytes named.
         try await store.put(Dog("Rex"), for: "dog", in: "g")
         #expect(try failure(Animal.self, "dog") == .unregisteredType("Dog"))
     }
@@ -62,7 +61,6 @@ import VitrineModels
     }
 
     @Test func failingStepsNameTypeAndVersionsAndCostNoOther() async throws {
-        // After one failure the ancestor could read no other object of that version.
         try await store.put(Dated<TwoNumbers>([-1, 2]), for: "bad", in: "g")
         try await store.put(Dated<TwoNumbers>([1, 2]), for: "good", in: "g")
         let later = try Self.open(store.path)
@@ -129,14 +127,12 @@ import VitrineModels
     }
 
     @Test func writesThatFailAreReported() async throws {
-        // The ancestor ignored them.
         try Database(path: store.path).execute("DROP TABLE object")
         let error = await #expect(throws: PersistenceError.self) { try await store.put(1, for: "k") }
         #expect(error?.code == "database")
     }
 
     @Test func aBatchThatFailsLeavesNoRecordOfItsTypes() async throws {
-        // The ancestor wrote the record of a type apart from its objects.
         try await store.put(Dated<TwoNumbers>([1, 2]), for: "k")
         let other = try Self.open(store.path)
         await #expect(throws: PersistenceError.self) {

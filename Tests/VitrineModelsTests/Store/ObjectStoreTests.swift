@@ -27,7 +27,7 @@ import VitrineModels
 
     // MARK: Objects
 
-    @Test func whatIsPutIsThereAlsoForOthers() async throws {
+    @Test func putsAreVisibleToOtherStores() async throws {
         let dog = Dog("Rex")
         dog.chip = "C"
         try await store.put(dog, for: "rex")
@@ -44,7 +44,6 @@ import VitrineModels
     }
 
     @Test func keysMayBeAnything() async throws {
-        // The ancestor lost keys with slashes and dots.
         let keys = ["../up", "a/b", ".", "ö", "nul\u{0}l", "%_*"]
         for (index, key) in keys.enumerated() { try await store.put(index, for: key, in: "g") }
         #expect(try store.keys(in: "g") == keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
@@ -54,7 +53,6 @@ import VitrineModels
     }
 
     @Test func removingKnowsGroups() async throws {
-        // The ancestor removed from the default group, whatever the group.
         for group in ["", "a", "a/b", "a0", "ab"] as [ObjectGroup] { try await store.put(1, for: "k", in: group) }
         try await store.remove("k", in: "ab")
         #expect(try store.object(Int.self, for: "k") == 1)
@@ -188,7 +186,7 @@ import VitrineModels
 
     // MARK: Changes
 
-    @Test func changesAreTold() async throws {
+    @Test func changesAreReported() async throws {
         var changes = store.changes(in: "a").makeAsyncIterator()
         try await store.put(1, for: "x")
         try await store.put(1, for: "k", in: "a/b")
@@ -208,7 +206,7 @@ import VitrineModels
 
     // MARK: Files
 
-    @Test func whatIsNoStoreIsLeftAlone() throws {
+    @Test func otherFilesAreLeftAlone() throws {
         try directory.write("no database, but a text of some length", to: "text")
         #expect(throws: PersistenceError.self) { try ObjectStore(at: directory.file("text")) }
         #expect(directory.read("text") == "no database, but a text of some length")
@@ -221,7 +219,6 @@ import VitrineModels
     }
 
     @Test func schemaThatCannotBeReadCostsItsOwnObjectsOnly() async throws {
-        // The ancestor cleared everything when its one file of schemas was missing.
         try await store.put(Place("x"), for: "place")
         try await store.put(Dog("Rex"), for: "dog")
         let database = try Database(path: directory.file("a.sqlite"))

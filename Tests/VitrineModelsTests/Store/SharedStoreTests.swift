@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import VitrineModels
 
-/// The ancestor's words, on the shared store.
+/// Caching of instances in the shared store.
 @Suite(.serialized) struct SharedStoreTests {
     @Test func instancesAndArraysAreCachedByDefaultKeysOrOthers() async throws {
         // Its own default keys went to the wrong method, and its removal to the wrong group.
@@ -27,7 +27,7 @@ import VitrineModels
         ObjectStore.setShared(try ObjectStore(at: directory.file("shared.sqlite")))
         let dog = Dog("Rex")
         #expect(dog.cacheKey == nil)
-        // Nothing to remove is no failure; the ancestor's I/O queue died of it.
+        // Removing a missing object is not an error.
         try await dog.removeCache()
         try await dog.cache(forKey: "k", in: "g")
         #expect(dog.cacheKey == "k" && dog.cacheGroup == "g")

@@ -30,7 +30,6 @@ import VitrineModels
         #expect(try store.value(for: "isOn", default: true))
         #expect(try store.value(for: "number", in: "g", default: 0.1) == 0.1)
         try await store.put(false, for: "isOn")
-        // The ancestor had the precision of Float.
         try await store.put(0.1, for: "number", in: "g")
         #expect(try store.value(for: "isOn", default: true) == false)
         #expect(try store.value(for: "number", in: "g", default: 0.0) == 0.1)
@@ -110,7 +109,7 @@ import VitrineModels
         #expect(directory.names.contains("copy"))
     }
 
-    @Test func backupThatFailsLeavesWhatWasThere() async throws {
+    @Test func failedBackupLeavesTheExistingFile() async throws {
         try await store.put(1, for: "k")
         await #expect(throws: PersistenceError.file(.notFound(path: directory.file("none/copy")))) {
             try await store.backUp(to: directory.file("none/copy"))

@@ -21,8 +21,7 @@ import VitrineModels
                 durability: .relaxed, coder: PersistentCoder(registry: TypeRegistry()), memoryCapacity: .kilobytes(100)))
     }
 
-    @Test func whatWasReadIsNotReadFromTheFileAgain() async throws {
-        // The ancestor dropped the option on the way down.
+    @Test func memoryAnswersRepeatedReads() async throws {
         try await store.put(5, for: "k")
         #expect(store.memoryHits == 0)
         for _ in 0..<10 { #expect(try store.object(Int.self, for: "k") == 5) }
@@ -54,7 +53,7 @@ import VitrineModels
         }
     }
 
-    @Test func readersAndWritersAtOnceSeeNothingThatIsOlderThanWhatTheyKnow() async throws {
+    @Test func concurrentReadersAndWritersNeverSeeOlderValues() async throws {
         try await store.put(0, for: "k")
         let acknowledged = Counter()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -79,7 +78,7 @@ import VitrineModels
         #expect(try store.object(Int.self, for: "k") == 500)
     }
 
-    @Test func whatIsMigratedIsForgotten() async throws {
+    @Test func migrationEmptiesTheMemoryCache() async throws {
         try await store.put(Dated<TwoNumbers>([1, 2]), for: "k")
         #expect(try store.object(Dated<TwoNumbers>.self, for: "k")?.values == [1, 2])
         let later = try Self.open(store.path)

@@ -12,7 +12,7 @@ import VitrineModels
     private func open(_ ring: [Animal]) { for animal in ring { animal.friend = nil } }
 
     @Test func equalPropertiesDoNotCancelInHashes() {
-        // The ancestor combined hashes by exclusive or.
+        // As they would if they were combined by exclusive or.
         let first = Animal("a"), second = Animal("b")
         first.friend = Animal("a")
         second.friend = Animal("b")

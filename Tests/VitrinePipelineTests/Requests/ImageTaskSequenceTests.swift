@@ -4,7 +4,7 @@ import VitrineCore
 import VitrineImaging
 import VitrinePipeline
 
-@Suite struct ThumbnailSequenceTests {
+@Suite struct ImageTaskSequenceTests {
     private let service = ImagePipeline.withoutDisk(concurrency: 1)
 
     private func picture(_ key: CacheKey = "picture", _ size: Int = 100) -> ImageTask {

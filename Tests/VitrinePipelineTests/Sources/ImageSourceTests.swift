@@ -4,7 +4,7 @@ import VitrineImaging
 import VitrinePipeline
 
 /// What every source gets without writing it.
-@Suite struct ThumbnailSourceTests {
+@Suite struct ImageSourceTests {
     /// A picture of one size, and a count of how often it was asked for.
     private final class Picture: ImageSource {
         let image: Image

@@ -1,66 +1,98 @@
-import Foundation
 import TestSupport
 import VitrineCache
 import VitrineCore
+import VitrineImaging
+import VitrinePipeline
 import VitrineViews
 
-/// A target without a toolkit: remembers what it was told to show.
+/// A target without a toolkit that records the images it shows.
 @MainActor
-final class HeadlessTarget<Value: Sendable>: ImageTarget {
-    private(set) var shown: [(value: Value?, transition: ImageTransition)] = []
+final class HeadlessTarget: ImageTarget {
+    private(set) var shown: [(value: Image?, transition: ImageTransition)] = []
     var targetGeometry: TargetGeometry?
 
-    func show(_ image: Value?, transition: ImageTransition) { shown.append((image, transition)) }
+    func show(_ image: Image?, transition: ImageTransition) { shown.append((image, transition)) }
 
-    /// What it shows now.
-    var value: Value? { shown.last?.value }
+    /// The image that it shows now.
+    var value: Image? { shown.last?.value }
     var transition: ImageTransition? { shown.last?.transition }
+    /// The names of the images it has shown.
+    var texts: [String?] { shown.map { $0.value?.text } }
+    var text: String? { value?.text }
 }
 
-extension HeadlessTarget<String> {
-    var texts: [String?] { shown.map(\.value) }
-}
+extension Image {
+    private static let texts = [
+        "one", "two", "three", "old", "placeholder", "broken", "ground", "best", "middle", "worst",
+    ]
 
-/// A cache whose sources answer when a test lets them.
-struct ViewFixture<Value: CacheableValue>: Sendable {
-    let directory: TemporaryDirectory
-    let cache: Cache<Value>
+    /// A small image that is recognized by its colour.
+    static func named(_ text: String) -> Image {
+        let red = UInt8(clamping: 10 + 10 * (texts.firstIndex(of: text) ?? texts.count))
+        return Image(size: PixelSize(2), color: Color(red: red, green: 0, blue: 0))
+    }
 
-    init(_ change: (inout CacheConfiguration) -> Void = { _ in }) throws {
-        directory = try TemporaryDirectory()
-        var configuration = CacheConfiguration(root: directory.path)
-        configuration.memoryPressure = MemoryPressure()
-        change(&configuration)
-        cache = Cache(name: "views", configuration: configuration)
+    var text: String? {
+        let index = (Int(self[0, 0].red) - 10) / 10
+        return Image.texts.indices.contains(index) ? Image.texts[index] : nil
     }
 }
 
-extension ViewFixture<String> {
-    /// A source that gives a text when its gate is opened, and its content.
-    func slow(_ key: CacheKey, _ text: String) -> (gate: Gate, content: ImageContent<String>) {
-        let gate = Gate()
-        let fetcher = SlowFetcher(key: key, gate: gate, text: text)
-        return (gate, .fetcher(fetcher, in: cache, format: .original))
-    }
-}
-
-/// What a test's source throws.
+/// The error of a test's source.
 struct SourceFailure: Error, Equatable {}
 
-struct SlowFetcher: Fetcher {
+/// A source that waits for its gate, without a look at the request's cancellation.
+struct SlowSource: ImageSource {
     let key: CacheKey
-    let gate: Gate
+    let gate = Promise<Void>()
     /// nil to fail.
     let text: String?
 
-    func fetch(_ context: FetchContext) async throws -> FetchResult<String> {
-        await gate.wait()
+    func open() { gate.fulfill(()) }
+    var knownIdentity: CacheKey? { key }
+    func identity() -> CacheKey { key }
+
+    func image(_ request: RenderRequest) throws -> Image {
+        gate.wait()
         guard let text else { throw SourceFailure() }
-        return FetchResult(value: text)
+        return .named(text)
     }
 }
 
-/// Lets the main actor do other things until something is so.
+/// A pipeline in memory.
+struct ViewFixture: Sendable {
+    let directory: TemporaryDirectory
+    let pipeline: ImagePipeline
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        var configuration = ImagePipeline.Configuration(root: directory.path, concurrency: 4)
+        configuration.memoryPressure = nil
+        configuration.usesDiskCache = false
+        configuration.timeLimit = .seconds(3_600)
+        pipeline = ImagePipeline(configuration)
+    }
+
+    /// A source that gives an image when its gate is opened, and its request.
+    func slow(_ key: CacheKey, _ text: String?) -> (source: SlowSource, request: ImageRequest) {
+        let source = SlowSource(key: key, text: text)
+        return (source, ImageRequest(source))
+    }
+
+    /// A request whose image is in memory.
+    func stored(_ key: CacheKey, _ text: String) -> ImageRequest {
+        let request = ImageRequest(SlowSource(key: key, text: nil))
+        pipeline.cache[pipeline.key(of: request, identity: key)] = .named(text)
+        return request
+    }
+
+    /// The priority of the work for a request; nil without work.
+    func priority(of request: ImageRequest) -> Priority? {
+        request.source.knownIdentity.flatMap { pipeline.workPriority(ofKey: pipeline.key(of: request, identity: $0)) }
+    }
+}
+
+/// Lets the main actor do other things until a condition holds.
 @MainActor
 func wait(until isSo: () -> Bool) async {
     while !isSo() { await Task.yield() }

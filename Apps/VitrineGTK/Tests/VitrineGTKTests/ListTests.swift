@@ -20,7 +20,7 @@ extension GTKTests {
 
             isolated deinit { Self.alive -= 1 }
 
-            func bind(_ identifier: String) { picture.load(desk.content(identifier)) }
+            func bind(_ identifier: String) { picture.load(desk.request(identifier), in: desk.pipeline) }
             func unbind() { picture.prepareForReuse() }
         }
 

@@ -1,4 +1,4 @@
-// Stands in for AppKit, as far as the adapters use it.
+// A stand-in for the parts of AppKit that the adapters use.
 @_exported import CoreGraphics
 @_exported import Foundation
 @_exported import QuartzCore

@@ -1,4 +1,4 @@
-// What Foundation has on Apple's systems only.
+// The parts of Foundation that exist only on Apple's systems.
 @_exported import Foundation
 import FoundationNetworking
 
@@ -28,7 +28,7 @@ public final class NSItemProvider: NSObject, @unchecked Sendable {
 }
 
 extension ProcessInfo {
-    /// On a thread of its own, as the system does; time is never up.
+    /// Runs on a thread of its own, as the system does. The time never expires.
     public func performExpiringActivity(withReason reason: String, using body: @escaping @Sendable (Bool) -> Void) {
         Thread.detachNewThread { body(false) }
     }

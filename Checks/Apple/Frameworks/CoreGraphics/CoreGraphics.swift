@@ -1,4 +1,4 @@
-// Stands in for Core Graphics: 8-bit RGBA in, the same out. Points and rectangles are Foundation's.
+// A stand-in for Core Graphics with 8-bit RGBA only. Points and rectangles come from Foundation.
 @_exported import Foundation
 
 public typealias CFString = NSString
@@ -54,7 +54,7 @@ public final class CGImage {
         self.provider = provider
     }
 
-    /// For tests: where its pixels are.
+    /// For tests: the address of the pixels.
     public var stubPixels: UnsafeRawPointer { provider.data }
 }
 

@@ -1,2 +1,2 @@
-// The C library, under the name it has on Apple's systems.
+// The C library under its name on Apple's systems.
 @_exported import Glibc

@@ -1,5 +1,5 @@
-// Associated objects without the Objective-C runtime: by address, and never for an owner that has gone, as addresses
-// are used again.
+// Associated objects without the Objective-C runtime. They are found by address. A deallocated owner has none, because
+// addresses are reused.
 public enum objc_AssociationPolicy: UInt, Sendable {
     case OBJC_ASSOCIATION_ASSIGN = 0, OBJC_ASSOCIATION_RETAIN_NONATOMIC = 1
 }
@@ -27,5 +27,5 @@ public func objc_setAssociatedObject(
     table[Slot(owner: ObjectIdentifier(owner), key: key)] = value.map { Entry(owner: owner, value: $0 as AnyObject) }
 }
 
-/// For tests: lets go of what hung on owners that have gone, which the runtime does by itself.
+/// For tests: releases the objects of deallocated owners, as the runtime does automatically.
 public func stubSweepAssociatedObjects() { table = table.filter { $0.value.owner != nil } }

@@ -1,4 +1,4 @@
-// Stands in for the photo library: one picture for all assets, at the size it is asked for, as Photos fills it.
+// A stand-in for the photo library: one image for all assets, at the requested size, filled as Photos does.
 @_exported import Foundation
 @_exported import UIKit
 
@@ -9,7 +9,7 @@ public final class PHAsset: NSObject, @unchecked Sendable {
     public let localIdentifier: String
     public let modificationDate: Date?
     public let (pixelWidth, pixelHeight): (Int, Int)
-    /// For tests: nil for an asset that gives an error.
+    /// For tests: nil for an asset that fails.
     public let stubPicture: ((CGSize) -> UIImage?)?
 
     public init(

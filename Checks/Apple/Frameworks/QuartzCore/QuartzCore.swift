@@ -1,4 +1,4 @@
-// Stands in for Core Animation: remembers what it was told.
+// A stand-in for Core Animation that records its calls.
 @_exported import CoreGraphics
 @_exported import Foundation
 

@@ -1,8 +1,8 @@
-// Stands in for SwiftUI: enough for a body to compile, and to say what it found when it was looked at. Nothing renders.
+// A stand-in for SwiftUI: a body compiles and can be inspected, but nothing renders.
 @_exported import CoreGraphics
 @_exported import Foundation
 
-/// For tests: the size geometry readers get, and what the last look at a body came upon.
+/// For tests: the size for geometry readers, and the results of the last inspection of a body.
 @MainActor public enum StubPass {
     public static var size = CGSize.zero
     public static var images: [CGImage] = []
@@ -10,7 +10,7 @@
     public static var disappearances: [() -> Void] = []
     nonisolated(unsafe) public static var animations: [Animation] = []
 
-    /// Forgets the last pass and looks at a view.
+    /// Discards the last pass and inspects a view.
     public static func look(at view: some View) {
         (images, tasks, disappearances) = ([], [], [])
         _ = view.body

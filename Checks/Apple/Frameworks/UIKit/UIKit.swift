@@ -1,4 +1,4 @@
-// Stands in for UIKit, as far as the adapters use it: views remember their bounds, transitions run and are counted.
+// A stand-in for the parts of UIKit that the adapters use. Views have bounds, and transitions run and are counted.
 @_exported import CoreGraphics
 @_exported import Foundation
 @_exported import QuartzCore

@@ -1,3 +1,4 @@
-// What of the C library the adapters use. A pointer there; the retargeted standard library cannot pass texts as such.
+// The parts of the C library that the adapters use. Strings are pointers, because the retargeted standard library cannot
+// convert them.
 @discardableResult
 public func unlink(_ path: String) -> Int32 { 0 }

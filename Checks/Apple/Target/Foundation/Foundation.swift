@@ -1,4 +1,4 @@
-// What of Foundation and CoreFoundation the adapters and the stand-ins of the frameworks name, declared as Apple does.
+// The parts of Foundation and CoreFoundation that the adapters and the stand-ins use, declared as Apple does.
 @_exported import ObjectiveC
 
 public typealias CGFloat = Double

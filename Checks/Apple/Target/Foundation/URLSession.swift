@@ -1,4 +1,4 @@
-// What of Foundation's loading the background session names, declared as Apple does.
+// The parts of Foundation's URL loading that the background session uses, declared as Apple does.
 public struct URL: Hashable, Sendable {
     public init?(string: String) { nil }
     public var absoluteString: String { "" }
@@ -56,7 +56,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask { fatalError("a declaration") }
 }
 
-// Apple's are optional but for the end of a download; required here, so that none is misspelt.
+// Apple's requirements are optional except the end of a download. They are required here, so that none is misspelt.
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }

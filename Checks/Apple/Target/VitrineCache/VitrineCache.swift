@@ -1,4 +1,4 @@
-// What of this module the adapters use.
+// The parts of this module that the adapters use.
 public import VitrineCore
 
 public enum CacheError: Error { case notFound(key: CacheKey) }

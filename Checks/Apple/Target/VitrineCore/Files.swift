@@ -1,4 +1,4 @@
-// What of the module's files and logging the downloads use.
+// The files and logging of this module that the downloads use.
 public enum FileError: Error {
     case notFound(path: String)
 }

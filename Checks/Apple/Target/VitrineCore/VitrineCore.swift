@@ -1,5 +1,5 @@
-// What of this module the adapters use. It needs a C library, which is not there for Apple's platforms on Linux. If a
-// declaration differs from the module's, the adapters do not compile in the other check.
+// The parts of this module that the adapters use. The module itself needs a C library, which does not exist for Apple's
+// platforms on Linux. If a declaration differs from the module, the adapters do not compile in the other check.
 import Synchronization
 
 public enum Priority: Int, Sendable, Comparable {

@@ -1,4 +1,4 @@
-// What of this module, besides its sources for Apple's platforms and what is checked with them, these use.
+// The parts of this module that its sources for Apple's platforms use.
 import Foundation
 public import VitrineCore
 public import VitrineNetwork

@@ -1,4 +1,4 @@
-// What of this module the adapters use.
+// The parts of this module that the adapters use.
 public import VitrineCore
 
 public struct PixelSize: Hashable, Sendable {
@@ -15,6 +15,7 @@ public enum OutputFormat: Sendable { case png, jpeg(quality: Double) }
 public struct ImageResizer: Hashable, Sendable {
     public enum Gravity: Hashable, Sendable { case center }
     public enum Mode: Hashable, Sendable { case fill, aspectFit, aspectFill, crop(Gravity), limit, none }
+    public var mode: Mode { .none }
     public init(size: PixelSize, mode: Mode, allowsUpscaling: Bool) {}
 }
 

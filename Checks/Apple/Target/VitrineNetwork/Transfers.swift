@@ -1,4 +1,4 @@
-// What of the module's transfers the downloads use.
+// The transfers of this module that the downloads use.
 public import Foundation
 public import VitrineCore
 

@@ -1,4 +1,4 @@
-// What of this module the adapters use.
+// The parts of this module that the adapters use.
 import VitrineCache
 
 public final class LazyValue<Value: Sendable>: Sendable {

@@ -1,4 +1,4 @@
-// Uses every product as a program would: the samples' folder is its argument.
+// Uses every product like a program. Its argument is the directory of the samples.
 import Foundation
 import Vitrine
 import VitrineCache
@@ -16,7 +16,7 @@ let samples = CommandLine.arguments.dropFirst().first ?? "Samples"
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-client-\(UUID().uuidString)").path
 defer { try? FileManager.default.removeItem(atPath: directory) }
 
-/// What failed, by name.
+/// The names of failed checks.
 var failed: [String] = []
 @MainActor func check(_ name: String, _ body: () async throws -> Bool) async {
     do {
@@ -82,7 +82,8 @@ await check("Downloads") {
 await check("Views") {
     let cell = Cell()
     await withCheckedContinuation { continuation in
-        cell.binding.set(.url(URL(filePath: samples + "/lake.jpg"), in: cache)) { _ in continuation.resume() }
+        let request = ImageRequest(URL(filePath: samples + "/lake.jpg"))
+        cell.binding.set(request, in: service) { _ in continuation.resume() }
     }
     return cell.image.map { min($0.size.width, $0.size.height) } == 60
 }

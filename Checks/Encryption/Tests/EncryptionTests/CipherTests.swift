@@ -3,7 +3,7 @@ import Testing
 import VitrineModels
 import VitrineModelsEncryption
 
-/// What the store keeps.
+/// The stored type.
 private struct Place: PersistentRecord, Equatable {
     var name: String
 
@@ -22,7 +22,7 @@ private struct Place: PersistentRecord, Equatable {
     private static let key = EncryptionKey()
     private static let ciphers: [any ObjectEncryption] = [AESGCMCipher(key: key), ChaChaPolyCipher(key: key)]
 
-    @Test(arguments: 0..<2) func whatIsSealedComesBackAndIsNeverTheSame(index: Int) throws {
+    @Test(arguments: 0..<2) func sealedValuesDifferEachTimeAndOpen(index: Int) throws {
         let cipher = Self.ciphers[index]
         for size in [0, 1, 1000] {
             let bytes = [UInt8](repeating: 7, count: size)
@@ -50,7 +50,7 @@ private struct Place: PersistentRecord, Equatable {
         }
     }
 
-    @Test func opensWhatOthersSealed() throws {
+    @Test func ciphersOpenTheTestVectors() throws {
         // RFC 8439, 2.8.2, and test case 16 of McGrew and Viega, The Galois/Counter Mode of Operation (2005).
         let chacha = ChaChaPolyCipher(
             key: try EncryptionKey(bytes: bytes("808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f")))

@@ -3,7 +3,7 @@ import SwiftSyntaxMacroExpansion
 import SwiftSyntaxMacrosGenericTestSupport
 import Testing
 
-/// What the macros say to code they cannot work with, and the fix-its that go with it.
+/// The diagnostics and fix-its of the macros.
 @Suite struct DiagnosticTests {
     private static let macros: [String: MacroSpec] = [
         "Persistable": MacroSpec(type: PersistableMacro.self, conformances: ["PersistentObject", "PersistentRecord"]),
@@ -13,9 +13,9 @@ import Testing
         "ExtensionProperty": MacroSpec(type: ExtensionPropertyMacro.self),
     ]
 
-    /// Expands a source and compares what is said, and the source with all fix-its.
+    /// Expands source code, and compares the diagnostics and the source with all fix-its applied.
     ///
-    /// - Parameter expanded: The expansion; nil where it is of no interest, as what is left of wrong code.
+    /// - Parameter expanded: The expected expansion; nil for code with errors.
     private func expect(
         _ source: String, _ diagnostics: [DiagnosticSpec] = [], fixed: String? = nil, expanded: String? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -154,7 +154,7 @@ import Testing
     }
 
     @Test(arguments: ["() -> Void", "any Error", "(Int, Int)"])
-    func whatCannotBeStoredIsMarked(type: String) {
+    func propertiesThatCannotBeStoredAreDiagnosed(type: String) {
         expect(
             """
             @Persistable struct A {

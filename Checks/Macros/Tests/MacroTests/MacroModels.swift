@@ -2,7 +2,7 @@ import Foundation
 import Observation
 import VitrineModels
 
-// The macro on all kinds of types: what compiles here is part of the tests.
+// The macro on all kinds of types. The tests include that this file compiles.
 
 @Persistable enum Shape {
     case circle(radius: Double)
@@ -71,7 +71,7 @@ extension Outer.Inner { @ExtensionProperty var y: Int = 7 }
         try old.convert("axles", to: "wheels") { (axles: Int) in axles * 2 }
     }
 }
-/// Declares no initializer, so it keeps its superclass's.
+/// Declares no initializer, so it inherits those of its superclass.
 @Persistable class Car: Vehicle {
     var brand = "?"
     var spare: Vehicle?
@@ -96,7 +96,7 @@ extension Vehicle { @ExtensionProperty(category: "Sync") public var etag: String
     init() {}
 }
 
-/// All its history is in one function, as the ancestor had it.
+/// Has one migration function for all older versions.
 @Persistable(version: "2") struct Hooked {
     var sum = 0
 
@@ -107,7 +107,7 @@ extension Vehicle { @ExtensionProperty(category: "Sync") public var etag: String
     }
 }
 
-/// An earlier build's vehicle.
+/// Types of an earlier build.
 enum Earlier {
     @Persistable(name: "Hooked") struct Hooked { var a = 3 }
     @Persistable(version: "0.1", name: "Hooked") struct Oldest { var a = 3 }

@@ -27,7 +27,11 @@ import VitrineModels
         let first = Renamed(name: "n", cache: [1])
         #expect(first == Renamed(name: "n"))
         #expect(try again(first).cache.isEmpty)
-        #expect(try coder.registry.schema(of: Renamed.self).rootRecord?.properties.map(\.name) == ["user_name"])
+        guard case .record(let data) = try coder.tree(of: coder.encode(first)) else {
+            Issue.record("no record")
+            return
+        }
+        #expect(data.names == ["user_name"])
     }
 
     @Test func classesInheritAcrossLevels() throws {
@@ -90,10 +94,12 @@ import VitrineModels
             let before = TypeRegistry(), now = TypeRegistry()
             let bytes = try PersistentCoder(registry: before).encode(old)
             now.add(try before.schema(of: type(of: old)))
-            return try PersistentCoder(registry: now).decode(Hooked.self, from: bytes).sum
+            // In one expression, Swift 6.3 does not find the conformance that the macro generates in another file.
+            let hooked = try PersistentCoder(registry: now).decode(Hooked.self, from: bytes)
+            return hooked.sum
         }
         #expect(try read(Earlier.Hooked()) == 4)
-        #expect(throws: PersistenceError.migrationGivenUp(type: "Hooked", from: "0.1")) { try read(Earlier.Oldest()) }
+        #expect(throws: PersistenceError.migrationAbandoned(type: "Hooked", from: "0.1")) { try read(Earlier.Oldest()) }
     }
 
     @Test func descriptionsNestSuperclasses() {

@@ -1,6 +1,6 @@
 import VitrineModels
 
-// The same types as they were in earlier releases: in a real program they are gone, and only what they stored is left.
+// The same types in earlier releases. A real program no longer contains them, only the data that they stored.
 
 enum FirstRelease {
     @Persistable(version: "1.0.0", name: "Foo", extensible: true) class Foo {

@@ -1,7 +1,7 @@
 import Foundation
 import VitrineModels
 
-// The program's types as they are in its present release.
+// The types of the present release.
 
 @Persistable(version: "1.2.0", extensible: true) class Foo {
     var string: String
@@ -18,7 +18,7 @@ import VitrineModels
         try old.convert("date") { (seconds: Double) in Date(timeIntervalSince1970: seconds) }
     }
 
-    /// The number was the bar's before.
+    /// Moves the number out of the bar.
     @Migration(to: "1.2.0") static func takeNumber(_ old: MigrationData) throws {
         guard let bar = old.object("bar") else { return }
         old.set("number", to: try bar.value("count", as: Int.self))

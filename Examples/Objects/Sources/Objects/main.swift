@@ -1,5 +1,5 @@
-// A walk through objects that survive their own changes: cache and restore, a property declared in an extension,
-// migration over three releases, descriptions, and JSON.
+// Objects that survive changes of their types: cache and restore, a property of an extension, migration over three
+// releases, descriptions, and JSON.
 import Foundation
 import VitrineModels
 
@@ -8,7 +8,7 @@ try FileManager.default.createDirectory(at: directory, withIntermediateDirectori
 defer { try? FileManager.default.removeItem(at: directory) }
 let path = directory.appending(path: "objects.sqlite").path
 
-/// A store as the program's release with these types opens it.
+/// Opens the store as a release of the program with these types.
 func open(_ types: any PersistentRecord.Type...) throws -> ObjectStore {
     let registry = TypeRegistry()
     for type in types { try registry.register(type) }
@@ -36,7 +36,7 @@ print("a copy is its own: \(foo.bar?.color == .green)")
 // Description.
 print(foo)
 
-// What earlier releases stored is brought up to date when it is read, or all at once.
+// Data of earlier releases is migrated when it is read, or for a whole group.
 let first = FirstRelease.Foo()
 first.title = "from 1.0.0"
 first.date = 1_000_000_000
@@ -54,7 +54,7 @@ for key in try store.keys(in: "migration") {
     print(key, foo.string, foo.date?.timeIntervalSince1970 ?? 0, foo.number, foo.bar?.name ?? "no bar")
 }
 
-// JSON that can be read back, and everything else a store does.
+// JSON that can be read back, and verification.
 let json = try foo.bar?.persistentJSON() ?? ""
 print("JSON comes back equal: \(try PersistentCoder().decode(Bar.self, fromJSON: json) == foo.bar)")
 print("intact: \(try await store.verify().isIntact)")

@@ -133,7 +133,7 @@ extension HTTPResponseHead {
         }
         // The session has decoded the body.
         let coding = headers.takeCoding()
-        self.init(status: response.statusCode, headers: headers, url: url, decodedFrom: coding)
+        self.init(status: response.statusCode, headers: headers, url: url, version: .http1_1, decodedFrom: coding)
     }
 }
 

@@ -65,7 +65,7 @@ final class DownloadRow: ListCell {
         gtk_widget_set_sensitive(button.widget, status.state == .completed ? 0 : 1)
         // A file that is not an image shows the reason in its tooltip.
         if status.state == .completed, case .empty = icon.binding.state {
-            icon.load(.request(ImageRequest(.file(status.path)), in: model.service))
+            icon.load(ImageRequest(.file(status.path)), in: model.service)
         }
     }
 

@@ -104,7 +104,7 @@ final class PhotoCell: ListCell {
     func bind(_ identifier: String) {
         self.identifier = identifier
         picture.tooltip = identifier.split(separator: "/").last.map(String.init)
-        picture.load(library.content(identifier)) { [board] _ in board.didShow() } onFailure: { [board] _ in
+        picture.load(library.request(identifier), in: library.service) { [board] _ in board.didShow() } onFailure: { [board] _ in
             board.didFail()
         }
     }

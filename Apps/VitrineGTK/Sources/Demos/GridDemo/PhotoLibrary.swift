@@ -12,10 +12,8 @@ import VitrineViews
 final class PhotoLibrary {
     /// The paths or URLs, in order.
     let identifiers: [String]
-    /// The pipeline that loads the images.
+    /// Loads the images of files and addresses.
     let service: ImagePipeline
-    /// The cache for images from URLs.
-    let pictures: Cache<Image>
     /// A temporary directory, removed at the end; nil for a directory of the user.
     private let temporary: String?
     private var sources: [String: ImageFileSource] = [:]
@@ -34,9 +32,6 @@ final class PhotoLibrary {
         var thumbnails = ImagePipeline.Configuration(name: "grid", root: state)
         thumbnails.memoryCapacity = capacity
         service = ImagePipeline(thumbnails)
-        var cache = CacheConfiguration(root: state)
-        cache.memoryCapacity = capacity
-        pictures = Cache(name: "Pictures", configuration: cache)
         if let list = arguments["--urls"] {
             let text = (try? String(contentsOfFile: list, encoding: .utf8)) ?? ""
             identifiers = text.split(whereSeparator: \.isNewline)
@@ -58,12 +53,10 @@ final class PhotoLibrary {
     /// The total memory limit for images.
     var memoryCapacity: ByteCount { service.configuration.memoryCapacity }
 
-    /// Returns the content of a cell.
-    func content(_ identifier: String) -> ImageContent<Image> {
-        if identifier.hasPrefix("http"), let url = URL(string: identifier) {
-            return .url(url, in: pictures)
-        }
-        return .request(ImageRequest(source(identifier)), in: service)
+    /// The request of a cell.
+    func request(_ identifier: String) -> ImageRequest {
+        if identifier.hasPrefix("http"), let url = URL(string: identifier) { return ImageRequest(url) }
+        return ImageRequest(source(identifier))
     }
 
     /// Returns a file with a known identity, so that an image in memory is shown immediately.
@@ -78,7 +71,7 @@ final class PhotoLibrary {
     /// Returns the delay before the next attempt after a failure.
     static func retryDelay(_ error: any Error, _ attempt: Int) -> Duration? {
         var error = error
-        while let below = (error as? CacheError)?.underlying { error = below }
+        if case ImagePipelineError.underlying(_, let below) = error { error = below }
         guard let network = error as? NetworkError, network.isRetryable else { return nil }
         return .milliseconds(500 * min(16, 1 << min(attempt, 4)))
     }

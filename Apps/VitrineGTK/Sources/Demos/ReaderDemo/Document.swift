@@ -52,7 +52,7 @@ final class Document {
         return page
     }
 
-    func content(_ number: Int) -> ImageContent<Image> { .request(ImageRequest(page(number)), in: service) }
+    func request(_ number: Int) -> ImageRequest { ImageRequest(page(number)) }
 
     /// Draws all pages at a size and caches them on disk.
     func precache(_ box: TargetGeometry) {

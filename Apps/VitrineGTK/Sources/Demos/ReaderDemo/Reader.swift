@@ -59,9 +59,11 @@ final class Reader {
             strip?.selectedIndex = number - 1
             strip?.scroll(to: number - 1)
         }
-        // Shows the small page until the sharp one is loaded.
-        page.binding.options.placeholder = stripBox.flatMap { document.content(number).inMemory(for: $0) }
-        page.load(document.content(number)) { [weak self] _ in self?.didShow(number) }
+        // The small page at once, the sharp one in its place.
+        page.binding.options.placeholder = stripBox.flatMap { box in
+            document.service.cachedImage(for: ImageRequest(document.page(number), size: box.resizer))
+        }
+        page.load(document.request(number), in: document.service) { [weak self] _ in self?.didShow(number) }
     }
 
     private func didShow(_ number: Int) {
@@ -136,7 +138,7 @@ final class PageCell: ListCell {
 
     func bind(_ identifier: String) {
         number.text = identifier
-        picture.load(document.content(Int(identifier) ?? 0))
+        picture.load(document.request(Int(identifier) ?? 0), in: document.service)
     }
 
     func unbind() { picture.prepareForReuse() }

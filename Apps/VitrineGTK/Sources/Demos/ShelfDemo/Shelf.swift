@@ -67,14 +67,8 @@ final class Shelf {
         await perform("\(name) could not be deleted") { store throws(StoreError) in _ = try await store.delete(name) }
     }
 
-    /// Returns the content of a cell.
-    func content(_ name: String) -> ImageContent<Image> {
-        do {
-            return .request(ImageRequest(try store.source(name)), in: service)
-        } catch {
-            return ImageContent(id: nil) { _ in throw error }
-        }
-    }
+    /// The request of a cell; nil for a name that the store refuses.
+    func request(_ name: String) -> ImageRequest? { (try? store.source(name)).map { ImageRequest($0) } }
 
     /// Returns the path of an image file for a drag; nil if the name is not valid.
     func file(_ name: String) -> String? { try? store.path(of: name) }

@@ -114,7 +114,7 @@ final class ShelfCell: ListCell {
         name = identifier
         gtk_editable_set_text(label.opaque, identifier)
         picture.tooltip = identifier
-        picture.load(shelf.content(identifier))
+        picture.load(shelf.request(identifier), in: shelf.service)
     }
 
     func unbind() {

@@ -6,8 +6,8 @@ public import VitrineViews
 ///
 /// ```swift
 /// let button = ImageButton(width: 96, height: 48)
-/// button.slots[.image(.normal)].set(.url(icon, in: Shared.images))
-/// button.slots[.background(.pressed)].set(.url(glow, in: Shared.images))
+/// button.slots[.image(.normal)].set(ImageRequest(icon))
+/// button.slots[.background(.pressed)].set(ImageRequest(glow))
 /// button.on("clicked") { … }
 /// ```
 ///

@@ -1,23 +1,27 @@
 import CGTK
 public import VitrineImaging
-public import VitrineViews
+public import VitrinePipeline
+import VitrineViews
 
 extension ImageWidget {
-    /// Loads and shows content.
+    /// Shows the image of a request, at the size of the widget unless the request has one.
     ///
     /// - Parameters:
-    ///   - content: The content; nil for the placeholder.
-    ///   - moment: The start of the load. Default: when the widget is drawn.
-    ///   - onSuccess: Called when the content is shown, unless other content has replaced it.
-    ///   - onFailure: Called after each failed attempt, when the tooltip is set.
+    ///   - request: nil to show the placeholder, or no image.
+    ///   - pipeline: The pipeline that loads the image. Default: the shared one.
+    ///   - moment: When the request starts. Default: when the widget is drawn.
+    ///   - onSuccess: Called when the image is shown, unless another request replaced this one.
+    ///   - onFailure: Called after each attempt that fails, when the tooltip is set.
     public func load(
-        _ content: ImageContent<Image>?, when moment: Moment = .drawn,
+        _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, when moment: Moment = .drawn,
         onSuccess: (@MainActor (Image) -> Void)? = nil, onFailure: (@MainActor (any Error) -> Void)? = nil
     ) {
         forget()
-        guard let content else { return binding.set(nil) }
-        wish = Wish(content: content, onSuccess: onSuccess, onFailure: onFailure)
-        if moment == .now || content.inMemory(for: targetGeometry) != nil { return begin() }
+        guard let request else { return binding.set(nil) }
+        wish = Wish(request: request, pipeline: pipeline, onSuccess: onSuccess, onFailure: onFailure)
+        var sized = request
+        if sized.size.mode == .none, let geometry = targetGeometry { sized.size = geometry.resizer }
+        if moment == .now || pipeline.cachedImage(for: sized) != nil { return begin() }
         // The cell is reused, so its image belongs to another item.
         binding.cancel()
         show(binding.options.placeholder, transition: .none)
@@ -85,7 +89,9 @@ extension ImageWidget {
     private func begin() {
         guard let wish else { return }
         ScrollWatch.watch(self)
-        binding.set(wish.content) { [weak self] image in self?.didSucceed(image) } onFailure: { [weak self] error in
+        binding.set(wish.request, in: wish.pipeline) { [weak self] image in
+            self?.didSucceed(image)
+        } onFailure: { [weak self] error in
             self?.didFail(error)
         }
     }

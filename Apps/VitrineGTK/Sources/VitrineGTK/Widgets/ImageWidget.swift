@@ -1,13 +1,14 @@
 import CGTK
 public import VitrineImaging
+import VitrinePipeline
 public import VitrineViews
 
 /// A widget that shows one image at a time: a ``Picture`` or an ``Icon``.
 ///
 /// ```swift
 /// let picture = Picture(fit: .cover)
-/// picture.load(.url(url, in: Shared.images))
-/// picture.load(.thumbnail(of: page, by: service), when: .drawn)
+/// picture.load(ImageRequest(url))
+/// picture.load(ImageRequest(.pdf("manual.pdf", page: 3)), when: .drawn)
 /// ```
 ///
 /// The ``binding`` controls the content. `binding.options` sets placeholders, failure images and fades. The widget
@@ -46,7 +47,8 @@ open class ImageWidget: Widget, ImageTarget {
 
     /// The content to load, until it is shown.
     struct Wish {
-        var content: ImageContent<Image>
+        var request: ImageRequest
+        var pipeline: ImagePipeline
         var onSuccess: (@MainActor (Image) -> Void)?
         var onFailure: (@MainActor (any Error) -> Void)?
         var attempts = 0

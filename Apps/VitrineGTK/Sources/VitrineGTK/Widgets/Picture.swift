@@ -6,7 +6,7 @@ import CGTK
 /// let picture = Picture(fit: .cover)
 /// picture.setSizeRequest(180, 120)
 /// gtk_box_append(box, picture.widget)
-/// picture.load(.url(url, in: Shared.images))
+/// picture.load(ImageRequest(url))
 /// ```
 @MainActor
 public final class Picture: ImageWidget {

@@ -1,0 +1,39 @@
+// The declarations of this module that the adapters use.
+public import VitrineCore
+public import VitrineImaging
+
+public enum ImagePipelineError: Error { case cancelled(source: String) }
+
+public struct ImageRequest: Sendable {
+    public var size: ImageResizer
+    public var priority: Priority
+    package var viewIdentity: CacheKey? { nil }
+}
+
+public final class ImageTask: Sendable {
+    public enum State: Sendable {
+        case new
+        public var isFinal: Bool { false }
+    }
+    public init(_ request: ImageRequest) {}
+    public var state: State { .new }
+    public var priority: Priority {
+        get { .normal }
+        set {}
+    }
+    public func cancel() {}
+    @discardableResult
+    public func onImage(_ handler: @escaping @MainActor @Sendable (Result<Image, ImagePipelineError>) -> Void) -> Self {
+        self
+    }
+    @discardableResult
+    public func onPreview(_ handler: @escaping @MainActor @Sendable (Image) -> Void) -> Self { self }
+}
+
+public final class ImagePipeline: Sendable {
+    public static let shared = ImagePipeline()
+    public func start(_ task: ImageTask) {}
+    public func cachedImage(for request: ImageRequest) -> Image? { nil }
+    public func contains(_ request: ImageRequest) async -> Bool { false }
+    public func image(for request: ImageRequest) async throws -> Image { fatalError("a declaration") }
+}

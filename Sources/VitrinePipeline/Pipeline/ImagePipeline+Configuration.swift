@@ -1,0 +1,69 @@
+import VitrineCache
+public import VitrineCore
+public import VitrineImaging
+
+extension ImagePipeline {
+    /// The directories, limits and options of a pipeline.
+    public struct Configuration: Sendable {
+        /// Distinguishes the caches of pipelines that share a ``root``: nil for `Thumbnails` and `Placeholders`, else
+        /// `Thumbnails_` and `Placeholders_` with this name. Services of one name share their entries on disk.
+        public var name: String?
+        /// The directory of the caches. Default: `CacheConfiguration.defaultRoot`.
+        public var root: String
+        /// The number of calls of sources at once; at least 1. If it is more than 1, prefetches leave one slot free.
+        public var concurrency: Int
+        /// The memory capacity of the cache, in decoded bytes. Default: 64 MB.
+        public var memoryCapacity: ByteCount = .megabytes(64)
+        /// The disk capacity of the cache. Default: 500 MB.
+        public var diskCapacity: ByteCount = .megabytes(500)
+        /// Whether images are cached in memory. Default: true.
+        public var usesMemoryCache = true
+        /// Whether images are cached on disk. Default: true.
+        public var usesDiskCache = true
+        /// Whether placeholders are cached. Default: false.
+        public var cachesPlaceholders = false
+        /// How long one call of a source may take. Then its requests end with ``ImagePipelineError/timedOut(source:)``
+        /// and the call is cancelled. Default: 30 seconds.
+        public var timeLimit: Duration = .seconds(30)
+        /// How long a cancelled source may continue before its thread counts as abandoned. Default: 1 second.
+        public var grace: Duration = .seconds(1)
+        /// The number of threads that sources may block for ever. Beyond it, requests end with
+        /// ``ImagePipelineError/tooManyAbandonedThreads(source:count:)``, unless the image is cached.
+        /// Default: 8.
+        public var maximumAbandonedThreads = 8
+        /// Limits on the input and work of sources.
+        public var limits = ImageLimits.standard
+        /// The source of memory pressure, which empties the memory level; nil for none. Default: the system.
+        public var memoryPressure: MemoryPressure? = .shared
+        /// The clock for expiry. Default: that of the system.
+        package var clock: WallClock = .system
+        /// Thumbnails that other programs share with this one; nil, the default, for none.
+        public var shared: (any ExternalThumbnailCache)?
+
+        /// Creates the defaults, with one call at once for each processor.
+        public init(name: String? = nil, root: String? = nil, concurrency: Int? = nil) {
+            self.name = name
+            self.root = root ?? CacheConfiguration.defaultRoot
+            self.concurrency = concurrency ?? ProcessorCount.active
+        }
+
+        /// One call at once for each processor, 64 MB in memory.
+        public static var standard: Configuration { Configuration() }
+
+        /// One call at a time, 3 MiB in memory.
+        public static var memoryLean: Configuration {
+            var configuration = Configuration(concurrency: 1)
+            configuration.memoryCapacity = .mebibytes(3)
+            return configuration
+        }
+    }
+}
+
+/// Thumbnails that programs share, as those of the desktop. Both methods may block.
+public protocol ExternalThumbnailCache: Sendable {
+    /// Returns the thumbnail of a source, if there is one that is valid and large enough for `request`.
+    func thumbnail(of source: any ImageSource, for request: RenderRequest) -> Image?
+
+    /// Stores an image that the pipeline has made.
+    func store(_ image: Image, of source: any ImageSource, for request: RenderRequest)
+}

@@ -1,0 +1,133 @@
+import VitrineCache
+import VitrineCore
+public import VitrineImaging
+
+extension ImagePipeline {
+    /// Makes an image on the calling thread, without waiting for a slot. Must not be called in a task, which must not
+    /// block.
+    ///
+    /// Cached images are returned without calling the source. Work that waits for a slot is taken over, and its other
+    /// requests served as well; work that runs already is waited for. The result is cached as any other. The thread
+    /// keeps the priority it has. The source is told to stop after ``Configuration/timeLimit``; one that does not
+    /// listen keeps the thread.
+    ///
+    /// A request that was enqueued before is waited for.
+    ///
+    /// - Returns: The image. The handlers of the task get it, too.
+    /// - Throws: ``ImagePipelineError``; with ``RequiresMainActorError`` for a source that needs the main actor,
+    ///   anywhere else.
+    @discardableResult
+    public func execute(_ task: ImageTask) throws(ImagePipelineError) -> Image {
+        guard task.begin(in: self, byGroup: false) else { return try task.blocking.value() }
+        do throws(ImagePipelineError) {
+            try checkPlace(task.request.source)
+            let identity = try task.request.source.identity()
+            if let image = memoryHit(task.request, identity) {
+                task.finish(.success(image), from: .memory)
+            } else if let error = task.request.invalidity(identity) {
+                throw error
+            } else {
+                execute(task, identity)
+            }
+        } catch {
+            task.finish(.failure(error))
+        }
+        return try task.blocking.value()
+    }
+
+    private func checkPlace(_ source: any ImageSource) throws(ImagePipelineError) {
+        guard source.requiresMainActor, !CallbackQueue.isMainActor else { return }
+        throw .underlying(source: "\(type(of: source))", error: RequiresMainActorError())
+    }
+
+    private func execute(_ task: ImageTask, _ identity: CacheKey) {
+        let (spec, source) = (task.request.spec, task.request.source)
+        if task.beginPlaceholder() {
+            let render = spec.render(limits: configuration.limits, cancellation: CancellationToken())
+            let key = spec.key(for: identity).appending("placeholder")
+            task.settlePlaceholder((try? placeholder(key, source, render)) ?? nil)
+        }
+        let (job, work) = change { scheduler, effects in
+            let id = scheduler.join(task, source, identity, spec, &effects).id
+            return (id, scheduler.takeOver(id, &effects))
+        }
+        if task.state.isFinal { leave(task) }
+        guard let work else {
+            // It runs elsewhere. On the main actor that cannot be waited for.
+            if source.requiresMainActor { executeBeside(task, identity) }
+            return
+        }
+        if let plan = plan(for: job), let made = waitFor({ await self.found(plan) }) {
+            tell(job, .success(made))
+            return change { $0.end(batch: work.batch, &$1) }
+        }
+        let timer = Task {
+            guard (try? await Task.sleep(for: configuration.timeLimit)) != nil else { return }
+            fail(work.batch) { .timedOut(source: $0) }
+        }
+        let results = makeLoaded(work)
+        timer.cancel()
+        complete(results)
+    }
+
+    /// Calls a source on this thread, after its content was loaded if it is a remote one.
+    private func makeLoaded(_ work: Work) -> Results {
+        guard let remote = work.source as? any RemoteImageSource else { return make(work) }
+        do {
+            let context = beginLoad(priority: work.slot.priority)
+            let content = try remote.loadBlocking(context, cancellation: work.cancellation)
+            var work = work
+            (work.source, work.loaded) = (content.source, content)
+            return make(work)
+        } catch {
+            let error = ImagePipelineError(thrown: error, source: work.identity.sourceName)
+            return Results(work: work, results: work.parts.map { _ in .failure(error) })
+        }
+    }
+
+    /// Makes an image that is being made elsewhere once more, for its request alone.
+    private func executeBeside(_ task: ImageTask, _ identity: CacheKey) {
+        leave(task)
+        let work = Work(
+            batch: 0, source: task.request.source, identity: identity,
+            parts: [Work.Part(job: 0, spec: task.request.spec, key: task.request.spec.key(for: identity))],
+            slot: QueueSlot(PrioritySource()), cancellation: CancellationToken())
+        task.finish(make(work).results[0], from: .source)
+    }
+
+    private func found(_ plan: Plan) async -> Made? {
+        guard let (made, lifetime) = await find(plan) else { return nil }
+        if let image = made.image, made.origin != .disk { await store(image, plan, lifetime) }
+        return made
+    }
+
+    /// Executes a task whose image is on disk, and starts other tasks. Blocks.
+    ///
+    /// - Returns: Whether it was executed.
+    @discardableResult
+    public func executeIfOnDisk(_ task: ImageTask) -> Bool {
+        let isOnDisk = waitFor { await self.contains(task.request, at: .disk) }
+        guard isOnDisk else {
+            start(task)
+            return false
+        }
+        // The task tells its closures what goes wrong.
+        _ = try? execute(task)
+        return true
+    }
+
+    private func waitFor<T: Sendable>(_ body: @escaping @Sendable () async -> T) -> T {
+        let promise = Promise<T>()
+        Task { promise.fulfill(await body()) }
+        return promise.wait()
+    }
+}
+
+/// A programming error: a source that needs the main actor was called for on another thread, where the caller would
+/// have to wait for the main thread. Enqueue the request, or execute it on the main actor.
+package struct RequiresMainActorError: Error, Sendable, CustomStringConvertible {
+    /// A description of the error and its remedy.
+    package var description: String {
+        "the source needs the main actor: enqueue its requests, or execute them on the main actor"
+    }
+}

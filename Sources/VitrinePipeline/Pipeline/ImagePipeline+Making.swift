@@ -1,0 +1,203 @@
+import VitrineCore
+import VitrineImaging
+
+/// Calls of sources, and the handling of their results.
+extension ImagePipeline {
+    /// Puts a job that no cache could serve in line for its source.
+    func proceed(_ id: Int) {
+        guard let (batchID, batch) = change({ $0.wait(id, &$1) }) else { return startPreviews(ofJob: id) }
+        if let remote = batch.source as? any RemoteImageSource { return load(remote, batchID, batch) }
+        batch.slot.enqueue(on: making) { [self] in start(batchID, batch, batch.source) }
+    }
+
+    /// Loads a remote source's content, and then puts its batch in line. Requests that come meanwhile join the batch.
+    private func load(_ remote: any RemoteImageSource, _ id: Int, _ batch: RequestScheduler.Batch) {
+        let arriving = change { scheduler, _ in scheduler.beginArriving(batch: id, limit: Self.previewedBytes) }
+        for job in arriving?.jobs ?? [] { startPreviews(ofJob: job) }
+        let task = Task { [self] in
+            // The image itself follows soon: bytes that no preview was made of are not worth one.
+            defer { arriving?.bytes.end() }
+            do {
+                var context = beginLoad(priority: batch.slot.priority)
+                context.arriving = arriving?.bytes
+                let loaded = try await remote.load(context)
+                guard change({ scheduler, _ in scheduler.setLoaded(loaded, ofBatch: id) }) else { return }
+                batch.slot.enqueue(on: making) { [self] in start(id, batch, loaded.source) }
+            } catch {
+                fail(id) { ImagePipelineError(thrown: error, source: $0) }
+            }
+        }
+        batch.cancellation.onCancel { task.cancel() }
+    }
+
+    /// Counts a load of a remote source's content, which is to use the pipeline's cache of original bytes.
+    func beginLoad(priority: PrioritySource) -> SourceLoadContext {
+        state.withLock { $0.statistics.loads += 1 }
+        return SourceLoadContext(priority: priority, originals: originals)
+    }
+
+    /// Makes a call that has a place.
+    private func start(_ id: Int, _ batch: RequestScheduler.Batch, _ source: any ImageSource) {
+        let onMainActor = source.requiresMainActor
+        let priority = state.withLock { $0.scheduler.executionPriority(ofBatch: id) }
+        let isMade = callPool.call(id, priority: priority, onMainActor: onMainActor) { [self] in
+            run(id, batch, onMainActor: onMainActor)
+        } onTimeout: { [self] in
+            fail(id) { .timedOut(source: $0) }
+            batch.slot.finish()
+        }
+        guard !isMade else { return }
+        Self.endingExecutor.submit { [self] in
+            fail(id) { .tooManyAbandonedThreads(source: $0, count: callPool.stuckCount) }
+            batch.slot.finish()
+        }
+    }
+
+    private func run(_ id: Int, _ batch: RequestScheduler.Batch, onMainActor: Bool) {
+        guard let work = change({ scheduler, _ in scheduler.begin(batch: id) }) else { return batch.slot.finish() }
+        callPool.didBegin(id)
+        let results = make(onMainActor ? work : servedByDerivedSizes(work))
+        callPool.didReturn(id)
+        guard onMainActor else { return complete(results) }
+        Self.endingExecutor.submit { [self] in complete(results) }
+    }
+
+    /// Ends a batch with an error: its call has not come back, or was not made.
+    func fail(_ id: Int, _ error: (_ source: String) -> ImagePipelineError) {
+        // The requests leave before the source hears of it, so that none of them gets what it says to that.
+        guard let (batch, subscribers) = change({ $0.fail(batch: id, &$1) }) else { return }
+        batch.cancellation.cancel()
+        batch.slot.finish()
+        let error = error(batch.identity.sourceName)
+        for subscriber in subscribers { subscriber.jobDidEnd(.failure(error)) }
+    }
+
+    // MARK: The call
+
+    /// The results of a call.
+    struct Results: Sendable {
+        let work: Work
+        let results: [Result<Image, ImagePipelineError>]
+    }
+
+    /// Serves the parts that can be derived from images that came to memory while the work waited.
+    private func servedByDerivedSizes(_ work: Work) -> Work {
+        var work = work
+        work.parts = work.parts.filter { part in
+            let known = derivedSizes.candidates(for: part.spec, of: work.identity).known
+            guard !known.isEmpty, let plan = plan(for: part.job),
+                let (image, lifetime) = derivedInMemory(
+                    part.spec, work.identity, known, plan.source, plan.options)
+            else { return true }
+            conclude(part.job, .success(Made(image: image, origin: .derived)), lifetime)
+            return false
+        }
+        return work
+    }
+
+    /// Calls the source once for all that is wanted from it.
+    func make(_ work: Work) -> Results {
+        guard !work.parts.isEmpty else { return Results(work: work, results: []) }
+        state.withLock { $0.statistics.calls += 1 }
+        let requests = work.parts.map { $0.spec.render(limits: configuration.limits, cancellation: work.cancellation) }
+        let result = images(requests.count, of: work) { try work.source.images(requests) }
+        switch result {
+        case .success(let images):
+            return Results(work: work, results: zip(work.parts, images).map { processed($1, $0, work) })
+        case .failure(let error) where requests.count > 1 && error.concernsRequest:
+            // One of them cannot be met, which is no reason to fail the others.
+            let each = zip(work.parts, requests).map { part, request in
+                images(1, of: work) { [try work.source.image(request)] }.flatMap { processed($0[0], part, work) }
+            }
+            return Results(work: work, results: each)
+        case .failure(let error): return Results(work: work, results: requests.map { _ in .failure(error) })
+        }
+    }
+
+    /// Applies the processors of a request to the image of the source.
+    private func processed(_ image: Image, _ part: Work.Part, _ work: Work) -> Result<Image, ImagePipelineError> {
+        guard !part.spec.processors.isEmpty else { return .success(image) }
+        do throws(ImageError) {
+            return .success(try image.processed(by: part.spec.processors))
+        } catch {
+            return .failure(ImagePipelineError(error, source: work.identity.sourceName))
+        }
+    }
+
+    private func images(_ count: Int, of work: Work, _ body: () throws -> [Image]) -> Result<[Image], ImagePipelineError> {
+        let name = work.identity.sourceName
+        do {
+            let images = try body()
+            guard images.count == count else {
+                return .failure(.underlying(source: name, error: WrongResultCount()))
+            }
+            return .success(images)
+        } catch {
+            let error = ImagePipelineError(thrown: error, source: name)
+            // Who was not cancelled did not ask for that.
+            guard error.isCancellation, !work.cancellation.isCancelled else { return .failure(error) }
+            return .failure(.underlying(source: name, error: CancellationError()))
+        }
+    }
+
+    /// Stores and delivers the results, and returns the slot.
+    func complete(_ results: Results) {
+        for (part, result) in zip(results.work.parts, results.results) {
+            conclude(part.job, result.map { Made(image: $0, origin: .source) }, results.work.loaded?.lifetime ?? .unlimited)
+        }
+        discardUndecodable(results)
+        change { $0.end(batch: results.work.batch, &$1) }
+        results.work.slot.finish()
+    }
+
+    /// Stores a result and delivers it, on a thread that may block. The result of a job that has ended is discarded.
+    private func conclude(_ job: Int, _ result: Result<Made, ImagePipelineError>, _ lifetime: ResultLifetime) {
+        guard let plan = plan(for: job) else {
+            return state.withLock { $0.statistics.discarded += 1 }
+        }
+        if case .success(let made) = result, let image = made.image {
+            let stored = Promise<Void>()
+            Task {
+                await self.store(image, plan, lifetime)
+                stored.fulfill(())
+            }
+            stored.wait()
+            if made.origin == .source, let shared = configuration.shared {
+                let request = plan.spec.render(limits: configuration.limits, cancellation: CancellationToken())
+                shared.store(image, of: plan.source, for: request)
+            }
+        }
+        tell(job, result)
+    }
+
+    /// Removes original bytes that are no image, so that the next request loads them anew.
+    private func discardUndecodable(_ results: Results) {
+        guard let loaded = results.work.loaded, !results.results.isEmpty else { return }
+        let areUndecodable = results.results.allSatisfy { result in
+            if case .failure(.damaged) = result { return true }
+            if case .failure(.unsupported) = result { return true }
+            return false
+        }
+        if areUndecodable { Task { await loaded.discard() } }
+    }
+
+    /// Ends a job.
+    func tell(_ id: Int, _ result: Result<Made, ImagePipelineError>) {
+        for subscriber in change({ $0.end(id, &$1) }) { subscriber.jobDidEnd(result) }
+    }
+}
+
+/// A source gave another number of images than it was asked for.
+struct WrongResultCount: Error, CustomStringConvertible {
+    var description: String { "the source gave another number of thumbnails than it was asked for" }
+}
+
+extension ImagePipelineError {
+    /// Whether another size of the same source may do better.
+    fileprivate var concernsRequest: Bool {
+        switch self {
+        case .limitExceeded(_, .outputSide, _, _), .underlying(_, ImageError.invalidRequest): true
+        default: false
+        }
+    }
+}

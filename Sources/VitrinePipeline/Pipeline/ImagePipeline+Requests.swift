@@ -1,0 +1,238 @@
+import VitrineCache
+import VitrineCore
+import VitrineImaging
+
+/// The way of a task from enqueueing to a job, and its end.
+extension ImagePipeline {
+    /// Begins with a task.
+    func admit(_ task: ImageTask) {
+        if let identity = task.request.source.knownIdentity { return take(task, identity) }
+        guard CallingThread.mayBlock else { return identify(task) }
+        do throws(ImagePipelineError) {
+            take(task, try task.request.source.identity())
+        } catch {
+            task.finish(.failure(error))
+        }
+    }
+
+    /// Requests the identity of the source, on a thread that may block.
+    private func identify(_ task: ImageTask) {
+        let slot = QueueSlot(PrioritySource(task.priority))
+        let id = state.withLock { state in
+            let id = state.scheduler.newID()
+            state.identifications[ObjectIdentifier(task)] = (id, slot)
+            return id
+        }
+        // It may have been cancelled before it could be found here.
+        guard !task.state.isFinal else { return leave(task) }
+        call(id, slot, on: identifying) { [self] in
+            let result = Result { () throws(ImagePipelineError) in try task.request.source.identity() }
+            guard endIdentification(of: task) else { return }
+            switch result {
+            case .success(let identity): take(task, identity)
+            case .failure(let error): task.finish(.failure(error))
+            }
+        } onFailure: { [self] error in
+            guard endIdentification(of: task) else { return }
+            task.finish(.failure(error("\(type(of: task.request.source))")))
+        }
+    }
+
+    private func endIdentification(of task: ImageTask) -> Bool {
+        state.withLock { $0.identifications.removeValue(forKey: ObjectIdentifier(task)) } != nil
+    }
+
+    /// Makes a small call of a source in its turn.
+    ///
+    /// - Parameter onFailure: Called in place of, or beside, `body` if that took too long or cannot be called.
+    func call(
+        _ id: Int, _ slot: QueueSlot, on queue: WorkQueue, onMainActor: Bool = false, body: @escaping @Sendable () -> Void,
+        onFailure: @escaping @Sendable (_ error: (_ source: String) -> ImagePipelineError) -> Void
+    ) {
+        slot.enqueue(on: queue) { [self] in
+            let isMade = callPool.call(id, priority: .normal, onMainActor: onMainActor) { [self] in
+                callPool.didBegin(id)
+                body()
+                slot.finish()
+            } onTimeout: {
+                slot.finish()
+                onFailure { .timedOut(source: $0) }
+            }
+            guard !isMade else { return }
+            Self.endingExecutor.submit { [self] in
+                slot.finish()
+                onFailure { .tooManyAbandonedThreads(source: $0, count: callPool.stuckCount) }
+            }
+        }
+    }
+
+    /// Goes on with a task whose source is known.
+    func take(_ task: ImageTask, _ identity: CacheKey) {
+        if let image = memoryHit(task.request, identity) { return task.finish(.success(image), from: .memory) }
+        if let error = task.request.invalidity(identity) { return task.finish(.failure(error)) }
+        makeWantedPlaceholder(of: task, identity)
+        join(task, task.request.source, identity, task.request.spec)
+        // It may have been cancelled before it had joined.
+        if task.state.isFinal { leave(task) }
+    }
+
+    /// The image in memory, if the task and the pipeline may use that.
+    func memoryHit(_ request: ImageRequest, _ identity: CacheKey) -> Image? {
+        guard configuration.usesMemoryCache, request.cacheLevels.contains(.memory) else { return nil }
+        return cache[request.spec.key(for: identity)]
+    }
+
+    /// Adds a subscriber to the job for an image, and starts that if it is new.
+    func join(
+        _ subscriber: any JobSubscriber, _ source: any ImageSource, _ identity: CacheKey,
+        _ spec: ResultSpec
+    ) {
+        let (id, slot, preview) = change { scheduler, effects in
+            let (id, slot) = scheduler.join(subscriber, source, identity, spec, &effects)
+            return (id, slot, subscriber.isProgressive ? scheduler.jobs[id]?.preview : nil)
+        }
+        if let slot { return beginLookup(id, slot) }
+        if let preview { subscriber.previewDidArrive(preview) }
+        if subscriber.isProgressive { startPreviews(ofJob: id) }
+    }
+
+    // MARK: Changes and ends
+
+    /// A task's priority was set.
+    func priorityDidChange(_ task: ImageTask) {
+        let priority = task.priority
+        let (slot, placeholder) = state.withLock { state in
+            let id = ObjectIdentifier(task)
+            let slot = state.identifications[id]?.slot
+            return (slot?.priority.store(priority) == true ? slot : nil, state.placeholders[id])
+        }
+        slot?.priority.publish()
+        placeholder?.setPriority(priority)
+        change { scheduler, effects in scheduler.refresh(task, &effects) }
+    }
+
+    /// A task has ended.
+    func taskDidEnd(_ task: ImageTask, _ result: Result<Image, ImagePipelineError>, from origin: Origin?) {
+        state.withLock { state in
+            switch result {
+            case .success: if let origin { state.statistics.count(origin) }
+            case .failure(let error): state.statistics.count(error)
+            }
+        }
+        leave(task)
+    }
+
+    /// Removes a subscriber from all that it waits for.
+    func leave(_ subscriber: any JobSubscriber) {
+        let id = ObjectIdentifier(subscriber)
+        let (identification, placeholder) = state.withLock {
+            ($0.identifications.removeValue(forKey: id), $0.placeholders.removeValue(forKey: id))
+        }
+        if let (id, slot) = identification {
+            slot.cancel()
+            callPool.abandon(id) { slot.finish() }
+        }
+        placeholder?.leave()
+        change { scheduler, effects in scheduler.leave(subscriber, &effects) }
+    }
+
+    /// Changes the scheduler, and then carries out the effects of the change.
+    @discardableResult
+    func change<T>(_ body: (inout RequestScheduler, inout RequestScheduler.Effects) -> sending T) -> T {
+        var effects = RequestScheduler.Effects()
+        let result = state.withLock { state in body(&state.scheduler, &effects) }
+        for slot in effects.reprioritized { slot.priority.publish() }
+        for slot in effects.cancelled { slot.cancel() }
+        for load in effects.cancelledLoads { load.cancel() }
+        for (id, batch) in effects.abandoned {
+            batch.cancellation.cancel()
+            callPool.abandon(id) { batch.slot.finish() }
+        }
+        return result
+    }
+}
+
+/// Placeholders of sources.
+extension ImagePipeline {
+    /// A placeholder was asked for after the request had been enqueued.
+    func makeWantedPlaceholder(of task: ImageTask) {
+        if let identity = task.request.source.knownIdentity { return makeWantedPlaceholder(of: task, identity) }
+        // Where the source is being asked who it is, this follows by itself.
+        guard state.withLock({ $0.identifications[ObjectIdentifier(task)] == nil }) else { return }
+        Task {
+            if let identity = try? await self.identity(of: task.request.source) {
+                self.makeWantedPlaceholder(of: task, identity)
+            }
+        }
+    }
+
+    /// Makes the placeholder if one is wanted and not on its way. Equal ones are made once.
+    func makeWantedPlaceholder(of task: ImageTask, _ identity: CacheKey) {
+        guard task.beginPlaceholder() else { return }
+        let (spec, source) = (task.request.spec, task.request.source)
+        let subscription = placeholderFlights.join(
+            spec.key(for: identity).appending("placeholder"), priority: task.priority
+        ) { flight in
+            begin(flight, source, spec)
+        } deliver: { [self] result in
+            state.withLock { _ = $0.placeholders.removeValue(forKey: ObjectIdentifier(task)) }
+            task.settlePlaceholder((try? result.get()) ?? nil)
+        }
+        guard !task.placeholderIsSettled else { return }
+        state.withLock { $0.placeholders[ObjectIdentifier(task)] = subscription }
+        // Either may have come before the subscription could be found.
+        guard task.state.isFinal || task.placeholderIsSettled else { return }
+        state.withLock { _ = $0.placeholders.removeValue(forKey: ObjectIdentifier(task)) }
+        subscription.leave()
+    }
+
+    private func begin(
+        _ flight: Flight<CacheKey, Image?>, _ source: any ImageSource, _ spec: ResultSpec
+    ) {
+        let id = state.withLock { $0.scheduler.newID() }
+        let slot = QueueSlot(flight.priority)
+        flight.cancellation.onCancel { [self] in
+            slot.cancel()
+            callPool.abandon(id) { slot.finish() }
+        }
+        let render = spec.render(limits: configuration.limits, cancellation: flight.cancellation)
+        call(id, slot, on: placing, onMainActor: source.requiresMainActor) { [self] in
+            guard !flight.cancellation.isCancelled else { return }
+            flight.finish(Result { try placeholder(flight.key, source, render) })
+        } onFailure: { error in
+            flight.finish(.failure(error("\(type(of: source))")))
+        }
+    }
+
+    /// The placeholder from its cache, or from the source. May block, but for the main actor, where the disk is left
+    /// out.
+    func placeholder(_ key: CacheKey, _ source: any ImageSource, _ render: RenderRequest) throws -> Image? {
+        guard configuration.cachesPlaceholders else { return try source.placeholder(render) }
+        if let image = placeholders[key] { return image }
+        let onMainActor = source.requiresMainActor
+        if !onMainActor, configuration.usesDiskCache {
+            let found = Promise<Image?>()
+            Task {
+                found.fulfill(try? await placeholders.value(forKey: key))
+            }
+            if let image = found.wait() { return image }
+        }
+        guard let image = try source.placeholder(render) else { return nil }
+        if onMainActor || !configuration.usesDiskCache {
+            placeholders[key] = image
+        } else {
+            let stored = Promise<Void>()
+            Task {
+                _ = try? await placeholders.set(image, forKey: key)
+                stored.fulfill(())
+            }
+            stored.wait()
+        }
+        return image
+    }
+}
+
+extension ImageTask {
+    /// Whether the placeholder has been told, or is known not to come.
+    var placeholderIsSettled: Bool { progress.withLock { $0.placeholder.isSettled } }
+}

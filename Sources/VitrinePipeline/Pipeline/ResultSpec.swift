@@ -1,0 +1,81 @@
+import VitrineCore
+import VitrineImaging
+
+/// The specification of a result, without its source: pixels, mode, upscaling and processors.
+struct ResultSpec: Hashable, Sendable {
+    var size: PixelSize
+    var mode: ImageResizer.Mode
+    var allowsUpscaling: Bool
+    var processors: [ImageProcessor] = []
+
+    /// The key of a source's image.
+    func key(for identity: CacheKey) -> CacheKey {
+        var key = identity.appending("\(size.width)x\(size.height)").appending(modeName)
+        if !allowsUpscaling { key = key.appending("no-upscaling") }
+        for processor in processors { key = key.appending(processor.identifier) }
+        return key
+    }
+
+    private var modeName: String {
+        switch mode {
+        case .fill: "fill"
+        case .aspectFit: "fit"
+        case .aspectFill: "cover"
+        case .crop(let gravity): "crop-\(gravity)"
+        case .limit: "limit"
+        case .none: "none"
+        }
+    }
+
+    func render(limits: ImageLimits, cancellation: CancellationToken) -> RenderRequest {
+        RenderRequest(
+            size: size, mode: mode, allowsUpscaling: allowsUpscaling, limits: limits, cancellation: cancellation)
+    }
+
+    /// Whether an image made by this rule can be reduced to one of `other`: it shows the whole picture, and does not
+    /// hide that the picture is small from one that may not grow.
+    func mayServe(_ other: ResultSpec) -> Bool {
+        guard processors.isEmpty else { return false }
+        switch mode {
+        case .fill, .crop: return false
+        case .aspectFit, .aspectFill, .limit, .none: break
+        }
+        guard other.mode != .none, self != other else { return false }
+        let growsNever = mode == .limit || mode == .none || !allowsUpscaling
+        return growsNever || (other.allowsUpscaling && other.mode != .limit)
+    }
+
+    /// Whether the box alone rules out that a picture of this rule has twice the pixels of one of `other`.
+    func isLarge(for other: ResultSpec) -> Bool {
+        mode == .none || mode == .limit || size.longestSide >= 2 * other.size.longestSide
+    }
+
+    /// The image of this rule, made from a larger one that ``mayServe(_:)``; nil unless that has twice the pixels
+    /// in both directions, below which reducing it once more would be seen.
+    func reduced(_ larger: Image) throws(ImageError) -> Image? {
+        let resizer = ImageResizer(size: size, mode: mode, allowsUpscaling: allowsUpscaling)
+        let target = try resizer.targetSize(for: larger.size)
+        guard larger.width >= 2 * target.width, larger.height >= 2 * target.height else { return nil }
+        return try resizer.resize(larger).processed(by: processors)
+    }
+}
+
+extension ImagePipelineError {
+    /// An error a source has thrown.
+    init(thrown error: any Error, source: String) {
+        switch error {
+        case let error as ImagePipelineError: self = error
+        case let error as ImageError: self = ImagePipelineError(error, source: source)
+        case is CancellationError: self = .cancelled(source: source)
+        default: self = .underlying(source: source, error: error)
+        }
+    }
+}
+
+extension CacheKey {
+    /// The part of a source's identity that people know it by: a file's path, else all of it.
+    var sourceName: String {
+        let parts = parts
+        return parts.count > 1 && parts[0] == "file" ? parts[1] : description
+    }
+}

@@ -1,0 +1,62 @@
+public import VitrineCache
+import VitrineCore
+public import VitrineImaging
+public import VitrineNetwork
+
+extension Shared {
+    private static let imagePlace = Replaceable { Cache<Image>(name: "shared-images") }
+    private static let imageURLPlace = Locked<(chosen: ImageURLCache?, made: ImageURLCache?)>((nil, nil))
+
+    /// A cache of images by key, for programs that use caches without a pipeline. Default: a cache named
+    /// "shared-images". Can be replaced at any time.
+    public static var images: Cache<Image> {
+        get { imagePlace.value }
+        set { imagePlace.value = newValue }
+    }
+
+    /// Images by URL, kept in ``images``. Only responses of the type `image/*` are accepted.
+    ///
+    /// Can be replaced at any time. Until then it follows a replacement of ``images``.
+    public static var imageURLs: ImageURLCache {
+        get {
+            let images = images
+            let (cache, replaced) = imageURLPlace.withLock { place -> (ImageURLCache, ImageURLCache?) in
+                if let chosen = place.chosen { return (chosen, nil) }
+                if let made = place.made, made.cache === images { return (made, nil) }
+                let made = ImageURLCache.images(in: images)
+                defer { place.made = made }
+                return (made, place.made)
+            }
+            // Released outside the lock.
+            _ = replaced
+            return cache
+        }
+        set {
+            let replaced = imageURLPlace.withLock { place in
+                defer { place = (newValue, nil) }
+                return place
+            }
+            _ = replaced
+        }
+    }
+}
+
+/// Images by URL for observers, at their original size. ``ImagePipeline`` is the usual way to load a URL.
+///
+/// ```swift
+/// view.image = Shared.imageURLs.value(at: url, observer: view)      // from memory, or nil now and a call later
+/// ```
+public typealias ImageURLCache = ObservedCache<Image>
+
+extension ObservedCache where Value == Image {
+    /// Creates a cache of images by URL.
+    ///
+    /// - Parameters:
+    ///   - cache: The cache that keeps the images.
+    ///   - options: How they are loaded. Unless it names content types, only `image/*` is accepted.
+    public static func images(in cache: Cache<Image>, options: FetchOptions = .default) -> ImageURLCache {
+        var options = options
+        if options.contentTypes.isEmpty { options.contentTypes = ["image/*"] }
+        return ImageURLCache(cache, options: options)
+    }
+}

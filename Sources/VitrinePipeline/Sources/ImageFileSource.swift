@@ -1,0 +1,181 @@
+import VitrineCore
+import VitrineImaging
+
+/// A file, bytes, or pixels as a source of images.
+///
+/// The content decides how a file is read: as a picture, as a PDF document or as a video. Name a page with ``page``; for
+/// a moment of a video use ``VideoFrameSource``.
+///
+/// ```swift
+/// let photo = ImageFileSource(path: "/photos/lake.jpg")
+/// let image = try photo.image(RenderRequest(size: PixelSize(256)))
+/// ```
+///
+/// A file is decoded at the size that is wanted, and once for several sizes. The result is upright and in sRGB; it is
+/// never made from the small picture a camera stored in the file unless ``allowsEmbeddedPreview`` is set. Calls block:
+/// make them from a thread that may block.
+public struct ImageFileSource: ImageSource {
+    /// The meaning of a request's size in the mode `aspectFit`. Other modes are not affected.
+    public enum Sizing: Sendable, Hashable {
+        /// The picture fits into the box. The default.
+        case box
+        /// The picture's longer side is the box's longer side; the picture may exceed the box in the other direction,
+        /// and is never enlarged.
+        case longestSide
+    }
+
+    private enum Content: Sendable {
+        case input(ImageInput, InputIdentity)
+        case image(Image, CacheKey)
+    }
+
+    private let content: Content
+    /// Identifies the image instead of its file, bytes or name.
+    public var identifier: CacheKey?
+    /// Page of a document, or frame of an animation, from 1. Default 1.
+    public var page = 1
+    /// Whether the small picture a camera stored in the file may stand in for the picture where it is large enough: a
+    /// hundredth of the cost, but soft, and perhaps older than an edit. Default false.
+    public var allowsEmbeddedPreview = false
+    /// Whether a file that ends early gives the part that is there instead of an error. Default false.
+    public var allowsPartial = false
+    /// The meaning of a request's size. Default: ``Sizing/box``.
+    public var sizing = Sizing.box
+    /// Where decoders run. Default `Isolation.standard`.
+    public var isolation = Isolation.standard
+
+    /// A file or bytes. The identity of a file is its path, size, time of change and inode; that of bytes is their
+    /// digest.
+    public init(_ input: ImageInput) {
+        content = .input(input, InputIdentity(input))
+    }
+
+    /// A file.
+    public init(path: String) {
+        self.init(.file(path))
+    }
+
+    /// Pixels. Their identity is `identifier`, which must change when they do.
+    public init(_ image: Image, identifier: CacheKey) {
+        content = .image(image, identifier)
+    }
+
+    /// The name of the image in errors: its path, or the name it was given.
+    package var name: String {
+        switch content {
+        case .input(let input, _): input.name
+        case .image(_, let identifier): identifier.description
+        }
+    }
+
+    /// The file; nil for bytes and pixels.
+    var path: String? {
+        if case .input(.file(let path), _) = content { path } else { nil }
+    }
+
+    /// Returns the identity of the file, the bytes or the image, with all options that change the result.
+    public func identity() throws(ImagePipelineError) -> CacheKey {
+        if let identifier { return identifier }
+        var key: CacheKey
+        switch content {
+        case .image(_, let identifier): key = identifier
+        case .input(_, let content):
+            key = try content.key()
+            if page != 1 { key = key.appending("page \(page)") }
+            if allowsEmbeddedPreview { key = key.appending("preview") }
+            if allowsPartial { key = key.appending("partial") }
+        }
+        return sizing == .longestSide ? key.appending("longest side") : key
+    }
+
+    /// ``identifier``.
+    public var knownIdentity: CacheKey? { identifier }
+
+    /// Returns the preview that a camera embedded in the file, at most as large as the image; nil for none.
+    public func placeholder(_ request: RenderRequest) throws -> Image? {
+        guard case .input(let input, _) = content, page == 1 else { return nil }
+        do throws(ImageError) {
+            return try decoder(request).embeddedPreview(
+                of: input, at: resizer(request), cancellation: request.cancellation)
+        } catch {
+            throw failure(error)
+        }
+    }
+
+    /// The picture.
+    ///
+    /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/unreadable(source:reason:)``,
+    ///   ``ImagePipelineError/unsupported(source:reason:)`` for other content,
+    ///   ``ImagePipelineError/damaged(source:reason:)``, ``ImagePipelineError/noSuchPage(source:page:count:)``,
+    ///   ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)``, ``ImagePipelineError/timedOut(source:)``,
+    ///   ``ImagePipelineError/cancelled(source:)``.
+    public func image(_ request: RenderRequest) throws -> Image { try images([request])[0] }
+
+    /// The picture at several sizes, decoded once for all. The first request's limits and token are used.
+    public func images(_ requests: [RenderRequest]) throws -> [Image] {
+        do throws(ImagePipelineError) {
+            return try decoded(requests)
+        } catch {
+            guard !error.isCancellation, let other = otherKind else { throw error }
+            return try other.images(requests)
+        }
+    }
+
+    /// The source for a document or a video; nil for other content.
+    private var otherKind: (any ImageSource)? {
+        guard case .input(let input, _) = content, let kind = try? FileKind(of: input) else { return nil }
+        if case .image = kind { return nil }
+        return SourceDetector.source(for: input, of: kind, .init(page: page))
+    }
+
+    private func decoded(_ requests: [RenderRequest]) throws(ImagePipelineError) -> [Image] {
+        guard let first = requests.first else { return [] }
+        do throws(ImageError) {
+            switch content {
+            case .image(let image, _):
+                var images: [Image] = []
+                for request in requests {
+                    if request.cancellation.isCancelled { throw .cancelled(input: name) }
+                    images.append(try resizer(request).resize(image))
+                }
+                return images
+            case .input(let input, _):
+                guard page > 0 else { throw .invalidRequest(reason: "pages count from 1, not \(page)") }
+                let options = DecodeOptions(
+                    page: page - 1, embeddedPreview: allowsEmbeddedPreview ? .whenLargeEnough : .never,
+                    allowPartial: allowsPartial)
+                return try decoder(first).decode(
+                    input, at: requests.map(resizer), options: options, cancellation: first.cancellation)
+            }
+        } catch {
+            throw failure(error)
+        }
+    }
+
+    private func decoder(_ request: RenderRequest) -> ImageDecoder {
+        ImageDecoder(limits: request.limits, isolation: isolation)
+    }
+
+    private func resizer(_ request: RenderRequest) -> ImageResizer {
+        var resizer = request.resizer
+        if sizing == .longestSide && request.mode == .aspectFit {
+            resizer.size = PixelSize(request.size.longestSide)
+            resizer.allowsUpscaling = false
+        }
+        return resizer
+    }
+
+    /// The error, with the requested page if there is no such page.
+    private func failure(_ error: ImageError) -> ImagePipelineError {
+        let concernsPage =
+            switch error {
+            case .invalidRequest, .limitExceeded(_, .frames, _, _): true
+            default: false
+            }
+        if concernsPage, page != 1, case .input(let input, _) = content, let info = try? ImageInfo(of: input) {
+            let count = max(1, info.frameCount)
+            if !(1...count).contains(page) { return .noSuchPage(source: name, page: page, count: count) }
+        }
+        return ImagePipelineError(error, source: name)
+    }
+}

@@ -1,0 +1,91 @@
+import VitrineCore
+import VitrineImaging
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A photo or video of a ``MediaLibrary`` as a source of images.
+///
+/// Photos are read by ``ImageFileSource``, with the embedded preview of the camera as placeholder. Videos have
+/// their poster, see ``VideoFrameSource``. Calls block: make them from a thread that may block.
+public struct MediaLibrarySource: ImageSource {
+    /// Facts from the header of an asset's file.
+    package struct Details: Sendable, Hashable {
+        /// As ``MediaAsset/captureDate``.
+        package var captureDate: Date
+        /// Width and height upright; nil for sound alone.
+        package var pixelSize: PixelSize?
+        /// Seconds a video takes; nil when the file does not say.
+        package var duration: Double?
+    }
+
+    /// The photo or video.
+    public let asset: MediaAsset
+    /// Identifies the asset instead of its file.
+    public var identifier: CacheKey?
+    /// The second of a video that is shown. Default nil: its poster.
+    public var second: Double?
+    private let workers: WorkerPool
+
+    /// The source of an asset.
+    public init(_ asset: MediaAsset) { self.init(asset, workers: VideoWorkers.shared) }
+
+    /// A source whose frames are taken by other workers, for tests.
+    package init(_ asset: MediaAsset, workers: WorkerPool) {
+        self.asset = asset
+        self.workers = workers
+    }
+
+    private var source: any ImageSource {
+        switch asset.kind {
+        case .photo: ImageFileSource(path: asset.path)
+        case .video: video
+        }
+    }
+
+    private var video: VideoFrameSource {
+        VideoFrameSource(.file(asset.path), at: second.map { .second($0) } ?? .poster, workers: workers)
+    }
+
+    /// The file's identity, and the frame.
+    public func identity() throws(ImagePipelineError) -> CacheKey {
+        if let identifier { return identifier }
+        return try source.identity()
+    }
+
+    public func placeholder(_ request: RenderRequest) throws -> Image? { try source.placeholder(request) }
+
+    public func image(_ request: RenderRequest) throws -> Image { try source.image(request) }
+
+    public func images(_ requests: [RenderRequest]) throws -> [Image] { try source.images(requests) }
+
+    /// Size, length and date, from the file. Photos take some microseconds; videos ask the helper `vitrine-video`.
+    ///
+    /// - Throws: ``ImagePipelineError``, as ``image(_:)``.
+    package func details(
+        limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
+    ) throws(ImagePipelineError) -> Details {
+        switch asset.kind {
+        case .photo:
+            let header = MediaHeader(path: asset.path, timeZone: .current)
+            if let size = header.pixelSize {
+                return Details(captureDate: header.captureDate ?? asset.captureDate, pixelSize: size)
+            }
+            // Says what is wrong with it.
+            do throws(ImageError) {
+                let info = try ImageInfo(of: .file(asset.path), limits: limits)
+                return Details(captureDate: asset.captureDate, pixelSize: info.size)
+            } catch {
+                throw ImagePipelineError(error, source: asset.path)
+            }
+        case .video:
+            let info = try video.info(limits: limits, cancellation: cancellation)
+            return Details(
+                captureDate: info.creationDate ?? asset.captureDate, pixelSize: info.hasVideo ? info.size : nil,
+                duration: info.duration)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import VitrineCore
+import VitrineHelperProtocol
+import VitrineImaging
+
+/// One page of a PDF document as a source of images.
+///
+/// A page is drawn at the size that is wanted, upright as it says itself: its crop box as far as it lies within the
+/// media box, with annotations and filled-in forms. Pages have no pixels; where the rule asks for a picture's own size,
+/// it is 1 pixel a point.
+public struct PDFPageSource: ImageSource {
+    /// Draws a page in a way of its own: `page` draws it as it is, at any size, and may be called or not.
+    public typealias Drawing =
+        @Sendable (_ request: RenderRequest, _ page: (RenderRequest) throws -> Image) throws -> Image
+
+    /// The document.
+    public let document: PDFDocument
+    /// The page's number, from 1.
+    public let page: Int
+    /// The color under the page; nil for transparent. Default: white.
+    public var backgroundColor: Color? = .white
+    /// Identifies the page instead of its document and number.
+    public var identifier: CacheKey?
+    /// Replaces the drawing; give such pages an ``identifier`` that says so. Default nil.
+    public var drawing: Drawing?
+
+    /// A page of a document.
+    public init(_ document: PDFDocument, page: Int) {
+        self.document = document
+        self.page = page
+    }
+
+    /// A page of a file.
+    public init(path: String, page: Int = 1, password: String? = nil) {
+        self.init(PDFDocument(path: path, password: password), page: page)
+    }
+
+    /// A page of a document that is opened when it is wanted; see ``PDFDocument/init(name:password:open:close:)``. For
+    /// several pages of one document, make one ``PDFDocument`` for all.
+    public init(
+        documentName: String, page: Int, password: String? = nil, open: @escaping @Sendable () throws -> ImageInput,
+        close: @escaping @Sendable () -> Void = {}
+    ) {
+        self.init(PDFDocument(name: documentName, password: password, open: open, close: close), page: page)
+    }
+
+    /// The document, the page's number, and the background unless it is white.
+    public func identity() throws(ImagePipelineError) -> CacheKey {
+        if let identifier { return identifier }
+        var key = try document.identity().appending("page \(page)")
+        if backgroundColor != .white {
+            let color = backgroundColor ?? .clear
+            key = key.appending("on \(color.red) \(color.green) \(color.blue) \(color.alpha)")
+        }
+        return key
+    }
+
+    /// ``identifier``.
+    public var knownIdentity: CacheKey? { identifier }
+
+    /// An empty page of this page's shape, at most 140 pixels wide and high.
+    public func placeholder(_ request: RenderRequest) throws -> Image? {
+        let info = try document.info(
+            pages: page...page, limits: request.limits, cancellation: request.cancellation)
+        guard let size = info.size(ofPage: page), size.width > 0, size.height > 0 else { return nil }
+        let longest = max(size.width, size.height)
+        let side = Double(min(140, max(1, request.size.longestSide)))
+        return Image(
+            size: PixelSize(
+                width: max(1, Int((size.width / longest * side).rounded())),
+                height: max(1, Int((size.height / longest * side).rounded()))),
+            color: backgroundColor ?? .clear)
+    }
+
+    /// The page.
+    ///
+    /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/noSuchPage(source:page:count:)``,
+    ///   ``ImagePipelineError/encrypted(source:)``, ``ImagePipelineError/wrongPassword(source:)`` and others; errors of
+    ///   ``drawing``.
+    public func image(_ request: RenderRequest) throws -> Image {
+        guard let drawing else { return try draw(request) }
+        return try drawing(request) { try draw($0) }
+    }
+
+    private func draw(_ request: RenderRequest) throws(ImagePipelineError) -> Image {
+        var parameters = PDFParameters()
+        parameters.page = page
+        parameters.size = request.size
+        parameters.fit = DocumentFit(request.mode)
+        parameters.allowsUpscaling = request.allowsUpscaling
+        parameters.background = backgroundColor ?? .clear
+        let drawn = try document.draw(parameters, limits: request.limits, cancellation: request.cancellation)
+        return try request.image(from: drawn, source: document.name)
+    }
+}

@@ -1,0 +1,117 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+public import VitrineCache
+public import VitrineCore
+public import VitrineImaging
+import VitrineNetwork
+
+/// A source whose content is loaded before an image can be made from it: a URL, an object in a database or a store.
+///
+/// The pipeline calls ``load(_:)`` when no cache has the result. It is asynchronous, so that any number of loads may
+/// wait without a thread, and it runs once for all requests that wait for the same identity. The source it returns then
+/// makes the images, in its turn, as a local one.
+///
+/// ```swift
+/// struct AvatarSource: RemoteImageSource {
+///     let user: Int
+///     var knownIdentity: CacheKey? { CacheKey("avatar", "\(user)") }
+///     func load(_ context: SourceLoadContext) async throws -> LoadedSource {
+///         let row = try await database.avatar(of: user)
+///         return LoadedSource(ImageFileSource(.bytes(row.bytes, name: "avatar \(user)")))
+///     }
+/// }
+/// ```
+public protocol RemoteImageSource: ImageSource {
+    /// Loads the content.
+    ///
+    /// Must not block. The task is cancelled when no request wants the content any more.
+    ///
+    /// - Throws: ``ImagePipelineError``, or any error of your own.
+    func load(_ context: SourceLoadContext) async throws -> LoadedSource
+}
+
+extension RemoteImageSource {
+    public func identity() throws(ImagePipelineError) -> CacheKey {
+        guard let known = knownIdentity else {
+            throw .unreadable(source: "\(type(of: self))", reason: "it has no identity: implement knownIdentity")
+        }
+        return known
+    }
+
+    /// Loads the content without any cache, and makes one image of it. Blocks; a pipeline does not call this.
+    public func image(_ request: RenderRequest) throws -> Image {
+        try loadBlocking(SourceLoadContext(), cancellation: request.cancellation).source.image(request)
+    }
+
+    /// Loads the content for a thread that may block.
+    func loadBlocking(_ context: SourceLoadContext, cancellation: CancellationToken) throws -> LoadedSource {
+        let promise = Promise<Result<LoadedSource, any Error>>()
+        let task = Task { try await load(context) }
+        let registration = cancellation.onCancel { task.cancel() }
+        defer { cancellation.remove(registration) }
+        Task { promise.fulfill(await task.result) }
+        return try promise.wait().get()
+    }
+}
+
+/// The context in which a remote source loads its content.
+public struct SourceLoadContext: Sendable {
+    /// The highest priority of the requests. Changes while the load runs.
+    public let priority: PrioritySource
+    /// The pipeline's cache of original bytes; nil for a load that is to use none.
+    public let originals: Cache<Data>?
+    /// Receives the bytes while they are transferred; nil if no request is progressive.
+    var arriving: ArrivingBytes?
+
+    /// Creates a context, for sources that call others.
+    public init(priority: PrioritySource = PrioritySource(), originals: Cache<Data>? = nil) {
+        self.priority = priority
+        self.originals = originals
+    }
+}
+
+/// The content of a remote source: the local source that makes its images, and how long results may be kept.
+public struct LoadedSource: Sendable {
+    /// Makes the images. Its identity is not used: results are stored under that of the remote source.
+    public var source: any ImageSource
+    /// When results made from it stop being fresh, since 1970; nil, the default, for never.
+    public var expires: Duration?
+    /// The cache levels that may keep results. Default: all.
+    public var levels: CacheLevels
+    /// Removes the content from the cache it came from. Called when no image can be made from it.
+    public var discard: @Sendable () async -> Void
+
+    /// Creates the content of a remote source.
+    public init(
+        _ source: any ImageSource, expires: Duration? = nil, levels: CacheLevels = .all,
+        discard: @escaping @Sendable () async -> Void = {}
+    ) {
+        self.source = source
+        self.expires = expires
+        self.levels = levels
+        self.discard = discard
+    }
+
+    var lifetime: ResultLifetime { ResultLifetime(expires: expires, levels: levels) }
+}
+
+/// How long, and on which levels, a result may be kept.
+struct ResultLifetime: Sendable {
+    /// When it stops being fresh, since 1970; nil for never.
+    var expires: Duration?
+    var levels = CacheLevels.all
+
+    /// Results of local sources, whose identity changes with their content.
+    static let unlimited = ResultLifetime()
+    /// Results that are not to be kept.
+    static let none = ResultLifetime(levels: [])
+
+    /// The time to live of a result that is stored now; nil for no limit.
+    func timeToLive(at now: Duration) -> Duration? { expires.map { $0 - now } }
+
+    /// Whether nothing is left to keep at `now`.
+    func isOver(at now: Duration) -> Bool { levels.isEmpty || expires.map { $0 <= now } == true }
+}

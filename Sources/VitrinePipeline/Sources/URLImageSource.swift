@@ -1,0 +1,147 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+import VitrineCache
+public import VitrineCore
+import VitrineImaging
+public import VitrineNetwork
+
+/// An image by its URL: a picture, a page of a PDF document, or a frame of a video.
+///
+/// ```swift
+/// let avatar = try await ImagePipeline.shared.image(for: ImageRequest(url, size: .fit(96)))
+/// let manual = URLImageSource(url, part: .page(3))
+/// let video = URLImageSource(url, part: .moment(.second(12)))
+/// ```
+///
+/// The original bytes are kept in the pipeline's cache under the rules of HTTP: all sizes are made from one transfer,
+/// and expired bytes are revalidated. Results are kept no longer than the original is fresh. The format follows from
+/// the content, not from the URL's extension. `file:` URLs are read in place.
+public struct URLImageSource: RemoteImageSource {
+    /// Which part of the content is wanted.
+    public enum Part: Sendable, Hashable {
+        /// The picture, the first page, or the poster. The default.
+        case whole
+        /// A page of a document, or a frame of an animation, from 1.
+        case page(Int)
+        /// A frame of a video.
+        case moment(VideoFrameSource.Moment)
+    }
+
+    /// The URL.
+    public let url: URL
+    /// Which part of the content is wanted.
+    package let part: Part
+    /// How the bytes are loaded. Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types and
+    /// the media types of registered decoders (`ImageDecoder.register(_:)`), unless the options name content types.
+    package let options: FetchOptions
+    /// Told how far the transfer is, if there is one.
+    package let progress: TransferProgress?
+    private let fetcher: NetworkFetcher<Data>
+    /// The URL's, or the id's, and the part's; nil for a file, whose identity takes a look at it.
+    public let knownIdentity: CacheKey?
+
+    /// - Parameters:
+    ///   - url: `http`, `https`, `file`, `data`, or a scheme registered with the loader.
+    ///   - part: Which part of the content is wanted.
+    ///   - id: Identifies the image instead of the URL, for URLs that are signed or change otherwise.
+    ///   - options: How the bytes are loaded.
+    ///   - progress: Told how far the transfer is, if there is one.
+    public init(
+        _ url: URL, part: Part = .whole, id: String? = nil, options: FetchOptions = .default,
+        progress: TransferProgress? = nil
+    ) {
+        self.url = url
+        self.part = part
+        var options = options
+        if options.contentTypes.isEmpty { options.contentTypes = Self.contentTypes + Self.registeredTypes }
+        self.options = options
+        self.progress = progress
+        fetcher = NetworkFetcher(url: url, id: id, options: options, progress: progress)
+        // Made once: it is asked for whenever memory is looked at.
+        let isFile = url.isFileURL && id == nil
+        knownIdentity = isFile ? nil : Self.identity(CacheKey(parts: ["url"] + fetcher.key.parts), part)
+    }
+
+    private static let contentTypes = [
+        "image/*", "video/*", "audio/*", "application/pdf", "application/octet-stream", "binary/octet-stream",
+    ]
+
+    /// Media types of registered decoders that the patterns do not cover.
+    private static var registeredTypes: [String] {
+        ImageDecoder.registeredFormats.flatMap(\.mediaTypes).filter { !$0.hasPrefix("image/") }
+    }
+
+    public func identity() throws(ImagePipelineError) -> CacheKey {
+        if let known = knownIdentity { return known }
+        return Self.identity(try FileIdentity.key(of: url.path(percentEncoded: false)), part)
+    }
+
+    private static func identity(_ key: CacheKey, _ part: Part) -> CacheKey {
+        switch part {
+        case .whole: key
+        case .page(let number): key.appending("page \(number)")
+        case .moment(.poster): key.appending("poster")
+        case .moment(.second(let second)): key.appending("second \(second)")
+        }
+    }
+
+    /// The name of the source in errors: the URL without credentials.
+    private var name: String { SourceURL.withoutCredentials(url.absoluteString) }
+
+    /// Loads the bytes, from the context's cache if it has fresh ones.
+    ///
+    /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` if they cannot be loaded,
+    ///   ``ImagePipelineError/unsupported(source:reason:)`` if they are neither a picture nor a document nor a video.
+    public func load(_ context: SourceLoadContext) async throws -> LoadedSource {
+        if url.isFileURL { return LoadedSource(try await source(for: .file(url.path(percentEncoded: false)))) }
+        var fetcher = fetcher
+        // Previews are images of the first page.
+        if part == .whole { fetcher.arriving = context.arriving }
+        let chosen = fetcher
+        guard let originals = context.originals else {
+            let fetched = try await failing { try await chosen.fetch(FetchContext(priority: context.priority)) }
+            guard case .bytes(let bytes) = fetched.content else {
+                throw ImagePipelineError.unreadable(source: name, reason: "no content")
+            }
+            return LoadedSource(try await source(for: .bytes(bytes, name: name)))
+        }
+        let original = try await failing { try await originals.originalBytes(from: chosen, following: context.priority) }
+        let discard: @Sendable () async -> Void = { [key = fetcher.key] in await originals.remove(key) }
+        do {
+            let source = try await source(for: .bytes(original.bytes, name: name))
+            return LoadedSource(
+                source, expires: original.expires, levels: original.isStale ? [] : original.levels, discard: discard)
+        } catch {
+            await discard()
+            throw error
+        }
+    }
+
+    /// The local source for the bytes' kind.
+    private func source(for input: ImageInput) async throws -> any ImageSource {
+        var options = SourceDetector.Options()
+        switch part {
+        case .whole: break
+        case .page(let number): options.page = number
+        case .moment(let moment): options.moment = moment
+        }
+        let chosen = options
+        return try await ImagePipeline.lookupExecutor.run { try SourceDetector.source(for: input, chosen) }
+    }
+
+    /// Names the source in errors of the transfer.
+    private func failing<T: Sendable>(_ body: () async throws -> T) async throws -> T {
+        do {
+            return try await body()
+        } catch let error as CacheError {
+            if error.isCancellation { throw CancellationError() }
+            guard case .source(_, let underlying) = error else { throw error }
+            throw ImagePipelineError.underlying(source: name, error: underlying)
+        } catch let error as NetworkError {
+            throw ImagePipelineError.underlying(source: name, error: error)
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import VitrineCore
+import VitrineHelperProtocol
+import VitrineImaging
+
+/// One frame of a video as a source of images.
+///
+/// ```swift
+/// let poster = VideoFrameSource(posterOf: "/videos/beach.mov")
+/// let frame = VideoFrameSource(path: "/videos/beach.mov", second: 12.5)
+/// let length = try poster.info().duration
+/// ```
+///
+/// Frames are upright, with square pixels, in sRGB. They are taken by the helper `vitrine-video`, which has to be
+/// installed. Calls block: make them from a thread that may block.
+public struct VideoFrameSource: ImageSource {
+    /// Which frame.
+    public enum Moment: Sendable, Hashable {
+        /// The frame so many seconds after the first one.
+        case second(Double)
+        /// The first frame that shows something: neither black nor of one colour.
+        case poster
+    }
+
+    /// How near the frame has to come to the second asked for.
+    public enum Precision: Sendable, Hashable {
+        /// The nearest frame that can be decoded by itself, which may be seconds away. Cheap.
+        case nearestKeyFrame
+        /// The frame seen at that second. Costs the decoding of all since the key frame before, five to ten times as
+        /// much.
+        case exact
+    }
+
+    /// The file, or bytes in memory.
+    public let input: ImageInput
+    /// Which frame.
+    public let moment: Moment
+    /// Default ``Precision/nearestKeyFrame``. Posters know no other.
+    public var precision = Precision.nearestKeyFrame
+    /// Whether a second beyond the end gives the video's last frame instead of an error. Default false.
+    public var clampsToEnd = false
+    /// Whether a picture attached to the file, such as a video's box or a record's cover, goes before the video, and
+    /// makes up for none. Default false.
+    public var prefersCoverArt = false
+    /// Identifies the frame instead of its file and second.
+    public var identifier: CacheKey?
+    private var workers = VideoWorkers.shared
+    private let content: InputIdentity
+
+    /// A frame of a file or of bytes.
+    public init(_ input: ImageInput, at moment: Moment) {
+        self.input = input
+        self.moment = moment
+        content = InputIdentity(input)
+    }
+
+    /// The frame of a file at a second.
+    public init(path: String, second: Double) {
+        self.init(.file(path), at: .second(second))
+    }
+
+    /// The poster of a file.
+    public init(posterOf path: String) {
+        self.init(.file(path), at: .poster)
+    }
+
+    /// A frame taken by other workers, for tests.
+    package init(_ input: ImageInput, at moment: Moment, workers: WorkerPool) {
+        self.init(input, at: moment)
+        self.workers = workers
+    }
+
+    /// Returns the identity of the file, with the second and all options that change the result.
+    public func identity() throws(ImagePipelineError) -> CacheKey {
+        if let identifier { return identifier }
+        var key = try content.key()
+        switch moment {
+        case .second(let second): key = key.appending("-\(second)")
+        case .poster: key = key.appending("-poster")
+        }
+        if case .second = moment {
+            if precision == .exact { key = key.appending("exact") }
+            if clampsToEnd { key = key.appending("clamped") }
+        }
+        return prefersCoverArt ? key.appending("cover") : key
+    }
+
+    /// ``identifier``.
+    public var knownIdentity: CacheKey? { identifier }
+
+    /// Returns facts about the video.
+    ///
+    /// - Throws: ``ImagePipelineError``; a file with sound only is no error.
+    public func info(
+        limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
+    ) throws(ImagePipelineError) -> VideoInfo {
+        let answer = try ask { source throws(ImageError) in
+            try workers.describe(source, parameters: [], limits: limits, cancellation: cancellation)
+        }
+        guard let description = VideoDescription(answer) else {
+            throw .malformedDescription(source: input.name)
+        }
+        return VideoInfo(description)
+    }
+
+    /// Ends the helpers that wait for work, and frees their memory. Later calls start new ones.
+    public static func endIdleHelpers() { VideoWorkers.shared.endIdleWorkers() }
+
+    /// The frame.
+    ///
+    /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/noVideo(source:)`` for sound only,
+    ///   ``ImagePipelineError/beyondEnd(source:second:duration:)``, ``ImagePipelineError/damaged(source:reason:)`` for
+    ///   a file that ends early, ``ImagePipelineError/unsupported(source:reason:)`` for other content or a codec that
+    ///   is not read, ``ImagePipelineError/underlying(source:error:)`` with `ImageError.invalidRequest` for a second
+    ///   that is negative or no number.
+    public func image(_ request: RenderRequest) throws -> Image {
+        let parameters = try parameters(request).encoded()
+        let drawn = try ask { source throws(ImageError) in
+            try workers.render(
+                source, target: nil, parameters: parameters, limits: request.limits, cancellation: request.cancellation)
+        }
+        return try request.image(from: drawn, source: input.name)
+    }
+
+    private func parameters(_ request: RenderRequest) throws(ImagePipelineError) -> VideoParameters {
+        var parameters = VideoParameters()
+        switch moment {
+        case .poster: parameters.moment = .poster
+        case .second(let second):
+            guard second.isFinite, second >= 0 else {
+                throw .underlying(
+                    source: input.name,
+                    error: ImageError.invalidRequest(reason: "a second must be a number, and not negative: \(second)"))
+            }
+            parameters.moment = precision == .exact ? .exact : .keyFrame
+            parameters.second = second
+        }
+        parameters.clampsToEnd = clampsToEnd
+        parameters.prefersCover = prefersCoverArt
+        parameters.size = request.size
+        parameters.fit = DocumentFit(request.mode)
+        parameters.allowsUpscaling = request.allowsUpscaling
+        return parameters
+    }
+
+    // MARK: The helper
+
+    private func ask<Answer>(
+        _ body: (ByteSource) throws(ImageError) -> Answer
+    ) throws(ImagePipelineError) -> Answer {
+        let source: ByteSource
+        do throws(ImageError) {
+            source = try ByteSource(input)
+        } catch {
+            throw ImagePipelineError(error, source: input.name)
+        }
+        guard workers.isAvailable else { throw VideoWorkers.missing(for: input.name) }
+        do throws(ImageError) {
+            return try body(source)
+        } catch {
+            throw failure(error)
+        }
+    }
+
+    private func failure(_ error: ImageError) -> ImagePipelineError {
+        switch VideoFailure(error) {
+        case .notAVideo: return .unsupported(source: input.name, reason: "it is not a video")
+        case .noVideo: return .noVideo(source: input.name)
+        case .beyondEnd(let duration):
+            guard case .second(let second) = moment else { return .noVideo(source: input.name) }
+            return .beyondEnd(source: input.name, second: second, duration: duration)
+        case nil where error.reason == WorkerServer.readsNoDocuments: return VideoWorkers.missing(for: input.name)
+        case nil: return ImagePipelineError(error, source: input.name)
+        }
+    }
+}
+
+/// The helper that reads videos.
+package enum VideoWorkers {
+    package static let program = "vitrine-video"
+
+    /// Processes for everybody, one for each processor at most.
+    package static let shared = WorkerPool(program: program)
+
+    /// The error of a system without it.
+    static func missing(for source: String) -> ImagePipelineError { .helperMissing(program, source: source) }
+}
