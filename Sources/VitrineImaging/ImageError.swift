@@ -53,9 +53,9 @@ extension ImageError: CustomStringConvertible {
         case .corrupt(_, let reason): "the file is damaged: \(reason)"
         case .truncated: "the file ends early"
         case .limitExceeded(_, let limit, let actual, let allowed):
-            "\(limit.words): \(actual), of which \(allowed) are allowed"
+            "\(limit.words): \(actual), and the limit is \(allowed)"
         case .invalidRequest(let reason): reason
-        case .timedOut: "took longer than the deadline"
+        case .timedOut: "decoding took longer than the deadline"
         case .cancelled: "cancelled"
         case .workerFailed(_, let reason): reason
         case .decoderFailed(_, let format, let reason): "the decoder of \(format) failed: \(reason)"

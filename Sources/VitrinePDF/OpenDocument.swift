@@ -29,7 +29,7 @@ final class OpenDocument {
                 input: source.name, limit: .inputBytes, actual: source.count, allowed: limits.maximumInputBytes)
         }
         guard let descriptor = source.descriptor else {
-            throw .unreadable(input: source.name, reason: "it came without a descriptor")
+            throw .unreadable(input: source.name, reason: "the request has no descriptor")
         }
         var mapped: UnsafeMutableRawPointer?
         let code = csandbox_map_readonly(descriptor, source.count, &mapped)

@@ -22,7 +22,7 @@ final class OpenVideo {
     init(_ source: ByteSource, limits: ImageLimits) throws(ImageError) {
         guard source.count > 0 else { throw .empty(input: source.name) }
         guard let descriptor = source.descriptor else {
-            throw .unreadable(input: source.name, reason: "it came without a descriptor")
+            throw .unreadable(input: source.name, reason: "the request has no descriptor")
         }
         var opened: OpaquePointer?
         let status = cffmpeg_open(
@@ -124,7 +124,7 @@ final class OpenVideo {
 
     private func error(_ status: cffmpeg_status) -> ImageError {
         if status == CFFMPEG_UNSUPPORTED {
-            return .unsupported(input: source.name, reason: "the codec \(Self.text(facts.video_codec)) is not read")
+            return .unsupported(input: source.name, reason: "the codec \(Self.text(facts.video_codec)) is not supported")
         }
         if status == CFFMPEG_PIXELS {
             let pixels = Int(facts.width).multipliedReportingOverflow(by: Int(facts.height)).partialValue
@@ -138,7 +138,7 @@ final class OpenVideo {
         switch status {
         case CFFMPEG_NOT_A_VIDEO: VideoFailure.notAVideo.error
         case CFFMPEG_NO_VIDEO: VideoFailure.noVideo.error
-        case CFFMPEG_UNSUPPORTED: .unsupported(input: "input", reason: "its kind of container is not read")
+        case CFFMPEG_UNSUPPORTED: .unsupported(input: "input", reason: "its container format is not supported")
         case CFFMPEG_TRUNCATED: .truncated(input: "input")
         case CFFMPEG_TIMED_OUT: .timedOut(input: "input")
         case CFFMPEG_MEMORY:

@@ -13,7 +13,7 @@ final class VideoRenderer: DocumentRendering {
 
     func render(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> DecodedImage {
         guard let parameters = VideoParameters(request.parameters), parameters.second.isFinite, parameters.second >= 0
-        else { throw .invalidRequest(reason: "a second must be a number, and not negative") }
+        else { throw .invalidRequest(reason: "a second must be a number of 0 or more") }
         let video = try video(source, request.limits)
         defer { video.finish() }
         do throws(ImageError) {

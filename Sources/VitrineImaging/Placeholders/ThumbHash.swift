@@ -140,7 +140,7 @@ extension ThumbHash {
                 width: width, height: height)
         }
         let l = triangle(max(3, header.columns), max(3, header.rows), header.luminanceScale)
-        // The format boosts colour by a quarter, which makes up for what quantisation takes.
+        // The format boosts colour by a quarter to compensate for quantisation.
         let p = triangle(3, 3, header.yellowBlueScale * 1.25), q = triangle(3, 3, header.redGreenScale * 1.25)
         let a = header.hasAlpha ? triangle(5, 5, header.alphaScale) : nil
 

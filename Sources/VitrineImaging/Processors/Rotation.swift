@@ -49,7 +49,7 @@ struct RotateProcessor: ImageProcessing {
         let source = image.converted(to: .premultiplied)
         let width = Double(image.width), height = Double(image.height)
         let sine = sin(radians), cosine = cos(radians)
-        // What rounding adds to a side of whole pixels must not cost another pixel.
+        // The rounding error of a side of whole pixels must not add another pixel.
         let size = PixelSize(
             width: Int((width * abs(cosine) + height * abs(sine) - 1e-6).rounded(.up)),
             height: Int((width * abs(sine) + height * abs(cosine) - 1e-6).rounded(.up)))

@@ -205,7 +205,7 @@ private enum Sixel {
     /// - Parameter image: Opaque or with straight alpha; pixels less than half opaque are left out.
     static func render(_ image: Image) -> [UInt8] {
         let palette = ColorPalette(ColorHistogram(image), count: 256)
-        // P2 = 1: pixels that are not drawn keep what is there. Then the raster: square pixels, width, height.
+        // P2 = 1: pixels that are not drawn stay unchanged. Then the raster: square pixels, width, height.
         var text = Array("\u{1b}P0;1;0q\"1;1;\(image.width);\(image.height)".utf8)
         for (index, entry) in palette.entries.enumerated() {
             // Sixel colours are percentages.

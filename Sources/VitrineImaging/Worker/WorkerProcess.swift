@@ -160,7 +160,7 @@ package final class WorkerProcess: Sendable {
     private func limit(_ limits: ImageLimits) throws(Failure) {
         func bounds(privateBytes: Int) -> csandbox_limits {
             let data = UInt64(clamping: privateBytes - Int(CSANDBOX_STACK))
-            // Private memory is what counts. The address space holds the shared memory and what is mapped of files too.
+            // The bound is on private memory. The address space also holds the shared memory and mapped files.
             let space = UInt64(clamping: max(privateBytes, Self.codeSpace)) + UInt64(clamping: share.sharedBytes)
             // Beyond the deadline: a second bound, for codecs with several threads.
             return csandbox_limits(
@@ -226,8 +226,8 @@ func withCStrings<R>(
 }
 
 extension WorkerFailure {
-    /// A reply that breaks the protocol.
-    static let misbehaviour = WorkerFailure(kind: .workerFailed, reason: "the worker's answer breaks the protocol")
+    /// A reply that violates the protocol.
+    static let misbehaviour = WorkerFailure(kind: .workerFailed, reason: "the worker's reply violates the protocol")
 }
 
 extension WorkerProcess.Failure {
@@ -255,7 +255,7 @@ extension WorkerProcess.Exit: CustomStringConvertible {
     package var description: String {
         guard signal == 0 else { return "was ended by \(Self.names[signal] ?? "signal \(signal)")" }
         switch WorkerExit(rawValue: code) {
-        case .notSandboxed: return "could not lock itself in (VITRINE_WORKER_SANDBOX=off runs it without) and ended"
+        case .notSandboxed: return "could not enter its sandbox and ended (VITRINE_WORKER_SANDBOX=off runs it without one)"
         case .noMemory: return "could not map its memory and ended"
         case .misused: return "was started without its descriptors and ended"
         case .idle, nil: return "ended with status \(code)"

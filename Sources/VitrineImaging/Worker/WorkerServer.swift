@@ -167,7 +167,7 @@ package struct WorkerServer {
         guard request.inputCount >= 0 else { return try source(input) }
         if input >= 0 { close(input) }
         guard let bytes = memory.bytes(at: request.inputOffset, count: request.inputCount) else {
-            throw .invalidRequest(reason: "an input that is not there")
+            throw .invalidRequest(reason: "the input lies outside of the shared memory")
         }
         return ByteSource(bytes: bytes, name: "input")
     }
