@@ -1,6 +1,6 @@
 /// An error of an SQLite database in a cache, a store or a list of downloads.
 public struct DatabaseError: Error, Sendable, Equatable {
-    /// The kind of a failure, by what a caller can do about it.
+    /// The kind of a failure. Each case names the remedy, if there is one.
     public enum Reason: Sendable, Equatable {
         /// Another process or connection holds the lock. Try again.
         case busy
