@@ -12,7 +12,8 @@ public struct GroupPath: Sendable {
     }
 
     private let root: Root
-    /// The names from the outermost group to this one. For groups inside ``standard`` or ``reserve``, the names below it.
+    /// The names from the outermost group to this one. For groups inside ``standard`` or ``reserve``, the names below
+    /// it.
     public let components: [String]
 
     private init(_ root: Root, _ components: [String]) {

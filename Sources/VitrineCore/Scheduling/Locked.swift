@@ -12,8 +12,8 @@ import Darwin
 
 /// State behind a lock, for small final classes that hold it: `Synchronization.Mutex`.
 ///
-/// The alias exists for the thread sanitizer, which reports false races of a contended `Mutex` on Linux: the kernel
-/// hands it to the waiting thread (`FUTEX_LOCK_PI`, futex(2)) inside a library without instrumentation.
+/// The alias exists for the thread sanitizer, which reports false races of a contended `Mutex` on Linux. The kernel hands
+/// such a lock to the waiting thread (`FUTEX_LOCK_PI`, futex(2)), inside a library without instrumentation.
 /// `Scripts/sanitize` defines `VITRINE_SANITIZE_THREADS`, which replaces the alias by a POSIX mutex.
 @usableFromInline
 package typealias Locked<Value: ~Copyable> = Mutex<Value>
