@@ -244,7 +244,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
 /// Callbacks run on the main actor unless a call names another place:
 ///
 /// ```swift
-/// cache.fetch(forKey: "lake").onSuccess(on: .immediate) { show($0) }
+/// cache.fetch(forKey: "lake").onEnd(on: .immediate) { outcome in print(outcome) }
 /// ```
 ///
 /// ``main`` is the only place that needs a running main loop.

@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// let subscription = MemoryPressure.shared.subscribe { level in
-///     level == .critical ? cache.removeAll() : cache.trim(toShare: 0.5)
+///     level == .critical ? cache.removeAll() : cache.trim(to: .mebibytes(16))
 /// }
 /// ```
 ///
