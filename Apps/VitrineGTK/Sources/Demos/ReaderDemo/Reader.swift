@@ -101,7 +101,8 @@ final class Reader {
     private func fail(_ error: any Error) {
         self.error = error
         position.text = "The document cannot be opened."
-        page.load(.init(id: nil) { _ in throw error }, when: .now)
+        // Fails the same way, and shows the failure.
+        page.load(document.request(1), when: .now)
     }
 
     private func take(_ key: UInt32) -> Bool {
