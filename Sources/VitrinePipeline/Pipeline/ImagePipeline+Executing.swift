@@ -14,7 +14,7 @@ extension ImagePipeline {
     /// A request that was enqueued before is waited for.
     ///
     /// - Returns: The image. The handlers of the task get it, too.
-    /// - Throws: ``ImagePipelineError``; with ``RequiresMainActorError`` for a source that needs the main actor,
+    /// - Throws: ``ImagePipelineError``; with `RequiresMainActorError` for a source that needs the main actor,
     ///   anywhere else.
     @discardableResult
     public func execute(_ task: ImageTask) throws(ImagePipelineError) -> Image {

@@ -171,7 +171,9 @@ extension ImagePipeline {
     /// Returns whether the image of a request is in memory or on disk, on a level that the request and the pipeline
     /// use.
     ///
-    /// - Parameter level: `.memory` or `.disk` for that level alone; `.source` for either.
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - level: `.memory` or `.disk` for that level alone; `.source` for either.
     public func contains(_ request: ImageRequest, at level: CacheLevel = .source) async -> Bool {
         guard let identity = try? await identity(of: request.source) else { return false }
         let key = request.spec.key(for: identity)

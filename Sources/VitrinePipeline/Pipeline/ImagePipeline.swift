@@ -43,7 +43,6 @@ public import VitrineImaging
 /// - ``contains(_:at:)``
 /// - ``removeAll(levels:)``
 /// - ``cache``
-/// - ``placeholders``
 /// - ``originals``
 public final class ImagePipeline: Sendable {
     /// The configuration.

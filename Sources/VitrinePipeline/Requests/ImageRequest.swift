@@ -19,7 +19,7 @@ public import VitrineImaging
 public struct ImageRequest: Sendable {
     /// The source of the image.
     public var source: any ImageSource
-    /// The size of the result. Pixels are ``ImageResizer/size`` times ``ImageResizer/scale``, rounded up. Default:
+    /// The size of the result. Pixels are `ImageResizer.size` times `ImageResizer.scale`, rounded up. Default:
     /// `none`, the size of the source.
     public var size: ImageResizer
     /// The processors, which run in order after the image was resized. Results are cached with them.

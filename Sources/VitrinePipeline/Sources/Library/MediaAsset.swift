@@ -28,7 +28,7 @@ public struct MediaAsset: Sendable, Hashable, Identifiable {
     /// video's header. ``modified`` where the file does not say, or its header has not been read.
     public internal(set) var captureDate: Date
     /// Width and height upright, in pixels; nil while the header has not been read, and for videos without a simple
-    /// header. ``MediaLibrarySource/details(limits:cancellation:)`` always tells.
+    /// header.
     public internal(set) var pixelSize: PixelSize?
     /// Seconds a video takes; nil for photos, and as ``pixelSize``.
     public internal(set) var duration: Double?

@@ -25,7 +25,6 @@ import VitrineCore
 /// ### Assets
 ///
 /// - ``scan()``
-/// - ``settle()``
 /// - ``assets``
 /// - ``MediaAsset``
 ///

@@ -55,7 +55,7 @@ public struct WebPageSource: ImageSource {
     /// The policy for the addresses of the page and of all that it loads. Content types are not checked.
     /// Default: `URLAccessPolicy.userInitiated`. Use `URLAccessPolicy.publicOnly` for addresses that strangers name.
     public var policy = URLAccessPolicy.userInitiated
-    /// The width that the page is laid out for, in CSS pixels, at least ``minimumViewportWidth``. The height is in
+    /// The width that the page is laid out for, in CSS pixels, at least 300. The height is in
     /// proportion to the request's. Default nil: the request's own width.
     public var viewportWidth: Int?
     /// Whether the whole page is shown, however long, instead of its beginning. The picture then has the page's shape.
