@@ -109,7 +109,7 @@ extension Cache {
         return fetch
     }
 
-    // MARK: Changing, with completions (R26)
+    // MARK: Changing, with completions
 
     /// Stores a value, and calls `completion` with the stored value when it is in memory and queued for the disk.
     ///

@@ -216,7 +216,7 @@ extension Cache {
             value = try await make(key, in: area, from: result, priority)
         } catch {
             guard case .invalidData(_, let reason) = error else { throw error }
-            // The stored original is no value: the source is asked (R50).
+            // The stored original is no value: the source is asked.
             await discard(key, in: original, originalTicket, because: reason)
             return nil
         }
@@ -258,7 +258,7 @@ extension Cache {
         do throws(CacheError) {
             value = try await make(key, in: area, from: result, priority)
         } catch {
-            // The stored original is no value: the source is asked for all of it (R50).
+            // The stored original is no value: the source is asked for all of it.
             guard case .invalidData(_, let underlying) = error, !result.isNew else { throw error }
             await discard(key, in: original, result.ticket, because: underlying)
             result = try await askOnce(source, key, .refresh, levels, priority)

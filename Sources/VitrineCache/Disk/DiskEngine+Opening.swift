@@ -207,7 +207,7 @@ extension DiskEngine {
                 clearOthers(than: name)
                 try writer.clearTemporaries()
                 writer.openLog(capacity: totalLimit)
-                // Another program, or this one earlier, may have had larger capacities (R36).
+                // Another program, or this one earlier, may have had larger capacities.
                 try writer.shrink(to: Limits(self), now: now)
                 finish(writer)
                 return (generation, writer)

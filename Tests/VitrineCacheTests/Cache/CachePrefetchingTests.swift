@@ -98,7 +98,7 @@ struct CachePrefetchingTests {
         #expect(try await cache.info(forKey: "lake") == nil)
     }
 
-    /// R80: whoever asks, with whatever levels, in whatever format, however deep and urgent.
+    /// Requests of all levels, formats, depths and priorities share one load.
     @Test func prefetchesAndLoadsShareOneFetch() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache

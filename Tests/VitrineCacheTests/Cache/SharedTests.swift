@@ -10,7 +10,7 @@ import VitrineCore
         #expect(Shared.json.name == "shared-json")
         #expect(Set([Shared.data.directory, Shared.strings.directory, Shared.json.directory]).count == 3)
         #expect(Shared.strings.directory == CacheConfiguration.defaultRoot + "/shared-strings")
-        // Used by now: it is too late to choose another root (R44).
+        // Used by now: it is too late to choose another root.
         #expect(!CacheConfiguration.setDefaultRoot("/elsewhere"))
     }
 

@@ -5,7 +5,7 @@ import VitrineCache
 import VitrineCore
 import VitrineNetwork
 
-/// The forms with URLs (R3–R8).
+/// The forms with URLs.
 struct CacheURLTests {
     @Test func valuesHandlesAndPrefetchesTakeURLs() async throws {
         let pages = Pages()

@@ -5,7 +5,7 @@ import VitrineCache
 import VitrineCore
 import VitrineNetwork
 
-/// One request for a resource, whoever wants it how (R80).
+/// One request for a resource, whoever wants it how.
 struct CoalescingTests {
     private static let decodes = Counter()
 

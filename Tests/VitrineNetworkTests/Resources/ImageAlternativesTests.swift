@@ -5,7 +5,7 @@ import VitrineCache
 import VitrineCore
 import VitrineNetwork
 
-/// Lists of URLs, best first (R144).
+/// Lists of URLs, best first.
 struct ProgressiveListTests {
     private let urls = ["best", "middle", "worst"].map { ResourceFixture.url($0) }
 

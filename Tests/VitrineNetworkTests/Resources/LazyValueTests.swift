@@ -5,7 +5,7 @@ import VitrineCache
 import VitrineCore
 import VitrineNetwork
 
-/// Values that are loaded when they are first asked for (R88).
+/// Values that are loaded when they are first asked for.
 struct LazyValueTests {
     @Test func nothingIsLoadedBeforeItIsAskedFor() async throws {
         let fixture = try ResourceFixture()

@@ -5,7 +5,7 @@ import VitrineCache
 import VitrineCore
 import VitrineNetwork
 
-/// Asking and being told (R83–R86): what spec/ancestors says of the image cache this one follows, sentence by sentence.
+/// Requests of observers, and what they are told.
 struct ResourceCacheTests {
     @Test func noURLGivesNothingAndCallsNobody() async throws {
         let fixture = try ResourceFixture()

@@ -5,7 +5,7 @@ import VitrineCache
 import VitrineCore
 import VitrineNetwork
 
-/// Leaving (R87).
+/// Leaving.
 struct ResourceCancellationTests {
     enum Phase: CaseIterable { case asked, answered, receiving }
 

@@ -4,7 +4,7 @@ import VitrineCore
 import VitrineImaging
 import VitrinePipeline
 
-/// Thumbnails made on the calling thread (R95).
+/// Thumbnails made on the calling thread.
 @Suite struct ExecutingTests {
     @Test func cachesWhatItMakes() async throws {
         let directory = try TemporaryDirectory()

@@ -4,7 +4,7 @@ import VitrineCore
 import VitrineImaging
 import VitrinePipeline
 
-/// Thumbnails put on disk ahead of time (R107).
+/// Thumbnails put on disk ahead of time.
 @Suite struct PrefetchTaskTests {
     private let directory: TemporaryDirectory
 
