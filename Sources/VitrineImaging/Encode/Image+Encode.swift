@@ -105,9 +105,6 @@ public enum OutputFormat: Sendable, Hashable {
     /// The default quality: 0.8.
     public static let defaultQuality = 0.8
 
-    /// JPEG of quality 0.75, which disk caches of other libraries write.
-    package static let ancestorJPEG = OutputFormat.jpeg(quality: 0.75)
-
     /// Returns the file format of an encoded `image`; ``automatic(quality:prefersWebP:)`` depends on its pixels.
     public func imageFormat(for image: Image) -> ImageFormat {
         switch self {

@@ -37,7 +37,7 @@ struct EncodeTests {
     @Test func qualityIsClamped() throws {
         #expect(try written(opaque, .jpeg(quality: 7)) == "jpeg 100")
         #expect(try written(opaque, .jpeg(quality: -.infinity)) == "jpeg 0")
-        #expect(try written(opaque, .ancestorJPEG) == "jpeg 75")
+        #expect(try written(opaque, .jpeg(quality: 0.75)) == "jpeg 75")
         #expect(throws: ImageError.invalidRequest(reason: "a quality must be a number")) {
             try opaque.encoded(as: .webp(quality: .nan), options: EncodeOptions(), registry: registry)
         }
