@@ -58,7 +58,8 @@ let urls = try (0..<1024).map { number in
     return url
 }
 let plain = HeadlessTarget(), sized = HeadlessTarget()
-sized.targetGeometry = TargetGeometry(width: 128, height: 128, scale: 2, mode: .aspectFill)
+sized.targetGeometry = TargetGeometry(
+    width: 128, height: 128, scale: 2, mode: .aspectFill, allowsUpscaling: false)
 let plainBinding = ImageBinding(plain), sizedBinding = ImageBinding(sized)
 let image = Image(size: PixelSize(8))
 let sources = urls.map { ImageFileSource(image, identifier: CacheKey($0.absoluteString)) }
