@@ -55,7 +55,7 @@ extension KeyValueStore {
 
     /// Returns the size of the values in a group and the groups inside it, or in the whole store for nil. Keys and the
     /// overhead of the file do not count.
-    public func size(of group: GroupPath? = nil) async throws(StoreError) -> ByteCount {
+    package func size(of group: GroupPath? = nil) async throws(StoreError) -> ByteCount {
         let blocking = blocking
         return try await BlockingExecutor.shared.run { () throws(StoreError) in
             ByteCount(try blocking.sum(of: group).bytes)
