@@ -15,9 +15,9 @@ public import VitrineCore
 ///   ``StoreError/invalidName(_:reason:)``. Files put into the directory by other programs belong to the store.
 ///   Directories and symbolic links do not.
 ///
-/// Asynchronous calls run on a `BlockingExecutor`; ``blocking`` has blocking forms of the essential ones. A call whose task is cancelled
-/// throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was almost complete. The directory is created
-/// by the first save.
+/// Asynchronous calls run on a `BlockingExecutor`; ``blocking`` has the essential ones in blocking form. A call whose
+/// task is cancelled throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was almost complete. The
+/// directory is created by the first save.
 public struct FileStore: Sendable {
     /// Where the files are.
     public let directory: String

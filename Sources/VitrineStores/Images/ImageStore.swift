@@ -16,8 +16,8 @@ public import VitrineImaging
 /// - Several processes may use one directory at the same time.
 /// - Names are those of ``FileStore``, except `thumbnail`, which is the directory of the thumbnails.
 ///
-/// Asynchronous calls run on a `BlockingExecutor`; ``blocking`` has blocking forms of the essential ones. A call whose task is cancelled
-/// throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was almost complete.
+/// Asynchronous calls run on a `BlockingExecutor`; ``blocking`` has the essential ones in blocking form. A call whose
+/// task is cancelled throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was almost complete.
 public struct ImageStore: Sendable {
     /// Which of a name's two files.
     public enum Version: Sendable, Hashable {

@@ -35,7 +35,9 @@ import VitrineStores
         _ count: Int, _ iterator: inout some AsyncIteratorProtocol<StoreChange, StoreError>
     ) async throws -> [StoreChange] {
         var changes: [StoreChange] = []
-        while changes.count < count, let change = try await iterator.next(isolation: #isolation) { changes.append(change) }
+        while changes.count < count, let change = try await iterator.next(isolation: #isolation) {
+            changes.append(change)
+        }
         return changes
     }
 
