@@ -94,7 +94,7 @@ import VitrineStores
         #expect(children == [.item("a"), .item("b"), .item("x.y"), .group("s"), .group("t"), .group("u/v.w")])
         #expect(try await store.children(of: "g.s") == [.group("deep")])
         #expect(try await store.children(of: "nothing").isEmpty)
-        #expect(try await store.groups() == ["g", "other"])
+        #expect(try await store.children() == [.group("g"), .group("other")])
         #expect(try await store.children(of: .standard).isEmpty)
     }
 
