@@ -2,7 +2,7 @@ public import VitrineCore
 
 /// An error in storing, reading or migrating a value. Stored bytes stay unchanged.
 ///
-/// ``code`` is the same in every release. ``hint`` suggests a remedy.
+/// The description names the reason and, if there is one, a remedy.
 public enum PersistenceError: Error, Sendable, Equatable {
     // MARK: Bytes
 
@@ -67,7 +67,7 @@ extension PersistenceError {
     /// The name of the error for logs, scripts and metrics. It is the same in every release.
     ///
     /// For ``unreadable(key:group:_:)`` it is the code of the reason.
-    public var code: String {
+    package var code: String {
         switch self {
         case .truncated: "truncated"
         case .malformed: "malformed"
@@ -96,7 +96,7 @@ extension PersistenceError {
     }
 
     /// A suggestion for a remedy; nil if only another copy of the bytes helps.
-    public var hint: String? {
+    package var hint: String? {
         switch self {
         case .truncated, .malformed, .foreign, .damaged, .database, .file, .invalidName, .notAStore, .sealing: nil
         case .unsupportedFormat, .newerThanCode: "Use the newer version of the program."
@@ -128,7 +128,7 @@ extension PersistenceError {
 }
 
 extension PersistenceError: CustomStringConvertible {
-    /// The reason and the ``hint``.
+    /// The reason, and a remedy if there is one.
     public var description: String {
         guard let hint else { return reason }
         return "\(reason) \(hint)"

@@ -91,7 +91,9 @@ extension FuzzTargets {
             value.animal = Dog("Rex")
             let animal = Dog("Rex")
             animal.chip = "C-1"
-            return [try? value.persistentJSON(), try? animal.persistentJSON()].compactMap { $0.map { Array($0.utf8) } }
+            let coder = PersistentCoder()
+            let values = [try? coder.encode(value), try? coder.encode(animal)]
+            return values.compactMap { $0 }.compactMap { try? coder.json(of: $0) }.map { Array($0.utf8) }
         }
     ) { bytes in
         // Each with a registry of its own: documents bring schemas with them.

@@ -62,9 +62,9 @@ import VitrineModels
             }
             if data.version == "2" {
                 new += 1
-                #expect(data.names == ["sum"] && data["sum"] == .int(Int64(number + 1)), "\(label): \(number)")
+                #expect(data.names == ["sum"] && data.tree("sum") == .int(Int64(number + 1)), "\(label): \(number)")
             } else {
-                #expect(data["a"] == .int(Int64(number)) && data["b"] == .int(1), "\(label): \(number)")
+                #expect(data.tree("a") == .int(Int64(number)) && data.tree("b") == .int(1), "\(label): \(number)")
             }
         }
         return new

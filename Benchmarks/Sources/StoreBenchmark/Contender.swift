@@ -37,7 +37,7 @@ enum Contender: String, CaseIterable {
             try await Measurement.print(count: count) { for name in names { try await store.save(bytes, as: name) } }
         case .group:
             let files = names.map { (name: $0, bytes: bytes) }
-            try await Measurement.print(count: count) { try store.blocking.save(files) }
+            try await Measurement.print(count: count) { try await store.save(files) }
         case .plainNames:
             await Measurement.print(count: 1) { precondition(PlainFiles.count(directory) == count) }
         case .names:
@@ -47,7 +47,7 @@ enum Contender: String, CaseIterable {
             }
         case .list:
             try await Measurement.print(count: 1) {
-                let found = try store.blocking.list()
+                let found = try await store.list()
                 precondition(found.count == count)
             }
         }

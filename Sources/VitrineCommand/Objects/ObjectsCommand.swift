@@ -111,10 +111,10 @@ struct ObjectsVerifyCommand: AsyncParsableCommand {
             let found = try await store.verify()
             isIntact = found.isIntact
             for text in found.file { selection.report(ObjectLine(error: text), text: "file: \(text)") }
-            for damage in found.damaged {
+            for case .unreadable(let key, let group, let reason) in found.damaged {
                 selection.report(
-                    ObjectLine(group: damage.group.path, key: damage.key, error: "\(damage.reason)"),
-                    text: "\(damage.group.path.debugDescription) \(damage.key.debugDescription): \(damage.reason)")
+                    ObjectLine(group: group, key: key, error: "\(reason)"),
+                    text: "\(group.debugDescription) \(key.debugDescription): \(reason)")
             }
             selection.report(
                 ObjectLine(objects: found.objects, intact: isIntact),

@@ -8,7 +8,8 @@ internal import VitrineCache
 extension PersistentCoder {
     /// Returns an encoded value as JSON, which ``decode(_:fromJSON:)`` of this and later versions of the program reads.
     ///
-    /// The JSON contains the schemas of the value. The type of the value is not needed.
+    /// The JSON contains the schemas of the value. The type of the value is not needed. For readable output use
+    /// ``PersistentValue/persistentDescription``.
     ///
     /// - Throws: ``PersistenceError``.
     public func json(of bytes: [UInt8]) throws(PersistenceError) -> String {
@@ -39,15 +40,6 @@ extension PersistentCoder {
     }
 }
 
-extension PersistentValue {
-    /// Returns the value as JSON with its schemas, which ``PersistentCoder/decode(_:fromJSON:)`` reads.
-    ///
-    /// For readable output use ``persistentDescription``.
-    public func persistentJSON(by coder: PersistentCoder = PersistentCoder()) throws(PersistenceError) -> String {
-        try coder.json(of: coder.encode(self))
-    }
-}
-
 extension ObjectStore {
     /// Returns the value with a key as JSON, or nil if there is none. The type of the value is not needed.
     ///
@@ -71,7 +63,7 @@ private struct JSONExport {
     private(set) var schemas: [UInt64: Schema] = [:]
     private var numbers: [ObjectIdentifier: Int] = [:]
 
-    mutating func value(_ value: MigrationValue) -> JSON.Value {
+    mutating func value(_ value: MigrationTree) -> JSON.Value {
         switch value {
         case .null: .null
         case .bool(let bool): .bool(bool)
@@ -100,15 +92,15 @@ private struct JSONExport {
         return .object(["relative": .string(url.relativeString), "base": .string(base.absoluteString)])
     }
 
-    private mutating func array(_ values: [MigrationValue]) -> JSON.Value {
+    private mutating func array(_ values: [MigrationTree]) -> JSON.Value {
         var elements: [JSON.Value] = []
         for value in values { elements.append(self.value(value)) }
         return .array(elements)
     }
 
     /// Sorts entries by key, because members of JSON objects have no order and objects are numbered in order.
-    private mutating func dictionary(_ entries: [MigrationEntry]) -> JSON.Value {
-        var named: [(key: String, value: MigrationValue)] = []
+    private mutating func dictionary(_ entries: [MigrationTree.Entry]) -> JSON.Value {
+        var named: [(key: String, value: MigrationTree)] = []
         for entry in entries {
             guard case .string(let key) = entry.key else {
                 return array(entries.map { .array([$0.key, $0.value]) })
@@ -137,12 +129,12 @@ private struct JSONExport {
             members["$case"] = .string(name)
         }
         for name in data.names where data.extensionSchemas[name] == nil {
-            if let value = data[name] { members[Self.escaped(name)] = self.value(value) }
+            if let value = data.tree(name) { members[Self.escaped(name)] = self.value(value) }
         }
         // Last, in the order of reading.
         var extensions: [String: JSON.Value] = [:]
         for (name, schema) in data.extensionSchemas.sorted(by: { Self.precedes($0.key, $1.key) }) {
-            guard let value = data[name] else { continue }
+            guard let value = data.tree(name) else { continue }
             extensions[name] = .object(["$schema": self.name(of: schema), "value": self.value(value)])
         }
         if !extensions.isEmpty { members["$extensions"] = .object(extensions) }
@@ -161,7 +153,7 @@ private struct JSONExport {
     static func escaped(_ name: String) -> String { name.hasPrefix("$") ? "$" + name : name }
 
     /// Returns a whole document.
-    static func document(_ value: MigrationValue, _ root: Schema) -> JSON {
+    static func document(_ value: MigrationTree, _ root: Schema) -> JSON {
         var export = JSONExport()
         let exported = export.value(value)
         let name = export.name(of: root)
@@ -187,7 +179,7 @@ private struct JSONImport {
     /// Reads a whole document.
     ///
     /// - Parameter asked: The schema of the requested type, for a document that names no schema.
-    mutating func document(_ json: JSON, _ asked: Schema) throws(PersistenceError) -> MigrationValue {
+    mutating func document(_ json: JSON, _ asked: Schema) throws(PersistenceError) -> MigrationTree {
         for (name, encoded) in json["schemas"]?.object ?? [:] {
             guard let text = encoded.string, let bytes = Data(base64Encoded: text) else {
                 throw .malformed("the schema \(name) is not Base64")
@@ -217,7 +209,7 @@ private struct JSONImport {
 
     private mutating func value(
         _ json: JSON.Value, _ type: ValueType, _ schema: Schema
-    ) throws(PersistenceError) -> MigrationValue {
+    ) throws(PersistenceError) -> MigrationTree {
         switch type {
         case .optional(let type): return json.isNull ? .null : try value(json, type, schema)
         case .array(let type), .set(let type):
@@ -263,12 +255,12 @@ private struct JSONImport {
 
     private mutating func dictionary(
         _ json: JSON.Value, _ keyType: ValueType, _ valueType: ValueType, _ schema: Schema
-    ) throws(PersistenceError) -> MigrationValue {
+    ) throws(PersistenceError) -> MigrationTree {
         if let members = json.object, keyType == .string || members.isEmpty {
-            var entries: [MigrationEntry] = []
+            var entries: [MigrationTree.Entry] = []
             for (key, member) in members.sorted(by: { JSONExport.precedes($0.key, $1.key) }) {
                 do throws(PersistenceError) {
-                    entries.append(MigrationEntry(key: .string(key), value: try value(member, valueType, schema)))
+                    entries.append(MigrationTree.Entry(key: .string(key), value: try value(member, valueType, schema)))
                 } catch {
                     throw error.below("[\(key)]")
                 }
@@ -279,7 +271,7 @@ private struct JSONImport {
         return .dictionary(try values(pairs) { pair, `import` throws(PersistenceError) in
             guard let parts = pair.array, parts.count == 2 else { throw Self.mismatch(.array(keyType), pair) }
             let key = try `import`.value(parts[0], keyType, schema)
-            return MigrationEntry(key: key, value: try `import`.value(parts[1], valueType, schema))
+            return MigrationTree.Entry(key: key, value: try `import`.value(parts[1], valueType, schema))
         })
     }
 
@@ -376,7 +368,7 @@ private struct JSONImport {
 /// Conversion of scalar values from JSON.
 private enum JSONLeaf {
     /// Returns the value, or nil if the JSON is not a value of the type.
-    static func value(_ json: JSON.Value, _ type: ValueType) -> MigrationValue? {
+    static func value(_ json: JSON.Value, _ type: ValueType) -> MigrationTree? {
         switch type {
         case .bool: json.bool.map { .bool($0) }
         case .int8, .int16, .int32, .int64: json.number?.int64.map { .int($0) }

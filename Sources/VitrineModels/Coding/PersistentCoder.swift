@@ -11,14 +11,6 @@ internal import VitrineCore
 /// values. If you keep the bytes elsewhere, keep ``Schema/encoded`` with them and add the schema to the
 /// ``TypeRegistry``.
 public struct PersistentCoder: Sendable {
-    /// The treatment of data that a later version of the program wrote.
-    public enum NewerData: Sendable {
-        /// Decoding throws ``PersistenceError/newerThanCode(type:stored:code:)``.
-        case refuse
-        /// Properties with known names and types are read. The others are lost when the value is stored again.
-        case readKnown
-    }
-
     /// The default ``depthLimit``, which fits the stack of any thread.
     package static let defaultDepthLimit = 256
 
@@ -26,19 +18,21 @@ public struct PersistentCoder: Sendable {
     public let registry: TypeRegistry
     /// The largest number of nested records, for encoding and decoding. Each takes some hundred bytes of stack.
     let depthLimit: Int
-    /// The treatment of data that a later version of the program wrote. Default ``NewerData/refuse``.
-    let newerData: NewerData
+    /// Whether data that a later version of the program wrote is read as far as it is known.
+    let readsNewerData: Bool
 
     /// Creates a coder.
     ///
     /// - Parameters:
     ///   - registry: The known types and schemas. Default: those of the whole program.
     ///   - depthLimit: The largest number of nested records. Default 256.
-    ///   - newerData: The treatment of data that a later version of the program wrote. Default: it is refused.
-    public init(registry: TypeRegistry = .shared, depthLimit: Int = 256, newerData: NewerData = .refuse) {
+    ///   - readsNewerData: Whether data that a later version of the program wrote is read. Properties with known names
+    ///     and types are read then, and the others are lost when the value is stored again. Default false: decoding
+    ///     throws ``PersistenceError/newerThanCode(type:stored:code:)``.
+    public init(registry: TypeRegistry = .shared, depthLimit: Int = 256, readsNewerData: Bool = false) {
         self.registry = registry
         self.depthLimit = depthLimit
-        self.newerData = newerData
+        self.readsNewerData = readsNewerData
     }
 
     // MARK: Encoding
@@ -170,7 +164,7 @@ public struct PersistentCoder: Sendable {
     /// Returns a deep copy. Objects that are shared or cyclic in the original are so in the copy.
     ///
     /// - Throws: ``PersistenceError``, for example ``PersistenceError/tooDeep(limit:)``.
-    public func copy<Value: PersistentValue>(_ value: Value) throws(PersistenceError) -> Value {
+    func copy<Value: PersistentValue>(_ value: Value) throws(PersistenceError) -> Value {
         var writer = BinaryWriter(registry: registry, depthLimit: depthLimit)
         writer.write(value)
         if let failure = writer.failure { throw failure }
@@ -233,9 +227,9 @@ extension PersistentCoder {
 
     /// Migrates untyped data and encodes it under the present schema.
     func upgrade(
-        _ tree: MigrationValue, to asked: Schema, capacity: Int = 512
+        _ tree: MigrationTree, to asked: Schema, capacity: Int = 512
     ) throws(PersistenceError) -> StoredBytes {
-        var run = MigrationRun(registry: registry, newerData: newerData, inline: asked)
+        var run = MigrationRun(registry: registry, readsNewerData: readsNewerData, inline: asked)
         defer { run.breakCycles() }
         try run.run(tree)
         let current = try target(of: tree, asked)
@@ -255,7 +249,7 @@ extension PersistentCoder {
     }
 
     /// The schema under which a value is stored. For an object it is the schema of its class, which may be a subclass.
-    private func target(of tree: MigrationValue, _ asked: Schema) throws(PersistenceError) -> Schema {
+    private func target(of tree: MigrationTree, _ asked: Schema) throws(PersistenceError) -> Schema {
         guard case .object(let base) = asked.root, case .record(let data) = tree else { return asked }
         guard let current = registry.currentSchema(named: data.typeName) else {
             throw .unregisteredType(data.typeName)
@@ -269,11 +263,11 @@ extension PersistentCoder {
     /// Decodes a value as untyped data. It needs the schema of the value, but not its type.
     ///
     /// - Throws: ``PersistenceError``.
-    public func tree(of bytes: [UInt8]) throws(PersistenceError) -> MigrationValue {
+    package func tree(of bytes: [UInt8]) throws(PersistenceError) -> MigrationTree {
         try treeAndSchema(of: bytes).tree
     }
 
-    func treeAndSchema(of bytes: [UInt8]) throws(PersistenceError) -> (tree: MigrationValue, schema: Schema) {
+    func treeAndSchema(of bytes: [UInt8]) throws(PersistenceError) -> (tree: MigrationTree, schema: Schema) {
         try bytes.lend { bytes throws(PersistenceError) in
             let (fingerprint, body) = try Self.open(bytes)
             guard let schema = registry.schema(fingerprint: fingerprint) else {

@@ -7,7 +7,8 @@
 /// @Migration(to: "1.1.0") static func first(_ old: MigrationData) throws {
 ///     old.rename("title", to: "string")
 ///     try old.convert("date") { (seconds: Double) in Date(timeIntervalSince1970: seconds) }
-///     if let bar = old.object("bar") { old.set("number", to: try bar.value("count", as: Int.self)) }
+///     guard let bar = try old.value("bar", as: MigrationData.self) else { return }
+///     old.set("number", to: try bar.value("count", as: Int.self))
 /// }
 /// ```
 ///
@@ -23,24 +24,20 @@
 /// - ``names``
 /// - ``subscript(_:)``
 /// - ``value(_:as:)``
-/// - ``object(_:)``
-/// - ``objects(_:)``
 /// ### Changing
 /// - ``set(_:to:)``
 /// - ``remove(_:)``
 /// - ``rename(_:to:)``
-/// - ``replace(_:with:value:)``
 /// - ``convert(_:to:_:)``
-/// - ``changeType(to:)``
 public final class MigrationData {
-    /// The stored name of the type, or the name given to ``changeType(to:)``.
-    public private(set) var typeName: String
+    /// The stored name of the type. Set it to change the type of the data to another type of the program.
+    public var typeName: String
     /// The version of the type when the data was stored.
     public let version: SchemaVersion
     /// The name of the case of an enum; nil for other types.
     public var caseName: String?
 
-    private(set) var values: [MigrationValue] = []
+    private(set) var values: [MigrationTree] = []
     private var keys: [String] = []
     /// The schema of the data; nil for data that a step created.
     let schema: Schema?
@@ -75,14 +72,14 @@ public final class MigrationData {
 
     /// The value of a property; nil if there is no such property. Setting nil removes the property.
     public subscript(name: String) -> MigrationValue? {
-        get { index(name).map { values[$0] } }
+        get { tree(name).map { MigrationValue($0) } }
         set {
             switch (index(name), newValue) {
-            case (let index?, let value?): values[index] = value
+            case (let index?, let value?): values[index] = value.tree
             case (let index?, nil):
                 keys.remove(at: index)
                 values.remove(at: index)
-            case (nil, let value?): append(name, value)
+            case (nil, let value?): append(name, value.tree)
             case (nil, nil): break
             }
         }
@@ -90,33 +87,25 @@ public final class MigrationData {
 
     /// Returns the value of a property as a type; nil if there is no such property or its value is nil.
     ///
-    /// Numbers convert if no precision is lost.
+    /// Numbers convert if no precision is lost. A nested struct or object is read as ``MigrationData``, and an array or
+    /// set of them as `[MigrationData]`.
     ///
     /// - Throws: ``PersistenceError/typeMismatch(path:expected:found:)``.
     public func value<Value: MigrationConvertible>(
         _ name: String, as type: Value.Type = Value.self
     ) throws(PersistenceError) -> Value? {
-        guard let value = self[name], value != .null else { return nil }
+        guard let value = self[name], value.tree != .null else { return nil }
         guard let result = Value._converted(from: value) else {
-            throw .typeMismatch(path: "\(typeName).\(name)", expected: "\(Value.self)", found: value.kind)
+            throw .typeMismatch(path: "\(typeName).\(name)", expected: "\(Value.self)", found: value.tree.kind)
         }
         return result
-    }
-
-    /// Returns the struct or object that is the value of a property; nil for another value.
-    public func object(_ name: String) -> MigrationData? { self[name].flatMap { MigrationData._converted(from: $0) } }
-
-    /// Returns the structs or objects in the array or set that is the value of a property.
-    public func objects(_ name: String) -> [MigrationData] {
-        guard case .array(let elements)? = self[name] else { return [] }
-        return elements.compactMap { MigrationData._converted(from: $0) }
     }
 
     // MARK: Changing
 
     /// Sets a property, and adds it if there is no such property. A nil value is stored as nil.
     public func set<Value: MigrationConvertible>(_ name: String, to value: Value?) {
-        self[name] = value?._migrationValue ?? .null
+        self[name] = value?._migrationValue ?? MigrationValue(.null)
     }
 
     /// Removes a property.
@@ -136,17 +125,6 @@ public final class MigrationData {
         extensionSchemas[newName] = extensionSchemas.removeValue(forKey: name)
     }
 
-    /// Replaces a property by one with another name and value. A missing property is ignored.
-    ///
-    /// - Parameters:
-    ///   - name: The property to remove.
-    ///   - newName: The property to set.
-    ///   - value: The new value. If it is nil, the property is only removed.
-    public func replace<Value: MigrationConvertible>(_ name: String, with newName: String, value: Value?) {
-        guard remove(name) != nil, let value else { return }
-        set(newName, to: value)
-    }
-
     /// Converts the value of a property, and optionally renames the property. A missing or nil value is not converted.
     ///
     /// - Parameters:
@@ -161,12 +139,9 @@ public final class MigrationData {
         if let old { set(newName ?? name, to: try transform(old)) }
     }
 
-    /// Changes the type of the data to another type of the program.
-    public func changeType(to typeName: String) { self.typeName = typeName }
-
     // MARK: Parts
 
-    func append(_ name: String, _ value: MigrationValue) {
+    func append(_ name: String, _ value: MigrationTree) {
         keys.append(name)
         values.append(value)
     }
@@ -182,6 +157,9 @@ public final class MigrationData {
         values = []
         extensionSchemas = [:]
     }
+
+    /// The value of a property as untyped data; nil if there is no such property.
+    package func tree(_ name: String) -> MigrationTree? { index(name).map { values[$0] } }
 
     /// Returns the index of a property in ``values``; nil if there is no such property.
     func index(_ name: String) -> Int? { keys.firstIndex(of: name) }

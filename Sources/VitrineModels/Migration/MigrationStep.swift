@@ -3,7 +3,7 @@
 /// Steps run on any thread, several at a time. In a `@MainActor` type, declare the function `nonisolated`.
 public struct MigrationStep: Sendable {
     /// The version of the data after the step.
-    public let version: SchemaVersion
+    let version: SchemaVersion
     let apply: @Sendable (MigrationData) throws -> Void
 
     /// Creates a step.
@@ -40,13 +40,10 @@ public struct MigrationStep: Sendable {
     }
 }
 
-/// An error that a migration step throws to abandon data of an older version.
+/// The error of a hook that abandons data of an older version.
 ///
 /// Reading the data reports ``PersistenceError/migrationAbandoned(type:from:)``. The stored bytes stay unchanged.
-public struct MigrationAbandoned: Error {
-    /// Creates the error.
-    public init() {}
-}
+struct MigrationAbandoned: Error {}
 
 /// Migrates a tree of untyped data to the present versions of its types.
 ///
@@ -55,7 +52,7 @@ public struct MigrationAbandoned: Error {
 /// version.
 struct MigrationRun {
     private let registry: TypeRegistry
-    private let newerData: PersistentCoder.NewerData
+    private let readsNewerData: Bool
     private let inline: Schema
     private var chains: [String: Chain] = [:]
     /// The data in the tree before the first step and after the last one.
@@ -68,13 +65,13 @@ struct MigrationRun {
     }
 
     /// - Parameter inline: Has the present records of structs and enums that have no schemas of their own.
-    init(registry: TypeRegistry, newerData: PersistentCoder.NewerData, inline: Schema) {
+    init(registry: TypeRegistry, readsNewerData: Bool, inline: Schema) {
         self.registry = registry
-        self.newerData = newerData
+        self.readsNewerData = readsNewerData
         self.inline = inline
     }
 
-    mutating func run(_ root: MigrationValue) throws(PersistenceError) {
+    mutating func run(_ root: MigrationTree) throws(PersistenceError) {
         var nodes = root.records
         (before, after) = (nodes, nodes)
         try checkVersions(nodes)
@@ -140,7 +137,7 @@ struct MigrationRun {
             let current = registry.currentSchema(named: node.typeName) ?? inline
             let change = TypeRegistry.Change(
                 type: node.typeName, old: schema.fingerprint, new: current.fingerprint,
-                refusesNewer: newerData == .refuse)
+                refusesNewer: !readsNewerData)
             // The result is the same for all objects with these schemas.
             guard !registry.isKnownGood(change) else { continue }
             for record in chain(node.typeName).records { try check(schema, record) }
@@ -150,7 +147,7 @@ struct MigrationRun {
 
     private func check(_ schema: Schema, _ record: RecordSchema) throws(PersistenceError) {
         guard let stored = schema.records[record.name] else { return }
-        if newerData == .refuse, stored.version > record.version {
+        if !readsNewerData, stored.version > record.version {
             throw .newerThanCode(type: record.name, stored: stored.version, code: record.version)
         }
         guard stored.version == record.version else { return }
@@ -174,12 +171,12 @@ struct MigrationRun {
     }
 }
 
-extension MigrationValue {
+extension MigrationTree {
     /// Removes all values from the records in a tree. Objects that form a cycle are deallocated only after this call.
     ///
     /// A tree that ``ObjectStore/tree(for:in:)`` or ``PersistentCoder/tree(of:)`` returned can be cyclic. Call this
     /// method when you no longer need such a tree.
-    public func breakCycles() { for data in records { data.removeAll() } }
+    package func breakCycles() { for data in records { data.removeAll() } }
 
     /// All records in a tree, parents before children, each once.
     fileprivate var records: [MigrationData] {

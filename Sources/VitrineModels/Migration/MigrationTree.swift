@@ -16,7 +16,7 @@ package struct TreeReader {
     /// Reads a value. All bytes must belong to it.
     package static func read(
         _ body: UnsafeRawBufferPointer, under schema: Schema, registry: TypeRegistry, depthLimit: Int
-    ) throws(PersistenceError) -> MigrationValue {
+    ) throws(PersistenceError) -> MigrationTree {
         var reader = BinaryReader(body, registry: registry, depthLimit: depthLimit)
         var tree = TreeReader(registry: registry)
         do throws(PersistenceError) {
@@ -32,22 +32,22 @@ package struct TreeReader {
 
     private mutating func value(
         _ type: ValueType, _ schema: Schema, _ reader: inout BinaryReader
-    ) throws(PersistenceError) -> MigrationValue {
+    ) throws(PersistenceError) -> MigrationTree {
         switch type {
         case .optional(let type): return try reader.readByte() == 0 ? .null : try value(type, schema, &reader)
         case .array(let type), .set(let type):
             let count = try reader.readCount()
-            var values: [MigrationValue] = []
-            values.reserveCapacity(reader.reservation(count, stride: MemoryLayout<MigrationValue>.stride))
+            var values: [MigrationTree] = []
+            values.reserveCapacity(reader.reservation(count, stride: MemoryLayout<MigrationTree>.stride))
             for _ in 0..<count { values.append(try value(type, schema, &reader)) }
             return .array(values)
         case .dictionary(let keyType, let valueType):
             let count = try reader.readCount()
-            var entries: [MigrationEntry] = []
-            entries.reserveCapacity(reader.reservation(count, stride: MemoryLayout<MigrationEntry>.stride))
+            var entries: [MigrationTree.Entry] = []
+            entries.reserveCapacity(reader.reservation(count, stride: MemoryLayout<MigrationTree.Entry>.stride))
             for _ in 0..<count {
                 let key = try value(keyType, schema, &reader)
-                entries.append(MigrationEntry(key: key, value: try value(valueType, schema, &reader)))
+                entries.append(MigrationTree.Entry(key: key, value: try value(valueType, schema, &reader)))
             }
             return .dictionary(entries)
         case .record(let name): return .record(try inlineRecord(name, schema, &reader))
@@ -60,7 +60,7 @@ package struct TreeReader {
     @inline(never)
     private static func leaf(
         _ type: ValueType, _ reader: inout BinaryReader
-    ) throws(PersistenceError) -> MigrationValue {
+    ) throws(PersistenceError) -> MigrationTree {
         switch type {
         case .bool: .bool(try reader.read())
         case .int8, .int16, .int32, .int64: .int(try reader.readSigned())
@@ -170,7 +170,7 @@ struct TreeWriter {
     ///
     /// - Throws: ``PersistenceError`` with the path from the outermost value. The bytes of the writer are useless then.
     static func write(
-        _ value: MigrationValue, as schema: Schema, to writer: inout BinaryWriter
+        _ value: MigrationTree, as schema: Schema, to writer: inout BinaryWriter
     ) throws(PersistenceError) {
         var tree = TreeWriter()
         do throws(PersistenceError) {
@@ -180,13 +180,13 @@ struct TreeWriter {
         }
     }
 
-    private func mismatch(_ type: ValueType, _ value: MigrationValue) -> PersistenceError {
+    private func mismatch(_ type: ValueType, _ value: MigrationTree) -> PersistenceError {
         if case .null = value { return .missingValue(path: "") }
         return .typeMismatch(path: "", expected: type.description, found: value.kind)
     }
 
     private mutating func write(
-        _ value: MigrationValue, _ type: ValueType, _ schema: Schema, _ writer: inout BinaryWriter
+        _ value: MigrationTree, _ type: ValueType, _ schema: Schema, _ writer: inout BinaryWriter
     ) throws(PersistenceError) {
         switch (type, value) {
         case (.optional, .null): writer.write(byte: 0)
@@ -216,7 +216,7 @@ struct TreeWriter {
     }
 
     /// - Returns: false if the value has another type.
-    private static func writeLeaf(_ value: MigrationValue, _ type: ValueType, _ writer: inout BinaryWriter) -> Bool {
+    private static func writeLeaf(_ value: MigrationTree, _ type: ValueType, _ writer: inout BinaryWriter) -> Bool {
         switch (type, value) {
         case (.bool, .bool(let bool)): writer.write(bool)
         case (.string, .string(let text)): writer.write(text)
@@ -227,7 +227,7 @@ struct TreeWriter {
         case (.decimal, .decimal(let number)): writer.write(number)
         case (.float, .float(let number)): writer.write(number)
         case (.double, _):
-            guard let number = Double._converted(from: value) else { return false }
+            guard let number = Double._converted(from: MigrationValue(value)) else { return false }
             writer.write(number)
         case (.int8, _): return write(value, as: Int8.self, &writer)
         case (.int16, _): return write(value, as: Int16.self, &writer)
@@ -243,9 +243,9 @@ struct TreeWriter {
     }
 
     private static func write<Number: PersistentValue & MigrationConvertible>(
-        _ value: MigrationValue, as type: Number.Type, _ writer: inout BinaryWriter
+        _ value: MigrationTree, as type: Number.Type, _ writer: inout BinaryWriter
     ) -> Bool {
-        guard let number = Number._converted(from: value) else { return false }
+        guard let number = Number._converted(from: MigrationValue(value)) else { return false }
         writer.write(number)
         return true
     }
@@ -267,7 +267,7 @@ struct TreeWriter {
             writer.write(unsigned: UInt64(number))
             for part in record.cases[number].payload {
                 do throws(PersistenceError) {
-                    try write(data[part.name] ?? .null, part.type, schema, &writer)
+                    try write(data.tree(part.name) ?? .null, part.type, schema, &writer)
                 } catch {
                     throw error.below("." + part.name)
                 }

@@ -4,8 +4,23 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
+/// A stored value of any type in ``MigrationData``.
+///
+/// ``MigrationData/value(_:as:)`` reads a value as a type. A value that is moved to another property stays as it is.
+public struct MigrationValue {
+    package let tree: MigrationTree
+
+    init(_ tree: MigrationTree) { self.tree = tree }
+}
+
 /// A stored value as untyped data.
-public enum MigrationValue: Equatable {
+package enum MigrationTree: Equatable {
+    /// A key of a stored dictionary with its value.
+    package struct Entry: Equatable {
+        var key: MigrationTree
+        var value: MigrationTree
+    }
+
     /// A nil value.
     case null
     /// A Boolean.
@@ -31,9 +46,9 @@ public enum MigrationValue: Equatable {
     /// A decimal number.
     case decimal(Decimal)
     /// An array, or a set in its stored order.
-    case array([MigrationValue])
+    case array([MigrationTree])
     /// A dictionary in its stored order.
-    case dictionary([MigrationEntry])
+    case dictionary([Entry])
     /// A struct, an enum or an object. Two records are equal if they are the same instance.
     case record(MigrationData)
 
@@ -59,20 +74,6 @@ public enum MigrationValue: Equatable {
     }
 }
 
-/// A key of a stored dictionary with its value.
-public struct MigrationEntry: Equatable {
-    /// The key.
-    public var key: MigrationValue
-    /// The value.
-    public var value: MigrationValue
-
-    /// Creates an entry.
-    public init(key: MigrationValue, value: MigrationValue) {
-        self.key = key
-        self.value = value
-    }
-}
-
 /// A type that migration steps can read from untyped data and write to it.
 ///
 /// Numbers, strings, dates and other scalar types, ``MigrationData``, and optionals and collections of them conform. Do
@@ -86,15 +87,15 @@ public protocol MigrationConvertible {
 
 extension Bool: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> Bool? {
-        if case .bool(let bool) = value { bool } else { nil }
+        if case .bool(let bool) = value.tree { bool } else { nil }
     }
 
-    public var _migrationValue: MigrationValue { .bool(self) }
+    public var _migrationValue: MigrationValue { .init(.bool(self)) }
 }
 
 extension MigrationConvertible where Self: FixedWidthInteger {
     public static func _converted(from value: MigrationValue) -> Self? {
-        switch value {
+        switch value.tree {
         case .int(let number): Self(exactly: number)
         case .uint(let number): Self(exactly: number)
         default: nil
@@ -102,7 +103,7 @@ extension MigrationConvertible where Self: FixedWidthInteger {
     }
 
     public var _migrationValue: MigrationValue {
-        Self.isSigned ? .int(Int64(truncatingIfNeeded: self)) : .uint(UInt64(truncatingIfNeeded: self))
+        .init(Self.isSigned ? .int(Int64(truncatingIfNeeded: self)) : .uint(UInt64(truncatingIfNeeded: self)))
     }
 }
 
@@ -119,7 +120,7 @@ extension UInt8: MigrationConvertible {}
 
 extension Double: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> Double? {
-        switch value {
+        switch value.tree {
         case .double(let number): number
         case .float(let number): Double(number)
         case .int(let number): Double(exactly: number)
@@ -128,98 +129,100 @@ extension Double: MigrationConvertible {
         }
     }
 
-    public var _migrationValue: MigrationValue { .double(self) }
+    public var _migrationValue: MigrationValue { .init(.double(self)) }
 }
 
 extension Float: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> Float? {
-        if case .float(let number) = value { number } else { nil }
+        if case .float(let number) = value.tree { number } else { nil }
     }
 
-    public var _migrationValue: MigrationValue { .float(self) }
+    public var _migrationValue: MigrationValue { .init(.float(self)) }
 }
 
 extension String: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> String? {
-        if case .string(let text) = value { text } else { nil }
+        if case .string(let text) = value.tree { text } else { nil }
     }
 
-    public var _migrationValue: MigrationValue { .string(self) }
+    public var _migrationValue: MigrationValue { .init(.string(self)) }
 }
 
 extension Data: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> Data? {
-        if case .data(let data) = value { data } else { nil }
+        if case .data(let data) = value.tree { data } else { nil }
     }
 
-    public var _migrationValue: MigrationValue { .data(self) }
+    public var _migrationValue: MigrationValue { .init(.data(self)) }
 }
 
 extension Date: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> Date? {
-        if case .date(let date) = value { date } else { nil }
+        if case .date(let date) = value.tree { date } else { nil }
     }
 
-    public var _migrationValue: MigrationValue { .date(self) }
+    public var _migrationValue: MigrationValue { .init(.date(self)) }
 }
 
 extension UUID: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> UUID? {
-        if case .uuid(let identifier) = value { identifier } else { nil }
+        if case .uuid(let identifier) = value.tree { identifier } else { nil }
     }
 
-    public var _migrationValue: MigrationValue { .uuid(self) }
+    public var _migrationValue: MigrationValue { .init(.uuid(self)) }
 }
 
 extension URL: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> URL? {
-        if case .url(let url) = value { url } else { nil }
+        if case .url(let url) = value.tree { url } else { nil }
     }
 
-    public var _migrationValue: MigrationValue { .url(self) }
+    public var _migrationValue: MigrationValue { .init(.url(self)) }
 }
 
 extension Decimal: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> Decimal? {
-        if case .decimal(let number) = value { number } else { nil }
+        if case .decimal(let number) = value.tree { number } else { nil }
     }
 
-    public var _migrationValue: MigrationValue { .decimal(self) }
+    public var _migrationValue: MigrationValue { .init(.decimal(self)) }
 }
 
 extension MigrationData: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> MigrationData? {
-        if case .record(let data) = value { data } else { nil }
+        if case .record(let data) = value.tree { data } else { nil }
     }
 
-    public var _migrationValue: MigrationValue { .record(self) }
+    public var _migrationValue: MigrationValue { .init(.record(self)) }
 }
 
 extension Optional: MigrationConvertible where Wrapped: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> Wrapped?? {
-        if case .null = value { return .some(nil) }
+        if case .null = value.tree { return .some(nil) }
         return Wrapped._converted(from: value).map { .some($0) }
     }
 
-    public var _migrationValue: MigrationValue { self?._migrationValue ?? .null }
+    public var _migrationValue: MigrationValue { self?._migrationValue ?? .init(.null) }
 }
 
 extension Array: MigrationConvertible where Element: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> [Element]? {
-        guard case .array(let values) = value else { return nil }
-        let elements = values.compactMap { Element._converted(from: $0) }
+        guard case .array(let values) = value.tree else { return nil }
+        let elements = values.compactMap { Element._converted(from: .init($0)) }
         return elements.count == values.count ? elements : nil
     }
 
-    public var _migrationValue: MigrationValue { .array(map { $0._migrationValue }) }
+    public var _migrationValue: MigrationValue { .init(.array(map { $0._migrationValue.tree })) }
 }
 
 extension Dictionary: MigrationConvertible where Key: MigrationConvertible, Value: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> [Key: Value]? {
-        guard case .dictionary(let entries) = value else { return nil }
+        guard case .dictionary(let entries) = value.tree else { return nil }
         var dictionary: [Key: Value] = [:]
         for entry in entries {
-            guard let key = Key._converted(from: entry.key), let value = Value._converted(from: entry.value) else {
+            guard let key = Key._converted(from: .init(entry.key)),
+                let value = Value._converted(from: .init(entry.value))
+            else {
                 return nil
             }
             dictionary[key] = value
@@ -228,6 +231,6 @@ extension Dictionary: MigrationConvertible where Key: MigrationConvertible, Valu
     }
 
     public var _migrationValue: MigrationValue {
-        .dictionary(map { MigrationEntry(key: $0.key._migrationValue, value: $0.value._migrationValue) })
+        .init(.dictionary(map { .init(key: $0.key._migrationValue.tree, value: $0.value._migrationValue.tree) }))
     }
 }

@@ -7,7 +7,7 @@ public struct SchemaVersion: Hashable, Comparable, Sendable, ExpressibleByString
     private let numbers: [Int]
 
     /// Creates a version from text. Parts that are not numbers count as 0.
-    public init(_ text: String) {
+    package init(_ text: String) {
         var numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
         while numbers.last == 0, numbers.count > 1 { numbers.removeLast() }
         self.numbers = numbers

@@ -3,20 +3,10 @@ import VitrineDatabase
 
 /// The result of ``ObjectStore/verify()``.
 public struct ObjectVerification: Sendable, Equatable {
-    /// A damaged object, which no program can read.
-    public struct Damage: Sendable, Equatable {
-        /// The key of the object.
-        public let key: String
-        /// The group of the object.
-        public let group: ObjectGroup
-        /// The reason why the object cannot be read.
-        public let reason: PersistenceError
-    }
-
     /// The number of objects read.
     public internal(set) var objects = 0
-    /// The damaged objects.
-    public internal(set) var damaged: [Damage] = []
+    /// The damaged objects, each as ``PersistenceError/unreadable(key:group:_:)``.
+    public internal(set) var damaged: [PersistenceError] = []
     /// The damage in the file, as SQLite reports it.
     public internal(set) var file: [String] = []
 
@@ -41,7 +31,7 @@ extension ObjectStore {
                     do {
                         try store.coder.tree(of: store.seal.open(select.bytes(at: 2), key, group)).breakCycles()
                     } catch let error as PersistenceError {
-                        verification.damaged.append(.init(key: key, group: group, reason: error))
+                        verification.damaged.append(.unreadable(key: key, group: group.path, error))
                     }
                 }
             }

@@ -1,9 +1,13 @@
 internal import VitrineCache
-public import VitrineCore
+package import VitrineCore
 import VitrineDatabase
 
 extension ObjectStore {
     /// Returns the value with a key, or nil if there is none. Blocks while the file is read.
+    ///
+    /// ```swift
+    /// let isOn = try store.object(for: "isOn") ?? false
+    /// ```
     ///
     /// Data of an older version is migrated, and stored again in its present form in the background.
     ///
@@ -19,19 +23,8 @@ extension ObjectStore {
         return value
     }
 
-    /// Returns the value with a key, or a default value if there is none.
-    ///
-    /// ```swift
-    /// let isOn = try store.value(for: "isOn", default: false)
-    /// ```
-    public func value<Value: PersistentValue>(
-        for key: String, in group: ObjectGroup = .root, default value: @autoclosure () -> Value
-    ) throws(PersistenceError) -> Value {
-        try object(Value.self, for: key, in: group) ?? value()
-    }
-
     /// Returns the value with a key as untyped data, or nil if there is none. The type of the value is not needed.
-    public func tree(for key: String, in group: ObjectGroup = .root) throws(PersistenceError) -> MigrationValue? {
+    package func tree(for key: String, in group: ObjectGroup = .root) throws(PersistenceError) -> MigrationTree? {
         try reading(key, group) { bytes throws(PersistenceError) in try coder.tree(of: bytes) }
     }
 
@@ -149,32 +142,32 @@ extension ObjectStore {
 }
 
 /// The metadata of a stored object.
-public struct ObjectEntry: Sendable, Equatable {
+package struct ObjectEntry: Sendable, Equatable {
     /// The key of the object.
-    public let key: String
+    package let key: String
     /// The group of the object.
-    public let group: ObjectGroup
+    package let group: ObjectGroup
     /// The stored name of the type.
-    public let type: String
+    package let type: String
     /// The stored version of the type; `0` for plain values and collections.
-    public let version: SchemaVersion
+    package let version: SchemaVersion
     /// The size of the stored value.
-    public let size: ByteCount
+    package let size: ByteCount
     /// The time of the last put, since 1970.
-    public let modified: Duration
+    package let modified: Duration
 }
 
 extension ObjectStore {
     /// A version of a type in which objects are or were stored.
-    public struct StoredVersion: Sendable, Equatable {
+    package struct StoredVersion: Sendable, Equatable {
         /// The stored name of the type.
-        public let type: String
+        package let type: String
         /// The version of the type.
-        public let version: SchemaVersion
+        package let version: SchemaVersion
         /// The fingerprint of the schema.
         package let fingerprint: UInt64
         /// The number of objects in this version, without nested objects.
-        public let count: Int
+        package let count: Int
     }
 
     /// Returns a page of the entries in a group, sorted by the UTF-8 of their keys.
@@ -183,7 +176,7 @@ extension ObjectStore {
     ///   - group: Default: the root group. Groups below it are not included.
     ///   - key: The last key of the previous page; nil for the first page.
     ///   - limit: The largest number of entries.
-    public func entries(
+    package func entries(
         in group: ObjectGroup = .root, after key: String? = nil, limit: Int
     ) throws(PersistenceError) -> [ObjectEntry] {
         try group.check()
@@ -193,14 +186,14 @@ extension ObjectStore {
     }
 
     /// Returns the size of all values in a group, without the groups below it.
-    public func size(in group: ObjectGroup = .root) throws(PersistenceError) -> ByteCount {
+    package func size(in group: ObjectGroup = .root) throws(PersistenceError) -> ByteCount {
         try group.check()
         return ByteCount(
             try read { database throws(DatabaseError) in try ObjectTables.size(group, database) })
     }
 
     /// Returns all versions of types that the store has schemas of, sorted by type and version.
-    public func storedVersions() throws(PersistenceError) -> [StoredVersion] {
+    package func storedVersions() throws(PersistenceError) -> [StoredVersion] {
         try read { database throws(DatabaseError) in try ObjectTables.versions(database) }
     }
 }

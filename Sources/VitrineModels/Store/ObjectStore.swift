@@ -25,15 +25,11 @@ import VitrineDatabase
 /// - ``remove(_:in:)``
 /// - ``removeGroup(_:)``
 /// - ``transaction(_:)``
-/// - ``value(for:in:default:)``
 /// ### Inspection
 /// - ``keys(in:prefix:descending:limit:)``
 /// - ``groups(below:)``
 /// - ``count(in:)``
-/// - ``size(in:)``
-/// - ``entries(in:after:limit:)``
-/// - ``storedVersions()``
-/// - ``tree(for:in:)``
+/// - ``json(for:in:)``
 /// ### Changes
 /// - ``changes(in:interval:)``
 /// - ``migrate(_:in:dryRun:)``
@@ -43,9 +39,9 @@ import VitrineDatabase
 /// - ``backUp(to:)``
 public final class ObjectStore: Sendable {
     /// The path of the file.
-    public let path: String
+    package let path: String
     /// The known types and schemas.
-    public var registry: TypeRegistry { coder.registry }
+    package var registry: TypeRegistry { coder.registry }
 
     let configuration: Configuration
     var coder: PersistentCoder { configuration.coder }

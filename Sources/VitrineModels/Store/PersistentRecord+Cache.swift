@@ -29,14 +29,14 @@ extension ObjectStore {
 
 extension PersistentRecord {
     /// The default key for an instance of the type: the persistent name and `DefaultCacheKey`.
-    public static var defaultCacheKey: String { persistentName + "DefaultCacheKey" }
+    static var defaultCacheKey: String { persistentName + "DefaultCacheKey" }
     /// The default key for an array of the type: the persistent name and `DefaultArrayCacheKey`.
-    public static var defaultArrayCacheKey: String { persistentName + "DefaultArrayCacheKey" }
+    static var defaultArrayCacheKey: String { persistentName + "DefaultArrayCacheKey" }
 
     /// Stores the value in the shared store.
     ///
     /// - Parameters:
-    ///   - key: Default: ``defaultCacheKey``.
+    ///   - key: Default: the persistent name and `DefaultCacheKey`.
     ///   - group: Default: the root group.
     public nonisolated(nonsending) func cache(
         forKey key: String? = nil, in group: ObjectGroup = .root
@@ -49,7 +49,7 @@ extension PersistentRecord {
     /// Returns a value in the shared store, or nil if there is none.
     ///
     /// - Parameters:
-    ///   - key: Default: ``defaultCacheKey``.
+    ///   - key: Default: the persistent name and `DefaultCacheKey`.
     ///   - group: Default: the root group.
     public static func objectInCache(
         forKey key: String? = nil, in group: ObjectGroup = .root
@@ -63,7 +63,7 @@ extension PersistentRecord {
     /// Removes a value from the shared store.
     ///
     /// - Parameters:
-    ///   - key: Default: ``defaultCacheKey``.
+    ///   - key: Default: the persistent name and `DefaultCacheKey`.
     ///   - group: Default: the root group.
     public nonisolated(nonsending) static func removeCache(
         forKey key: String? = nil, in group: ObjectGroup = .root
@@ -75,7 +75,7 @@ extension PersistentRecord {
     ///
     /// - Parameters:
     ///   - array: The array, which replaces an existing one.
-    ///   - key: Default: ``defaultArrayCacheKey``.
+    ///   - key: Default: the persistent name and `DefaultArrayCacheKey`.
     ///   - group: Default: the root group.
     ///   - maximumCount: The largest number of elements to store, from the first one. Default: all.
     public nonisolated(nonsending) static func cacheArray(
@@ -88,7 +88,7 @@ extension PersistentRecord {
     /// Returns an array in the shared store, or nil if there is none.
     ///
     /// - Parameters:
-    ///   - key: Default: ``defaultArrayCacheKey``.
+    ///   - key: Default: the persistent name and `DefaultArrayCacheKey`.
     ///   - group: Default: the root group.
     public static func arrayInCache(
         forKey key: String? = nil, in group: ObjectGroup = .root

@@ -14,14 +14,14 @@
 ///
 /// Values that no extension of this program declares stay encoded and are stored again unchanged. The storage has value
 /// semantics.
-public struct ExtensionStorage {
+public struct ExtensionStorage: Hashable {
     private enum Entry {
         case stored(ExtensionEntry)
         case live(any PersistentValue)
     }
 
     /// The entries, shared by copies until one is changed. Encoded values are decoded on first access.
-    private final class Box {
+    private final class Box: Hashable {
         var entries: [ExtensionName: Entry]
         let coder: PersistentCoder?
 
@@ -29,8 +29,44 @@ public struct ExtensionStorage {
             self.entries = entries
             self.coder = coder
         }
+
+        func value<Value: PersistentValue>(_ name: ExtensionName, _ type: Value.Type) -> Value? {
+            guard let entry = entries[name] else { return nil }
+            switch entry {
+            case .live(let value): return value as? Value
+            case .stored(let entry):
+                let coder = coder ?? PersistentCoder()
+                let value = entry.body.withUnsafeBytes { body in
+                    try? coder.decode(type, fingerprint: entry.fingerprint, body: body)
+                }
+                if let value { entries[name] = .live(value) }
+                return value
+            }
+        }
+
+        /// Returns whether the same properties are set to equal values.
+        static func == (first: Box, second: Box) -> Bool {
+            if first === second { return true }
+            guard first.entries.count == second.entries.count else { return false }
+            return first.entries.allSatisfy { name, entry in
+                guard let other = second.entries[name] else { return false }
+                switch (entry, other) {
+                case (.stored(let entry), .stored(let other)): return entry == other
+                case (.live(let value), _): return second.has(value, name)
+                case (.stored, .live(let value)): return first.has(value, name)
+                }
+            }
+        }
+
+        private func has<Value: PersistentValue>(_ value: Value, _ name: ExtensionName) -> Bool {
+            self.value(name, Value.self) == value
+        }
+
+        /// Hashes the names of the properties that are set.
+        func hash(into hasher: inout Hasher) { for name in entries.keys.sorted() { hasher.combine(name) } }
     }
 
+    /// nil while no property is set.
     private var box: Box?
 
     /// Creates an empty storage.
@@ -38,24 +74,10 @@ public struct ExtensionStorage {
 
     /// The value of a property. The default if no value is stored or if the stored value has another type.
     public subscript<Value: PersistentValue>(key: ExtensionKey<Value>) -> Value {
-        get { value(key.name, Value.self) ?? key.defaultValue() }
+        get { box?.value(key.name, Value.self) ?? key.defaultValue() }
         set {
             if !isKnownUniquelyReferenced(&box) { box = Box(entries: box?.entries ?? [:], coder: box?.coder) }
             box?.entries[key.name] = .live(newValue)
-        }
-    }
-
-    private func value<Value: PersistentValue>(_ name: ExtensionName, _ type: Value.Type) -> Value? {
-        guard let box, let entry = box.entries[name] else { return nil }
-        switch entry {
-        case .live(let value): return value as? Value
-        case .stored(let entry):
-            let coder = box.coder ?? PersistentCoder()
-            let value = entry.body.withUnsafeBytes { body in
-                try? coder.decode(type, fingerprint: entry.fingerprint, body: body)
-            }
-            if let value { box.entries[name] = .live(value) }
-            return value
         }
     }
 
@@ -100,33 +122,6 @@ public struct ExtensionStorage {
         for entry in entries { named[entry.name] = .stored(entry) }
         let coder = PersistentCoder(registry: reader.registry, depthLimit: max(0, reader.levels))
         box = Box(entries: named, coder: coder)
-    }
-}
-
-extension ExtensionStorage: Hashable {
-    /// Returns whether the same properties are set to equal values.
-    public static func == (first: Self, second: Self) -> Bool {
-        if first.box === second.box { return true }
-        let entries = first.box?.entries ?? [:]
-        let others = second.box?.entries ?? [:]
-        guard entries.count == others.count else { return false }
-        return entries.allSatisfy { name, entry in
-            guard let other = others[name] else { return false }
-            switch (entry, other) {
-            case (.stored(let entry), .stored(let other)): return entry == other
-            case (.live(let value), _): return second.has(value, name)
-            case (.stored, .live(let value)): return first.has(value, name)
-            }
-        }
-    }
-
-    private func has<Value: PersistentValue>(_ value: Value, _ name: ExtensionName) -> Bool {
-        self.value(name, Value.self) == value
-    }
-
-    /// Hashes the names of the properties that are set.
-    public func hash(into hasher: inout Hasher) {
-        for name in (box?.entries.keys).map({ $0.sorted() }) ?? [] { hasher.combine(name) }
     }
 }
 

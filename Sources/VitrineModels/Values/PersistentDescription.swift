@@ -27,9 +27,9 @@ extension PersistentObject {
     public var description: String { "\n" + persistentDescription }
 }
 
-extension MigrationValue {
+extension MigrationTree {
     /// The data as readable JSON, in the form of ``PersistentValue/persistentDescription``.
-    public var persistentDescription: String {
+    package var persistentDescription: String {
         var description = TreeDescription()
         description.add(self)
         return description.json.text
@@ -41,7 +41,7 @@ private struct TreeDescription {
     private(set) var json = JSONText()
     private var described: Set<ObjectIdentifier> = []
 
-    mutating func add(_ value: MigrationValue) {
+    mutating func add(_ value: MigrationTree) {
         switch value {
         case .null: json.literal("null")
         case .bool(let bool): json.literal(bool ? "true" : "false")
@@ -116,13 +116,13 @@ private struct TreeDescription {
 
     private mutating func add(_ names: [String], of data: MigrationData) {
         for name in names {
-            guard let value = data[name] else { continue }
+            guard let value = data.tree(name) else { continue }
             json.member(name)
             add(value)
         }
     }
 
-    private static func key(_ value: MigrationValue) -> String {
+    private static func key(_ value: MigrationTree) -> String {
         if case .string(let text) = value { return text }
         var description = TreeDescription()
         description.add(value)

@@ -15,31 +15,24 @@ public enum StoreChange: Sendable, Hashable {
 }
 
 /// The changes in a store since ``FileStore/changes`` was called, in order. For one iterator.
-///
-/// The sequence ends when its task is cancelled. It throws ``StoreError/notWatched(directory:reason:)`` if the system
-/// supports no notifications or has reached their limit.
-public struct StoreChanges: AsyncSequence, Sendable {
-    /// A change.
-    public typealias Element = StoreChange
-    /// The error of the sequence.
-    public typealias Failure = StoreError
+struct StoreChanges: AsyncSequence, Sendable {
+    typealias Element = StoreChange
+    typealias Failure = StoreError
 
     let mailbox: ChangeMailbox
     let signals: AsyncStream<Void>
 
-    /// Returns the iterator.
-    public func makeAsyncIterator() -> Iterator {
+    func makeAsyncIterator() -> Iterator {
         Iterator(mailbox: mailbox, signals: signals.makeAsyncIterator())
     }
 
-    /// The iterator of the sequence.
-    public struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol {
         let mailbox: ChangeMailbox
         var signals: AsyncStream<Void>.Iterator
         var taken: ArraySlice<StoreChange> = []
 
         /// Returns the next change, waiting for it; nil when the task is cancelled.
-        public mutating func next(
+        mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(StoreError) -> StoreChange? {
             while true {
@@ -70,16 +63,21 @@ extension FileStore {
     /// }
     /// ```
     ///
+    /// The sequence is for one iterator. It ends when its task is cancelled. It throws
+    /// ``StoreError/notWatched(directory:reason:)`` if the system supports no notifications or has reached their limit.
+    ///
     /// Each call returns a sequence of its own, which buffers up to 4096 changes; more become ``StoreChange/resync``. A
     /// reported change may already be outdated; another one then follows. The directory need not exist yet. Renaming a
     /// parent directory is not noticed, and neither are changes by other machines on a network file system.
-    public var changes: StoreChanges { ChangeWatch.shared.changes(in: self) }
+    public var changes: some AsyncSequence<StoreChange, StoreError> & Sendable {
+        ChangeWatch.shared.changes(in: self)
+    }
 }
 
 extension ImageStore {
     /// Returns the changes of images from now on, by this process and others; see ``FileStore/changes``. Changes of
     /// thumbnails are not reported. When a saved or renamed image is reported, its thumbnail is in place.
-    public var changes: StoreChanges { files.changes }
+    public var changes: some AsyncSequence<StoreChange, StoreError> & Sendable { files.changes }
 }
 
 /// The changes that a subscriber has not read yet. Their number is bounded.

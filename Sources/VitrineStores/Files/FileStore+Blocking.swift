@@ -1,4 +1,4 @@
-public import VitrineCore
+import VitrineCore
 
 #if canImport(Glibc)
 import Glibc
@@ -9,7 +9,7 @@ import Darwin
 #endif
 
 extension FileStore {
-    /// A store's calls for threads that may block.
+    /// The calls of a ``FileStore`` that block the calling thread until the disk is done.
     public struct Blocking: Sendable {
         let store: FileStore
         var cancellation: CancellationToken?
@@ -25,7 +25,7 @@ extension FileStore {
         }
 
         /// The blocking form of ``FileStore/save(_:fileExtension:)``.
-        public func save(_ bytes: [UInt8], fileExtension: String? = nil) throws(StoreError) -> String {
+        package func save(_ bytes: [UInt8], fileExtension: String? = nil) throws(StoreError) -> String {
             while true {
                 let name = StoreClock.name(fileExtension: fileExtension)
                 do throws(StoreError) {
@@ -38,14 +38,14 @@ extension FileStore {
         }
 
         /// The blocking form of ``FileStore/save(fileAt:as:replacing:)``.
-        public func save(fileAt path: String, as name: String, replacing: Bool = true) throws(StoreError) {
+        package func save(fileAt path: String, as name: String, replacing: Bool = true) throws(StoreError) {
             try write(name, replacing: replacing) { writer throws(FileError) in
                 try writer.append(contentsOf: path, cancellation: cancellation)
             }
         }
 
-        /// As the method of the store for many files.
-        public func save(_ files: [(name: String, bytes: [UInt8])]) throws(StoreError) {
+        /// The blocking form of ``FileStore/save(_:)``.
+        package func save(_ files: [(name: String, bytes: [UInt8])]) throws(StoreError) {
             guard !files.isEmpty else { return }
             try makeDirectory()
             // A process has so many descriptors and no more.
@@ -80,7 +80,7 @@ extension FileStore {
         }
 
         /// Returns a writer for a file that is written in pieces. The file appears with ``StoreWriter/commit()``.
-        public func writer(for name: String, replacing: Bool = true) throws(StoreError) -> StoreWriter {
+        package func writer(for name: String, replacing: Bool = true) throws(StoreError) -> StoreWriter {
             try makeDirectory()
             return StoreWriter(try writer(name, replacing: replacing), name: name)
         }
@@ -94,7 +94,7 @@ extension FileStore {
         }
 
         /// The blocking form of ``FileStore/map(_:)``.
-        public func map(_ name: String) throws(StoreError) -> MappedFile {
+        package func map(_ name: String) throws(StoreError) -> MappedFile {
             let path = try regularFile(name)
             return try named(name) { () throws(FileError) in try MappedFile(path: path) }
         }
@@ -126,7 +126,7 @@ extension FileStore {
         public func exists(_ name: String) -> Bool { (try? regularFile(name)) != nil }
 
         /// The blocking form of ``FileStore/list(by:ascending:)``.
-        public func list(
+        package func list(
             by order: DirectoryListing.Order = .name, ascending: Bool = true
         ) throws(StoreError) -> [DirectoryListing.Item] {
             open()
@@ -150,7 +150,7 @@ extension FileStore {
         }
 
         /// The blocking form of ``FileStore/totalSize``.
-        public var totalSize: ByteCount {
+        package var totalSize: ByteCount {
             get throws(StoreError) { try list().reduce(.zero) { $0 + $1.size } }
         }
 

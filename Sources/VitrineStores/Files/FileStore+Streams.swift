@@ -40,35 +40,31 @@ extension FileStore {
     /// - Parameters:
     ///   - name: The name of the file.
     ///   - size: The length of the chunks; the last one may be shorter. Default 256 KiB.
-    public func chunks(of name: String, size: Int = 1 << 18) async throws(StoreError) -> FileChunks {
+    public func chunks(
+        of name: String, size: Int = 1 << 18
+    ) async throws(StoreError) -> some AsyncSequence<[UInt8], Never> & Sendable {
         let file = try await map(name)
         return FileChunks(file: file, size: max(1, size))
     }
 }
 
 /// The bytes of a file in chunks.
-public struct FileChunks: AsyncSequence, Sendable {
-    /// A chunk.
-    public typealias Element = [UInt8]
-    /// Chunks cannot fail.
-    public typealias Failure = Never
+private struct FileChunks: AsyncSequence, Sendable {
+    typealias Element = [UInt8]
+    typealias Failure = Never
 
     let file: MappedFile
     let size: Int
 
-    /// The number of bytes of the file.
-    public var count: Int { file.count }
-
     /// Returns an iterator from the beginning of the file.
-    public func makeAsyncIterator() -> Iterator { Iterator(chunks: self) }
+    func makeAsyncIterator() -> Iterator { Iterator(chunks: self) }
 
-    /// The iterator of the sequence.
-    public struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol {
         let chunks: FileChunks
         var offset = 0
 
         /// Returns the next chunk; nil at the end.
-        public mutating func next() async -> [UInt8]? {
+        mutating func next() async -> [UInt8]? {
             guard offset < chunks.file.count else { return nil }
             let range = offset..<Swift.min(chunks.file.count, offset + chunks.size)
             offset = range.upperBound
@@ -82,7 +78,7 @@ public struct FileChunks: AsyncSequence, Sendable {
 ///
 /// A writer that is deallocated before the commit removes the temporary file. It must not be used by several threads at
 /// the same time. All calls block; ``FileStore/save(chunks:as:replacing:)`` is the asynchronous form.
-public final class StoreWriter {
+package final class StoreWriter {
     private let writer: AtomicFileWriter
     private let name: String
 
@@ -92,20 +88,17 @@ public final class StoreWriter {
     }
 
     /// The number of bytes written so far.
-    public var count: Int { writer.count }
+    package var count: Int { writer.count }
 
     /// Appends bytes.
-    public func write(_ bytes: [UInt8]) throws(StoreError) {
+    package func write(_ bytes: [UInt8]) throws(StoreError) {
         do throws(FileError) { try writer.write(bytes) } catch { throw StoreError(error, name: name) }
     }
 
     /// Makes the file appear under its name.
-    public func commit() throws(StoreError) {
+    package func commit() throws(StoreError) {
         do throws(FileError) { try writer.commit() } catch { throw StoreError(error, name: name) }
     }
-
-    /// Removes the temporary file without saving it.
-    public func discard() { writer.discard() }
 }
 
 /// The bytes of a file, mapped into memory. The system reads them on access.

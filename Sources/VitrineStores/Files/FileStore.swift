@@ -15,32 +15,29 @@ public import VitrineCore
 ///   ``StoreError/invalidName(_:reason:)``. Files put into the directory by other programs belong to the store.
 ///   Directories and symbolic links do not.
 ///
-/// Asynchronous calls run on a `BlockingExecutor`; ``blocking`` has the blocking forms. A call whose task is cancelled
-/// throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was almost complete. The directory is created
-/// by the first save.
+/// Asynchronous calls run on a `BlockingExecutor`; ``blocking`` has the essential ones in blocking form. A call whose
+/// task is cancelled throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was almost complete. The
+/// directory is created by the first save.
 public struct FileStore: Sendable {
     /// Where the files are.
     public let directory: String
     /// When a save returns.
-    public let durability: Durability
+    package let durability: Durability
     let executor: BlockingExecutor
     // A name that is taken by the owner of this store.
     let reservedName: String?
-
-    /// The default path components below the location.
-    public static let defaultPath = ["UserDocuments"]
 
     /// A store in a directory.
     ///
     /// - Parameters:
     ///   - location: Where the directory lies.
     ///   - path: Components below it, each made safe as a file name by `FileName.escaped`. Default:
-    ///     ``defaultPath``.
+    ///     `UserDocuments`.
     ///   - durability: When a save returns.
     ///   - directories: The system's, or those of a test.
     ///   - executor: Whose threads work for the asynchronous calls.
     public init(
-        _ location: StoreLocation = .documents, path: [String] = FileStore.defaultPath, durability: Durability = .full,
+        _ location: StoreLocation = .documents, path: [String] = ["UserDocuments"], durability: Durability = .full,
         directories: Directories = .current, executor: BlockingExecutor = .shared
     ) {
         let directory = path.reduce(location.directory(in: directories)) { FilePath.join($0, FileName.escaped($1)) }
@@ -165,7 +162,7 @@ public struct FileStore: Sendable {
     }
 
     /// The sum of the files' lengths.
-    public var totalSize: ByteCount {
+    package var totalSize: ByteCount {
         get async throws(StoreError) {
             try await run(directory) { blocking throws(StoreError) in try blocking.totalSize }
         }
@@ -175,7 +172,7 @@ public struct FileStore: Sendable {
     ///
     /// - Returns: The number of removed files.
     @discardableResult
-    public func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
+    package func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
         try await run(directory) { blocking throws(StoreError) in try blocking.removeTemporaryFiles(olderThan: age) }
     }
 

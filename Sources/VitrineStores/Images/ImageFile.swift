@@ -12,7 +12,7 @@ public import VitrineImaging
 /// Asynchronous calls run on threads that may block.
 public struct ImageFile: Sendable {
     /// Where the file is.
-    public let path: String
+    package let path: String
 
     /// The file at a path. Nothing is opened.
     public init(_ path: String) { self.path = path }

@@ -1,4 +1,4 @@
-public import VitrineCore
+import VitrineCore
 public import VitrineImaging
 
 #if canImport(Glibc)
@@ -10,7 +10,7 @@ import Darwin
 #endif
 
 extension ImageStore {
-    /// A store's calls for threads that may block.
+    /// The calls of an ``ImageStore`` that block the calling thread until the disk is done.
     public struct Blocking: Sendable {
         let store: ImageStore
         var cancellation: CancellationToken?
@@ -31,7 +31,7 @@ extension ImageStore {
 
         /// The blocking form of ``ImageStore/save(_:as:replacing:)-([UInt8],_,_)``.
         @discardableResult
-        public func save(
+        package func save(
             _ bytes: [UInt8], as name: String? = nil, replacing: Bool = true
         ) throws(StoreError) -> String {
             try save(as: name, replacing: replacing) { () throws(ImageError) in
@@ -42,7 +42,7 @@ extension ImageStore {
 
         /// The blocking form of ``ImageStore/save(fileAt:as:replacing:)``.
         @discardableResult
-        public func save(
+        package func save(
             fileAt path: String, as name: String? = nil, replacing: Bool = true
         ) throws(StoreError) -> String {
             try save(as: name, replacing: replacing) { () throws(ImageError) in
@@ -163,7 +163,7 @@ extension ImageStore {
         }
 
         /// The blocking form of ``ImageStore/list(by:ascending:)``.
-        public func list(
+        package func list(
             by order: DirectoryListing.Order = .name, ascending: Bool = true
         ) throws(StoreError) -> [DirectoryListing.Item] {
             thumbnails.open()

@@ -12,8 +12,8 @@ extension ImageStore.Blocking {
         return try decode(.bytes(try load(name, as: .thumbnail), name: name), name)
     }
 
-    /// The blocking form of ``ImageStore/image(_:at:)``.
-    public func image(_ name: String, at resizer: ImageResizer) throws(StoreError) -> Image {
+    /// The picture decoded at a size, from the thumbnail if that has enough pixels.
+    package func image(_ name: String, at resizer: ImageResizer) throws(StoreError) -> Image {
         let path = try files.regularFile(name)
         if let small = pairedThumbnail(name, path), shows(small, insteadOf: path, at: resizer) {
             return try decode(.file(small), name, at: resizer)

@@ -88,37 +88,8 @@ protocol NamedStore {
     func rename(_ name: String, to newName: String, replacing: Bool) throws(StoreError)
 }
 
-extension FileStore.Blocking: NamedStore {
-    /// The blocking form of ``FileStore/delete(_:in:)``.
-    @discardableResult
-    public static func delete(_ name: String, in stores: [FileStore]) throws(StoreError) -> Int {
-        try StoreSet.delete(name, in: stores.map(\.blocking))
-    }
-
-    /// The blocking form of ``FileStore/rename(_:to:replacing:in:)``.
-    @discardableResult
-    public static func rename(
-        _ name: String, to newName: String, replacing: Bool = false, in stores: [FileStore]
-    ) throws(StoreError) -> Int {
-        try StoreSet.rename(name, to: newName, replacing: replacing, in: stores.map(\.blocking))
-    }
-}
-
-extension ImageStore.Blocking: NamedStore {
-    /// The blocking form of ``ImageStore/delete(_:in:)``.
-    @discardableResult
-    public static func delete(_ name: String, in stores: [ImageStore]) throws(StoreError) -> Int {
-        try StoreSet.delete(name, in: stores.map(\.blocking))
-    }
-
-    /// The blocking form of ``ImageStore/rename(_:to:replacing:in:)``.
-    @discardableResult
-    public static func rename(
-        _ name: String, to newName: String, replacing: Bool = false, in stores: [ImageStore]
-    ) throws(StoreError) -> Int {
-        try StoreSet.rename(name, to: newName, replacing: replacing, in: stores.map(\.blocking))
-    }
-}
+extension FileStore.Blocking: NamedStore {}
+extension ImageStore.Blocking: NamedStore {}
 
 /// Performs an operation in several stores, for example in documents and caches.
 enum StoreSet {

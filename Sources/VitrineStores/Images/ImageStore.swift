@@ -16,8 +16,8 @@ public import VitrineImaging
 /// - Several processes may use one directory at the same time.
 /// - Names are those of ``FileStore``, except `thumbnail`, which is the directory of the thumbnails.
 ///
-/// Asynchronous calls run on a `BlockingExecutor`; ``blocking`` has the blocking forms. A call whose task is cancelled
-/// throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was almost complete.
+/// Asynchronous calls run on a `BlockingExecutor`; ``blocking`` has the essential ones in blocking form. A call whose
+/// task is cancelled throws ``StoreError/cancelled(name:)`` and changes nothing, unless it was almost complete.
 public struct ImageStore: Sendable {
     /// Which of a name's two files.
     public enum Version: Sendable, Hashable {
@@ -31,21 +31,21 @@ public struct ImageStore: Sendable {
     package static let thumbnailDirectory = "thumbnail"
 
     /// The files of the images. Changes through it update a thumbnail only when the thumbnail is requested.
-    public let files: FileStore
+    package let files: FileStore
     /// The options for saving images.
-    public let configuration: Configuration
+    package let configuration: Configuration
     let thumbnails: FileStore
 
     /// Creates a store in a directory.
     ///
     /// - Parameters:
     ///   - location: The parent directory.
-    ///   - path: The path components below it. Default: ``FileStore/defaultPath``.
+    ///   - path: The path components below it. Default: `UserDocuments`.
     ///   - configuration: The options for saving images.
     ///   - directories: The directories of the system.
     ///   - executor: The threads for asynchronous calls.
     public init(
-        _ location: StoreLocation = .documents, path: [String] = FileStore.defaultPath,
+        _ location: StoreLocation = .documents, path: [String] = ["UserDocuments"],
         configuration: Configuration = Configuration(), directories: Directories = .current,
         executor: BlockingExecutor = .shared
     ) {
@@ -133,11 +133,6 @@ public struct ImageStore: Sendable {
         try await run(name) { blocking throws(StoreError) in try blocking.image(name, as: version) }
     }
 
-    /// The picture decoded at a size, from the thumbnail if that has enough pixels.
-    public func image(_ name: String, at resizer: ImageResizer) async throws(StoreError) -> Image {
-        try await run(name) { blocking throws(StoreError) in try blocking.image(name, at: resizer) }
-    }
-
     /// The bytes of a version's file. A thumbnail that is missing is made.
     public func load(_ name: String, as version: Version = .original) async throws(StoreError) -> [UInt8] {
         try await run(name) { blocking throws(StoreError) in try blocking.load(name, as: version) }
@@ -188,7 +183,7 @@ public struct ImageStore: Sendable {
     ///
     /// - Returns: The number of removed files.
     @discardableResult
-    public func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
+    package func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
         try await run(files.directory) { blocking throws(StoreError) in try blocking.removeTemporaryFiles(olderThan: age) }
     }
 
@@ -244,7 +239,7 @@ extension ImageStore {
         /// When a save returns. Default `Durability.full`.
         public var durability = Durability.full
         /// The limits for decoding.
-        public var limits = ImageLimits.standard
+        package var limits = ImageLimits.standard
 
         /// Bytes stay as they came; thumbnails of at most 256 pixels.
         public init() {}

@@ -28,8 +28,9 @@ extension KeyValueStore {
 
     // MARK: Enumerating
 
-    /// Returns the direct children of a group: values first, both sorted by the bytes of their names.
-    public func children(of group: GroupPath) async throws(StoreError) -> [Child] {
+    /// Returns the direct children of a group: values first, both sorted by the bytes of their names. For nil, they are
+    /// the nonempty top-level groups, without the default group and the reserve group.
+    public func children(of group: GroupPath? = nil) async throws(StoreError) -> [Child] {
         let blocking = blocking
         return try await BlockingExecutor.shared.run { () throws(StoreError) in
             var children: [Child] = []
@@ -41,12 +42,6 @@ extension KeyValueStore {
         }
     }
 
-    /// Returns the names of the nonempty top-level groups. The default group and the reserve group have no names.
-    public func groups() async throws(StoreError) -> [String] {
-        let blocking = blocking
-        return try await BlockingExecutor.shared.run { () throws(StoreError) in try blocking.groups() }
-    }
-
     /// Returns the number of values in a group and the groups inside it, or in the whole store for nil.
     public func count(in group: GroupPath? = nil) async throws(StoreError) -> Int {
         let blocking = blocking
@@ -55,7 +50,7 @@ extension KeyValueStore {
 
     /// Returns the size of the values in a group and the groups inside it, or in the whole store for nil. Keys and the
     /// overhead of the file do not count.
-    public func size(of group: GroupPath? = nil) async throws(StoreError) -> ByteCount {
+    package func size(of group: GroupPath? = nil) async throws(StoreError) -> ByteCount {
         let blocking = blocking
         return try await BlockingExecutor.shared.run { () throws(StoreError) in
             ByteCount(try blocking.sum(of: group).bytes)
@@ -80,11 +75,13 @@ extension KeyValueStore {
         /// The store may change during the enumeration.
         ///
         /// - Parameters:
-        ///   - group: The group to enumerate.
+        ///   - group: The group to enumerate. Default nil: the store, whose children are the nonempty top-level groups.
         ///   - body: Receives each child and returns whether to continue.
-        public func forEachChild(of group: GroupPath, _ body: (Child) -> Bool) throws(StoreError) {
+        public func forEachChild(of group: GroupPath? = nil, _ body: (Child) -> Bool) throws(StoreError) {
             let session = try flushed()
-            let path = group.storedText
+            guard let path = group?.storedText else {
+                return try forEachGroup(below: GroupPath.storedRoot, session) { body(.group($0)) }
+            }
             var last: String?
             while true {
                 let after = last
@@ -96,15 +93,6 @@ extension KeyValueStore {
                 last = end
             }
             try forEachGroup(below: path, session) { body(.group($0)) }
-        }
-
-        fileprivate func groups() throws(StoreError) -> [String] {
-            var names: [String] = []
-            try forEachGroup(below: GroupPath.storedRoot, try flushed()) { name in
-                names.append(name)
-                return true
-            }
-            return names
         }
 
         /// Returns the number and size of the values in a group, or in the whole store for nil.

@@ -14,14 +14,13 @@ public import VitrineCore
 /// - **Reads are synchronous**, from memory or from the file. Reading a small value from the file takes about 5 µs.
 /// - **Writes return at once** and reach the file in order, many in one transaction. A read sees all earlier writes of
 ///   this process. ``WriteTask`` reports when the value is stored. A write waits while more than
-///   ``Configuration/queueCapacity`` is queued.
+///   32 MiB are queued.
 /// - Values smaller than ``Configuration/memoryThreshold`` are also kept in memory, up to
 ///   ``Configuration/memoryCapacity``.
-/// - Several processes may share a directory. The values in memory are at most ``Configuration/sharingInterval`` older
-///   than the file.
-/// - A damaged file is renamed, logged and listed in ``damagedFiles``. The store continues with an empty file.
+/// - Several processes may share a directory. The values in memory are at most 0.1 s older than the file.
+/// - A damaged file is renamed and logged. The store continues with an empty file.
 /// - A directory that is deleted or replaced while the store is open is created again. Writes notice this at once,
-///   reads within ``Configuration/sharingInterval``.
+///   reads within 0.1 s.
 ///
 /// The store never evicts values.
 public final class KeyValueStore: Sendable {
@@ -37,11 +36,11 @@ public final class KeyValueStore: Sendable {
         /// The limit of the memory for values, including those kept on request. Default 8 MiB.
         public var memoryCapacity: ByteCount = .mebibytes(8)
         /// The number of queued bytes above which a write waits. Default 32 MiB.
-        public var queueCapacity: ByteCount = .mebibytes(32)
+        package var queueCapacity: ByteCount = .mebibytes(32)
         /// Whether committed values survive a power failure. Default `Durability.full`.
         public var durability = Durability.full
         /// The interval at which reads check for changes by other processes and for a deleted file. Default 0.1 s.
-        public var sharingInterval: Duration = .milliseconds(100)
+        package var sharingInterval: Duration = .milliseconds(100)
 
         /// Creates the default options.
         public init() {}
@@ -53,7 +52,7 @@ public final class KeyValueStore: Sendable {
     }
 
     /// The options of this store.
-    public let configuration: Configuration
+    package let configuration: Configuration
     private let state: Locked<State>
 
     /// Opens the store in a directory, which is created if needed. Blocks for some milliseconds.
@@ -101,7 +100,7 @@ public final class KeyValueStore: Sendable {
     public var directory: String { state.withLock { $0.session.directory } }
 
     /// The paths of damaged files that this object has renamed. The store does not read them again.
-    public var damagedFiles: [String] { state.withLock { $0.damagedFiles } }
+    package var damagedFiles: [String] { state.withLock { $0.damagedFiles } }
 
     /// Continues with the values in another directory. Earlier writes still reach the previous directory. Blocks.
     ///
@@ -160,7 +159,7 @@ public final class KeyValueStore: Sendable {
 
     // MARK: Values
 
-    /// Returns the value for a key.
+    /// Returns the value for a key. ``ValueKey`` also reads `Codable` values and lists, and has a default value.
     ///
     /// - Parameters:
     ///   - type: The type of the value.
@@ -178,20 +177,6 @@ public final class KeyValueStore: Sendable {
         try decoded(group, key, keepInMemory) { try $0.value(as: type) }
     }
 
-    /// Returns the value for a key, or a default value.
-    ///
-    /// A stored value that cannot be read is logged and counts as missing.
-    ///
-    /// <!-- prelude: let store = try KeyValueStore(directory: path) -->
-    /// ```swift
-    /// let volume = store.value(forKey: "volume", default: 0.5)
-    /// ```
-    public func value<Value: CacheableValue>(
-        forKey key: String, in group: GroupPath = .standard, default defaultValue: Value
-    ) -> Value {
-        logged(group, key) { () throws(StoreError) in try value(Value.self, forKey: key, in: group) } ?? defaultValue
-    }
-
     /// Stores a value for a key, or removes the key if the value is nil.
     @discardableResult
     public func set(
@@ -205,22 +190,6 @@ public final class KeyValueStore: Sendable {
     @discardableResult
     public func remove(_ key: String, in group: GroupPath = .standard) -> WriteTask {
         writing { $0.set(nil, group, key, keepInMemory: nil) }
-    }
-
-    /// Returns the `Codable` value for a key, like ``value(_:forKey:in:keepInMemory:)``.
-    public func codable<Value: Codable & Sendable>(
-        _ type: Value.Type = Value.self, forKey key: String, in group: GroupPath = .standard,
-        keepInMemory: Bool? = nil
-    ) throws(StoreError) -> Value? {
-        try value(CodableBox<Value>.self, forKey: key, in: group, keepInMemory: keepInMemory)?.value
-    }
-
-    /// Stores a `Codable` value for a key, or removes the key if the value is nil.
-    @discardableResult
-    public func set<Value: Codable & Sendable>(
-        codable value: Value?, forKey key: String, in group: GroupPath = .standard, keepInMemory: Bool? = nil
-    ) -> WriteTask {
-        set(value.map { CodableBox($0) }, forKey: key, in: group, keepInMemory: keepInMemory)
     }
 
     // MARK: Typed keys
@@ -249,68 +218,24 @@ public final class KeyValueStore: Sendable {
     @discardableResult
     public func remove<Value>(_ key: ValueKey<Value>) -> WriteTask { remove(key.name, in: key.group) }
 
-    // MARK: Lists
-
-    /// Returns the list for a key, or nil if there is none.
+    /// Appends an element to the list of a typed key, which is created if there is none.
     ///
-    /// - Throws: ``StoreError``, like ``value(_:forKey:in:keepInMemory:)``.
-    public func list<Element: CacheableValue>(
-        of type: Element.Type = Element.self, forKey key: String, in group: GroupPath = .standard
-    ) throws(StoreError) -> [Element]? {
-        try value(CacheableList<Element>.self, forKey: key, in: group)?.elements
-    }
-
-    /// Stores a list.
-    ///
-    /// - Parameters:
-    ///   - list: The elements.
-    ///   - key: The key; any text.
-    ///   - group: The group of the key.
-    ///   - maximumCount: The number of elements to keep. Default nil: all.
-    ///   - keepsFirst: Whether the first elements are kept if there are too many. Default false: the last ones.
-    @discardableResult
-    public func set<Element: CacheableValue>(
-        list: [Element], forKey key: String, in group: GroupPath = .standard, maximumCount: Int? = nil,
-        keepsFirst: Bool = false
-    ) -> WriteTask {
-        let count = maximumCount.map { max(0, $0) } ?? list.count
-        return set(
-            CacheableList(Array(keepsFirst ? list.prefix(count) : list.suffix(count))), forKey: key, in: group)
-    }
-
-    /// Appends an element to the list for a key, which is created if there is none.
-    ///
-    /// If the list then has more than `maximumCount` elements, the first ones are removed. Elements that other
+    /// If the list then has more elements than the key's maximum count, the first ones are removed. Elements that other
     /// processes append at the same time are kept.
     @discardableResult
-    public func append(
-        _ element: some CacheableValue, toListForKey key: String, in group: GroupPath = .standard,
-        maximumCount: Int? = nil
-    ) -> WriteTask {
-        append(element, group, key, maximumCount, nil)
-    }
-
-    /// Appends an element to the list of a typed key, within its maximum count.
-    @discardableResult
     public func append<Element: CacheableValue>(_ element: Element, to key: ValueKey<[Element]>) -> WriteTask {
-        append(element, key.group, key.name, key.maximumCount, key.keepInMemory)
-    }
-
-    private func append(
-        _ element: some CacheableValue, _ group: GroupPath, _ key: String, _ maximumCount: Int?, _ keepInMemory: Bool?
-    ) -> WriteTask {
         let bytes: [UInt8]
         do {
             bytes = try element.cacheBytes()
         } catch {
-            return refused(group, key, error)
+            return refused(key.group, key.name, error)
         }
         return writing { session in
-            session.update(group, key, keepInMemory: keepInMemory) { stored in
+            session.update(key.group, key.name, keepInMemory: key.keepInMemory) { stored in
                 guard stored == nil || stored?.kind == .list else {
                     throw CacheableValueError.notRepresentable(type: "list")
                 }
-                let list = try ListBytes.appending(bytes, to: stored?.bytes ?? [], maximumCount: maximumCount)
+                let list = try ListBytes.appending(bytes, to: stored?.bytes ?? [], maximumCount: key.maximumCount)
                 return StoredValue(kind: .list, bytes: list)
             }
         }

@@ -15,11 +15,11 @@ public import VitrineCore
 /// ```
 public struct ValueKey<Value: Sendable>: Sendable {
     /// The key inside the group.
-    public let name: String
+    package let name: String
     /// The group.
-    public let group: GroupPath
+    package let group: GroupPath
     /// The value to use while nothing is stored.
-    public let defaultValue: Value
+    package let defaultValue: Value
     let keepInMemory: Bool?
     /// For lists: the number of elements to keep.
     let maximumCount: Int?

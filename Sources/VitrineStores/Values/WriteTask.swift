@@ -2,7 +2,7 @@ import VitrineCore
 
 /// A pending write of a ``KeyValueStore``.
 ///
-/// Reads see the value at once. To learn when it is stored, await the task, block for it, or add a completion. A task
+/// Reads see the value at once. To learn when it is stored, call ``committed()`` or add a completion. A task
 /// may also be ignored: failures are logged, and ``KeyValueStore/flush()`` throws the first one.
 public final class WriteTask: Sendable {
     private struct State {
@@ -51,7 +51,7 @@ public final class WriteTask: Sendable {
     }
 
     /// Blocks until the value is stored, like ``committed()``.
-    public func waitUntilCommitted() throws(StoreError) {
+    package func waitUntilCommitted() throws(StoreError) {
         let promise = Promise<Result<Void, StoreError>>()
         onCompletion { promise.fulfill($0) }
         try promise.wait().get()

@@ -5,11 +5,17 @@ import Testing
 import VitrineModels
 
 @Suite struct PersistentJSONTests {
+    /// The value as JSON of a build that knows no other type.
+    private static func json(_ value: some PersistentValue) throws -> String {
+        let coder = PersistentCoder(registry: TypeRegistry())
+        return try coder.json(of: coder.encode(value))
+    }
+
     /// The value read from its JSON by another build, which knows no schema but its own.
     private func again<Value: PersistentValue>(
         _ value: Value, knowing types: any PersistentRecord.Type...
     ) throws -> Value {
-        let text = try value.persistentJSON(by: PersistentCoder(registry: TypeRegistry()))
+        let text = try Self.json(value)
         let registry = TypeRegistry()
         for type in types { try registry.register(type) }
         return try PersistentCoder(registry: registry).decode(Value.self, fromJSON: text)
@@ -49,10 +55,10 @@ import VitrineModels
     }
 
     @Test func olderJSONIsMigrated() throws {
-        let text = try Dated<TwoNumbers>([1, 2]).persistentJSON(by: PersistentCoder(registry: TypeRegistry()))
+        let text = try Self.json(Dated<TwoNumbers>([1, 2]))
         let coder = PersistentCoder(registry: TypeRegistry())
         #expect(try coder.decode(Dated<TheirSum>.self, fromJSON: text).values == [3])
-        let newer = try Dated<TheirSum>([3]).persistentJSON(by: PersistentCoder(registry: TypeRegistry()))
+        let newer = try Self.json(Dated<TheirSum>([3]))
         #expect(throws: PersistenceError.newerThanCode(type: "Dated", stored: "2", code: "1")) {
             try PersistentCoder(registry: TypeRegistry()).decode(Dated<TwoNumbers>.self, fromJSON: newer)
         }

@@ -15,7 +15,7 @@ private final class LaterAnimal: PersistentObject {
         let step = MigrationStep(to: "2") { data in
             guard data.typeName == "Dog" else { return }
             data.set("sound", to: String(repeating: "woof", count: try data.value("barks") ?? 0))
-            data.changeType(to: "Animal")
+            data.typeName = "Animal"
         }
         record.header(version: "2", steps: [step])
         record.property("name", String.self)
@@ -51,9 +51,9 @@ private struct Zoo<Animals: PersistentObject>: PersistentRecord {
     static func describe(in record: inout RecordBuilder) {
         let isLater = Animals.self == LaterAnimal.self
         let step = MigrationStep(to: "2") { data in
-            for animal in data.objects("animals") where animal.typeName == "Dog" {
+            for animal in try data.value("animals", as: [MigrationData].self) ?? [] where animal.typeName == "Dog" {
                 animal.set("sound", to: String(repeating: "woof", count: try animal.value("barks") ?? 0))
-                animal.changeType(to: "Animal")
+                animal.typeName = "Animal"
             }
         }
         record.header(version: isLater ? "2" : "1", steps: isLater ? [step] : [])
@@ -110,13 +110,13 @@ private struct Zoo<Animals: PersistentObject>: PersistentRecord {
         let tree = SeenData()
         do {
             let value = try written.tree()
-            guard case .record(let data) = value, let friend = data.object("friend") else {
+            guard case .record(let data) = value, let friend = try data.value("friend", as: MigrationData.self) else {
                 Issue.record("no record")
                 return
             }
             tree.add(data)
             tree.add(friend)
-            #expect(friend.object("friend") === data)
+            #expect(try friend.value("friend", as: MigrationData.self) === data)
             value.breakCycles()
         }
         #expect(tree.living == 0)

@@ -25,30 +25,29 @@ import VitrineModels
     @Test func renamingReplacesAndIgnoresMissingNames() {
         data.rename("title", to: "count")
         #expect(data.names == ["count", "none"])
-        #expect(data["count"] == .string("x"))
+        #expect(data.tree("count") == .string("x"))
         data.rename("missing", to: "count")
-        #expect(data["count"] == .string("x"))
+        #expect(data.tree("count") == .string("x"))
         data.rename("count", to: "count")
-        #expect(data["count"] == .string("x"))
+        #expect(data.tree("count") == .string("x"))
     }
 
-    @Test func replacingTakesANewValueOrOnlyRemoves() {
-        data.replace("title", with: "heading", value: "y")
-        #expect(data["heading"] == .string("y"))
+    @Test func removedValuesCanBeSetAgain() throws {
+        data["heading"] = data.remove("title")
+        #expect(try data.value("heading") == "x")
+        #expect(data.names == ["count", "none", "heading"])
         #expect(data["title"] == nil)
-        data.replace("heading", with: "title", value: String?.none)
+        data["heading"] = data.remove("missing")
         #expect(data.names == ["count", "none"])
-        data.replace("missing", with: "title", value: "z")
-        #expect(data["title"] == nil)
     }
 
     @Test func convertingKeepsNilAndFailsOnOtherTypes() throws {
         try data.convert("count", to: "number") { (count: Int) in "\(count)" }
-        #expect(data["number"] == .string("3"))
+        #expect(data.tree("number") == .string("3"))
         try data.convert("none", to: "nothing") { (text: String) in text.count }
-        #expect(data["nothing"] == .null)
+        #expect(data.tree("nothing") == .null)
         #expect(throws: PersistenceError.self) { try data.convert("title") { (number: Int) in number } }
-        #expect(data["title"] == .string("x"))
+        #expect(data.tree("title") == .string("x"))
     }
 
     @Test func nestedDataIsReached() throws {
@@ -56,12 +55,13 @@ import VitrineModels
         inner.set("n", to: 1)
         data.set("bar", to: inner)
         data.set("bars", to: [inner, inner])
-        #expect(data.object("bar") === inner)
-        #expect(data.objects("bars").count == 2)
-        #expect(data.object("title") == nil)
-        #expect(data.objects("title").isEmpty)
+        #expect(try data.value("bar", as: MigrationData.self) === inner)
+        #expect(try data.value("bars", as: [MigrationData].self)?.count == 2)
         #expect(try data.value("bars", as: [MigrationData].self)?.first === inner)
-        #expect(data.remove("bar") == .record(inner))
+        #expect(try data.value("missing", as: MigrationData.self) == nil)
+        #expect(throws: PersistenceError.self) { try data.value("title", as: MigrationData.self) }
+        #expect(throws: PersistenceError.self) { try data.value("title", as: [MigrationData].self) }
+        #expect(data.remove("bar")?.tree == .record(inner))
     }
 
     @Test func collectionsConvert() throws {

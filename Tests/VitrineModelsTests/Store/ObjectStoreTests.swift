@@ -121,7 +121,7 @@ import VitrineModels
             return
         }
         #expect(data.typeName == "Dog")
-        #expect(data["name"] == .string("Rex"))
+        #expect(data.tree("name") == .string("Rex"))
     }
 
     @Test func schemasOfLaterWritersAreFound() async throws {

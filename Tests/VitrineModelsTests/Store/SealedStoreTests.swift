@@ -77,7 +77,7 @@ import VitrineModels
             }
         }
         #expect(try store.object(Int.self, for: "a", in: "g") == 1)
-        #expect(try await store.verify().damaged.map(\.key) == ["b", "c"])
+        #expect(try await store.verify().damaged == ["b", "c"].map { .unreadable(key: $0, group: "g", .damaged) })
     }
 
     @Test(arguments: [false, true])

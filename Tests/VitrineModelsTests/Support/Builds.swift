@@ -14,20 +14,20 @@ struct Written {
 
     /// A coder of another build, which has only the records of the schemas, from their bytes.
     func coder(
-        _ registry: TypeRegistry = TypeRegistry(), newerData: PersistentCoder.NewerData = .refuse
+        _ registry: TypeRegistry = TypeRegistry(), readsNewerData: Bool = false
     ) throws -> PersistentCoder {
         for schema in schemas { registry.add(try Schema(encoded: schema.encoded, registry: registry)) }
-        return PersistentCoder(registry: registry, newerData: newerData)
+        return PersistentCoder(registry: registry, readsNewerData: readsNewerData)
     }
 
     func read<Value: PersistentValue>(
-        as type: Value.Type, knowing types: any PersistentRecord.Type..., newerData: PersistentCoder.NewerData = .refuse
+        as type: Value.Type, knowing types: any PersistentRecord.Type..., readsNewerData: Bool = false
     ) throws -> Value {
         let registry = TypeRegistry()
         for type in types { try registry.register(type) }
-        return try coder(registry, newerData: newerData).decode(type, from: bytes)
+        return try coder(registry, readsNewerData: readsNewerData).decode(type, from: bytes)
     }
 
     /// The data without any type's code.
-    func tree() throws -> MigrationValue { try coder().tree(of: bytes) }
+    func tree() throws -> MigrationTree { try coder().tree(of: bytes) }
 }

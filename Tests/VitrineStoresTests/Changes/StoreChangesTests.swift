@@ -20,20 +20,24 @@ import VitrineStores
     /// Takes changes until all that are expected have come, in their order. That something was saved may be told once
     /// more: a file is closed late where a child of another test had it open for a moment.
     private func expect(
-        _ expected: [StoreChange], _ iterator: inout StoreChanges.Iterator,
+        _ expected: [StoreChange], _ iterator: inout some AsyncIteratorProtocol<StoreChange, StoreError>,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         for change in expected {
-            var next = try await iterator.next()
-            while next != change, case .saved = next { next = try await iterator.next() }
+            var next = try await iterator.next(isolation: #isolation)
+            while next != change, case .saved = next { next = try await iterator.next(isolation: #isolation) }
             #expect(next == change, sourceLocation: sourceLocation)
         }
     }
 
     /// So many changes.
-    private func take(_ count: Int, _ iterator: inout StoreChanges.Iterator) async throws -> [StoreChange] {
+    private func take(
+        _ count: Int, _ iterator: inout some AsyncIteratorProtocol<StoreChange, StoreError>
+    ) async throws -> [StoreChange] {
         var changes: [StoreChange] = []
-        while changes.count < count, let change = try await iterator.next() { changes.append(change) }
+        while changes.count < count, let change = try await iterator.next(isolation: #isolation) {
+            changes.append(change)
+        }
         return changes
     }
 

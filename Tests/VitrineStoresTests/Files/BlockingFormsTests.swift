@@ -5,13 +5,13 @@ import VitrineCore
 import VitrineImaging
 import VitrineStores
 
-/// The calls for threads that may block: the same as the asynchronous ones, which work through them.
+/// The calls for threads that may block. The asynchronous ones work through them.
 @Suite struct BlockingFormsTests {
     private let temporary: TemporaryDirectory
 
     init() throws { temporary = try TemporaryDirectory() }
 
-    @Test func filesAreManaged() throws {
+    @Test func filesAreManaged() async throws {
         let store = FileStore(.root(temporary.path), path: ["s"], durability: .relaxed)
         let other = FileStore(.root(temporary.path), path: ["t"], durability: .relaxed)
         let files = store.blocking
@@ -24,7 +24,7 @@ import VitrineStores
         try writer.write([4, 4])
         #expect(!files.exists("d") && writer.count == 3)
         try writer.commit()
-        try files.writer(for: "e").discard()
+        _ = try files.writer(for: "e")
         #expect(try files.names == [generated, "a", "b", "c", "d"].sorted())
         #expect(try files.list(by: .size, ascending: false).map(\.name).prefix(2) == ["d", "c"])
         #expect(try files.totalSize == ByteCount(8))
@@ -35,9 +35,9 @@ import VitrineStores
         #expect(try files.delete("b") && !files.delete("b"))
         #expect(throws: StoreError.self) { try files.load("b") }
         try other.blocking.save([1], as: "c")
-        #expect(try FileStore.Blocking.rename("c", to: "x", in: [store, other]) == 2)
-        #expect(try FileStore.Blocking.delete("x", in: [store, other]) == 2)
-        #expect(throws: StoreError.self) { try FileStore.Blocking.rename("x", to: "c", in: [store, other]) }
+        #expect(try await FileStore.rename("c", to: "x", in: [store, other]) == 2)
+        #expect(try await FileStore.delete("x", in: [store, other]) == 2)
+        await #expect(throws: StoreError.self) { try await FileStore.rename("x", to: "c", in: [store, other]) }
         #expect(try files.removeTemporaryFiles(olderThan: .seconds(-5)) == 0)
     }
 
@@ -56,7 +56,7 @@ import VitrineStores
         #expect(throws: StoreError.self) { try files.importFiles(from: temporary.file("absent")) }
     }
 
-    @Test func picturesAreManaged() throws {
+    @Test func picturesAreManaged() async throws {
         var configuration = ImageStore.Configuration()
         configuration.durability = .relaxed
         let store = ImageStore(.root(temporary.path), path: ["s"], configuration: configuration)
@@ -83,8 +83,8 @@ import VitrineStores
         #expect(try ImageInfo(of: .file(temporary.file("out/d.png"))).size.width == 256)
         let other = ImageStore(.root(temporary.path), path: ["t"], configuration: configuration)
         try other.blocking.importPictures(from: temporary.file("out"))
-        #expect(try ImageStore.Blocking.rename("d.png", to: "e.png", in: [store, other]) == 2)
-        #expect(try ImageStore.Blocking.delete("e.png", in: [store, other]) == 2)
+        #expect(try await ImageStore.rename("d.png", to: "e.png", in: [store, other]) == 2)
+        #expect(try await ImageStore.delete("e.png", in: [store, other]) == 2)
         #expect(try pictures.removeTemporaryFiles(olderThan: .seconds(-5)) == 0)
     }
 }

@@ -175,9 +175,9 @@ import VitrineStores
     @Test func anySizeComesFromTheThumbnailOnlyIfThatIsLargeEnough() async throws {
         let store = store()
         try await store.save(Self.gradient(1000, 500), as: "a.png")
-        #expect(try await store.image("a.png", at: .fit(100)).size == PixelSize(width: 100, height: 50))
-        #expect(try await store.image("a.png", at: .fit(600)).size == PixelSize(width: 600, height: 300))
-        #expect(try await store.image("a.png", at: .crop(width: 64, height: 64)).size == PixelSize(64))
+        #expect(try store.blocking.image("a.png", at: .fit(100)).size == PixelSize(width: 100, height: 50))
+        #expect(try store.blocking.image("a.png", at: .fit(600)).size == PixelSize(width: 600, height: 300))
+        #expect(try store.blocking.image("a.png", at: .crop(width: 64, height: 64)).size == PixelSize(64))
     }
 
     @Test func removesThumbnailsWithoutPictures() async throws {

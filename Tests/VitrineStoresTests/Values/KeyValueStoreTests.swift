@@ -39,17 +39,18 @@ import VitrineStores
         store.set(Float(0.1), forKey: "float")
         store.set(0.1, forKey: "double")
         store.set(date, forKey: "date")
-        store.set(codable: Theme(name: "a", size: .pi), forKey: "codable")
+        let codable = ValueKey<Theme?>(codable: "codable")
+        store.set(Theme(name: "a", size: .pi), for: codable)
         func check(_ store: KeyValueStore) throws {
             #expect(try store.value(Data.self, forKey: "data") == Data([1, 2]))
             #expect(try store.value(String.self, forKey: "string") == "é\0")
-            #expect(store.value(forKey: "bool", default: false))
-            #expect(store.value(forKey: "int", default: 0) == .min)
-            #expect(store.value(forKey: "uint", default: UInt(0)) == .max)
-            #expect(store.value(forKey: "float", default: Float(0)) == 0.1)
-            #expect(store.value(forKey: "double", default: 0.0) == 0.1)
+            #expect(store[ValueKey("bool", default: false)])
+            #expect(store[ValueKey("int", default: 0)] == .min)
+            #expect(store[ValueKey("uint", default: UInt(0))] == .max)
+            #expect(store[ValueKey("float", default: Float(0))] == 0.1)
+            #expect(store[ValueKey("double", default: 0.0)] == 0.1)
             #expect(try store.value(Date.self, forKey: "date") == date)
-            #expect(try store.codable(Theme.self, forKey: "codable") == Theme(name: "a", size: .pi))
+            #expect(try store.value(for: codable) == Theme(name: "a", size: .pi))
         }
         try check(store)
         try await store.flush()
@@ -57,13 +58,13 @@ import VitrineStores
     }
 
     @Test func missingValuesHaveTheirDefaults() throws {
-        #expect(!store.value(forKey: "x", default: false) && store.value(forKey: "x", default: 0) == 0)
-        #expect(store.value(forKey: "x", default: UInt(0)) == 0)
-        #expect(store.value(forKey: "x", default: Float(0)) == 0 && store.value(forKey: "x", default: 0.0) == 0)
+        #expect(!store[ValueKey("x", default: false)] && store[ValueKey("x", default: 0)] == 0)
+        #expect(store[ValueKey("x", default: UInt(0))] == 0)
+        #expect(store[ValueKey("x", default: Float(0))] == 0 && store[ValueKey("x", default: 0.0)] == 0)
         #expect(try store.value(String.self, forKey: "x") == nil)
         #expect(try store.value(Data.self, forKey: "x") == nil)
         #expect(try store.value(Date.self, forKey: "x") == nil)
-        #expect(try store.list(of: Int.self, forKey: "x") == nil)
+        #expect(try store.value(for: ValueKey<[Int]>(list: "x")) == [])
         #expect(store[Keys.volume] == 0.5 && store[Keys.user] == nil && store[Keys.recent] == [])
         #expect(store[Keys.theme].name == "dark")
     }
@@ -83,7 +84,7 @@ import VitrineStores
     @Test func aValueOfAnotherSortIsAnErrorAndStays() throws {
         store.set("text", forKey: "k")
         #expect(throws: StoreError.self) { try store.value(Int.self, forKey: "k") }
-        #expect(store.value(forKey: "k", default: 0) == 0)
+        #expect(store[ValueKey("k", default: 0)] == 0)
         #expect(try store.value(String.self, forKey: "k") == "text")
         store.set(300, forKey: "n")
         #expect(try store.value(Double.self, forKey: "n") == 300)
@@ -95,41 +96,40 @@ import VitrineStores
         #expect(store[Keys.recent] == ["b", "c", "d"])
         store[Keys.recent] = ["1", "2", "3", "4", "5"]
         #expect(store[Keys.recent] == ["3", "4", "5"])
-        store.set(list: [1, 2, 3], forKey: "n", maximumCount: 2, keepsFirst: true)
-        var list = try #require(try store.list(of: Int.self, forKey: "n"))
-        #expect(list == [1, 2])
-        list.append(9)
-        store.set(list: list, forKey: "n")
-        #expect(try store.list(of: Int.self, forKey: "n") == [1, 2, 9])
-        store.append(1, toListForKey: "n", maximumCount: 0)
-        #expect(try store.list(of: Int.self, forKey: "n") == [])
+        let numbers = ValueKey<[Int]>(list: "n")
+        store[numbers] = [1, 2]
+        store[numbers].append(9)
+        #expect(try store.value(for: numbers) == [1, 2, 9])
+        store.append(1, to: ValueKey<[Int]>(list: "n", maximumCount: 0))
+        #expect(try store.value(for: numbers) == [])
         store.set("no list", forKey: "t")
-        await #expect(throws: StoreError.self) { try await store.append(1, toListForKey: "t").committed() }
+        await #expect(throws: StoreError.self) { try await store.append(1, to: ValueKey<[Int]>(list: "t")).committed() }
         #expect(try store.value(String.self, forKey: "t") == "no list")
     }
 
     @Test func elementsOfSeveralProcessesAreAllKept() async throws {
         let other = try other()
+        let numbers = ValueKey<[Int]>(list: "l")
         for number in 0..<50 {
-            store.append(number, toListForKey: "l")
-            other.append(number + 100, toListForKey: "l")
+            store.append(number, to: numbers)
+            other.append(number + 100, to: numbers)
         }
         try await store.flush()
         try await other.flush()
-        let list = try #require(try other.list(of: Int.self, forKey: "l"))
+        let list = try other.value(for: numbers)
         #expect(Set(list) == Set(0..<50).union(100..<150))
         #expect(list.filter { $0 < 100 } == Array(0..<50))
     }
 
     @Test func writesOfOthersAreSeen() async throws {
         let other = try other()
-        #expect(other.value(forKey: "k", default: 0) == 0)
+        #expect(other[ValueKey("k", default: 0)] == 0)
         try await store.set(1, forKey: "k").committed()
-        #expect(other.value(forKey: "k", default: 0) == 1)
+        #expect(other[ValueKey("k", default: 0)] == 1)
         try await store.set(2, forKey: "k").committed()
-        #expect(other.value(forKey: "k", default: 0) == 2)
+        #expect(other[ValueKey("k", default: 0)] == 2)
         try await store.remove("k").committed()
-        #expect(other.value(forKey: "k", default: 0) == 0)
+        #expect(other[ValueKey("k", default: 0)] == 0)
     }
 
     @Test func readsSeeTheWritesBefore() async throws {
@@ -139,32 +139,32 @@ import VitrineStores
                 group.addTask {
                     for round in 1...300 {
                         store.set(round, forKey: "k\(task)", in: "g", keepInMemory: task % 2 == 0)
-                        #expect(store.value(forKey: "k\(task)", in: "g", default: 0) == round)
+                        #expect(store[ValueKey("k\(task)", in: "g", default: 0)] == round)
                         if round % 50 == 0 { store.remove("k\(task)", in: "g") }
-                        if round % 50 == 0 { #expect(store.value(forKey: "k\(task)", in: "g", default: 0) == 0) }
+                        if round % 50 == 0 { #expect(store[ValueKey("k\(task)", in: "g", default: 0)] == 0) }
                     }
                 }
             }
         }
         store.removeGroup("g")
-        #expect(store.value(forKey: "k1", in: "g", default: 0) == 0)
+        #expect(store[ValueKey("k1", in: "g", default: 0)] == 0)
         store.set(5, forKey: "k1", in: "g", keepInMemory: false)
-        #expect(store.value(forKey: "k1", in: "g", default: 0) == 5)
+        #expect(store[ValueKey("k1", in: "g", default: 0)] == 5)
         try await store.flush()
-        #expect(store.value(forKey: "k1", in: "g", default: 0) == 5)
+        #expect(store[ValueKey("k1", in: "g", default: 0)] == 5)
         #expect(try await store.count(in: "g") == 1)
     }
 
     @Test func completionsTellWhatWasStored() async throws {
         let store = store, path = directory.file("values")
         try await store.set(7, forKey: "k").committed()
-        #expect(try KeyValueStore(directory: path).value(forKey: "k", default: 0) == 7)
+        #expect(try KeyValueStore(directory: path)[ValueKey("k", default: 0)] == 7)
         try await BlockingExecutor.shared.run { try store.set(8, forKey: "k").waitUntilCommitted() }
-        #expect(try KeyValueStore(directory: path).value(forKey: "k", default: 0) == 8)
+        #expect(try KeyValueStore(directory: path)[ValueKey("k", default: 0)] == 8)
         await withCheckedContinuation { continuation in
             store.removeAll().onCompletion { _ in continuation.resume() }
         }
-        #expect(try KeyValueStore(directory: path).value(forKey: "k", default: 0) == 0)
+        #expect(try KeyValueStore(directory: path)[ValueKey("k", default: 0)] == 0)
     }
 
     @Test func whatCannotBeEncodedIsReported() async throws {
@@ -173,11 +173,11 @@ import VitrineStores
         }
         store.set(1, forKey: "k")
         await #expect(throws: StoreError.self) {
-            try await store.set(codable: Refusing(), forKey: "k").committed()
+            try await store.set(Refusing(), for: ValueKey<Refusing?>(codable: "k")).committed()
         }
         await #expect(throws: StoreError.self) { try await store.flush() }
         try await store.flush()
-        #expect(store.value(forKey: "k", default: 0) == 1)
+        #expect(store[ValueKey("k", default: 0)] == 1)
     }
 
     @Test func largeValuesAreKeptInMemoryOnlyWhenAsked() async throws {

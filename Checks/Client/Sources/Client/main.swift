@@ -55,7 +55,7 @@ await check("Core") { ByteCount.megabytes(1).bytes == 1_000_000 && CacheKey("a",
 await check("Models") {
     let store = try ObjectStore(at: directory + "/objects.sqlite")
     try await store.put("Ada", for: "name")
-    return try store.value(for: "name", default: "") == "Ada"
+    return try store.object(for: "name") == "Ada"
 }
 await check("Stores") {
     let store = FileStore(.root(directory))

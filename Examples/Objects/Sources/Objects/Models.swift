@@ -20,7 +20,7 @@ import VitrineModels
 
     /// Moves the number out of the bar.
     @Migration(to: "1.2.0") static func takeNumber(_ old: MigrationData) throws {
-        guard let bar = old.object("bar") else { return }
+        guard let bar = try old.value("bar", as: MigrationData.self) else { return }
         old.set("number", to: try bar.value("count", as: Int.self))
         bar.remove("count")
     }

@@ -55,6 +55,7 @@ for key in try store.keys(in: "migration") {
 }
 
 // JSON that can be read back, and verification.
-let json = try foo.bar?.persistentJSON() ?? ""
-print("JSON comes back equal: \(try PersistentCoder().decode(Bar.self, fromJSON: json) == foo.bar)")
+let coder = PersistentCoder()
+let json = try foo.bar.map { try coder.json(of: coder.encode($0)) } ?? ""
+print("JSON comes back equal: \(try coder.decode(Bar.self, fromJSON: json) == foo.bar)")
 print("intact: \(try await store.verify().isIntact)")
