@@ -1,7 +1,7 @@
 /// Camera and authoring data of an image.
 ///
-/// Encoders write it only if it is given to ``Image/encoded(as:maximumBytes:isProgressive:metadata:)``, as photos contain
-/// places and serial numbers.
+/// ``Image/encoded(as:maximumBytes:isProgressive:metadata:)`` writes it only if asked to, as photos contain places and
+/// serial numbers.
 public struct ImageMetadata: Sendable, Hashable {
     /// An Exif block: a TIFF structure, without the `Exif\0\0` that JPEG puts in front.
     public var exif: [UInt8]?

@@ -8,8 +8,8 @@ import Synchronization
 /// Isolation.standard = .always
 /// ```
 public enum Isolation: Sendable, Hashable {
-    /// Decodes in a worker where the decoder needs isolation and a worker is installed, otherwise in this process. Formats
-    /// that only the worker reads fail without one. The default.
+    /// Decodes in a worker where the decoder needs isolation and a worker is installed, otherwise in this process.
+    /// Formats that only the worker reads fail without one. The default.
     case automatic
     /// Decodes every format in a worker. Without a worker, decoding fails.
     ///

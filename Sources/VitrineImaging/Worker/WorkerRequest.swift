@@ -81,7 +81,11 @@ package struct WorkerRequest: WorkerMessage {
         inputCount = wire.int()
         bytesPerRow = wire.int()
         let code = wire.integer(UInt8.self)
-        if let value = Image.Alpha.allCases.first(where: { $0.code == code }) { alpha = value } else { wire.invalidate() }
+        if let value = Image.Alpha.allCases.first(where: { $0.code == code }) {
+            alpha = value
+        } else {
+            wire.invalidate()
+        }
         quality = wire.double()
         isProgressive = wire.bool()
         guard wire.isComplete else { return nil }
