@@ -59,7 +59,7 @@ package struct PDFDescription: Sendable, Equatable {
     /// The title, at most 1,000 bytes of UTF-8; empty for none.
     package var title = ""
     /// Widths and heights in points of the requested pages that exist; 0 by 0 for unreadable pages.
-    package var pageSizes: [ContentMode.Size] = []
+    package var pageSizes: [PointSize] = []
     /// The number of documents that this helper has opened since its start.
     package var opened = 0
 

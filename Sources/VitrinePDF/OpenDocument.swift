@@ -70,9 +70,9 @@ final class OpenDocument {
     }
 
     /// Returns width and height in points of page `number`, from 1; nil for a page that is unreadable or empty.
-    func pageSize(_ number: Int) -> ContentMode.Size? {
+    func pageSize(_ number: Int) -> PointSize? {
         guard let index = Int32(exactly: number - 1) else { return nil }
-        var size = ContentMode.Size(width: 0, height: 0)
+        var size = PointSize(width: 0, height: 0)
         guard cpoppler_page_size(handle, index, &size.width, &size.height) == CPOPPLER_OK,
             size.width.isFinite, size.height.isFinite, size.width > 0, size.height > 0
         else { return nil }

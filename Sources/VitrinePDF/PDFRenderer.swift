@@ -83,12 +83,12 @@ private struct PageGeometry {
     /// Ratios are taken from thousandths of a point.
     private static let unitsPerPoint = 1_000.0
 
-    private let points: ContentMode.Size
+    private let points: PointSize
     private let limits: ImageLimits
 
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for a page with more points than
     ///   ``ImageLimits/maximumSide``.
-    init(_ points: ContentMode.Size, limits: ImageLimits) throws(ImageError) {
+    init(_ points: PointSize, limits: ImageLimits) throws(ImageError) {
         let longest = max(points.width, points.height)
         guard longest <= Double(min(limits.maximumSide, 1 << 20)) else {
             throw .limitExceeded(

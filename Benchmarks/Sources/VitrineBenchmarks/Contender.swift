@@ -56,7 +56,7 @@ enum Contender: String, CaseIterable, Sendable {
         case .vitrine, .vitrineDefault, .vitrineWorker, .vitrinePreview:
             var resizer = ImageResizer.fit(width: size, height: size)
             resizer.allowsUpscaling = false
-            let options = DecodeOptions(embeddedPreview: self == .vitrinePreview ? .whenLargeEnough : .never)
+            let options = DecodeOptions(allowsEmbeddedPreview: self == .vitrinePreview)
             let image = try decoder.decode(.file(path), at: resizer, options: options)
             _ = try image.encoded(as: .jpeg(quality: 0.75))
         case .libvips:

@@ -115,7 +115,7 @@ struct ThumbnailJob: Sendable {
         let actual = output.imageFormat(for: image)
         var options = EncodeOptions(isProgressive: isProgressive)
         if keepsMetadata, case .input(let input) = item.content, try FileKind(of: input)?.isImage == true {
-            options.metadata = try ImageMetadata(reading: ByteSource(input)).sanitizedForUprightPixels()
+            options.metadata = try ImageMetadata(of: input).sanitizedForUprightPixels()
         }
         let encodeOptions = options
         let bytes = try await BlockingExecutor.shared.run { () throws(ImageError) in

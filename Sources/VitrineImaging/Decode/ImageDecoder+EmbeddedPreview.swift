@@ -9,9 +9,9 @@ extension ImageDecoder {
     ///   - input: A file or bytes.
     ///   - resizer: Size and mode, as for the image. A smaller preview is not enlarged, but has the same shape.
     ///   - cancellation: Stops the decode.
-    /// - Throws: ``ImageError`` as ``decode(_:at:options:cancellation:)-(_,ImageResizer,_,_)``. A damaged preview is
+    /// - Throws: ``ImageError`` as ``decode(_:at:options:cancellation:)``. A damaged preview is
     ///   not an error.
-    public func embeddedPreview(
+    package func embeddedPreview(
         of input: ImageInput, at resizer: ImageResizer, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> Image? {
         let source = try ByteSource(input)

@@ -140,8 +140,8 @@ extension ImageDecoder {
     /// one is at least twice as wide and as high.
     ///
     /// - Returns: The images in the order of `resizers`; each has the size of a single request.
-    /// - Throws: ``ImageError`` as ``decode(_:at:options:cancellation:)-(_,ImageResizer,_,_)``: one error for all.
-    public func decode(
+    /// - Throws: ``ImageError`` as ``decode(_:at:options:cancellation:)``: one error for all.
+    package func decode(
         _ input: ImageInput, at resizers: [ImageResizer], options: DecodeOptions = DecodeOptions(),
         cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> [Image] {
@@ -168,7 +168,7 @@ extension ImageDecoder {
         }
         let request = DecodeRequest(
             info: info, target: try target(of: resizers, for: info, input: source.name), page: options.page,
-            allowPartial: options.allowPartial, allowsEmbeddedPreview: options.embeddedPreview == .whenLargeEnough,
+            allowPartial: options.allowPartial, allowsEmbeddedPreview: options.allowsEmbeddedPreview,
             limits: limits, cancellation: cancellation)
         let decoded: DecodedImage
         if let preview = try embeddedPreview(in: source, request) {
@@ -201,18 +201,14 @@ extension ImageDecoder {
 
 /// Options of a decode, beside its size.
 public struct DecodeOptions: Sendable, Hashable {
-    /// The use of the small image that a camera stored in the file, in place of the image itself.
-    public enum EmbeddedPreview: Sendable, Hashable {
-        /// No use: previews can be soft, cropped differently, or older than an edit. The default.
-        case never
-        /// Used if it is at least as large as the result in both directions and has the same shape (within 2 %).
-        case whenLargeEnough
-    }
-
     /// Frame of an animation or page of a document, from 0.
     public var page = 0
-    /// Whether the camera's preview may be used. Default ``EmbeddedPreview/never``.
-    public var embeddedPreview = EmbeddedPreview.never
+    /// Whether the small image that a camera stored in the file may be used in place of the image. Default false:
+    /// previews can be soft, cropped differently, or older than an edit.
+    ///
+    /// A preview is used if it is at least as large as the result in both directions and has the same shape (within
+    /// 2 %).
+    public var allowsEmbeddedPreview = false
     /// Whether a truncated input gives a partial image. Default false: it throws ``ImageError/truncated(input:)``.
     public var allowPartial = false
 
@@ -220,13 +216,11 @@ public struct DecodeOptions: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - page: Frame of an animation or page of a document, from 0.
-    ///   - embeddedPreview: Whether the camera's preview may be used.
+    ///   - allowsEmbeddedPreview: Whether the camera's preview may be used in place of the image.
     ///   - allowPartial: Whether a truncated input gives a partial image.
-    public init(
-        page: Int = 0, embeddedPreview: EmbeddedPreview = .never, allowPartial: Bool = false
-    ) {
+    public init(page: Int = 0, allowsEmbeddedPreview: Bool = false, allowPartial: Bool = false) {
         self.page = page
-        self.embeddedPreview = embeddedPreview
+        self.allowsEmbeddedPreview = allowsEmbeddedPreview
         self.allowPartial = allowPartial
     }
 }

@@ -16,7 +16,7 @@ public struct DecodeRequest: Sendable {
     /// JPEG previews are tried before any decoder.
     package var allowsEmbeddedPreview: Bool
     /// Bounds on the work.
-    public var limits: ImageLimits
+    package var limits: ImageLimits
     /// Cancelled at the deadline or by the caller. Decoders that can stop poll it every few milliseconds.
     public var cancellation: CancellationToken
     /// Where a worker's decoder may put its planes, so that they need not be copied there; nil elsewhere.

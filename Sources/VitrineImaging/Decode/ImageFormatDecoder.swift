@@ -82,5 +82,5 @@ extension ImageDecoder {
     }
 
     /// The formats of registered decoders, in the order in which the decoders are asked.
-    public static var registeredFormats: [ImageFormat] { RegisteredDecoders.shared.all.map(\.format) }
+    package static var registeredFormats: [ImageFormat] { RegisteredDecoders.shared.all.map(\.format) }
 }

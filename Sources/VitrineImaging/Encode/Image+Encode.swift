@@ -1,40 +1,39 @@
 extension Image {
     /// Returns the image as the bytes of a file.
     ///
-    /// Metadata is written only if ``EncodeOptions/metadata`` holds it. A format without alpha gets the image over
-    /// white; ``flattened(over:)`` gives it another background.
+    /// A format without alpha gets the image over white; ``ImageProcessor/background(_:)`` gives it another background.
     ///
     /// ```swift
     /// let bytes = try thumbnail.encoded(as: .automatic(quality: 0.75))
     /// ```
     ///
+    /// - Parameters:
+    ///   - format: The file format, with its quality.
+    ///   - maximumBytes: The most bytes of the file. The result has the best quality that fits, between 0 and the one
+    ///     in `format`, to within 1/128; the image is encoded up to nine times. Default nil: any number of bytes.
+    ///   - isProgressive: Whether the file can be shown before it is complete: several scans in JPEG, Adam7 in PNG.
+    ///     Other formats ignore it. Default false.
+    ///   - metadata: Metadata to write. Default nil: none, all metadata is stripped.
     /// - Throws: ``ImageError/invalidRequest(reason:)`` if the quality is not a number;
-    ///   ``ImageError/encodingFailed(format:reason:)`` if this build has no encoder or the encoder fails.
-    public func encoded(as format: OutputFormat, options: EncodeOptions = .init()) throws(ImageError) -> [UInt8] {
-        try encoded(as: format, options: options, registry: .standard)
-    }
-
-    /// Returns the image as the bytes of a file of at most `maximumBytes`, at the best quality that fits.
-    ///
-    /// Encodes up to nine times. The quality lies between 0 and the one in `format`, to within 1/128.
-    ///
-    /// - Throws: ``ImageError/encodingFailed(format:reason:)`` if even quality 0, or a lossless format, is larger;
-    ///   otherwise as ``encoded(as:options:)``.
+    ///   ``ImageError/encodingFailed(format:reason:)`` if this build has no encoder, the encoder fails, or even quality
+    ///   0, or a lossless format, has more than `maximumBytes`.
     public func encoded(
-        as format: OutputFormat, maximumBytes: Int, options: EncodeOptions = .init()
+        as format: OutputFormat, maximumBytes: Int? = nil, isProgressive: Bool = false, metadata: ImageMetadata? = nil
     ) throws(ImageError) -> [UInt8] {
-        try encoded(as: format, maximumBytes: maximumBytes, options: options, registry: .standard)
+        let options = EncodeOptions(isProgressive: isProgressive, metadata: metadata)
+        guard let maximumBytes else { return try encoded(as: format, options: options) }
+        return try encoded(as: format, maximumBytes: maximumBytes, options: options, registry: .standard)
     }
 
-    /// ``encoded(as:options:)`` with encoders of the caller's choice.
+    /// Encodes with all options, and with encoders of the caller's choice.
     package func encoded(
-        as format: OutputFormat, options: EncodeOptions, registry: EncoderRegistry
+        as format: OutputFormat, options: EncodeOptions, registry: EncoderRegistry = .standard
     ) throws(ImageError) -> [UInt8] {
         let quality = try Image.checkedQuality(format)
         return try registry.encoder(for: format.imageFormat(for: self)).encode(self, quality: quality, options: options)
     }
 
-    /// ``encoded(as:maximumBytes:options:)`` with encoders of the caller's choice.
+    /// Encodes to at most `maximumBytes`.
     package func encoded(
         as format: OutputFormat, maximumBytes: Int, options: EncodeOptions, registry: EncoderRegistry
     ) throws(ImageError) -> [UInt8] {
@@ -85,25 +84,25 @@ extension Image {
 
 /// A file format to write, with its quality.
 ///
-/// Qualities go from 0 (smallest) to 1 (best) and are clamped.
+/// Qualities go from 0 (smallest) to 1 (best) and are clamped. Default 0.8.
 public enum OutputFormat: Sendable, Hashable {
     /// JPEG, without alpha.
-    case jpeg(quality: Double = OutputFormat.defaultQuality)
+    case jpeg(quality: Double = 0.8)
     /// PNG, lossless.
     case png
     /// Lossy WebP.
-    case webp(quality: Double = OutputFormat.defaultQuality)
+    case webp(quality: Double = 0.8)
     /// AVIF.
-    case avif(quality: Double = OutputFormat.defaultQuality)
+    case avif(quality: Double = 0.8)
     /// JPEG XL, written by a worker process.
-    case jxl(quality: Double = OutputFormat.defaultQuality)
+    case jxl(quality: Double = 0.8)
     /// GIF, of at most 256 colours.
     case gif
     /// PNG, or WebP if preferred, if any pixel is not opaque; JPEG otherwise.
-    case automatic(quality: Double = OutputFormat.defaultQuality, prefersWebP: Bool = false)
+    case automatic(quality: Double = 0.8, prefersWebP: Bool = false)
 
     /// The default quality: 0.8.
-    public static let defaultQuality = 0.8
+    package static let defaultQuality = 0.8
 
     /// Returns the file format of an encoded `image`; ``automatic(quality:prefersWebP:)`` depends on its pixels.
     public func imageFormat(for image: Image) -> ImageFormat {

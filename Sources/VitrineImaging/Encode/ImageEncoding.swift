@@ -1,10 +1,10 @@
 /// Options of an encoder.
-public struct EncodeOptions: Sendable, Hashable {
+package struct EncodeOptions: Sendable, Hashable {
     /// Whether the file can be shown before it is complete: several scans in JPEG, Adam7 in PNG. Other formats ignore
     /// it. Default false.
-    public var isProgressive = false
+    package var isProgressive = false
     /// Metadata to write. Default nil: none, all metadata is stripped.
-    public var metadata: ImageMetadata?
+    package var metadata: ImageMetadata?
     /// PNG: red, green, blue and alpha of 8 bits each, also where fewer would do; for readers that expect no others.
     /// Others ignore it. Default false.
     package var writesAllChannels = false
@@ -14,7 +14,7 @@ public struct EncodeOptions: Sendable, Hashable {
     /// - Parameters:
     ///   - isProgressive: Whether the file can be shown before it is complete.
     ///   - metadata: Metadata to write.
-    public init(isProgressive: Bool = false, metadata: ImageMetadata? = nil) {
+    package init(isProgressive: Bool = false, metadata: ImageMetadata? = nil) {
         self.isProgressive = isProgressive
         self.metadata = metadata
     }

@@ -1,4 +1,4 @@
-/// The part of a picture that a crop keeps.
+/// A place in a picture: the part that a crop keeps, or the place of a watermark.
 public enum Gravity: Hashable, Sendable {
     /// The middle.
     case center
@@ -42,6 +42,9 @@ public enum Gravity: Hashable, Sendable {
         case .attention: nil
         }
     }
+
+    /// ``focus``, and the middle where that depends on the pixels.
+    var anchor: (x: Double, y: Double) { focus ?? (0.5, 0.5) }
 
     private static func unit(_ value: Double) -> Double {
         value.isNaN ? 0.5 : max(0, min(1, value))

@@ -24,7 +24,6 @@
 ///
 /// - ``resize(_:)``
 /// - ``outputSize(for:)``
-/// - ``targetSize(for:)``
 public struct ImageResizer: Hashable, Sendable {
     /// The relation of a result to ``ImageResizer/size``.
     public enum Mode: Hashable, Sendable {
@@ -51,7 +50,7 @@ public struct ImageResizer: Hashable, Sendable {
     /// Pixels for each unit of ``size``, as of a display of high density; the product is rounded up.
     public var scale: Double
     /// The longest side a result may have, in pixels. Default ``ImageLimits/maximumOutputSide``.
-    public var maximumSide = ImageLimits.standard.maximumOutputSide
+    package var maximumSide = ImageLimits.standard.maximumOutputSide
 
     /// Creates a rule; by default one that changes nothing.
     public init(size: PixelSize = .zero, mode: Mode = .none, allowsUpscaling: Bool = true, scale: Double = 1) {
@@ -96,11 +95,8 @@ public struct ImageResizer: Hashable, Sendable {
 
     /// Returns the size to which a picture of `source` is scaled, before ``Mode/crop(_:)`` cuts anything off.
     ///
-    /// - Throws: ``ImageError/invalidRequest(reason:)`` for an empty `source`, a side of ``size`` that is not positive,
-    ///   and a ``scale`` that is not a positive number. A side of 0 is valid for ``Mode/limit``, and ``Mode/none``
-    ///   ignores both. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if the result's longer side is above
-    ///   ``maximumSide``.
-    public func targetSize(for source: PixelSize) throws(ImageError) -> PixelSize {
+    /// - Throws: As ``outputSize(for:)``.
+    package func targetSize(for source: PixelSize) throws(ImageError) -> PixelSize {
         guard !source.isEmpty, source.longestSide <= Self.longest else {
             throw .invalidRequest(reason: "a picture of \(source) cannot be resized")
         }
@@ -119,7 +115,10 @@ public struct ImageResizer: Hashable, Sendable {
 
     /// Returns the size of the result of ``resize(_:)`` for a picture of `source`.
     ///
-    /// - Throws: As ``targetSize(for:)``.
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` for an empty `source`, a side of ``size`` that is not positive,
+    ///   and a ``scale`` that is not a positive number. A side of 0 is valid for ``Mode/limit``, and ``Mode/none``
+    ///   ignores both. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if the result's longer side is above
+    ///   ``ImageLimits/maximumOutputSide``.
     public func outputSize(for source: PixelSize) throws(ImageError) -> PixelSize {
         let target = try targetSize(for: source)
         guard case .crop = mode else { return target }
@@ -186,7 +185,7 @@ extension ImageResizer {
     /// Filters with Lanczos3. A picture with straight alpha becomes premultiplied, unless it stays as it is or is only
     /// cut.
     ///
-    /// - Throws: As ``targetSize(for:)``.
+    /// - Throws: As ``outputSize(for:)``.
     public func resize(_ image: Image) throws(ImageError) -> Image {
         let output = try outputSize(for: image.size)
         guard output != image.size else { return image }
@@ -203,7 +202,7 @@ extension ImageResizer {
     /// Returns the part of a picture of `source` that becomes the result. nil where nothing is cut off, and for
     /// ``Gravity/attention``, which reads the pixels.
     ///
-    /// - Throws: As ``targetSize(for:)``.
+    /// - Throws: As ``outputSize(for:)``.
     package func cropRegion(for source: PixelSize) throws(ImageError) -> UnitRect? {
         guard case .crop(let gravity) = mode, let focus = gravity.focus else { return nil }
         let output = try outputSize(for: source)
@@ -274,9 +273,9 @@ extension Image {
     }
 }
 
-extension ImageResizer: ImageProcessing {
+extension ImageResizer {
     /// Size, scale, mode and permission to enlarge: results of different rules never share a key.
-    public var identifier: String {
+    package var identifier: String {
         let name =
             switch mode {
             case .fill: "fill"
@@ -288,14 +287,4 @@ extension ImageResizer: ImageProcessing {
             }
         return "resize(\(size.width)x\(size.height)@\(scale) \(name)\(allowsUpscaling ? "" : " no-upscaling"))"
     }
-
-    /// Resizes a picture; see ``resize(_:)``.
-    public func process(_ image: Image) throws(ImageError) -> Image { try resize(image) }
-}
-
-extension ImageProcessor {
-    /// Resizes the picture.
-    ///
-    /// For a file, ask ``ImageDecoder`` for the size instead, which costs far less than a decode of all pixels.
-    public static func resize(_ resizer: ImageResizer) -> ImageProcessor { ImageProcessor(resizer) }
 }

@@ -1,5 +1,5 @@
 /// A width and a height in whole pixels.
-public struct PixelSize: Hashable, Sendable, Codable, CustomStringConvertible {
+public struct PixelSize: Hashable, Sendable, CustomStringConvertible {
     /// Pixels a row.
     public var width: Int
     /// Rows.
@@ -26,13 +26,13 @@ public struct PixelSize: Hashable, Sendable, Codable, CustomStringConvertible {
     }
 
     /// The longer of the two sides.
-    public var longestSide: Int { max(width, height) }
+    package var longestSide: Int { max(width, height) }
 
     /// Width and height exchanged.
-    public var transposed: PixelSize { PixelSize(width: height, height: width) }
+    package var transposed: PixelSize { PixelSize(width: height, height: width) }
 
     /// Whether either side is zero or negative.
-    public var isEmpty: Bool { width <= 0 || height <= 0 }
+    package var isEmpty: Bool { width <= 0 || height <= 0 }
 
     /// For example `640×480`.
     public var description: String { "\(width)×\(height)" }

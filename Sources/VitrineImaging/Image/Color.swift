@@ -1,5 +1,5 @@
 /// An sRGB colour with straight alpha, 8 bits a channel.
-public struct Color: Hashable, Sendable, Codable {
+public struct Color: Hashable, Sendable {
     /// The level of red, 0…255.
     public var red: UInt8
     /// The level of green, 0…255.

@@ -31,7 +31,7 @@ extension Image {
     /// Returns the picture with `color` behind it, without any transparency; an opaque picture as it is.
     ///
     /// Ignores the alpha of `color`. For encoders of formats without alpha.
-    public func flattened(over color: Color) -> Image {
+    package func flattened(over color: Color) -> Image {
         composed(over: Color(red: color.red, green: color.green, blue: color.blue))
     }
 

@@ -6,13 +6,22 @@ public import VitrineCore
 /// they are decoded) and in sRGB (profiles are converted when they are decoded).
 public struct Image: Sendable {
     /// The meaning of the fourth channel.
-    public enum Alpha: UInt8, Sendable, Hashable, Codable {
+    public enum Alpha: Sendable, Hashable, CaseIterable {
         /// Every pixel is opaque; the fourth channel is 255.
         case opaque
         /// Colour channels are independent of alpha.
         case straight
         /// Colour channels have been multiplied by alpha.
         case premultiplied
+
+        /// The number in cache keys and in messages to workers.
+        var code: UInt8 {
+            switch self {
+            case .opaque: 0
+            case .straight: 1
+            case .premultiplied: 2
+            }
+        }
     }
 
     /// Pixels a row.
@@ -26,14 +35,14 @@ public struct Image: Sendable {
     package private(set) var storage: PixelStorage
 
     /// Bytes a pixel: red, green, blue, alpha.
-    public static let bytesPerPixel = 4
+    package static let bytesPerPixel = 4
 
     /// Width and height in pixels.
     public var size: PixelSize { PixelSize(width: width, height: height) }
     /// Whether any pixel may be other than opaque.
     public var hasAlpha: Bool { alpha != .opaque }
     /// The bytes of memory that the pixels occupy.
-    public var byteCount: Int { storage.count }
+    package var byteCount: Int { storage.count }
 
     /// An image on memory that already holds its pixels.
     package init(width: Int, height: Int, bytesPerRow: Int, alpha: Alpha, storage: PixelStorage) {
@@ -137,7 +146,7 @@ extension Image: Equatable {
 
 extension Image: CacheableValue {
     /// The JPEG quality of cached opaque pictures: 0.95, at which one more encoding is invisible.
-    public static let cacheQuality = 0.95
+    package static let cacheQuality = 0.95
 
     /// Decodes a picture of any supported format, at full size, within the default limits. Blocks. Translucent pixels
     /// become premultiplied.
@@ -147,7 +156,7 @@ extension Image: CacheableValue {
         self = try ImageDecoder().decode(.bytes(cacheBytes, name: "cached image"))
     }
 
-    /// Encodes the picture as lossless PNG if any pixel is translucent, and as JPEG of ``cacheQuality`` otherwise.
+    /// Encodes the picture as lossless PNG if any pixel is translucent, and as JPEG of quality 0.95 otherwise.
     /// Blocks.
     ///
     /// Builds without a JPEG encoder always use PNG.

@@ -1,7 +1,7 @@
 /// The turn that makes stored pixels upright, with the values of EXIF tag 0x0112.
 ///
 /// Source: CIPA DC-008 (Exif 2.32) §4.6.4, Orientation.
-public enum Orientation: Int, Sendable, Hashable, Codable, CaseIterable {
+public enum Orientation: Int, Sendable, Hashable, CaseIterable {
     /// Stored upright.
     case up = 1
     /// Mirrored horizontally.
@@ -20,10 +20,10 @@ public enum Orientation: Int, Sendable, Hashable, Codable, CaseIterable {
     case left = 8
 
     /// Whether the turn exchanges width and height.
-    public var swapsAxes: Bool { rawValue >= 5 }
+    package var swapsAxes: Bool { rawValue >= 5 }
 
     /// Returns the upright size of pixels stored with `size`, or the stored size of upright ones.
-    public func upright(_ size: PixelSize) -> PixelSize { swapsAxes ? size.transposed : size }
+    package func upright(_ size: PixelSize) -> PixelSize { swapsAxes ? size.transposed : size }
 }
 
 extension Orientation {

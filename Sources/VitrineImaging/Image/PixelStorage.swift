@@ -64,7 +64,7 @@ public final class PixelStorage: @unchecked Sendable {
     }
 
     /// The number of bytes.
-    public var count: Int { bytes.count }
+    package var count: Int { bytes.count }
 
     /// The bytes. They stay valid and unchanged for as long as the reader holds the storage.
     public var sharedBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(bytes) }

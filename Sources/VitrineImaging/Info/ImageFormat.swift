@@ -10,9 +10,9 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     /// The name in lower case, for example `jpeg`.
     public let rawValue: String
     /// Media types in lower case, the preferred one first.
-    public let mediaTypes: [String]
+    package let mediaTypes: [String]
     /// File name extensions in lower case and without a dot, the preferred one first.
-    public let fileExtensions: [String]
+    package let fileExtensions: [String]
 
     /// Creates a format.
     ///
@@ -66,7 +66,7 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
         "ico", mediaTypes: ["image/vnd.microsoft.icon", "image/x-icon"], fileExtensions: ["ico", "cur"])
 
     /// The built-in formats.
-    public static let builtIn: [ImageFormat] = [
+    package static let builtIn: [ImageFormat] = [
         .jpeg, .png, .webp, .gif, .tiff, .heic, .avif, .jxl, .jp2, .svg, .bmp, .ico,
     ]
 
@@ -84,12 +84,6 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
 
     /// The name.
     public var description: String { rawValue }
-
-    /// Whether the names are equal.
-    public static func == (a: ImageFormat, b: ImageFormat) -> Bool { a.rawValue == b.rawValue }
-
-    /// Hashes the name.
-    public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 }
 
 // MARK: Detection

@@ -1,16 +1,16 @@
 /// The header of an image, read without decoding pixels.
 public struct ImageInfo: Sendable, Hashable {
     /// A smaller image stored inside the file.
-    public struct EmbeddedPreview: Sendable, Hashable {
+    package struct EmbeddedPreview: Sendable, Hashable {
         /// The position of its first byte in the file.
-        public var offset: Int
+        package var offset: Int
         /// Its length in bytes.
-        public var count: Int
+        package var count: Int
         /// Its size as stored; nil if its own header cannot be read.
-        public var size: PixelSize?
+        package var size: PixelSize?
 
         /// Creates the description of a preview.
-        public init(offset: Int, count: Int, size: PixelSize?) {
+        package init(offset: Int, count: Int, size: PixelSize?) {
             self.offset = offset
             self.count = count
             self.size = size
@@ -18,7 +18,7 @@ public struct ImageInfo: Sendable, Hashable {
     }
 
     /// The colour channels of stored pixels.
-    public enum ColorModel: String, Sendable, Hashable, Codable {
+    package enum ColorModel: String, Sendable, Hashable {
         /// One channel.
         case gray
         /// Red, green and blue.
@@ -44,10 +44,10 @@ public struct ImageInfo: Sendable, Hashable {
     /// Whether pixels can be other than opaque.
     public var hasAlpha = false
     /// The colour channels of stored pixels.
-    public var colorModel: ColorModel = .rgb
+    package var colorModel: ColorModel = .rgb
     /// Bits a channel.
     public var bitDepth = 8
-    /// The embedded ICC profile, if it is within ``ImageLimits/maximumProfileBytes``.
+    /// The embedded ICC profile, if it has at most 4 MB.
     public var colorProfile: [UInt8]?
     /// Its description (`desc` tag), for example "Display P3".
     public var colorProfileName: String?
@@ -60,7 +60,7 @@ public struct ImageInfo: Sendable, Hashable {
     /// Whether rows are stored in several passes (progressive JPEG, Adam7 PNG, interlaced GIF).
     public var isProgressive = false
     /// Smaller images inside the file, largest first.
-    public var embeddedPreviews: [EmbeddedPreview] = []
+    package var embeddedPreviews: [EmbeddedPreview] = []
 
     /// Creates the header of an opaque still image of 8-bit sRGB.
     public init(format: ImageFormat, storedSize: PixelSize) {

@@ -1,6 +1,7 @@
 /// Camera and authoring data of an image.
 ///
-/// Encoders write it only if ``EncodeOptions/metadata`` holds it, as photos contain places and serial numbers.
+/// ``Image/encoded(as:maximumBytes:isProgressive:metadata:)`` writes it only if asked to, as photos contain places and
+/// serial numbers.
 public struct ImageMetadata: Sendable, Hashable {
     /// An Exif block: a TIFF structure, without the `Exif\0\0` that JPEG puts in front.
     public var exif: [UInt8]?
@@ -28,7 +29,12 @@ extension ImageMetadata {
     /// the extension packets of JPEG's XMP, and HEIF items in several pieces are left out.
     ///
     /// - Throws: As ``ImageInfo/init(of:limits:)``.
-    public init(reading source: ByteSource) throws(ImageError) {
+    public init(of input: ImageInput) throws(ImageError) {
+        try self.init(reading: ByteSource(input))
+    }
+
+    /// Reads the metadata of an opened input; see ``init(of:)``.
+    package init(reading source: ByteSource) throws(ImageError) {
         let reader = ByteReader(source)
         let header = try ImageHeader(reader, .standard)
         self.init()

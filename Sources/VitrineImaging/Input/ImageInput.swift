@@ -34,7 +34,7 @@ public enum ImageInput: Sendable {
     public static func data(_ data: Data, name: String = "data") -> ImageInput { .bytes([UInt8](data), name: name) }
 
     /// The path, or the name given with the bytes. Errors contain it.
-    public var name: String {
+    package var name: String {
         switch self {
         case .file(let path): path
         case .bytes(_, let name): name
@@ -78,7 +78,7 @@ public final class ByteSource: Sendable {
     }
 
     /// Creates a source of bytes in memory.
-    public init(bytes: [UInt8], name: String) {
+    package init(bytes: [UInt8], name: String) {
         self.name = name
         count = bytes.count
         backing = .bytes(bytes)
@@ -113,7 +113,7 @@ public final class ByteSource: Sendable {
     ///
     /// - Returns: The number of bytes read; 0 at or behind the end, and for a negative offset.
     /// - Throws: ``ImageError/unreadable(input:reason:)`` when the system reports a read error.
-    public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(ImageError) -> Int {
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(ImageError) -> Int {
         // Offsets of custom decoders may come from a file.
         guard offset >= 0 else { return 0 }
         switch backing {

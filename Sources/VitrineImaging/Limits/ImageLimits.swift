@@ -10,7 +10,7 @@
 /// ```
 public struct ImageLimits: Sendable, Hashable {
     /// The bound that an input exceeds.
-    public enum Kind: String, Sendable, Hashable, Codable {
+    public enum Kind: Sendable, Hashable, CaseIterable {
         /// ``ImageLimits/maximumInputBytes``.
         case inputBytes
         /// ``ImageLimits/maximumPixels`` or its variants for interlaced and whole pictures.
@@ -19,13 +19,14 @@ public struct ImageLimits: Sendable, Hashable {
         case side
         /// ``ImageLimits/maximumFrames``.
         case frames
-        /// ``ImageLimits/maximumProfileBytes``.
+        /// An embedded ICC profile above 4 MB.
         case profileBytes
-        /// ``ImageLimits/maximumDocumentBytes``.
+        /// An SVG document above 5 MB.
         case documentBytes
         /// ``ImageLimits/maximumOutputSide``.
         case outputSide
-        /// ``ImageLimits/maximumCoefficientBytes``, ``ImageLimits/maximumWorkerMemory``, or the memory of the system.
+        /// 256 MB of coefficients of a progressive JPEG, ``ImageLimits/maximumWorkerMemory``, or the memory of the
+        /// system.
         case memory
     }
 
@@ -35,20 +36,20 @@ public struct ImageLimits: Sendable, Hashable {
     /// above the largest sensors of cameras (102 million) and of most phones (108 million).
     public var maximumPixels = 110_000_000
     /// Pixels of an interlaced PNG, which needs all of them at once. Default 40 million.
-    public var maximumInterlacedPixels = 40_000_000
+    package var maximumInterlacedPixels = 40_000_000
     /// Pixels of a format whose decoder needs the whole picture (HEIC, AVIF, JPEG XL, WebP, JPEG 2000, GIF). Default 64
     /// million.
     public var maximumWholeImagePixels = 64_000_000
     /// Bytes of coefficients of a progressive JPEG that is decoded beyond its first scan. Default 256 MB.
-    public var maximumCoefficientBytes = 256 << 20
+    package var maximumCoefficientBytes = 256 << 20
     /// Either side of the stored picture, in pixels. Default 65,535.
     public var maximumSide = 65_535
     /// Frames decoded from one animation. Counting frames is not bounded. Default 1,000.
     public var maximumFrames = 1_000
     /// Bytes of an embedded ICC profile. A larger one is ignored and the picture taken as sRGB. Default 4 MB.
-    public var maximumProfileBytes = 4 << 20
+    package var maximumProfileBytes = 4 << 20
     /// Bytes of an SVG document. Default 5 MB.
-    public var maximumDocumentBytes = 5 << 20
+    package var maximumDocumentBytes = 5 << 20
     /// Either side of the result, in pixels. Default 8,192; full-size decoding is bounded by the limits above.
     public var maximumOutputSide = 8_192
     /// Wall-clock seconds one decode may take, queueing excluded. Default 15.
@@ -57,7 +58,7 @@ public struct ImageLimits: Sendable, Hashable {
     public var maximumWorkerMemory = 1_500 << 20
 
     /// Creates the default limits.
-    public init() {}
+    package init() {}
 
     /// The defaults.
     public static let standard = ImageLimits()

@@ -19,9 +19,8 @@ public enum BlurHash {
     /// Returns the numbers of waves that a hash holds along the width and along the height.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` unless `hash` has a BlurHash's characters and length.
-    public static func components(of hash: String) throws(ImageError) -> (x: Int, y: Int) {
-        let digits = try Base83.digits(hash)
-        return try components(of: digits)
+    package static func components(of hash: String) throws(ImageError) -> (x: Int, y: Int) {
+        try components(of: Base83.digits(hash))
     }
 
     /// Returns the mean colour, which a hash holds exactly.

@@ -25,7 +25,7 @@ struct GrayscaleProcessor: ImageProcessing {
 }
 
 /// The ways in which ``ImageProcessor/tint(_:opacity:mode:)`` colours a picture.
-public enum TintMode: String, Sendable, Hashable, Codable, CaseIterable {
+public enum TintMode: Sendable, Hashable {
     /// Every pixel takes the colour and keeps its alpha: the picture is a stencil, like a template image of UIKit.
     case template
     /// Every channel is multiplied by the colour's: white becomes the colour, black stays black.
@@ -38,7 +38,7 @@ struct TintProcessor: ImageProcessing {
     let opacity: Double
     let mode: TintMode
 
-    var identifier: String { "tint(\(color.cssString),\(opacity),\(mode.rawValue))" }
+    var identifier: String { "tint(\(color.cssString),\(opacity),\(mode))" }
 
     func process(_ image: Image) throws(ImageError) -> Image {
         try ProcessorCheck.value(opacity, in: 0...1, "tint opacity")

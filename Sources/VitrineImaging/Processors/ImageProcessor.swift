@@ -5,7 +5,7 @@
 ///     let identifier = "inverted"
 ///
 ///     func process(_ image: Image) throws(ImageError) -> Image {
-///         var result = image.flattened(over: .white)
+///         var result = image.converted(to: .opaque)
 ///         result.withUnsafeMutableBytes { bytes in
 ///             for i in bytes.indices where i % 4 != 3 { bytes[i] = 255 - bytes[i] }
 ///         }
@@ -37,7 +37,7 @@ extension Image {
     /// Returns the picture after each of `processors` in order.
     ///
     /// ```swift
-    /// let avatar = try photo.processed(by: [.circle(border: .hairline(.white)), .background(.black)])
+    /// let avatar = try photo.processed(by: [.circle(border: ImageBorder(color: .white)), .background(.black)])
     /// ```
     ///
     /// - Throws: The error of the first processor that fails; see ``ImageProcessing/process(_:)``.
@@ -60,8 +60,8 @@ extension Image {
 /// - ``resize(_:)``
 /// - ``crop(x:y:width:height:)``
 /// - ``trim(tolerance:)``
-/// - ``roundCorners(_:border:)-(Double,_)``
-/// - ``roundCorners(_:border:)-(CornerRadii,_)``
+/// - ``roundCorners(_:border:)``
+/// - ``roundCorners(topLeft:topRight:bottomRight:bottomLeft:border:)``
 /// - ``circle(border:)``
 /// - ``border(width:color:)``
 /// - ``rotate(degrees:background:)``
@@ -81,10 +81,9 @@ extension Image {
 ///
 /// ### Composition
 ///
-/// - ``watermark(_:)``
-/// - ``sequence(_:)``
+/// - ``watermark(_:at:scale:opacity:margin:isTiled:)``
 /// - ``custom(identifier:_:)``
-public struct ImageProcessor: ImageProcessing, Hashable, CustomStringConvertible {
+public struct ImageProcessor: Sendable, Hashable {
     private let base: any ImageProcessing
 
     /// Wraps a processor of your own.
@@ -99,17 +98,14 @@ public struct ImageProcessor: ImageProcessing, Hashable, CustomStringConvertible
     ///
     /// - Throws: The error of the wrapped processor, or ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if it
     ///   enlarges the picture beyond ``ImageLimits/maximumOutputSide``.
-    public func process(_ image: Image) throws(ImageError) -> Image {
+    package func process(_ image: Image) throws(ImageError) -> Image {
         let result = try base.process(image)
         // Pictures that were decoded at a larger size keep it, and resizers have a limit of their own.
-        if result.size.longestSide > image.size.longestSide, !(base is ImageResizer) {
+        if result.size.longestSide > image.size.longestSide, !(base is ResizeProcessor) {
             try ProcessorCheck.outputSide(result.size, identifier)
         }
         return result
     }
-
-    /// The identifier.
-    public var description: String { identifier }
 
     /// Returns whether two processors have the same identifier.
     public static func == (a: ImageProcessor, b: ImageProcessor) -> Bool { a.identifier == b.identifier }
@@ -119,6 +115,13 @@ public struct ImageProcessor: ImageProcessing, Hashable, CustomStringConvertible
 }
 
 extension ImageProcessor {
+    /// Resizes the picture.
+    ///
+    /// For a file, ask ``ImageDecoder`` for the size instead, which costs far less than a decode of all pixels.
+    public static func resize(_ resizer: ImageResizer) -> ImageProcessor {
+        ImageProcessor(ResizeProcessor(resizer: resizer))
+    }
+
     /// Cuts a rectangle out. A rectangle that reaches beyond the picture is reduced to the part inside.
     ///
     /// - Throws: ``ImageError/invalidRequest(reason:)`` when nothing of the picture is inside.
@@ -138,12 +141,18 @@ extension ImageProcessor {
     /// Radii that do not fit are all reduced by one factor, as in CSS. Edges are smooth and pixels outside transparent:
     /// add ``background(_:)`` for an opaque picture.
     public static func roundCorners(_ radius: Double, border: ImageBorder? = nil) -> ImageProcessor {
-        roundCorners(CornerRadii(radius), border: border)
+        roundCorners(
+            topLeft: radius, topRight: radius, bottomRight: radius, bottomLeft: radius, border: border)
     }
 
-    /// Rounds each corner with its own radius.
-    public static func roundCorners(_ radii: CornerRadii, border: ImageBorder? = nil) -> ImageProcessor {
-        ImageProcessor(RoundCornersProcessor(shape: .radii(radii), border: border))
+    /// Rounds each corner with its own radius in pixels; 0, the default, keeps it square.
+    public static func roundCorners(
+        topLeft: Double = 0, topRight: Double = 0, bottomRight: Double = 0, bottomLeft: Double = 0,
+        border: ImageBorder? = nil
+    ) -> ImageProcessor {
+        let radii = CornerRadii(
+            topLeft: topLeft, topRight: topRight, bottomRight: bottomRight, bottomLeft: bottomLeft)
+        return ImageProcessor(RoundCornersProcessor(shape: .radii(radii), border: border))
     }
 
     /// Cuts the square in the middle of the picture, then a circle out of it.
@@ -196,8 +205,24 @@ extension ImageProcessor {
     }
 
     /// Draws another picture on top.
-    public static func watermark(_ watermark: Watermark) -> ImageProcessor {
-        ImageProcessor(WatermarkProcessor(watermark: watermark))
+    ///
+    /// Reads all pixels of `image` for cache keys: use one processor for many pictures.
+    ///
+    /// - Parameters:
+    ///   - image: The picture to draw.
+    ///   - position: Its place. ``Gravity/attention`` is none and an error. Default bottom right.
+    ///   - scale: The share of the other picture's width and height that it fits into, above 0 up to 1. Default nil:
+    ///     its own size in pixels.
+    ///   - opacity: From 0, invisible, to 1, the default.
+    ///   - margin: Pixels between the watermark and the edges, and between tiles. Default 0.
+    ///   - isTiled: Whether copies cover the whole picture, one of them at `position`. Default false.
+    public static func watermark(
+        _ image: Image, at position: Gravity = .bottomRight, scale: Double? = nil, opacity: Double = 1,
+        margin: Int = 0, isTiled: Bool = false
+    ) -> ImageProcessor {
+        ImageProcessor(
+            WatermarkProcessor(
+                image, position: position, scale: scale, opacity: opacity, margin: margin, isTiled: isTiled))
     }
 
     /// Rotates the picture clockwise.
@@ -213,11 +238,6 @@ extension ImageProcessor {
 
     /// Fills squares of `block` pixels a side with their mean colour; 1 changes nothing.
     public static func pixelate(block: Int) -> ImageProcessor { ImageProcessor(PixelateProcessor(block: block)) }
-
-    /// Applies several processors in order.
-    public static func sequence(_ processors: [ImageProcessor]) -> ImageProcessor {
-        ImageProcessor(SequenceProcessor(processors: processors))
-    }
 
     /// Calls a closure.
     ///
@@ -237,15 +257,13 @@ extension ImageProcessor {
     }
 }
 
-/// Several processors as one.
-private struct SequenceProcessor: ImageProcessing {
-    let processors: [ImageProcessor]
+/// Resizes a picture.
+private struct ResizeProcessor: ImageProcessing {
+    let resizer: ImageResizer
 
-    var identifier: String {
-        "sequence(" + processors.map { ProcessorCheck.delimited($0.identifier) }.joined() + ")"
-    }
+    var identifier: String { resizer.identifier }
 
-    func process(_ image: Image) throws(ImageError) -> Image { try image.processed(by: processors) }
+    func process(_ image: Image) throws(ImageError) -> Image { try resizer.resize(image) }
 }
 
 /// A user's closure under a user's name.

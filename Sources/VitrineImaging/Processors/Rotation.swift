@@ -7,7 +7,7 @@ import Darwin
 #endif
 
 /// The axis along which ``ImageProcessor/flip(_:)`` mirrors.
-public enum FlipAxis: String, Sendable, Hashable, Codable, CaseIterable {
+public enum FlipAxis: Sendable, Hashable {
     /// Exchanges left and right.
     case horizontal
     /// Exchanges top and bottom.
@@ -18,7 +18,7 @@ public enum FlipAxis: String, Sendable, Hashable, Codable, CaseIterable {
 struct FlipProcessor: ImageProcessing {
     let axis: FlipAxis
 
-    var identifier: String { "flip(\(axis.rawValue))" }
+    var identifier: String { "flip(\(axis))" }
 
     func process(_ image: Image) throws(ImageError) -> Image {
         image.oriented(axis == .horizontal ? .upMirrored : .downMirrored)

@@ -7,18 +7,18 @@ import Darwin
 #endif
 
 /// The radius of each corner of a picture, in pixels.
-public struct CornerRadii: Hashable, Sendable {
+struct CornerRadii: Hashable, Sendable {
     /// The radius of the upper left corner.
-    public var topLeft: Double
+    var topLeft: Double
     /// The radius of the upper right corner.
-    public var topRight: Double
+    var topRight: Double
     /// The radius of the lower right corner.
-    public var bottomRight: Double
+    var bottomRight: Double
     /// The radius of the lower left corner.
-    public var bottomLeft: Double
+    var bottomLeft: Double
 
     /// Creates radii; corners that are not named stay square.
-    public init(topLeft: Double = 0, topRight: Double = 0, bottomRight: Double = 0, bottomLeft: Double = 0) {
+    init(topLeft: Double = 0, topRight: Double = 0, bottomRight: Double = 0, bottomLeft: Double = 0) {
         self.topLeft = topLeft
         self.topRight = topRight
         self.bottomRight = bottomRight
@@ -26,7 +26,7 @@ public struct CornerRadii: Hashable, Sendable {
     }
 
     /// Creates four equal radii.
-    public init(_ radius: Double) {
+    init(_ radius: Double) {
         self.init(topLeft: radius, topRight: radius, bottomRight: radius, bottomLeft: radius)
     }
 
@@ -56,18 +56,19 @@ public struct CornerRadii: Hashable, Sendable {
 /// A line along the inner edge of a picture or a tile.
 public struct ImageBorder: Hashable, Sendable {
     /// Width in pixels. A fraction gives a fainter innermost pixel.
-    public var width: Double
+    package var width: Double
     /// The colour of the line.
-    public var color: Color
+    package var color: Color
 
-    /// Creates a line.
-    public init(width: Double, color: Color) {
+    /// Creates a line; one pixel wide by default.
+    ///
+    /// - Parameters:
+    ///   - width: In pixels. A fraction gives a fainter innermost pixel.
+    ///   - color: The colour of the line.
+    public init(width: Double = 1, color: Color) {
         self.width = width
         self.color = color
     }
-
-    /// Returns a line one pixel wide.
-    public static func hairline(_ color: Color) -> ImageBorder { ImageBorder(width: 1, color: color) }
 }
 
 /// Rounds corners and draws a border along the edge.

@@ -2,7 +2,7 @@
 /// of pictures that are loading.
 ///
 /// ```swift
-/// let tile = try StretchableImage(radius: 12, color: Color(white: 235), border: .hairline(Color(white: 200)))
+/// let tile = try StretchableImage(radius: 12, color: Color(white: 235), border: ImageBorder(color: Color(white: 200)))
 /// let placeholder = try tile.stretched(to: PixelSize(width: 320, height: 240))
 /// ```
 public struct StretchableImage: Sendable {

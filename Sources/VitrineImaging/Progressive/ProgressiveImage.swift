@@ -17,7 +17,7 @@ public struct ProgressiveImage: Sendable {
     /// The part of the file that it was made from.
     public var stage: Stage
     /// The number of bytes that had arrived.
-    public var byteCount: Int
+    package var byteCount: Int
 }
 
 extension ImageDecoder {

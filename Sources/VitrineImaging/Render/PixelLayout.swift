@@ -1,5 +1,5 @@
 /// The channels of a pixel in memory, in the order of their addresses.
-public enum PixelLayout: String, Hashable, Sendable, Codable, CaseIterable {
+public enum PixelLayout: Hashable, Sendable {
     /// One byte: grey.
     case gray8
     /// Two bytes: grey, alpha.
@@ -22,7 +22,7 @@ public enum PixelLayout: String, Hashable, Sendable, Codable, CaseIterable {
     case rgba16BigEndian
 
     /// Bytes a pixel.
-    public var bytesPerPixel: Int {
+    package var bytesPerPixel: Int {
         switch self {
         case .gray8: 1
         case .grayAlpha8: 2
@@ -33,7 +33,7 @@ public enum PixelLayout: String, Hashable, Sendable, Codable, CaseIterable {
     }
 
     /// Whether one of the channels is alpha.
-    public var hasAlpha: Bool {
+    package var hasAlpha: Bool {
         switch self {
         case .gray8, .rgb8, .rgbx8, .xrgb8: false
         default: true
@@ -58,20 +58,8 @@ public enum PixelLayout: String, Hashable, Sendable, Codable, CaseIterable {
 }
 
 extension Image {
-    /// Creates an image from sRGB pixels in another layout.
-    ///
-    /// 16-bit channels are rounded to 8.
-    ///
-    /// - Parameters:
-    ///   - width: Pixels a row.
-    ///   - height: Rows.
-    ///   - layout: Order and depth of the channels.
-    ///   - bytesPerRow: Bytes from one row to the next. Default nil: rows without gaps.
-    ///   - alpha: The meaning of the alpha channel. ``Alpha/opaque`` ignores the channel. A layout without alpha always
-    ///     gives an opaque image.
-    ///   - bytes: The rows, from the top.
-    /// - Throws: ``ImageError/invalidRequest(reason:)`` if the size is empty, the rows overlap or bytes are missing.
-    public init(
+    /// The initializer below, without a copy of the bytes.
+    private init(
         width: Int, height: Int, bytesPerRow: Int? = nil, layout: PixelLayout, alpha: Alpha,
         bytes: UnsafeRawBufferPointer
     ) throws(ImageError) {
@@ -101,9 +89,19 @@ extension Image {
         }
     }
 
-    /// Creates an image from an array of sRGB pixels in another layout.
+    /// Creates an image from sRGB pixels in another layout.
     ///
-    /// - Throws: ``ImageError/invalidRequest(reason:)`` as ``init(width:height:bytesPerRow:layout:alpha:bytes:)``.
+    /// 16-bit channels are rounded to 8.
+    ///
+    /// - Parameters:
+    ///   - width: Pixels a row.
+    ///   - height: Rows.
+    ///   - layout: Order and depth of the channels.
+    ///   - bytesPerRow: Bytes from one row to the next. Default nil: rows without gaps.
+    ///   - alpha: The meaning of the alpha channel. ``Alpha/opaque`` ignores the channel. A layout without alpha always
+    ///     gives an opaque image.
+    ///   - bytes: The rows, from the top.
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` if the size is empty, the rows overlap or bytes are missing.
     public init(
         width: Int, height: Int, bytesPerRow: Int? = nil, layout: PixelLayout, alpha: Alpha, bytes: [UInt8]
     ) throws(ImageError) {

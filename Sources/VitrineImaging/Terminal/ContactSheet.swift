@@ -73,7 +73,7 @@ package struct ContactSheet: Sendable {
         try canvas.fill(x: x, y: y + 2, size: shadow, radius: 12, color: Color(red: 30, green: 40, blue: 70, alpha: 14))
         try canvas.fill(
             x: x, y: y, size: cell, radius: 12, color: .white,
-            border: .hairline(Color(red: 221, green: 225, blue: 232)))
+            border: ImageBorder(color: Color(red: 221, green: 225, blue: 232)))
         let picture = AreaReduction.apply(to: item.image, size: fitted(item.image.size))
         canvas.draw(
             picture, x: x + Self.padding + (pictureSize.width - picture.width) / 2,

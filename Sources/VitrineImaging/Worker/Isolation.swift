@@ -7,9 +7,9 @@ import Synchronization
 /// ```swift
 /// Isolation.standard = .always
 /// ```
-public enum Isolation: Int, Sendable, Hashable {
-    /// Decodes in a worker where the decoder needs isolation and a worker is installed, otherwise in this process. Formats
-    /// that only the worker reads fail without one. The default.
+public enum Isolation: Sendable, Hashable {
+    /// Decodes in a worker where the decoder needs isolation and a worker is installed, otherwise in this process.
+    /// Formats that only the worker reads fail without one. The default.
     case automatic
     /// Decodes every format in a worker. Without a worker, decoding fails.
     ///
@@ -21,15 +21,15 @@ public enum Isolation: Int, Sendable, Hashable {
     /// Decodes everything in this process, for input that you made yourself. Formats that only the worker reads fail.
     case inProcess
 
-    private static let code = Atomic<Int>(Isolation.automatic.rawValue)
+    private static let current = Mutex(Isolation.automatic)
 
     /// The isolation of every ``ImageDecoder`` made without one, including those of pipelines, caches, stores and
     /// views.
     ///
     /// Default ``automatic``. Affects decoders made afterwards.
     public static var standard: Isolation {
-        get { Isolation(rawValue: code.load(ordering: .acquiring)) ?? .automatic }
-        set { code.store(newValue.rawValue, ordering: .releasing) }
+        get { current.withLock { $0 } }
+        set { current.withLock { $0 = newValue } }
     }
 }
 

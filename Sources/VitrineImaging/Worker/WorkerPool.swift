@@ -54,7 +54,7 @@ public final class WorkerPool: Sendable {
     private let state = Locked(State())
 
     /// The pool of this process, with one worker for each processor.
-    public static let shared = WorkerPool()
+    package static let shared = WorkerPool()
 
     /// The bytes of memory of all helper processes together: workers, helpers for PDF documents and videos, and
     /// browsers for web pages. Default: half the memory of the machine, or of the control group if that is less.
@@ -100,7 +100,7 @@ public final class WorkerPool: Sendable {
     }
 
     /// Whether a helper is installed. Searches the file system until it finds one.
-    public var isAvailable: Bool {
+    package var isAvailable: Bool {
         if isFound.load(ordering: .relaxed) { return true }
         guard location.resolve(program: program) != nil else { return false }
         isFound.store(true, ordering: .relaxed)
@@ -115,7 +115,7 @@ public final class WorkerPool: Sendable {
     package var waitingCount: Int { state.withLock(\.waiting.count) }
 
     /// Ends the idle workers. Later calls start new ones.
-    public func endIdleWorkers() {
+    package func endIdleWorkers() {
         let ended = withState { state in
             defer { state.idle = [] }
             return state.idle

@@ -242,7 +242,8 @@ package struct WorkerFailure: Error, Sendable, Hashable {
     package init(from wire: inout WireReader) {
         kind = wire.enumeration(Kind.self, or: .workerFailed)
         reason = wire.text()
-        limit = ImageLimits.Kind(rawValue: wire.text()) ?? .memory
+        let name = wire.text()
+        limit = ImageLimits.Kind.allCases.first { "\($0)" == name } ?? .memory
         actual = wire.int()
         allowed = wire.int()
     }
@@ -250,7 +251,7 @@ package struct WorkerFailure: Error, Sendable, Hashable {
     package func write(to wire: inout WireWriter) {
         wire.write(kind.rawValue)
         wire.write(reason)
-        wire.write(limit.rawValue)
+        wire.write("\(limit)")
         wire.write(actual)
         wire.write(allowed)
     }

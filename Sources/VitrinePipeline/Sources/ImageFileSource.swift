@@ -142,7 +142,7 @@ public struct ImageFileSource: ImageSource {
             case .input(let input, _):
                 guard page > 0 else { throw .invalidRequest(reason: "pages count from 1, not \(page)") }
                 let options = DecodeOptions(
-                    page: page - 1, embeddedPreview: allowsEmbeddedPreview ? .whenLargeEnough : .never,
+                    page: page - 1, allowsEmbeddedPreview: allowsEmbeddedPreview,
                     allowPartial: allowsPartial)
                 return try decoder(first).decode(
                     input, at: requests.map(resizer), options: options, cancellation: first.cancellation)

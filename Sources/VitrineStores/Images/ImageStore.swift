@@ -226,7 +226,7 @@ extension ImageStore {
         /// The largest a picture may be, in pixels; larger ones are reduced. A side of 0 is no limit. Default: none.
         public var maxSize = PixelSize.zero
         /// The quality of encoded pictures, from 0 to 1. nil, the default, keeps bytes as they came where nothing else
-        /// is asked of them, and is `OutputFormat.defaultQuality` where something is.
+        /// is asked of them, and is 0.8 where something is.
         public var quality: Double?
         /// The format of all images. Default nil: that of the name's extension, otherwise that of the saved image.
         public var format: ImageFormat?

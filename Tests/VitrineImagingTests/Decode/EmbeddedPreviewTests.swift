@@ -51,7 +51,7 @@ import VitrineImaging
         }
     }
 
-    private static let options = DecodeOptions(embeddedPreview: .whenLargeEnough)
+    private static let options = DecodeOptions(allowsEmbeddedPreview: true)
 
     /// The picture shown for the preview when no more than that has arrived.
     private func arrivingPreview(_ photo: Photo, at resizer: ImageResizer, _ decoder: ImageDecoder) async throws

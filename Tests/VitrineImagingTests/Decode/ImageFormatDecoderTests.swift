@@ -62,6 +62,11 @@ private struct TestDecoder: ImageFormatDecoder {
         return try await body()
     }
 
+    @Test func formatsAreEqualIfTheirNamesAre() {
+        let other = ImageFormat("JPEG", mediaTypes: ["image/x-other"])
+        #expect(other == .jpeg && Set([other, .jpeg]).count == 1 && other != .png)
+    }
+
     @Test func registeredFormatIsDetectedDescribedAndDecodedAtSize() async throws {
         let decoder = TestDecoder("plain-test")
         try await registered(decoder) {
@@ -261,7 +266,7 @@ private struct TestDecoder: ImageFormatDecoder {
             #expect(info.bitDepth == 64)
             #expect(info.colorProfile == nil)
             #expect(info.embeddedPreviews.map(\.offset) == [0])
-            let options = DecodeOptions(embeddedPreview: .whenLargeEnough)
+            let options = DecodeOptions(allowsEmbeddedPreview: true)
             let image = try await ImageDecoder().image(from: decoder.input(), at: .fit(10), options: options)
             #expect(image.size == PixelSize(width: 10, height: 5))
             #expect(try ImageDecoder().embeddedPreview(of: decoder.input(), at: .fit(10)) == nil)

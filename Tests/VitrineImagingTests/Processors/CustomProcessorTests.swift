@@ -15,7 +15,7 @@ struct CustomProcessorTests {
             return image
         }
         #expect(throws: failure) { try image.processed(by: [counting, failing, counting]) }
-        #expect(throws: failure) { try image.processed(by: [.sequence([failing, counting])]) }
+        #expect(throws: failure) { try image.processed(by: [failing, counting]) }
         #expect(runs.withLock { $0 } == 1)
     }
 

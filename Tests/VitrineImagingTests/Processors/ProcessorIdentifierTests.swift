@@ -9,7 +9,7 @@ struct ProcessorIdentifierTests {
         (.crop(x: 1, y: 2, width: 3, height: 4), "crop(1,2,3,4)"),
         (.trim(), "trim(0)"),
         (.roundCorners(12), "roundCorners(12.0,12.0,12.0,12.0)"),
-        (.roundCorners(12, border: .hairline(.black)), "roundCorners(12.0,12.0,12.0,12.0,border:1.0,#000000)"),
+        (.roundCorners(12, border: ImageBorder(color: .black)), "roundCorners(12.0,12.0,12.0,12.0,border:1.0,#000000)"),
         (.circle(), "circle()"),
         (.border(color: .white), "roundCorners(0.0,0.0,0.0,0.0,border:1.0,#ffffff)"),
         (.background(Color(white: 1, alpha: 2)), "background(#01010102)"),
@@ -20,10 +20,9 @@ struct ProcessorIdentifierTests {
         (.rotate(degrees: 90), "rotate(90.0,#00000000)"),
         (.flip(.vertical), "flip(vertical)"),
         (.pixelate(block: 8), "pixelate(8)"),
-        (.sequence([.grayscale, .trim()]), "sequence(9:grayscale7:trim(0))"),
         (.custom(identifier: "née") { $0 }, "custom(4:née)"),
         (
-            .watermark(Watermark(mark)),
+            .watermark(mark),
             "watermark(c6eea79f63c0fb9a5185f59126bce686,bottomRight,own,1.0,0,false)"
         ),
     ]
@@ -34,29 +33,29 @@ struct ProcessorIdentifierTests {
 
     @Test func everyParameterShows() {
         let variants: [ImageProcessor] = Self.known.map(\.0) + [
-            .trim(tolerance: 1), .roundCorners(CornerRadii(topLeft: 12)), .roundCorners(CornerRadii(topRight: 12)),
-            .roundCorners(12, border: .hairline(.white)), .circle(border: .hairline(.black)),
+            .trim(tolerance: 1), .roundCorners(topLeft: 12), .roundCorners(topRight: 12),
+            .roundCorners(12, border: ImageBorder(color: .white)), .circle(border: ImageBorder(color: .black)),
             .tint(.black, opacity: 0.5),
             .tint(.black, mode: .multiply), .rotate(degrees: 90, background: .white), .flip(.horizontal),
             .sharpen(amount: 1), .sharpen(radius: 2), .custom(identifier: "grayscale") { $0 },
-            .watermark(Watermark(Self.mark, position: .top)), .watermark(Watermark(Self.mark, scale: 0.5)),
-            .watermark(Watermark(Self.mark, opacity: 0.5)), .watermark(Watermark(Self.mark, margin: 5)),
-            .watermark(Watermark(Self.mark, isTiled: true)), .watermark(Watermark(TestImages.gray([[1, 3]]))),
-            .watermark(Watermark(TestImages.gray([[1], [2]]))),
+            .watermark(Self.mark, at: .top), .watermark(Self.mark, at: .focal(x: 0.1, y: 0.2)),
+            .watermark(Self.mark, scale: 0.5), .watermark(Self.mark, opacity: 0.5), .watermark(Self.mark, margin: 5),
+            .watermark(Self.mark, isTiled: true), .watermark(TestImages.gray([[1, 3]])),
+            .watermark(TestImages.gray([[1], [2]])),
         ]
         #expect(Set(variants).count == variants.count)
     }
 
-    @Test func textCannotImitateAnotherSequence() {
-        let honest = ImageProcessor.sequence([.custom(identifier: "a") { $0 }, .custom(identifier: "b") { $0 }])
-        let forged = ImageProcessor.sequence([.custom(identifier: "a)11:custom(1:b") { $0 }])
-        #expect(honest.identifier != forged.identifier)
+    @Test func textCannotImitateSeveralProcessors() {
+        let honest: [ImageProcessor] = [.custom(identifier: "a") { $0 }, .custom(identifier: "b") { $0 }]
+        let forged = ImageProcessor.custom(identifier: "a)custom(1:b") { $0 }
+        #expect(honest.map(\.identifier).joined() != forged.identifier)
     }
 
-    @Test func sequenceDoesAllInOrder() throws {
+    @Test func processorsApplyInOrder() throws {
         let image = TestImages.gray([[1, 2, 3]])
-        let both = ImageProcessor.sequence([.crop(x: 0, y: 0, width: 2, height: 1), .flip(.horizontal)])
-        #expect(TestImages.reds(try both.process(image)) == [[2, 1]])
+        let both: [ImageProcessor] = [.crop(x: 0, y: 0, width: 2, height: 1), .flip(.horizontal)]
+        #expect(TestImages.reds(try image.processed(by: both)) == [[2, 1]])
         #expect(try image.processed(by: []) == image)
     }
 }

@@ -25,8 +25,8 @@ struct ProcessorTests {
         let processors: [ImageProcessor] = [
             .crop(x: 1, y: 1, width: 5, height: 5), .flip(.vertical), .rotate(degrees: 90), .rotate(degrees: 33),
             .grayscale, .blur(radius: 2), .sharpen(), .tint(.black, opacity: 0.5), .background(.white), .circle(),
-            .roundCorners(3, border: .hairline(.black)), .pixelate(block: 2), .trim(),
-            .watermark(Watermark(packed, opacity: 0.5)),
+            .roundCorners(3, border: ImageBorder(color: .black)), .pixelate(block: 2), .trim(),
+            .watermark(packed, opacity: 0.5),
         ]
         for processor in processors {
             #expect(try processor.process(padded) == processor.process(packed), "\(processor)")
@@ -177,18 +177,22 @@ struct ProcessorTests {
     @Test func drawsWatermarkInPlace() throws {
         let base = Image(size: PixelSize(4), color: .black)
         let mark = TestImages.gray([[100, 200]])
-        #expect(TestImages.reds(try base.processed(by: [.watermark(Watermark(mark))]))[3] == [0, 0, 100, 200])
-        let middle = Watermark(mark, position: .center, opacity: 0.5)
-        #expect(TestImages.reds(try base.processed(by: [.watermark(middle)]))[1] == [0, 50, 100, 0])
-        let scaled = Watermark(mark, position: .top, scale: 1)
-        #expect(TestImages.reds(try base.processed(by: [.watermark(scaled)]))[0] == [100, 125, 175, 200])
-        let tiled = Watermark(mark, position: .topLeft, margin: 1, isTiled: true)
+        #expect(TestImages.reds(try base.processed(by: [.watermark(mark)]))[3] == [0, 0, 100, 200])
+        let middle = ImageProcessor.watermark(mark, at: .center, opacity: 0.5)
+        #expect(TestImages.reds(try base.processed(by: [middle]))[1] == [0, 50, 100, 0])
+        let scaled = ImageProcessor.watermark(mark, at: .top, scale: 1)
+        #expect(TestImages.reds(try base.processed(by: [scaled]))[0] == [100, 125, 175, 200])
+        let tiled = ImageProcessor.watermark(mark, at: .topLeft, margin: 1, isTiled: true)
         let rows: [[UInt8]] = [[0, 0, 0, 0], [0, 100, 200, 0], [0, 0, 0, 0], [0, 100, 200, 0]]
-        #expect(TestImages.reds(try base.processed(by: [.watermark(tiled)])) == rows)
-        let dense = Watermark(mark, position: .center, isTiled: true)
-        #expect(TestImages.reds(try base.processed(by: [.watermark(dense)])).allSatisfy { $0 == [200, 100, 200, 100] })
-        let larger = Watermark(Image(size: PixelSize(9), color: .white), position: .center)
-        #expect(try base.processed(by: [.watermark(larger)]) == Image(size: PixelSize(4), color: .white))
+        #expect(TestImages.reds(try base.processed(by: [tiled])) == rows)
+        let dense = ImageProcessor.watermark(mark, at: .center, isTiled: true)
+        #expect(TestImages.reds(try base.processed(by: [dense])).allSatisfy { $0 == [200, 100, 200, 100] })
+        let larger = ImageProcessor.watermark(Image(size: PixelSize(9), color: .white), at: .center)
+        #expect(try base.processed(by: [larger]) == Image(size: PixelSize(4), color: .white))
+        let focal = ImageProcessor.watermark(mark, at: .focal(x: 1, y: 0), margin: 1)
+        #expect(TestImages.reds(try base.processed(by: [focal]))[1] == [0, 100, 200, 0])
+        let odd = ImageProcessor.watermark(Image(size: PixelSize(1), color: .white), at: .center, margin: 3)
+        #expect(TestImages.reds(try base.processed(by: [odd]))[1] == [0, 255, 0, 0])
     }
 
     @Test(arguments: [
@@ -197,10 +201,10 @@ struct ProcessorTests {
         .roundCorners(1, border: .init(width: .nan, color: .black)),
         .border(width: -3, color: .black), .rotate(degrees: .nan), .rotate(degrees: .infinity), .pixelate(block: 0),
         .pixelate(block: .min), .trim(tolerance: -1), .tint(.black, opacity: 2), .tint(.black, opacity: .nan),
-        .watermark(Watermark(Image(size: PixelSize(1)), scale: .nan)),
-        .watermark(Watermark(Image(size: PixelSize(1)), opacity: -1)),
-        .watermark(Watermark(Image(size: PixelSize(1)), margin: .max)),
-        .watermark(Watermark(Image(size: PixelSize(1)), scale: 0)),
+        .watermark(Image(size: PixelSize(1)), scale: .nan),
+        .watermark(Image(size: PixelSize(1)), opacity: -1),
+        .watermark(Image(size: PixelSize(1)), margin: .max),
+        .watermark(Image(size: PixelSize(1)), scale: 0), .watermark(Image(size: PixelSize(1)), at: .attention),
     ])
     func refusesParametersOutOfRange(processor: ImageProcessor) {
         let error = #expect(throws: ImageError.self) { try processor.process(numbers) }

@@ -40,7 +40,7 @@ struct RoundCornersTests {
     @Test func everyCornerHasItsRadius() throws {
         let image = Image(size: PixelSize(20), color: .white)
         let alphas = TestImages.alphas(
-            try image.processed(by: [.roundCorners(CornerRadii(topLeft: 8, bottomRight: 4))]))
+            try image.processed(by: [.roundCorners(topLeft: 8, bottomRight: 4)]))
         #expect(alphas[0][0] == 0 && alphas[0][19] == 255 && alphas[19][0] == 255 && alphas[19][19] < 100)
         #expect(alphas[0][8] == 255 && alphas[0][6] < 255)
     }
@@ -91,7 +91,7 @@ struct RoundCornersTests {
     }
 
     @Test func tileStretchesWithoutItsCorners() throws {
-        let border = ImageBorder.hairline(Color(white: 180))
+        let border = ImageBorder(color: Color(white: 180))
         let tile = try StretchableImage(radius: 6, color: Color(white: 230), border: border)
         #expect(tile.image.size == PixelSize(13))
         #expect(tile.capInset == 6)

@@ -64,17 +64,17 @@ import VitrineImaging
     func looksLikeThePictureItStandsFor() throws {
         let input = ImageInput.file(try #require(Corpus.file("heic/cheers.heic")))
         let decoder = ImageDecoder(limits: .standard, isolation: .always, registry: .standard, pool: Self.pool)
-        func pixels(_ preview: DecodeOptions.EmbeddedPreview, _ side: Int) throws -> [UInt8] {
+        func pixels(_ preview: Bool, _ side: Int) throws -> [UInt8] {
             let image = try decoder.decode(
-                input, at: .fit(side), options: DecodeOptions(embeddedPreview: preview))
+                input, at: .fit(side), options: DecodeOptions(allowsEmbeddedPreview: preview))
             return image.withUnsafeBytes { [UInt8]($0) }
         }
-        let (main, preview) = (try pixels(.never, 120), try pixels(.whenLargeEnough, 120))
+        let (main, preview) = (try pixels(false, 120), try pixels(true, 120))
         try #require(main.count == preview.count)
         let difference = zip(main, preview).reduce(0) { $0 + abs(Int($1.0) - Int($1.1)) }
         #expect(difference > 0)
         #expect(Double(difference) / Double(main.count) < 12)
-        #expect(try pixels(.never, 300) == pixels(.whenLargeEnough, 300), "it is 240 pixels wide")
+        #expect(try pixels(false, 300) == pixels(true, 300), "it is 240 pixels wide")
     }
 
     @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"))

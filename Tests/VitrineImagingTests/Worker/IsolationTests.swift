@@ -31,9 +31,9 @@ import VitrineImaging
         let decoder = ImageDecoder(
             limits: .standard, isolation: .always, registry: DecoderRegistry(decoders: [Spy(asked: asked)]), pool: pool)
         for resizer in [ImageResizer.none, .fit(20)] {
-            for preview in [DecodeOptions.EmbeddedPreview.never, .whenLargeEnough] {
+            for preview in [false, true] {
                 let image = try decoder.decode(
-                    .file(path), at: resizer, options: DecodeOptions(embeddedPreview: preview))
+                    .file(path), at: resizer, options: DecodeOptions(allowsEmbeddedPreview: preview))
                 #expect(!image.size.isEmpty)
             }
         }

@@ -27,8 +27,7 @@ import VitrinePipeline
     private static func photo(preview size: PixelSize = PixelSize(width: 160, height: 120)) throws -> [UInt8] {
         var exif = ExifSample()
         exif.preview = try Image(size: size, color: Color(red: 255, green: 0, blue: 0)).encoded(as: .jpeg(quality: 1))
-        let options = EncodeOptions(metadata: ImageMetadata(exif: exif.bytes))
-        return try picture(640, 480).encoded(as: .jpeg(quality: 1), options: options)
+        return try picture(640, 480).encoded(as: .jpeg(quality: 1), metadata: ImageMetadata(exif: exif.bytes))
     }
 
     private static func request(_ side: Int, _ mode: ImageResizer.Mode = .aspectFit) -> RenderRequest {

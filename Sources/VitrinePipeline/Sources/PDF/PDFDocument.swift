@@ -239,7 +239,7 @@ public struct PDFDocumentInfo: Sendable, Equatable {
     public var firstPage: Int
     /// Widths and heights of pages in points, upright: the crop box as far as it lies within the media box. Both are 0
     /// for a page that cannot be read. A user unit (ISO 32000-1, 14.11.3) is not counted in.
-    public var pageSizes: [ContentMode.Size]
+    public var pageSizes: [PointSize]
     /// Documents that the helper has opened since it started, for tests.
     package var opened: Int
 
@@ -253,7 +253,7 @@ public struct PDFDocumentInfo: Sendable, Equatable {
     }
 
     /// The size of page `number`, as ``pageSizes`` has it; nil when it is not among them.
-    public func size(ofPage number: Int) -> ContentMode.Size? {
+    public func size(ofPage number: Int) -> PointSize? {
         let (index, overflow) = number.subtractingReportingOverflow(firstPage)
         return !overflow && pageSizes.indices.contains(index) ? pageSizes[index] : nil
     }

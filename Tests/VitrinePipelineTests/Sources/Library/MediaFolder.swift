@@ -36,7 +36,7 @@ struct MediaFolder {
         exif.offsetTimeOriginal = offset
         exif.orientation = orientation
         return try Image(size: PixelSize(width: 8, height: 6), color: .black).encoded(
-            as: .jpeg(), options: EncodeOptions(metadata: ImageMetadata(exif: exif.bytes)))
+            as: .jpeg(), metadata: ImageMetadata(exif: exif.bytes))
     }
 
     func move(_ name: String, to other: String) throws {

@@ -64,7 +64,7 @@ public final class Texture: @unchecked Sendable {
                     target[to + 1] = bytes[from + 1]
                     target[to + 2] = bytes[from + 2]
                     to += 3
-                    from += Image.bytesPerPixel
+                    from += 4
                 }
             }
         }
