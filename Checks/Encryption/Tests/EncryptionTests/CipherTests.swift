@@ -116,7 +116,10 @@ private struct Place: PersistentRecord, Equatable {
         }
         for wrong in [nil, Self.ciphers[1 - index], AESGCMCipher(key: .init()), ChaChaPolyCipher(key: .init())] {
             let error = #expect(throws: PersistenceError.self) { try open(wrong) }
-            #expect(error?.code == "wrong-key")
+            guard case .wrongKey = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
         }
     }
 }
