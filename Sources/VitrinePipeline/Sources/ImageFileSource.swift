@@ -88,8 +88,11 @@ public struct ImageFileSource: ImageSource {
         return sizing == .longestSide ? key.appending("longest side") : key
     }
 
-    /// ``identifier``.
-    public var knownIdentity: CacheKey? { identifier }
+    /// ``identifier``, or the identity of an image in memory.
+    public var knownIdentity: CacheKey? {
+        guard case .image(_, let own) = content, identifier == nil else { return identifier }
+        return sizing == .longestSide ? own.appending("longest side") : own
+    }
 
     /// Returns the preview that a camera embedded in the file, at most as large as the image; nil for none.
     public func placeholder(_ request: RenderRequest) throws -> Image? {

@@ -34,6 +34,22 @@ import VitrinePipeline
         RenderRequest(size: PixelSize(side), mode: mode)
     }
 
+    /// Views on the main actor find such images without waiting.
+    @Test func findsImagesInMemoryWithoutAskingForTheirIdentity() async throws {
+        let folder = try TemporaryDirectory()
+        let pipeline = ImagePipeline(ImagePipeline.Configuration(root: folder.path))
+        var source = ImageFileSource(Self.picture(8, 8), identifier: "mine")
+        for sizing in [ImageFileSource.Sizing.box, .longestSide] {
+            source.sizing = sizing
+            #expect(try source.knownIdentity == source.identity())
+            let request = ImageRequest(source, size: .fit(4))
+            #expect(pipeline.cachedImage(for: request) == nil)
+            let image = try await pipeline.image(for: request)
+            let found = await MainActor.run { pipeline.cachedImage(for: request) }
+            #expect(found == image)
+        }
+    }
+
     @Test func decodesAtTheSizeOfTheRequest() throws {
         let source = ImageFileSource(path: Samples.path("lake.jpg"))
         let whole = try ImageDecoder().decode(.file(Samples.path("lake.jpg")))
