@@ -14,13 +14,15 @@ extension Shared {
         set { imagePlace.value = newValue }
     }
 
-    /// Images by URL for observers, at their original size, kept in ``images``. Only responses of the type `image/*` are accepted.
+    /// Images by URL for observers, at their original size, kept in ``images``. Only responses of the
+    /// type `image/*` are accepted.
     ///
     /// ```swift
     /// view.image = Shared.imageURLs.value(at: url, observer: view)    // from memory, or nil now and a call later
     /// ```
     ///
-    /// ``ImagePipeline`` is the usual way to load a URL. Can be replaced at any time. Until then it follows a replacement of ``images``.
+    /// ``ImagePipeline`` is the usual way to load a URL. Can be replaced at any time. Until then it
+    /// follows a replacement of ``images``.
     public static var imageURLs: ObservedCache<Image> {
         get {
             let images = images

@@ -17,8 +17,8 @@ public import VitrineNetwork
 /// let frame = BuiltInSource.video("beach.mov", at: .second(12.5)).identified(by: "beach")
 /// ```
 ///
-/// The content decides how a file, bytes or a URL are read, never the name: as a picture, as a PDF document, as a video,
-/// or as a recording with a cover. Pages of documents need the helper `vitrine-pdf`, frames of videos `vitrine-video`.
+/// The content decides how a file, bytes or a URL are read, never the name: as a picture, as a PDF document, as a
+/// video, or as a recording with a cover. Pages of documents need the helper `vitrine-pdf`, frames of videos `vitrine-video`.
 ///
 /// ## Topics
 /// ### Files and bytes
@@ -229,8 +229,8 @@ extension ImageSource where Self == BuiltInSource {
     ///   - policy: The policy for the addresses of the page and of all that it loads. Use `URLAccessPolicy.publicOnly`
     ///     for addresses that strangers name.
     ///   - schemes: The allowed schemes. Without `http` and `https`, pages reach no network at all.
-    ///   - usesSandbox: Whether the browser keeps its pages in a sandbox. It cannot do so for the user root, nor in many
-    ///     containers. Without it, a page that breaks the browser has all rights of this process.
+    ///   - usesSandbox: Whether the browser keeps its pages in a sandbox. It cannot do so for the user root, nor in
+    ///     many containers. Without it, a page that breaks the browser has all rights of this process.
     public static func webPage(
         _ url: String, viewportWidth: Int? = nil, showsFullPage: Bool = false,
         policy: URLAccessPolicy = .userInitiated, schemes: Set<WebPageScheme> = [.http, .https],

@@ -87,7 +87,8 @@ import VitrinePipeline
         clear.backgroundColor = nil
         let sources: [any ImageSource] = [
             second, partial, named, clear, PDFPageSource(document, page: 2),
-            PDFPageSource(PDFDocument(.file(path), password: "secret"), page: 1), VideoFrameSource(path: path, second: 1),
+            PDFPageSource(PDFDocument(.file(path), password: "secret"), page: 1),
+            VideoFrameSource(path: path, second: 1),
             ImageFileSource(.bytes([1])), ImageFileSource(image, identifier: "a"),
         ]
         for source in sources {

@@ -94,8 +94,8 @@ public final class PDFDocument: Sendable {
     /// - Parameters:
     ///   - number: The page, from 1.
     ///   - background: The color under the page; nil for transparent.
-    ///   - drawing: Replaces the drawing. Its second argument draws the page as it is, at any size, and may be called or
-    ///     not. Give such pages an identity that says so, by ``BuiltInSource/identified(by:)``.
+    ///   - drawing: Replaces the drawing. Its second argument draws the page as it is, at any size, and may be called
+    ///     or not. Give such pages an identity that says so, by ``BuiltInSource/identified(by:)``.
     public func page(
         _ number: Int, background: Color? = .white,
         drawing: (@Sendable (RenderRequest, (RenderRequest) throws -> Image) throws -> Image)? = nil
