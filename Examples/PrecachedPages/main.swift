@@ -6,7 +6,7 @@ let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-
 defer { try? FileManager.default.removeItem(atPath: directory) }
 let samples = CommandLine.arguments.dropFirst().first ?? "Samples"
 
-let document = PDFDocument(path: samples + "/lake.pdf")
+let document = PDFDocument(.file(samples + "/lake.pdf"))
 let info = try document.info()
 let pages = (1...info.pageCount).map { document.page($0) }
 print("pages:", pages.count)

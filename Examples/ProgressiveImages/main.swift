@@ -13,7 +13,7 @@ let server = try ExampleServer { request in
 }
 let (large, medium, small) = (server.url("/large.png"), server.url("/medium.png"), server.url("/small.png"))
 let cache = Cache<Image>(name: "pictures", configuration: CacheConfiguration(root: directory))
-let images = ImageURLCache.images(in: cache)
+let images = ObservedCache.images(in: cache)
 
 // A list has shown the small image before. The medium one was never loaded.
 _ = try await images.value(at: small)

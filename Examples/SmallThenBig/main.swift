@@ -7,7 +7,7 @@ defer { try? FileManager.default.removeItem(atPath: directory) }
 let samples = CommandLine.arguments.dropFirst().first ?? "Samples"
 
 let service = ImagePipeline(.init(root: directory))
-let source = ImageFileSource(path: samples + "/lake.jpg")
+let source = BuiltInSource.file(samples + "/lake.jpg")
 
 func show() async throws {
     let sequence = ImageTaskSequence([

@@ -26,7 +26,7 @@ struct ImageURLCacheTests {
         }
     }
 
-    private func images(_ directory: TemporaryDirectory) -> ImageURLCache {
+    private func images(_ directory: TemporaryDirectory) -> ObservedCache<Image> {
         var curl = CurlLoader.Configuration()
         curl.proxy = .none
         var loading = NetworkLoader.Configuration()

@@ -64,7 +64,7 @@ struct ImageAlternativesTests {
 
     @Test func aListedImageStays() async {
         let middle = fixture.stored("middle", "middle")
-        binding.options.missBehavior = .clear
+        binding.options.keepsPreviousImage = false
         binding.set(middle, in: fixture.pipeline)
         #expect(target.texts == ["middle"])
         let (best, bestRequest) = fixture.slow("best", "best")

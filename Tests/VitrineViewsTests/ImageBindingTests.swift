@@ -48,7 +48,7 @@ struct ImageBindingTests {
     }
 
     @Test func theTransitionCanBeChosen() async {
-        binding.options.transition = .slow
+        binding.options.transition = .crossFade(.milliseconds(250))
         let (gate, content) = fixture.slow("a", "one")
         binding.set(content, in: fixture.pipeline)
         gate.open()
@@ -73,7 +73,7 @@ struct ImageBindingTests {
     }
 
     @Test func aMissCanClearTheTarget() async {
-        binding.options.missBehavior = .clear
+        binding.options.keepsPreviousImage = false
         let (gate, content) = fixture.slow("a", "one")
         binding.set(content, in: fixture.pipeline)
         #expect(target.texts == [nil])

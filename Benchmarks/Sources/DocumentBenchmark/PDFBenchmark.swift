@@ -11,7 +11,7 @@ struct PDFBenchmark {
 
     /// Contenders run alternately; the table gives medians.
     func run() throws {
-        let count = try PDFDocument(path: path).info().pageCount
+        let count = try PDFDocument(.file(path)).info().pageCount
         var samples: [[Sample]] = [[], [], []]
         for round in 0...rounds {
             let results = [
@@ -36,7 +36,7 @@ struct PDFBenchmark {
 
     /// All pages from a file that no helper has open yet, and the helpers' end.
     private func pages(_ numbers: ClosedRange<Int>, threads: Int) throws {
-        let input = PDFDocument(path: path)
+        let input = PDFDocument(.file(path))
         let failure = Mutex<(any Error)?>(nil)
         let next = Mutex(numbers.lowerBound)
         DispatchQueue.concurrentPerform(iterations: threads) { _ in
@@ -54,7 +54,7 @@ struct PDFBenchmark {
             }
         }
         if let error = failure.withLock({ $0 }) { throw error }
-        PDFDocument.endIdleHelpers()
+        ImagePipeline.endIdleHelpers()
     }
 
     private func pdftoppm() throws {

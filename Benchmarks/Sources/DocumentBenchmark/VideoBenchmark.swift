@@ -22,23 +22,23 @@ struct VideoBenchmark {
         // A helper keeps its last file open: two that are equal make it open one each time.
         let copies = try (0..<2).map { _ in try Copy(path) }
         var samples: [[Double]] = [[], [], [], []]
-        let half = (try VideoFrameSource(posterOf: path).info().duration ?? 0) / 2
+        let half = (try VideoInfo(of: .file(path)).duration ?? 0) / 2
         let count = Self.postersPerHelper
         for round in 0...rounds {
             let results = [
                 try Sample.take {
-                    for index in 0..<count { try encode(VideoFrameSource(posterOf: copies[index % 2].path)) }
-                    VideoFrameSource.endIdleHelpers()
+                    for index in 0..<count { try encode(.video(copies[index % 2].path)) }
+                    ImagePipeline.endIdleHelpers()
                 }.cpu / Double(count),
                 try Sample.take {
-                    try encode(VideoFrameSource(posterOf: path))
-                    VideoFrameSource.endIdleHelpers()
+                    try encode(.video(path))
+                    ImagePipeline.endIdleHelpers()
                 }.cpu,
                 try Sample.take {
                     for index in 0..<count {
-                        try encode(VideoFrameSource(path: copies[index % 2].path, second: half))
+                        try encode(.video(copies[index % 2].path, at: .second(half)))
                     }
-                    VideoFrameSource.endIdleHelpers()
+                    ImagePipeline.endIdleHelpers()
                 }.cpu / Double(count),
                 try Sample.take { try ffmpegthumbnailer(path) }.cpu,
             ]
@@ -50,7 +50,7 @@ struct VideoBenchmark {
         print("| \(URL(filePath: path).lastPathComponent) | " + columns.map(text).joined(separator: " | ") + " |")
     }
 
-    private func encode(_ source: VideoFrameSource) throws {
+    private func encode(_ source: BuiltInSource) throws {
         let image = try source.image(RenderRequest(size: PixelSize(Self.side)))
         _ = try image.encoded(as: .jpeg(quality: 0.75))
     }

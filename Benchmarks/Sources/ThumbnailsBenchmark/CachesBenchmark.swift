@@ -60,7 +60,7 @@ struct CachesBenchmark {
     }
 
     /// The way of a program that asks from a thread which may block: all is told within the call.
-    private func inMemory(_ sources: [ImageFileSource], _ service: ImagePipeline) {
+    private func inMemory(_ sources: [BuiltInSource], _ service: ImagePipeline) {
         for source in sources {
             let task = service.start(ImageRequest(source, size: .fit(Self.side)))
             precondition(task.state == .finished)

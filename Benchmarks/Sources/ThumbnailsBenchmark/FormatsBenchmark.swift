@@ -9,7 +9,7 @@ struct FormatsBenchmark {
 
     func run() throws {
         let images = try photos.map {
-            try ImageFileSource(path: $0).image(RenderRequest(size: PixelSize(Self.side)))
+            try BuiltInSource.file($0).image(RenderRequest(size: PixelSize(Self.side)))
         }
         let formats: [(String, OutputFormat)] = [
             ("JPEG 0.95", .jpeg(quality: 0.95)), ("PNG", .png), ("WebP 0.95", .webp(quality: 0.95)),

@@ -23,7 +23,7 @@ final class Photos: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-    var sources: [ImageFileSource] { paths.map { ImageFileSource(path: $0) } }
+    var sources: [BuiltInSource] { paths.map { .file($0) } }
 
     /// A directory that does not exist yet.
     func fresh() -> String { "\(directory)/\(UUID().uuidString)" }

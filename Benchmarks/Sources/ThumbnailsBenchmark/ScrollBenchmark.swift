@@ -19,7 +19,7 @@ struct ScrollBenchmark {
 
     /// Counts what is made although nobody wants it any more.
     struct Watched: ImageSource {
-        let inner: ImageFileSource
+        let inner: BuiltInSource
         let late: Count
         let calls: Count
 

@@ -62,7 +62,7 @@ sized.targetGeometry = TargetGeometry(
     width: 128, height: 128, scale: 2, mode: .aspectFill, allowsUpscaling: false)
 let plainBinding = ImageBinding(plain), sizedBinding = ImageBinding(sized)
 let image = Image(size: PixelSize(8))
-let sources = urls.map { ImageFileSource(image, identifier: CacheKey($0.absoluteString)) }
+let sources = urls.map { BuiltInSource.image(image, identity: CacheKey($0.absoluteString)) }
 let made = sources.map { ImageRequest($0) }
 let size = sized.targetGeometry?.resizer ?? .none
 for source in sources {

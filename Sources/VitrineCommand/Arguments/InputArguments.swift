@@ -36,7 +36,7 @@ struct PagesArgument: ExpressibleByArgument {
 
 /// A moment of a film: seconds from its start, or `poster`.
 struct TimeArgument: ExpressibleByArgument {
-    let moment: VideoFrameSource.Moment
+    let moment: VideoMoment
 
     init?(argument: String) {
         if argument == "poster" {

@@ -26,7 +26,7 @@ struct CacheOptions: ParsableArguments {
         configuration.usesMemoryCache = false
         configuration.usesDiskCache = !noCache
         configuration.memoryPressure = nil
-        if desktop { configuration.shared = RecordedThumbnails(DesktopThumbnails()) }
+        if desktop { configuration.externalThumbnails = RecordedThumbnails(DesktopThumbnails()) }
         return ImagePipeline(configuration)
     }
 }

@@ -23,7 +23,7 @@ struct ThumbnailJob: Sendable {
 
     init(_ command: ThumbnailCommand, _ service: ImagePipeline) throws {
         self.service = service
-        desktop = service.configuration.shared as? RecordedThumbnails
+        desktop = service.configuration.externalThumbnails as? RecordedThumbnails
         boxes = try command.geometry.resizers(gravity: command.gravity.gravity)
         parts = command.parts
         web = command.web

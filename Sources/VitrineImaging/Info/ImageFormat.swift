@@ -18,7 +18,7 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     ///
     /// - Parameters:
     ///   - name: Identifies the format. Upper-case letters become lower-case.
-    ///   - mediaTypes: The preferred one first. `URLImageSource` accepts them in HTTP responses.
+    ///   - mediaTypes: The preferred one first. Sources of URLs accept them in HTTP responses.
     ///   - fileExtensions: Without a dot, the preferred one first.
     public init(_ name: String, mediaTypes: [String] = [], fileExtensions: [String] = []) {
         rawValue = name.lowercased()

@@ -1,11 +1,11 @@
 import VitrineCore
-public import VitrineImaging
+import VitrineImaging
 
 /// Lets a ``ImagePipeline`` use the thumbnails of the desktop, and give it its own.
 ///
 /// ```swift
-/// var configuration = ImagePipeline.Configuration.standard
-/// configuration.shared = DesktopThumbnails()
+/// var configuration = ImagePipeline.Configuration()
+/// configuration.desktopThumbnails = DesktopThumbnails()
 /// ```
 ///
 /// Only images that a file manager shows are shared: whole pictures, first pages and posters, fitted into at most
@@ -30,7 +30,7 @@ public final class DesktopThumbnails: ExternalThumbnailCache {
     }
 
     /// The desktop's thumbnail, in the size of `request`.
-    public func thumbnail(of source: any ImageSource, for request: RenderRequest) -> Image? {
+    package func thumbnail(of source: any ImageSource, for request: RenderRequest) -> Image? {
         guard request.mode == .aspectFit, let path = (source as? any WholeFileSource)?.wholeFile else { return nil }
         if writes { remember(path) }
         guard let image = cache.thumbnail(of: path, size: request.size) else { return nil }
@@ -38,7 +38,7 @@ public final class DesktopThumbnails: ExternalThumbnailCache {
     }
 
     /// Gives the desktop the largest of its sizes that `image` has the pixels for.
-    public func store(_ image: Image, of source: any ImageSource, for request: RenderRequest) {
+    package func store(_ image: Image, of source: any ImageSource, for request: RenderRequest) {
         guard writes, request.mode == .aspectFit, let file = source as? any WholeFileSource,
             let path = file.wholeFile, let original = pending.withLock({ $0.removeValue(forKey: path) }) ?? nil
         else { return }

@@ -14,7 +14,7 @@ import VitrineCore
 /// are written off, and there is a bound on these: beyond it no call is made until one comes back.
 final class ForeignCallPool: Sendable {
     private let idleLimit: Int
-    private let idle = Locked<[ExecutionPriority: [BlockingExecutor]]>([:])
+    private let idle = Locked<[Priority: [BlockingExecutor]]>([:])
     private let calls: ForeignCalls
     private let limits: Deadlines
     private let graces: Deadlines
@@ -45,7 +45,7 @@ final class ForeignCallPool: Sendable {
     ///   - onTimeout: Called if it takes too long, on any thread. The call counts as stuck then.
     /// - Returns: false, and nothing is called, if too many never came back.
     func call(
-        _ id: Int, priority: ExecutionPriority, onMainActor: Bool = false, body: @escaping @Sendable () -> Void,
+        _ id: Int, priority: Priority, onMainActor: Bool = false, body: @escaping @Sendable () -> Void,
         onTimeout: @escaping @Sendable () -> Void
     ) -> Bool {
         guard calls.begin(id, onTimeout) else { return false }
@@ -85,7 +85,7 @@ final class ForeignCallPool: Sendable {
     }
 
     /// Keeps a thread for later, unless there are enough: it ends with its executor then.
-    private func park(_ thread: BlockingExecutor, _ priority: ExecutionPriority) {
+    private func park(_ thread: BlockingExecutor, _ priority: Priority) {
         idle.withLock { idle in
             guard idle[priority, default: []].count < idleLimit else { return }
             idle[priority, default: []].append(thread)
@@ -260,14 +260,14 @@ final class Deadlines: Sendable {
 /// Gives the calling thread its share of the processor.
 enum ThreadPriority {
     /// Sets the share for the rest of the thread's life. Without privileges a thread cannot raise it again.
-    static func set(_ priority: ExecutionPriority) {
+    static func set(_ priority: Priority) {
         #if canImport(Darwin)
         let quality: qos_class_t =
             switch priority {
-            case .background: QOS_CLASS_BACKGROUND
+            case .veryLow: QOS_CLASS_BACKGROUND
             case .low: QOS_CLASS_UTILITY
             case .normal: QOS_CLASS_DEFAULT
-            case .high: QOS_CLASS_USER_INITIATED
+            case .high, .veryHigh: QOS_CLASS_USER_INITIATED
             }
         pthread_set_qos_class_self_np(quality, 0)
         #else
@@ -280,12 +280,12 @@ enum ThreadPriority {
     }
 
     #if !canImport(Darwin)
-    private static func nice(_ priority: ExecutionPriority) -> Int32 {
+    private static func nice(_ priority: Priority) -> Int32 {
         switch priority {
-        case .background: 10
+        case .veryLow: 10
         case .low: 5
         case .normal: 0
-        case .high: -5
+        case .high, .veryHigh: -5
         }
     }
 

@@ -26,19 +26,24 @@ extension ImagePipeline {
         /// and the call is cancelled. Default: 30 seconds.
         public var timeLimit: Duration = .seconds(30)
         /// How long a cancelled source may continue before its thread counts as abandoned. Default: 1 second.
-        public var grace: Duration = .seconds(1)
+        package var grace: Duration = .seconds(1)
         /// The number of threads that sources may block for ever. Beyond it, requests end with
         /// ``ImagePipelineError/tooManyAbandonedThreads(source:count:)``, unless the image is cached.
         /// Default: 8.
-        public var maximumAbandonedThreads = 8
+        package var maximumAbandonedThreads = 8
         /// Limits on the input and work of sources.
         public var limits = ImageLimits.standard
         /// The source of memory pressure, which empties the memory level; nil for none. Default: the system.
         public var memoryPressure: MemoryPressure? = .shared
         /// The clock for expiry. Default: that of the system.
         package var clock: WallClock = .system
-        /// Thumbnails that other programs share with this one; nil, the default, for none.
-        public var shared: (any ExternalThumbnailCache)?
+        /// The thumbnails of the desktop, which file managers show; nil, the default, to share none.
+        public var desktopThumbnails: DesktopThumbnails? {
+            get { externalThumbnails as? DesktopThumbnails }
+            set { externalThumbnails = newValue }
+        }
+        /// Thumbnails that other programs share with this one; nil for none.
+        package var externalThumbnails: (any ExternalThumbnailCache)?
 
         /// Creates the defaults, with one call at once for each processor.
         public init(name: String? = nil, root: String? = nil, concurrency: Int? = nil) {
@@ -46,9 +51,6 @@ extension ImagePipeline {
             self.root = root ?? CacheConfiguration.defaultRoot
             self.concurrency = concurrency ?? ProcessorCount.active
         }
-
-        /// One call at once for each processor, 64 MB in memory.
-        public static var standard: Configuration { Configuration() }
 
         /// One call at a time, 3 MiB in memory.
         public static var memoryLean: Configuration {
@@ -60,7 +62,7 @@ extension ImagePipeline {
 }
 
 /// Thumbnails that programs share, as those of the desktop. Both methods may block.
-public protocol ExternalThumbnailCache: Sendable {
+package protocol ExternalThumbnailCache: Sendable {
     /// Returns the thumbnail of a source, if there is one that is valid and large enough for `request`.
     func thumbnail(of source: any ImageSource, for request: RenderRequest) -> Image?
 

@@ -18,7 +18,7 @@ extension ImagePipeline {
     func beginLookup(_ id: Int, _ slot: QueueSlot) {
         guard let plan = plan(for: id) else { return }
         let hasDerivedSizes = !derivedSizes.candidates(for: plan.spec, of: plan.identity).known.isEmpty
-        guard plan.options.contains(.disk) || hasDerivedSizes || configuration.shared != nil else {
+        guard plan.options.contains(.disk) || hasDerivedSizes || configuration.externalThumbnails != nil else {
             return proceed(id)
         }
         slot.enqueue(on: lookups) { [self] in
@@ -71,7 +71,7 @@ extension ImagePipeline {
                 }
             }
         }
-        if let image = configuration.shared?.thumbnail(
+        if let image = configuration.externalThumbnails?.thumbnail(
             of: plan.source, for: plan.spec.render(limits: configuration.limits, cancellation: CancellationToken()))
         {
             return (Made(image: image, origin: .shared), .unlimited)

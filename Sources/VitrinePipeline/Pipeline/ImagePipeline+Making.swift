@@ -162,7 +162,7 @@ extension ImagePipeline {
                 stored.fulfill(())
             }
             stored.wait()
-            if made.origin == .source, let shared = configuration.shared {
+            if made.origin == .source, let shared = configuration.externalThumbnails {
                 let request = plan.spec.render(limits: configuration.limits, cancellation: CancellationToken())
                 shared.store(image, of: plan.source, for: request)
             }

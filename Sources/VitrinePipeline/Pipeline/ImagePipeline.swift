@@ -32,7 +32,7 @@ public import VitrineImaging
 /// ### Images
 /// - ``image(for:)``
 /// - ``start(_:)-(ImageRequest)``
-/// - ``start(_:)-(ImageTaskGroup)``
+/// - ``start(_:)-(ImageTaskSequence)``
 /// - ``cachedImage(for:)``
 /// ### On the calling thread
 /// - ``execute(_:)``
@@ -73,7 +73,7 @@ public final class ImagePipeline: Sendable {
     private static let current = Locked<ImagePipeline?>(nil)
 
     /// The pipeline that the program shares. It may be replaced at any time: running work stays with the previous one.
-    /// Default: one with ``Configuration/standard``.
+    /// Default: one with the default configuration.
     public static var shared: ImagePipeline {
         get {
             current.withLock { current in
@@ -106,7 +106,7 @@ public final class ImagePipeline: Sendable {
     let log = Log.logger("pipeline")
 
     /// Creates a pipeline. Its caches are opened when they are first used.
-    public init(_ configuration: Configuration = .standard) {
+    public init(_ configuration: Configuration = Configuration()) {
         var configuration = configuration
         configuration.concurrency = max(1, configuration.concurrency)
         self.configuration = configuration
@@ -147,8 +147,11 @@ public final class ImagePipeline: Sendable {
         admit(task)
     }
 
+    /// Starts the tasks of a sequence, one after another.
+    public func start(_ sequence: ImageTaskSequence) { run(sequence) }
+
     /// Starts the tasks of a group, by the group's own rules.
-    public func start(_ group: some ImageTaskGroup) { GroupRun(group, self).proceed() }
+    package func run(_ group: some ImageTaskGroup) { GroupRun(group, self).proceed() }
 
     /// Returns the image of a request.
     ///
@@ -183,6 +186,13 @@ public final class ImagePipeline: Sendable {
 
     /// Statistics since the pipeline was created.
     public var statistics: PipelineStatistics { state.withLock { $0.statistics } }
+
+    /// Ends the helper programs that draw pages and frames and have nothing to do, with the documents they have open.
+    /// Later calls start new ones. Without this call they end after 30 idle seconds.
+    public static func endIdleHelpers() {
+        PDFWorkers.shared.endIdleWorkers()
+        VideoWorkers.shared.endIdleWorkers()
+    }
 
     // MARK: For tests
 
@@ -261,14 +271,13 @@ public struct PipelineStatistics: Sendable, Hashable {
     /// Requests that ended with an error.
     public var failed = 0
     /// Loads of remote sources that were started.
-    public var loads = 0
+    package var loads = 0
     /// Calls of sources that were started.
     public var calls = 0
     /// Results that were discarded, as their last request had been cancelled.
-    public var discarded = 0
+    package var discarded = 0
 
-    /// Creates statistics without any work.
-    public init() {}
+    init() {}
 }
 
 /// The origin of an image.

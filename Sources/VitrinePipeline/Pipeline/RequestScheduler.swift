@@ -39,7 +39,7 @@ struct RequestScheduler {
         var wantsPreviews: Bool { subscribers.contains { $0.wantsPreviews } }
         /// The highest of the subscribers'.
         var priority: Priority { subscribers.map(\.priority).max() ?? .veryLow }
-        var executionPriority: ExecutionPriority { subscribers.map(\.executionPriority).max() ?? .background }
+        var executionPriority: Priority { subscribers.map(\.executionPriority).max() ?? .veryLow }
     }
 
     struct Batch {
@@ -261,8 +261,8 @@ struct RequestScheduler {
     }
 
     /// How much of the processor a batch may claim: the most that one of its requests says.
-    func executionPriority(ofBatch id: Int) -> ExecutionPriority {
-        batches[id]?.jobs.compactMap { jobs[$0]?.executionPriority }.max() ?? .background
+    func executionPriority(ofBatch id: Int) -> Priority {
+        batches[id]?.jobs.compactMap { jobs[$0]?.executionPriority }.max() ?? .veryLow
     }
 
     /// Notes the content of a batch's remote source.
@@ -370,7 +370,7 @@ struct JobPreview: Sendable {
 /// A subscriber of a job: a task, or a prefetch.
 protocol JobSubscriber: AnyObject, Sendable {
     var priority: Priority { get }
-    var executionPriority: ExecutionPriority { get }
+    var executionPriority: Priority { get }
     var cacheLevels: CacheLevels { get }
     /// Whether the picture itself is wanted, not only that it is on disk.
     var wantsImage: Bool { get }

@@ -5,7 +5,7 @@ public import VitrineNetwork
 
 extension Shared {
     private static let imagePlace = Replaceable { Cache<Image>(name: "shared-images") }
-    private static let imageURLPlace = Locked<(chosen: ImageURLCache?, made: ImageURLCache?)>((nil, nil))
+    private static let imageURLPlace = Locked<(chosen: ObservedCache<Image>?, made: ObservedCache<Image>?)>((nil, nil))
 
     /// A cache of images by key, for programs that use caches without a pipeline. Default: a cache named
     /// "shared-images". Can be replaced at any time.
@@ -14,16 +14,22 @@ extension Shared {
         set { imagePlace.value = newValue }
     }
 
-    /// Images by URL, kept in ``images``. Only responses of the type `image/*` are accepted.
+    /// Images by URL for observers, at their original size, kept in ``images``. Only responses of the
+    /// type `image/*` are accepted.
     ///
-    /// Can be replaced at any time. Until then it follows a replacement of ``images``.
-    public static var imageURLs: ImageURLCache {
+    /// ```swift
+    /// view.image = Shared.imageURLs.value(at: url, observer: view)    // from memory, or nil now and a call later
+    /// ```
+    ///
+    /// ``ImagePipeline`` is the usual way to load a URL. Can be replaced at any time. Until then it
+    /// follows a replacement of ``images``.
+    public static var imageURLs: ObservedCache<Image> {
         get {
             let images = images
-            let (cache, replaced) = imageURLPlace.withLock { place -> (ImageURLCache, ImageURLCache?) in
+            let (cache, replaced) = imageURLPlace.withLock { place -> (ObservedCache<Image>, ObservedCache<Image>?) in
                 if let chosen = place.chosen { return (chosen, nil) }
                 if let made = place.made, made.cache === images { return (made, nil) }
-                let made = ImageURLCache.images(in: images)
+                let made = ObservedCache<Image>.images(in: images)
                 defer { place.made = made }
                 return (made, place.made)
             }
@@ -41,22 +47,15 @@ extension Shared {
     }
 }
 
-/// Images by URL for observers, at their original size. ``ImagePipeline`` is the usual way to load a URL.
-///
-/// ```swift
-/// view.image = Shared.imageURLs.value(at: url, observer: view)      // from memory, or nil now and a call later
-/// ```
-public typealias ImageURLCache = ObservedCache<Image>
-
 extension ObservedCache where Value == Image {
     /// Creates a cache of images by URL.
     ///
     /// - Parameters:
     ///   - cache: The cache that keeps the images.
     ///   - options: How they are loaded. Unless it names content types, only `image/*` is accepted.
-    public static func images(in cache: Cache<Image>, options: FetchOptions = .default) -> ImageURLCache {
+    public static func images(in cache: Cache<Image>, options: FetchOptions = .default) -> ObservedCache<Image> {
         var options = options
         if options.contentTypes.isEmpty { options.contentTypes = ["image/*"] }
-        return ImageURLCache(cache, options: options)
+        return ObservedCache<Image>(cache, options: options)
     }
 }

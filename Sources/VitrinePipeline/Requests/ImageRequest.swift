@@ -18,7 +18,7 @@ public import VitrineImaging
 /// Requests of the same source, size and processors share their work and their result.
 public struct ImageRequest: Sendable {
     /// The source of the image.
-    public var source: any ImageSource
+    public internal(set) var source: any ImageSource
     /// The size of the result. Pixels are `ImageResizer.size` times `ImageResizer.scale`, rounded up. Default:
     /// `none`, the size of the source.
     public var size: ImageResizer
@@ -26,8 +26,12 @@ public struct ImageRequest: Sendable {
     public var processors: [ImageProcessor]
     /// How urgent it is among all that waits. Default: normal.
     public var priority: Priority
-    /// The share of the processor its work may claim. Default: ``ExecutionPriority/low``.
-    public var executionPriority = ExecutionPriority.low
+    /// How much of the processor the work may claim against everything else on the machine. Of several requests for one
+    /// image the highest counts. Default: low, so that nothing the user touches is slowed down.
+    ///
+    /// On Linux it is a nice value: 10 for `veryLow`, 5 for `low`, 0 for `normal`, and -5 above, where the system lets
+    /// the program. On Apple platforms it is a quality of service.
+    public var executionPriority = Priority.low
     /// The levels of the pipeline's cache that it may use. Default: all.
     public var cacheLevels = CacheLevels.all
     /// Whether ``ImageTask/previews`` contain images of the bytes received so far, while a URL is transferred: the
@@ -50,7 +54,7 @@ public struct ImageRequest: Sendable {
         _ source: some ImageSource, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
         priority: Priority = .normal, isProgressive: Bool = false
     ) {
-        self.source = source
+        self.source = (source as? BuiltInSource)?.base ?? source
         self.size = size
         self.size.scale *= scale
         self.processors = processors
@@ -58,7 +62,7 @@ public struct ImageRequest: Sendable {
         self.isProgressive = isProgressive
     }
 
-    /// A request for the image at a URL. See ``URLImageSource``.
+    /// A request for the image at a URL. See ``ImageSource/url(_:page:at:id:options:progress:)``.
     public init(
         _ url: URL, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
         priority: Priority = .normal, isProgressive: Bool = false
@@ -109,62 +113,4 @@ extension ImageRequest {
             }
         return (source.knownIdentity ?? place).map { spec.key(for: $0) }
     }
-}
-
-// MARK: Sources by leading dot
-
-extension ImageSource where Self == ImageFileSource {
-    /// A file: a picture, a page of a PDF document, the poster of a video, or the cover of a recording, by its content.
-    ///
-    /// - Parameters:
-    ///   - path: The file.
-    ///   - page: The page of a document, or the frame of an animation, from 1.
-    public static func file(_ path: String, page: Int = 1) -> ImageFileSource {
-        var source = ImageFileSource(path: path)
-        source.page = page
-        return source
-    }
-
-    /// The bytes of a file.
-    ///
-    /// - Parameters:
-    ///   - bytes: The file's content.
-    ///   - name: The name of the bytes in errors.
-    public static func bytes(_ bytes: [UInt8], name: String = "bytes") -> ImageFileSource {
-        ImageFileSource(.bytes(bytes, name: name))
-    }
-}
-
-extension ImageSource where Self == URLImageSource {
-    /// A URL: a picture, a page of a PDF document, or a frame of a video.
-    public static func url(_ url: URL, part: URLImageSource.Part = .whole) -> URLImageSource {
-        URLImageSource(url, part: part)
-    }
-}
-
-extension ImageSource where Self == PDFPageSource {
-    /// A page of a PDF document, from 1. For many pages of one document use ``PDFDocument``, which stays open.
-    public static func pdf(_ path: String, page: Int = 1) -> PDFPageSource { PDFDocument(path: path).page(page) }
-}
-
-extension ImageSource where Self == VideoFrameSource {
-    /// A frame of a video.
-    public static func video(_ path: String, at moment: VideoFrameSource.Moment = .poster) -> VideoFrameSource {
-        VideoFrameSource(.file(path), at: moment)
-    }
-}
-
-/// How much of the processor the making of an image may claim against everything else on the machine.
-///
-/// On Linux a thread's nice value, on Apple platforms its quality of service. Of several requests for one image the
-/// highest counts.
-public enum ExecutionPriority: Sendable, Hashable, CaseIterable, Comparable {
-    /// Only idle time, for images that are not visible yet. They may wait long on a busy machine. Nice 10.
-    case background
-    /// Less than others, so that nothing the user touches is slowed down. The default of requests. Nice 5.
-    case low
-    /// As the program itself. Nice 0.
-    case normal
-    /// More than others, where the system lets the program: nice -5, else as ``normal``.
-    case high
 }

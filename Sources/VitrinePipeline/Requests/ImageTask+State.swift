@@ -41,7 +41,7 @@ struct TaskProgress {
 
     var state = ImageTask.State.new
     var priority = Priority.normal
-    var executionPriority = ExecutionPriority.low
+    var executionPriority = Priority.low
 
     var imageHandlers: [Handler<Result<Image, ImagePipelineError>>] = []
     var placeholderHandlers: [Handler<Image>] = []

@@ -24,7 +24,6 @@ public import VitrineImaging
 /// - ``blocking``
 /// ### Urgency
 /// - ``priority``
-/// - ``executionPriority``
 /// ### Ending
 /// - ``cancel()``
 /// - ``state``
@@ -45,7 +44,7 @@ public final class ImageTask: Sendable {
         case cancelled
 
         /// Whether the task has ended.
-        public var isFinal: Bool { self == .finished || self == .failed || self == .cancelled }
+        package var isFinal: Bool { self == .finished || self == .failed || self == .cancelled }
     }
 
     /// The request.
@@ -74,7 +73,7 @@ public final class ImageTask: Sendable {
     }
 
     /// The share of the processor the work may claim. Counts from the moment the work starts.
-    public var executionPriority: ExecutionPriority {
+    package var executionPriority: Priority {
         get { progress.withLock { $0.executionPriority } }
         set {
             progress.withLock { $0.executionPriority = newValue }

@@ -8,7 +8,7 @@ public import VitrineImaging
 /// that no group can stall. The calls come one at a time, on any thread, and must not block.
 ///
 /// ``ImageTaskSequence`` is the one that most need.
-public protocol ImageTaskGroup: AnyObject, Sendable {
+package protocol ImageTaskGroup: AnyObject, Sendable {
     /// Returns the tasks to start now; none to wait for one that is running. Each task is returned once.
     func nextTasks() -> [ImageTask]
 
@@ -16,7 +16,7 @@ public protocol ImageTaskGroup: AnyObject, Sendable {
     func taskDidEnd(_ task: ImageTask)
 
     /// Whether no task follows and none is running. A group that has no running task, returns none and is not
-    /// finished is asked again only when ``ImagePipeline/start(_:)-(ImageTaskGroup)`` is called again.
+    /// finished is asked again only when ``GroupRun/proceed()`` is called again.
     var isFinished: Bool { get }
 
     /// Cancels all tasks of the group, started or not, and finishes the group.
@@ -36,13 +36,7 @@ public protocol ImageTaskGroup: AnyObject, Sendable {
 /// Each task starts when the previous one has ended, also with an error. Tasks keep their closures and
 /// priorities. An empty sequence is finished as soon as it is enqueued.
 public final class ImageTaskSequence: ImageTaskGroup {
-    /// One image of a sequence.
-    public struct Stage: Sendable {
-        /// The request's place in the sequence, from 0.
-        public let index: Int
-        /// The image.
-        public let image: Image
-    }
+    private typealias Stage = (index: Int, image: Image)
 
     private struct Progress {
         var tasks: [ImageTask] = []
@@ -113,8 +107,10 @@ public final class ImageTaskSequence: ImageTaskGroup {
 
     /// The images in order, from the first one on whenever this is called. Requests without one are passed over.
     ///
+    /// `index` is the place of the request in the sequence, from 0.
+    ///
     /// Ends with the sequence: by an error if its last request has one, by a `CancellationError` if it was cancelled.
-    public var stages: AsyncThrowingStream<Stage, any Error> {
+    public var stages: AsyncThrowingStream<(index: Int, image: Image), any Error> {
         AsyncThrowingStream { continuation in
             let isFinished = progress.withLock { progress in
                 for stage in progress.stages { continuation.yield(stage) }
@@ -136,7 +132,7 @@ public final class ImageTaskSequence: ImageTaskGroup {
 
     // MARK: Calls of the pipeline
 
-    public func nextTasks() -> [ImageTask] {
+    package func nextTasks() -> [ImageTask] {
         let next: ImageTask? = progress.withLock { progress in
             progress.isStarted = true
             guard !progress.isCancelled, progress.given == progress.ended, progress.given < progress.tasks.count
@@ -148,18 +144,19 @@ public final class ImageTaskSequence: ImageTaskGroup {
         return next.map { [$0] } ?? []
     }
 
-    public func taskDidEnd(_ task: ImageTask) {
+    package func taskDidEnd(_ task: ImageTask) {
         let result = task.progress.withLock { $0.result }
         progress.withLock { progress in
             progress.ended += 1
             guard case .success(let image)? = result else { return }
-            let stage = Stage(index: progress.ended - 1, image: image)
+            let stage: Stage = (index: progress.ended - 1, image: image)
             progress.stages.append(stage)
             for stream in progress.streams { stream.yield(stage) }
         }
         tellFinish()
     }
 
+    /// Cancels all tasks of the sequence, started or not, and finishes it.
     public func cancel() {
         let tasks = progress.withLock { progress in
             guard !progress.isFinished else { return [ImageTask]() }

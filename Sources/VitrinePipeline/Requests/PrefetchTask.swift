@@ -34,7 +34,7 @@ public final class PrefetchTask: Sendable {
     }
 
     /// The present progress.
-    public var current: Progress { state.withLock { $0.progress } }
+    package var current: Progress { state.withLock { $0.progress } }
 
     /// The progress, beginning with the present one. The sequence ends with the prefetch. An iteration that begins
     /// later gets the last progress, and a slow one skips some.
@@ -135,7 +135,7 @@ private final class PrefetchSubscriber: JobSubscriber {
     let made = Promise<Result<Made, any Error>>()
 
     var priority: Priority { .veryLow }
-    var executionPriority: ExecutionPriority { .background }
+    var executionPriority: Priority { .veryLow }
     var cacheLevels: CacheLevels { .disk }
     var wantsImage: Bool { false }
     var isProgressive: Bool { false }

@@ -14,9 +14,9 @@ import VitrineImaging
 /// A file is decoded at the size that is wanted, and once for several sizes. The result is upright and in sRGB; it is
 /// never made from the small picture a camera stored in the file unless ``allowsEmbeddedPreview`` is set. Calls block:
 /// make them from a thread that may block.
-public struct ImageFileSource: ImageSource {
+package struct ImageFileSource: IdentifiableSource {
     /// The meaning of a request's size in the mode `aspectFit`. Other modes are not affected.
-    public enum Sizing: Sendable, Hashable {
+    package enum Sizing: Sendable, Hashable {
         /// The picture fits into the box. The default.
         case box
         /// The picture's longer side is the box's longer side; the picture may exceed the box in the other direction,
@@ -31,32 +31,32 @@ public struct ImageFileSource: ImageSource {
 
     private let content: Content
     /// Identifies the image instead of its file, bytes or name.
-    public var identifier: CacheKey?
+    package var identifier: CacheKey?
     /// Page of a document, or frame of an animation, from 1. Default 1.
-    public var page = 1
+    package var page = 1
     /// Whether the small picture a camera stored in the file may stand in for the picture where it is large enough: a
     /// hundredth of the cost, but soft, and perhaps older than an edit. Default false.
-    public var allowsEmbeddedPreview = false
+    package var allowsEmbeddedPreview = false
     /// Whether a file that ends early gives the part that is there instead of an error. Default false.
-    public var allowsPartial = false
+    package var allowsPartial = false
     /// The meaning of a request's size. Default: ``Sizing/box``.
-    public var sizing = Sizing.box
+    package var sizing = Sizing.box
     /// Where decoders run. Default `Isolation.standard`.
-    public var isolation = Isolation.standard
+    package var isolation = Isolation.standard
 
     /// A file or bytes. The identity of a file is its path, size, time of change and inode; that of bytes is their
     /// digest.
-    public init(_ input: ImageInput) {
+    package init(_ input: ImageInput) {
         content = .input(input, InputIdentity(input))
     }
 
     /// A file.
-    public init(path: String) {
+    package init(path: String) {
         self.init(.file(path))
     }
 
     /// Pixels. Their identity is `identifier`, which must change when they do.
-    public init(_ image: Image, identifier: CacheKey) {
+    package init(_ image: Image, identifier: CacheKey) {
         content = .image(image, identifier)
     }
 
@@ -74,7 +74,7 @@ public struct ImageFileSource: ImageSource {
     }
 
     /// Returns the identity of the file, the bytes or the image, with all options that change the result.
-    public func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity() throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
         var key: CacheKey
         switch content {
@@ -89,13 +89,13 @@ public struct ImageFileSource: ImageSource {
     }
 
     /// ``identifier``, or the identity of an image in memory.
-    public var knownIdentity: CacheKey? {
+    package var knownIdentity: CacheKey? {
         guard case .image(_, let own) = content, identifier == nil else { return identifier }
         return sizing == .longestSide ? own.appending("longest side") : own
     }
 
     /// Returns the preview that a camera embedded in the file, at most as large as the image; nil for none.
-    public func placeholder(_ request: RenderRequest) throws -> Image? {
+    package func placeholder(_ request: RenderRequest) throws -> Image? {
         guard case .input(let input, _) = content, page == 1 else { return nil }
         do throws(ImageError) {
             return try decoder(request).embeddedPreview(
@@ -112,10 +112,10 @@ public struct ImageFileSource: ImageSource {
     ///   ``ImagePipelineError/damaged(source:reason:)``, ``ImagePipelineError/noSuchPage(source:page:count:)``,
     ///   ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)``, ``ImagePipelineError/timedOut(source:)``,
     ///   ``ImagePipelineError/cancelled(source:)``.
-    public func image(_ request: RenderRequest) throws -> Image { try images([request])[0] }
+    package func image(_ request: RenderRequest) throws -> Image { try images([request])[0] }
 
     /// The picture at several sizes, decoded once for all. The first request's limits and token are used.
-    public func images(_ requests: [RenderRequest]) throws -> [Image] {
+    package func images(_ requests: [RenderRequest]) throws -> [Image] {
         do throws(ImagePipelineError) {
             return try decoded(requests)
         } catch {

@@ -1,11 +1,11 @@
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
-public import VitrineCache
-public import VitrineCore
-public import VitrineImaging
+import VitrineCache
+import VitrineCore
+import VitrineImaging
 import VitrineNetwork
 
 /// A source whose content is loaded before an image can be made from it: a URL, an object in a database or a store.
@@ -13,18 +13,7 @@ import VitrineNetwork
 /// The pipeline calls ``load(_:)`` when no cache has the result. It is asynchronous, so that any number of loads may
 /// wait without a thread, and it runs once for all requests that wait for the same identity. The source it returns then
 /// makes the images, in its turn, as a local one.
-///
-/// ```swift
-/// struct AvatarSource: RemoteImageSource {
-///     let user: Int
-///     var knownIdentity: CacheKey? { CacheKey("avatar", "\(user)") }
-///     func load(_ context: SourceLoadContext) async throws -> LoadedSource {
-///         let row = try await database.avatar(of: user)
-///         return LoadedSource(ImageFileSource(.bytes(row.bytes, name: "avatar \(user)")))
-///     }
-/// }
-/// ```
-public protocol RemoteImageSource: ImageSource {
+package protocol RemoteImageSource: ImageSource {
     /// Loads the content.
     ///
     /// Must not block. The task is cancelled when no request wants the content any more.
@@ -34,7 +23,7 @@ public protocol RemoteImageSource: ImageSource {
 }
 
 extension RemoteImageSource {
-    public func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity() throws(ImagePipelineError) -> CacheKey {
         guard let known = knownIdentity else {
             throw .unreadable(source: "\(type(of: self))", reason: "it has no identity: implement knownIdentity")
         }
@@ -42,7 +31,7 @@ extension RemoteImageSource {
     }
 
     /// Loads the content without any cache, and makes one image of it. Blocks; a pipeline does not call this.
-    public func image(_ request: RenderRequest) throws -> Image {
+    package func image(_ request: RenderRequest) throws -> Image {
         try loadBlocking(SourceLoadContext(), cancellation: request.cancellation).source.image(request)
     }
 
@@ -57,35 +46,47 @@ extension RemoteImageSource {
     }
 }
 
+/// Bytes that a closure loads.
+struct LoadedBytesSource: RemoteImageSource, IdentifiableSource {
+    /// Identifies the bytes.
+    var identifier: CacheKey?
+    let bytes: @Sendable () async throws -> [UInt8]
+
+    func load(_ context: SourceLoadContext) async throws -> LoadedSource {
+        let name = identifier?.description ?? "bytes"
+        return LoadedSource(ImageFileSource(.bytes(try await bytes(), name: name)))
+    }
+}
+
 /// The context in which a remote source loads its content.
-public struct SourceLoadContext: Sendable {
+package struct SourceLoadContext: Sendable {
     /// The highest priority of the requests. Changes while the load runs.
-    public let priority: PrioritySource
+    package let priority: PrioritySource
     /// The pipeline's cache of original bytes; nil for a load that is to use none.
-    public let originals: Cache<Data>?
+    package let originals: Cache<Data>?
     /// Receives the bytes while they are transferred; nil if no request is progressive.
     var arriving: ArrivingBytes?
 
     /// Creates a context, for sources that call others.
-    public init(priority: PrioritySource = PrioritySource(), originals: Cache<Data>? = nil) {
+    package init(priority: PrioritySource = PrioritySource(), originals: Cache<Data>? = nil) {
         self.priority = priority
         self.originals = originals
     }
 }
 
 /// The content of a remote source: the local source that makes its images, and how long results may be kept.
-public struct LoadedSource: Sendable {
+package struct LoadedSource: Sendable {
     /// Makes the images. Its identity is not used: results are stored under that of the remote source.
-    public var source: any ImageSource
+    package var source: any ImageSource
     /// When results made from it stop being fresh, since 1970; nil, the default, for never.
-    public var expires: Duration?
+    package var expires: Duration?
     /// The cache levels that may keep results. Default: all.
-    public var levels: CacheLevels
+    package var levels: CacheLevels
     /// Removes the content from the cache it came from. Called when no image can be made from it.
-    public var discard: @Sendable () async -> Void
+    package var discard: @Sendable () async -> Void
 
     /// Creates the content of a remote source.
-    public init(
+    package init(
         _ source: any ImageSource, expires: Duration? = nil, levels: CacheLevels = .all,
         discard: @escaping @Sendable () async -> Void = {}
     ) {

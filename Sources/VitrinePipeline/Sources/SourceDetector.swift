@@ -6,24 +6,24 @@ import VitrineImaging
 /// let source = try SourceDetector.source(forFile: path)
 /// let image = try await ImagePipeline.shared.image(for: ImageRequest(source, size: .fit(256)))
 /// ```
-public enum SourceDetector {
+package enum SourceDetector {
     /// Which part of a file is wanted, where it has parts.
-    public struct Options: Sendable {
+    package struct Options: Sendable {
         /// The page of a document, or the frame of an animation, from 1. Default 1.
-        public var page = 1
+        package var page = 1
         /// The moment of a video. Default its poster.
-        public var moment = VideoFrameSource.Moment.poster
+        package var moment = VideoMoment.poster
         /// How near the frame has to come to the moment. Default the nearest key frame.
-        public var precision = VideoFrameSource.Precision.nearestKeyFrame
+        package var precision = VideoFrameSource.Precision.nearestKeyFrame
         /// The password of a document.
-        public var password: String?
+        package var password: String?
         /// See ``ImageFileSource/allowsEmbeddedPreview``.
-        public var allowsEmbeddedPreview = false
+        package var allowsEmbeddedPreview = false
         /// See ``ImageFileSource/allowsPartial``.
-        public var allowsPartial = false
+        package var allowsPartial = false
 
         /// Creates options for a page or a moment.
-        public init(page: Int = 1, moment: VideoFrameSource.Moment = .poster) {
+        package init(page: Int = 1, moment: VideoMoment = .poster) {
             self.page = page
             self.moment = moment
         }
@@ -33,7 +33,7 @@ public enum SourceDetector {
     ///
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``, ``ImagePipelineError/unsupported(source:reason:)``
     ///   for other content.
-    public static func source(
+    package static func source(
         forFile path: String, _ options: Options = Options()
     ) throws(ImagePipelineError) -> any ImageSource {
         try source(for: .file(path), options)
@@ -42,7 +42,7 @@ public enum SourceDetector {
     /// The source for a file or bytes.
     ///
     /// - Throws: As ``source(forFile:_:)``.
-    public static func source(
+    package static func source(
         for input: ImageInput, _ options: Options = Options()
     ) throws(ImagePipelineError) -> any ImageSource {
         guard let kind = try FileKind(of: input) else { throw unknown(input) }
@@ -61,7 +61,7 @@ public enum SourceDetector {
             source.allowsPartial = options.allowsPartial
             return source
         case .pdf:
-            return PDFDocument(input, password: options.password).page(options.page)
+            return PDFPageSource(PDFDocument(input, password: options.password), page: options.page)
         case .media(let media):
             var source = VideoFrameSource(input, at: options.moment)
             source.precision = options.precision

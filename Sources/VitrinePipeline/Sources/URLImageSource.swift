@@ -1,12 +1,12 @@
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 import VitrineCache
-public import VitrineCore
+import VitrineCore
 import VitrineImaging
-public import VitrineNetwork
+import VitrineNetwork
 
 /// An image by its URL: a picture, a page of a PDF document, or a frame of a video.
 ///
@@ -19,19 +19,19 @@ public import VitrineNetwork
 /// The original bytes are kept in the pipeline's cache under the rules of HTTP: all sizes are made from one transfer,
 /// and expired bytes are revalidated. Results are kept no longer than the original is fresh. The format follows from
 /// the content, not from the URL's extension. `file:` URLs are read in place.
-public struct URLImageSource: RemoteImageSource {
+package struct URLImageSource: RemoteImageSource, IdentifiableSource {
     /// Which part of the content is wanted.
-    public enum Part: Sendable, Hashable {
+    package enum Part: Sendable, Hashable {
         /// The picture, the first page, or the poster. The default.
         case whole
         /// A page of a document, or a frame of an animation, from 1.
         case page(Int)
         /// A frame of a video.
-        case moment(VideoFrameSource.Moment)
+        case moment(VideoMoment)
     }
 
     /// The URL.
-    public let url: URL
+    package let url: URL
     /// Which part of the content is wanted.
     package let part: Part
     /// How the bytes are loaded. Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types and
@@ -40,8 +40,11 @@ public struct URLImageSource: RemoteImageSource {
     /// Told how far the transfer is, if there is one.
     package let progress: TransferProgress?
     private let fetcher: NetworkFetcher<Data>
+    /// Identifies the image instead of its URL and part.
+    package var identifier: CacheKey?
     /// The URL's, or the id's, and the part's; nil for a file, whose identity takes a look at it.
-    public let knownIdentity: CacheKey?
+    private let remoteIdentity: CacheKey?
+    package var knownIdentity: CacheKey? { identifier ?? remoteIdentity }
 
     /// - Parameters:
     ///   - url: `http`, `https`, `file`, `data`, or a scheme registered with the loader.
@@ -49,7 +52,7 @@ public struct URLImageSource: RemoteImageSource {
     ///   - id: Identifies the image instead of the URL, for URLs that are signed or change otherwise.
     ///   - options: How the bytes are loaded.
     ///   - progress: Told how far the transfer is, if there is one.
-    public init(
+    package init(
         _ url: URL, part: Part = .whole, id: String? = nil, options: FetchOptions = .default,
         progress: TransferProgress? = nil
     ) {
@@ -62,7 +65,7 @@ public struct URLImageSource: RemoteImageSource {
         fetcher = NetworkFetcher(url: url, id: id, options: options, progress: progress)
         // Made once: it is asked for whenever memory is looked at.
         let isFile = url.isFileURL && id == nil
-        knownIdentity = isFile ? nil : Self.identity(CacheKey(parts: ["url"] + fetcher.key.parts), part)
+        remoteIdentity = isFile ? nil : Self.identity(CacheKey(parts: ["url"] + fetcher.key.parts), part)
     }
 
     private static let contentTypes = [
@@ -74,7 +77,7 @@ public struct URLImageSource: RemoteImageSource {
         ImageDecoder.registeredFormats.flatMap(\.mediaTypes).filter { !$0.hasPrefix("image/") }
     }
 
-    public func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity() throws(ImagePipelineError) -> CacheKey {
         if let known = knownIdentity { return known }
         return Self.identity(try FileIdentity.key(of: url.path(percentEncoded: false)), part)
     }
@@ -95,7 +98,7 @@ public struct URLImageSource: RemoteImageSource {
     ///
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` if they cannot be loaded,
     ///   ``ImagePipelineError/unsupported(source:reason:)`` if they are neither a picture nor a document nor a video.
-    public func load(_ context: SourceLoadContext) async throws -> LoadedSource {
+    package func load(_ context: SourceLoadContext) async throws -> LoadedSource {
         if url.isFileURL { return LoadedSource(try await source(for: .file(url.path(percentEncoded: false)))) }
         var fetcher = fetcher
         // Previews are images of the first page.

@@ -165,7 +165,7 @@ public final class ImageBinding<Target: ImageTarget> {
         } else if isOther {
             if let placeholder = options.placeholder {
                 target.show(placeholder, transition: .none)
-            } else if options.missBehavior == .clear {
+            } else if !options.keepsPreviousImage {
                 target.show(nil, transition: .none)
             }
         }
@@ -217,8 +217,7 @@ public final class ImageBindings<Target: MultiImageTarget> {
     /// One slot as a target.
     public final class SlotTarget: ImageTarget {
         private weak var target: Target?
-        /// The slot.
-        public let slot: Target.Slot
+        private let slot: Target.Slot
 
         fileprivate init(_ target: Target?, _ slot: Target.Slot) {
             self.target = target
@@ -233,7 +232,7 @@ public final class ImageBindings<Target: MultiImageTarget> {
     }
 
     /// The target; nil after it was deallocated.
-    public private(set) weak var target: Target?
+    package private(set) weak var target: Target?
     private var bindings: [Target.Slot: (target: SlotTarget, binding: ImageBinding<SlotTarget>)] = [:]
 
     /// Creates the bindings of a target, which is held weakly.

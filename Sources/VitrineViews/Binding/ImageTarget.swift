@@ -51,8 +51,6 @@ public enum ImageTransition: Sendable, Hashable {
 
     /// A fade of a tenth of a second.
     public static let standard = ImageTransition.crossFade(.milliseconds(100))
-    /// A fade of a quarter of a second, for images that appear on an empty background.
-    public static let slow = ImageTransition.crossFade(.milliseconds(250))
 }
 
 /// The size of a target in pixels of the display, and how images are resized for it.
@@ -92,22 +90,14 @@ public struct TargetGeometry: Sendable, Hashable {
 
 /// Options of an ``ImageBinding``.
 public struct ImageOptions: Sendable {
-    /// The appearance of a target while its image is loaded.
-    public enum MissBehavior: Sendable, Hashable {
-        /// The target keeps its previous image, unless there is a placeholder.
-        case keep
-        /// The target shows no image, unless there is a placeholder.
-        case clear
-    }
-
     /// The image that is shown while another one is loaded. Images in memory need none. Default: nil; see
-    /// ``missBehavior``.
+    /// ``keepsPreviousImage``.
     public var placeholder: Image?
     /// The image that is shown if a request fails. Default: nil, which leaves the target as it is.
     public var failureImage: Image?
-    /// The appearance of the target while an image is loaded and there is no placeholder. Default:
-    /// ``MissBehavior/keep``.
-    public var missBehavior = MissBehavior.keep
+    /// Whether the target keeps its previous image while another one is loaded and there is no placeholder. If not, it
+    /// shows no image. Default: true.
+    public var keepsPreviousImage = true
     /// The transition to an image that was not in memory. Images in memory, placeholders and failure images appear at
     /// once. Default: ``ImageTransition/standard``.
     public var transition = ImageTransition.standard

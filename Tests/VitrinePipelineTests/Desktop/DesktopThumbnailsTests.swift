@@ -80,13 +80,15 @@ import VitrinePipeline
         second.page = 2
         var partial = ImageFileSource(path: path)
         partial.allowsPartial = true
-        var named = PDFPageSource(path: path)
+        let document = PDFDocument(.file(path))
+        var named = PDFPageSource(document, page: 1)
         named.identifier = "own"
-        var clear = PDFPageSource(path: path)
+        var clear = PDFPageSource(document, page: 1)
         clear.backgroundColor = nil
         let sources: [any ImageSource] = [
-            second, partial, named, clear, PDFPageSource(path: path, page: 2),
-            PDFPageSource(path: path, password: "secret"), VideoFrameSource(path: path, second: 1),
+            second, partial, named, clear, PDFPageSource(document, page: 2),
+            PDFPageSource(PDFDocument(.file(path), password: "secret"), page: 1),
+            VideoFrameSource(path: path, second: 1),
             ImageFileSource(.bytes([1])), ImageFileSource(image, identifier: "a"),
         ]
         for source in sources {

@@ -157,7 +157,7 @@ import VitrinePipeline
         let lean = ImagePipeline.Configuration.memoryLean
         #expect(lean.concurrency == 1)
         #expect(lean.memoryCapacity == .mebibytes(3))
-        #expect(ImagePipeline.Configuration.standard.concurrency == ProcessorCount.active)
+        #expect(ImagePipeline.Configuration().concurrency == ProcessorCount.active)
     }
 
     // MARK: Damage and change

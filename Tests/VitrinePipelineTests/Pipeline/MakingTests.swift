@@ -351,7 +351,7 @@ import Glibc
             return Image(size: PixelSize(1), color: .black)
         }
         let own = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
-        let levels: [[ExecutionPriority]] = [[.background], [.low], [.background, .low], [.background]]
+        let levels: [[Priority]] = [[.veryLow], [.low], [.veryLow, .low], [.veryLow]]
         for (index, levels) in levels.enumerated() {
             service.setSuspended(true)
             let requests = levels.map { level in

@@ -149,7 +149,7 @@ import VitrinePipeline
     @Test func groupsMayHaveRulesOfTheirOwn() async throws {
         let service = ImagePipeline.withoutDisk(concurrency: 4)
         let pairs = Pairs((0..<9).map { picture(CacheKey("\($0)")) })
-        service.start(pairs)
+        service.run(pairs)
         await pairs.end.reach(9)
         #expect(pairs.isFinished)
         #expect(pairs.most == 2)

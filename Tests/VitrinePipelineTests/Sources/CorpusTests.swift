@@ -45,7 +45,7 @@ struct CorpusTests {
     @Test func pagesEndInAnImageOrATypedError() throws {
         let workers = PDFFixture.workers()
         for file in Self.files {
-            let answer = Self.answer(of: PDFDocument(PDFDocument(path: file), workers: workers).page(1), file: file)
+            let answer = Self.answer(of: PDFDocument(PDFDocument(.file(file)), workers: workers).page(1), file: file)
             #expect(["image", "error"].contains(answer), "\(file): \(answer)")
         }
     }

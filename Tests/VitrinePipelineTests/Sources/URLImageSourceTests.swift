@@ -201,23 +201,16 @@ import VitrinePipeline
         }
     }
 
-    /// A remote source of the user's own.
-    private struct RowSource: RemoteImageSource {
-        let loads: Counter
-        var knownIdentity: CacheKey? { "row 7" }
-
-        func load(_ context: SourceLoadContext) async throws -> LoadedSource {
-            loads.add(1)
-            return LoadedSource(ImageFileSource(.bytes(try Samples.bytes("leaf.png"), name: "row 7")))
-        }
-    }
-
     @Test func loadsSourcesOfTheUsersOwn() async throws {
         // Without a disk to look at, both requests are in line when they have been started.
         let service = ImagePipeline.withoutDisk()
         let loads = Counter()
         service.setSuspended(true)
-        let requests = [16, 64].map { ImageTask(ImageRequest(RowSource(loads: loads), size: .fit($0))) }
+        let row = BuiltInSource.bytes(identity: "row 7") {
+            loads.add(1)
+            return try Samples.bytes("leaf.png")
+        }
+        let requests = [16, 64].map { ImageTask(ImageRequest(row, size: .fit($0))) }
         for request in requests { service.start(request) }
         service.setSuspended(false)
         #expect(try await requests[0].value.size.longestSide == 16)

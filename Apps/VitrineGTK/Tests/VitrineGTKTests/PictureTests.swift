@@ -140,8 +140,7 @@ extension GTKTests {
             var configuration = ImagePipeline.Configuration(root: NSTemporaryDirectory())
             configuration.usesDiskCache = false
             let service = ImagePipeline(configuration)
-            var source = ImageFileSource(red, identifier: "red")
-            source.identifier = "red"
+            let source = BuiltInSource.image(red, identity: "red").identified(by: "red")
             let made = try await service.image(for: ImageRequest(source, size: .fit(4)))
             #expect(made.size == PixelSize(4))
             let box = try #require(TargetGeometry(width: 4, height: 4))

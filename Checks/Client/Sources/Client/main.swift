@@ -37,11 +37,10 @@ await check("Imaging, by vitrine-worker") {
 }
 let service = ImagePipeline(.init(root: directory))
 await check("Thumbnails, by vitrine-pdf") {
-    try await service.image(for: ImageRequest(PDFPageSource(path: samples + "/lake.pdf"), size: .fit(60))).size.width > 0
+    try await service.image(for: ImageRequest(.pdf(samples + "/lake.pdf"), size: .fit(60))).size.width > 0
 }
 await check("Thumbnails, by vitrine-video") {
-    let source = VideoFrameSource(posterOf: samples + "/lake.mp4")
-    return try await service.image(for: ImageRequest(source, size: .fit(60))).size.width > 0
+    try await service.image(for: ImageRequest(.video(samples + "/lake.mp4"), size: .fit(60))).size.width > 0
 }
 let cache = Cache<Image>(name: "images", configuration: CacheConfiguration(root: directory))
 await check("Cache and Network") {

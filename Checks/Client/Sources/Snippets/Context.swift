@@ -32,7 +32,7 @@ var pipeline: ImagePipeline { .shared }
 var decoder: ImageDecoder { ImageDecoder() }
 var loader: NetworkLoader { NetworkLoader.shared }
 var pictures: ObservedCache<Image> { ObservedCache(cache) }
-var page: PDFPageSource { PDFPageSource(path: path) }
+var page: BuiltInSource { .pdf(path) }
 var chunks: [[UInt8]] { [] }
 
 func show<Value>(_ value: Value) {}

@@ -9,7 +9,7 @@ import VitrineImaging
 /// A photo or video in a ``MediaLibrary``, as far as it is known.
 public struct MediaAsset: Sendable, Hashable, Identifiable {
     /// Whether the asset is a photo or a video.
-    public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+    public enum Kind: Sendable, Hashable, CaseIterable {
         /// A photo or another picture.
         case photo
         /// A video.

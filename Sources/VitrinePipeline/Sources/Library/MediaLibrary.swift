@@ -10,7 +10,7 @@ import VitrineCore
 /// ```swift
 /// let library = MediaLibrary(directory: "/home/ada/Pictures")
 /// try await library.scan()
-/// for asset in library.assets { show(MediaLibrarySource(asset)) }
+/// for asset in library.assets { show(ImageRequest(.asset(asset), size: .fit(256))) }
 /// for await changes in library.changes { update(changes) }
 /// ```
 ///
@@ -31,15 +31,33 @@ import VitrineCore
 /// ### Changes
 ///
 /// - ``changes``
-/// - ``watching``
+/// - ``isWatching``
 public final class MediaLibrary: Sendable {
     /// The directory.
     public let directory: String
     package let options: Options
     private let work: MediaLibraryWork
 
-    /// The library of a directory. Nothing is listed before ``scan()``.
-    public init(directory: String, options: Options = Options()) {
+    /// Creates the library of a directory. Nothing is listed before ``scan()``.
+    ///
+    /// - Parameters:
+    ///   - directory: The directory.
+    ///   - kinds: The kinds of assets that belong to the library.
+    ///   - skipping: The names of directories that are left out, beside hidden ones, the usual cache directories and
+    ///     those with a `CACHEDIR.TAG` (https://bford.info/cachedir).
+    ///   - watches: Whether changes are noticed by themselves.
+    public convenience init(
+        directory: String, kinds: Set<MediaAsset.Kind> = Set(MediaAsset.Kind.allCases), skipping: Set<String> = [],
+        watches: Bool = true
+    ) {
+        var options = Options()
+        options.kinds = kinds
+        options.skippedDirectories.formUnion(skipping)
+        options.watches = watches
+        self.init(directory: directory, options: options)
+    }
+
+    package init(directory: String, options: Options) {
         var directory = directory
         while directory.utf8.count > 1, directory.utf8.last == UInt8(ascii: "/") { directory.removeLast() }
         self.directory = directory
@@ -50,7 +68,7 @@ public final class MediaLibrary: Sendable {
     deinit { work.stop() }
 
     /// Lists the directory and all below it, and watches it from then on. A later call finds changes that were missed,
-    /// if ``watching`` is incomplete.
+    /// if not ``isWatching``.
     ///
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` when the directory cannot be listed. Those below it
     ///   that cannot are left out.
@@ -69,8 +87,12 @@ public final class MediaLibrary: Sendable {
     /// The assets, oldest first; equal dates are ordered by path.
     public var assets: [MediaAsset] { work.assets }
 
+    /// Whether all changes are noticed by themselves. If not, although the library has been scanned and `watches` was
+    /// not false, the system cannot watch all directories: call ``scan()`` from time to time. The log says why.
+    public var isWatching: Bool { work.watching == .complete }
+
     /// Whether changes are noticed by themselves.
-    public var watching: Watching { work.watching }
+    package var watching: Watching { work.watching }
 
     /// The changes from now on, in batches: changes close to each other are reported together. Each use returns a
     /// stream of its own, which ends with the library.
@@ -82,24 +104,24 @@ public final class MediaLibrary: Sendable {
 
 extension MediaLibrary {
     /// Options of a media library: which files belong to it, and how it is kept up to date.
-    public struct Options: Sendable {
+    package struct Options: Sendable {
         /// Default: both.
-        public var kinds = Set(MediaAsset.Kind.allCases)
+        package var kinds = Set(MediaAsset.Kind.allCases)
         /// Whether links to directories are followed; each directory counts once, so circles are safe. Default true.
-        public var followsDirectoryLinks = true
+        package var followsDirectoryLinks = true
         /// Directories with these names are left out, beside hidden ones and those with a `CACHEDIR.TAG`
         /// (https://bford.info/cachedir).
-        public var skippedDirectories: Set<String> = [
+        package var skippedDirectories: Set<String> = [
             "@eaDir", "#recycle", "$RECYCLE.BIN", "System Volume Information", "lost+found", "__MACOSX", "node_modules",
             "__pycache__",
         ]
         /// Whether headers of all files are read in the background, for dates and sizes. Default true. Without it
         /// photos have the dates of their files.
-        public var readsHeaders = true
+        package var readsHeaders = true
         /// Whether changes are noticed by themselves. Default true.
-        public var watches = true
+        package var watches = true
         /// The time zone of photos whose date has none. Default: that of the system.
-        public var timeZone = TimeZone.current
+        package var timeZone = TimeZone.current
         /// How long to wait for more after something has changed, before it is reported. Default 0.2 seconds; five
         /// times that when changes do not end.
         package var coalescing = Duration.milliseconds(200)
@@ -107,7 +129,7 @@ extension MediaLibrary {
         package var maximumWatches = Int.max
 
         /// Creates the default options.
-        public init() {}
+        package init() {}
     }
 
     /// The changes between two states of a library.
@@ -124,7 +146,7 @@ extension MediaLibrary {
     }
 
     /// Whether changes are noticed by themselves.
-    public enum Watching: Sendable, Hashable {
+    package enum Watching: Sendable, Hashable {
         /// Nothing is watched: not asked for, or nothing has been listed yet.
         case off
         /// Every directory is watched.

@@ -310,7 +310,14 @@ final class MediaLibraryWork: Sendable {
         for subscriber in subscribers { subscriber.yield(changes) }
     }
 
-    func note(_ watching: MediaLibrary.Watching) { state.withLock { $0.watching = watching } }
+    func note(_ watching: MediaLibrary.Watching) {
+        let isNew = state.withLock { state in
+            defer { state.watching = watching }
+            return state.watching != watching
+        }
+        guard isNew, case .incomplete(let reason) = watching else { return }
+        Log.logger("library").warning("Not all changes of \(directory) are noticed: \(reason)")
+    }
 
     private func start(_ state: inout State) -> Bool {
         var ends: [Int32] = [-1, -1]

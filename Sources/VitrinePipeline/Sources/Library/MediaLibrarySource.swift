@@ -11,7 +11,7 @@ import Foundation
 ///
 /// Photos are read by ``ImageFileSource``, with the embedded preview of the camera as placeholder. Videos have
 /// their poster, see ``VideoFrameSource``. Calls block: make them from a thread that may block.
-public struct MediaLibrarySource: ImageSource {
+package struct MediaLibrarySource: IdentifiableSource {
     /// Facts from the header of an asset's file.
     package struct Details: Sendable, Hashable {
         /// As ``MediaAsset/captureDate``.
@@ -23,15 +23,15 @@ public struct MediaLibrarySource: ImageSource {
     }
 
     /// The photo or video.
-    public let asset: MediaAsset
+    package let asset: MediaAsset
     /// Identifies the asset instead of its file.
-    public var identifier: CacheKey?
+    package var identifier: CacheKey?
     /// The second of a video that is shown. Default nil: its poster.
-    public var second: Double?
+    package var second: Double?
     private let workers: WorkerPool
 
     /// The source of an asset.
-    public init(_ asset: MediaAsset) { self.init(asset, workers: VideoWorkers.shared) }
+    package init(_ asset: MediaAsset) { self.init(asset, workers: VideoWorkers.shared) }
 
     /// A source whose frames are taken by other workers, for tests.
     package init(_ asset: MediaAsset, workers: WorkerPool) {
@@ -51,16 +51,16 @@ public struct MediaLibrarySource: ImageSource {
     }
 
     /// The file's identity, and the frame.
-    public func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity() throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
         return try source.identity()
     }
 
-    public func placeholder(_ request: RenderRequest) throws -> Image? { try source.placeholder(request) }
+    package func placeholder(_ request: RenderRequest) throws -> Image? { try source.placeholder(request) }
 
-    public func image(_ request: RenderRequest) throws -> Image { try source.image(request) }
+    package func image(_ request: RenderRequest) throws -> Image { try source.image(request) }
 
-    public func images(_ requests: [RenderRequest]) throws -> [Image] { try source.images(requests) }
+    package func images(_ requests: [RenderRequest]) throws -> [Image] { try source.images(requests) }
 
     /// Size, length and date, from the file. Photos take some microseconds; videos ask the helper `vitrine-video`.
     ///

@@ -5,7 +5,7 @@ import VitrineImaging
 /// A PDF document: where its bytes come from, and its password.
 ///
 /// ```swift
-/// let manual = PDFDocument(path: "manual.pdf")
+/// let manual = PDFDocument(.file("manual.pdf"))
 /// let count = try manual.info().pageCount
 /// let cover = try manual.page(1).image(RenderRequest(size: PixelSize(200)))
 /// ```
@@ -23,7 +23,7 @@ public final class PDFDocument: Sendable {
     }
 
     /// The name of the document in errors: a path, or the name it was given.
-    public let name: String
+    package let name: String
     private let origin: Origin
     private let password: String?
     private let workers: WorkerPool
@@ -31,26 +31,17 @@ public final class PDFDocument: Sendable {
     private let opening = Locked(())
     private let digest: ContentDigest?
 
-    /// A file. Its identity is its path, size, time of change and inode.
+    /// A file, whose identity is its path, size, time of change and inode; or bytes, whose identity is their SHA-256
+    /// digest.
     ///
     /// - Parameters:
-    ///   - path: The file.
+    ///   - input: The file or the bytes.
     ///   - password: The user's or the owner's. Images of a document with a password are found again by this
     ///     process only.
-    public convenience init(path: String, password: String? = nil) {
-        self.init(.file(path), name: path, password: password)
-    }
-
-    /// Bytes in memory. Their identity is their SHA-256 digest.
-    public convenience init(bytes: [UInt8], name: String = "PDF", password: String? = nil) {
-        self.init(.bytes(bytes), name: name, password: password)
-    }
-
-    /// Either of these.
     public convenience init(_ input: ImageInput, password: String? = nil) {
         switch input {
-        case .file(let path): self.init(path: path, password: password)
-        case .bytes(let bytes, let name): self.init(bytes: bytes, name: name, password: password)
+        case .file(let path): self.init(.file(path), name: path, password: password)
+        case .bytes(let bytes, let name): self.init(.bytes(bytes), name: name, password: password)
         }
     }
 
@@ -90,17 +81,30 @@ public final class PDFDocument: Sendable {
 
     deinit { inputs.close(ObjectIdentifier(self)) }
 
-    /// Ends the helpers that have nothing to do, and with them the documents they have open. Later calls start new
-    /// ones. Without this call they end after 30 idle seconds.
-    public static func endIdleHelpers() { PDFWorkers.shared.endIdleWorkers() }
-
     /// The file, if it needs no password to be seen; nil for anything else.
     var openFile: String? {
         if case .file(let path) = origin, password == nil { path } else { nil }
     }
 
-    /// Page `number`, from 1, as a source of images. Whether there is one shows when it is drawn.
-    public func page(_ number: Int) -> PDFPageSource { PDFPageSource(self, page: number) }
+    /// Returns a page as a source of images. Whether there is one shows when it is drawn.
+    ///
+    /// A page is drawn at the size that is wanted, upright: its crop box as far as it lies within the media box, with
+    /// annotations and filled-in forms. Where a request asks for its own size, it is 1 pixel a point.
+    ///
+    /// - Parameters:
+    ///   - number: The page, from 1.
+    ///   - background: The color under the page; nil for transparent.
+    ///   - drawing: Replaces the drawing. Its second argument draws the page as it is, at any size, and may be called
+    ///     or not. Give such pages an identity that says so, by ``BuiltInSource/identified(by:)``.
+    public func page(
+        _ number: Int, background: Color? = .white,
+        drawing: (@Sendable (RenderRequest, (RenderRequest) throws -> Image) throws -> Image)? = nil
+    ) -> BuiltInSource {
+        var page = PDFPageSource(self, page: number)
+        page.backgroundColor = background
+        page.drawing = drawing
+        return BuiltInSource(page)
+    }
 
     /// Returns facts about the document.
     ///
@@ -236,10 +240,10 @@ public struct PDFDocumentInfo: Sendable, Equatable {
     /// Its title; nil for none.
     public var title: String?
     /// The number of the page that ``pageSizes`` begins with.
-    public var firstPage: Int
+    package var firstPage: Int
     /// Widths and heights of pages in points, upright: the crop box as far as it lies within the media box. Both are 0
     /// for a page that cannot be read. A user unit (ISO 32000-1, 14.11.3) is not counted in.
-    public var pageSizes: [PointSize]
+    package var pageSizes: [PointSize]
     /// Documents that the helper has opened since it started, for tests.
     package var opened: Int
 
@@ -252,7 +256,10 @@ public struct PDFDocumentInfo: Sendable, Equatable {
         opened = description.opened
     }
 
-    /// The size of page `number`, as ``pageSizes`` has it; nil when it is not among them.
+    /// Returns the width and height of a page in points, upright: the crop box as far as it lies within the media box.
+    /// Both are 0 for a page that cannot be read. A user unit (ISO 32000-1, 14.11.3) is not counted in.
+    ///
+    /// - Returns: nil for a page whose size was not asked for.
     public func size(ofPage number: Int) -> PointSize? {
         let (index, overflow) = number.subtractingReportingOverflow(firstPage)
         return !overflow && pageSizes.indices.contains(index) ? pageSizes[index] : nil

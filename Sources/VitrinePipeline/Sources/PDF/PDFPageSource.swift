@@ -7,44 +7,30 @@ import VitrineImaging
 /// A page is drawn at the size that is wanted, upright as it says itself: its crop box as far as it lies within the
 /// media box, with annotations and filled-in forms. Pages have no pixels; where the rule asks for a picture's own size,
 /// it is 1 pixel a point.
-public struct PDFPageSource: ImageSource {
+package struct PDFPageSource: IdentifiableSource {
     /// Draws a page in a way of its own: `page` draws it as it is, at any size, and may be called or not.
-    public typealias Drawing =
+    package typealias Drawing =
         @Sendable (_ request: RenderRequest, _ page: (RenderRequest) throws -> Image) throws -> Image
 
     /// The document.
-    public let document: PDFDocument
+    package let document: PDFDocument
     /// The page's number, from 1.
-    public let page: Int
+    package let page: Int
     /// The color under the page; nil for transparent. Default: white.
-    public var backgroundColor: Color? = .white
+    package var backgroundColor: Color? = .white
     /// Identifies the page instead of its document and number.
-    public var identifier: CacheKey?
+    package var identifier: CacheKey?
     /// Replaces the drawing; give such pages an ``identifier`` that says so. Default nil.
-    public var drawing: Drawing?
+    package var drawing: Drawing?
 
     /// A page of a document.
-    public init(_ document: PDFDocument, page: Int) {
+    package init(_ document: PDFDocument, page: Int) {
         self.document = document
         self.page = page
     }
 
-    /// A page of a file.
-    public init(path: String, page: Int = 1, password: String? = nil) {
-        self.init(PDFDocument(path: path, password: password), page: page)
-    }
-
-    /// A page of a document that is opened when it is wanted; see ``PDFDocument/init(name:password:open:close:)``. For
-    /// several pages of one document, make one ``PDFDocument`` for all.
-    public init(
-        documentName: String, page: Int, password: String? = nil, open: @escaping @Sendable () throws -> ImageInput,
-        close: @escaping @Sendable () -> Void = {}
-    ) {
-        self.init(PDFDocument(name: documentName, password: password, open: open, close: close), page: page)
-    }
-
     /// The document, the page's number, and the background unless it is white.
-    public func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity() throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
         var key = try document.identity().appending("page \(page)")
         if backgroundColor != .white {
@@ -54,11 +40,8 @@ public struct PDFPageSource: ImageSource {
         return key
     }
 
-    /// ``identifier``.
-    public var knownIdentity: CacheKey? { identifier }
-
     /// An empty page of this page's shape, at most 140 pixels wide and high.
-    public func placeholder(_ request: RenderRequest) throws -> Image? {
+    package func placeholder(_ request: RenderRequest) throws -> Image? {
         let info = try document.info(
             pages: page...page, limits: request.limits, cancellation: request.cancellation)
         guard let size = info.size(ofPage: page), size.width > 0, size.height > 0 else { return nil }
@@ -76,7 +59,7 @@ public struct PDFPageSource: ImageSource {
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/noSuchPage(source:page:count:)``,
     ///   ``ImagePipelineError/encrypted(source:)``, ``ImagePipelineError/wrongPassword(source:)`` and others; errors of
     ///   ``drawing``.
-    public func image(_ request: RenderRequest) throws -> Image {
+    package func image(_ request: RenderRequest) throws -> Image {
         guard let drawing else { return try draw(request) }
         return try drawing(request) { try draw($0) }
     }

@@ -2,6 +2,14 @@ import VitrineCore
 import VitrineHelperProtocol
 import VitrineImaging
 
+/// The moment of a video whose frame is wanted.
+public enum VideoMoment: Sendable, Hashable {
+    /// The frame a number of seconds after the first one.
+    case second(Double)
+    /// The first frame that shows something: neither black nor of one color.
+    case poster
+}
+
 /// One frame of a video as a source of images.
 ///
 /// ```swift
@@ -12,17 +20,9 @@ import VitrineImaging
 ///
 /// Frames are upright, with square pixels, in sRGB. They are taken by the helper `vitrine-video`, which has to be
 /// installed. Calls block: make them from a thread that may block.
-public struct VideoFrameSource: ImageSource {
-    /// Which frame.
-    public enum Moment: Sendable, Hashable {
-        /// The frame so many seconds after the first one.
-        case second(Double)
-        /// The first frame that shows something: neither black nor of one colour.
-        case poster
-    }
-
+package struct VideoFrameSource: IdentifiableSource {
     /// How near the frame has to come to the second asked for.
-    public enum Precision: Sendable, Hashable {
+    package enum Precision: Sendable, Hashable {
         /// The nearest frame that can be decoded by itself, which may be seconds away. Cheap.
         case nearestKeyFrame
         /// The frame seen at that second. Costs the decoding of all since the key frame before, five to ten times as
@@ -31,46 +31,46 @@ public struct VideoFrameSource: ImageSource {
     }
 
     /// The file, or bytes in memory.
-    public let input: ImageInput
+    package let input: ImageInput
     /// Which frame.
-    public let moment: Moment
+    package let moment: VideoMoment
     /// Default ``Precision/nearestKeyFrame``. Posters know no other.
-    public var precision = Precision.nearestKeyFrame
+    package var precision = Precision.nearestKeyFrame
     /// Whether a second beyond the end gives the video's last frame instead of an error. Default false.
-    public var clampsToEnd = false
+    package var clampsToEnd = false
     /// Whether a picture attached to the file, such as a video's box or a record's cover, goes before the video, and
     /// makes up for none. Default false.
-    public var prefersCoverArt = false
+    package var prefersCoverArt = false
     /// Identifies the frame instead of its file and second.
-    public var identifier: CacheKey?
+    package var identifier: CacheKey?
     private var workers = VideoWorkers.shared
     private let content: InputIdentity
 
     /// A frame of a file or of bytes.
-    public init(_ input: ImageInput, at moment: Moment) {
+    package init(_ input: ImageInput, at moment: VideoMoment) {
         self.input = input
         self.moment = moment
         content = InputIdentity(input)
     }
 
     /// The frame of a file at a second.
-    public init(path: String, second: Double) {
+    package init(path: String, second: Double) {
         self.init(.file(path), at: .second(second))
     }
 
     /// The poster of a file.
-    public init(posterOf path: String) {
+    package init(posterOf path: String) {
         self.init(.file(path), at: .poster)
     }
 
     /// A frame taken by other workers, for tests.
-    package init(_ input: ImageInput, at moment: Moment, workers: WorkerPool) {
+    package init(_ input: ImageInput, at moment: VideoMoment, workers: WorkerPool) {
         self.init(input, at: moment)
         self.workers = workers
     }
 
     /// Returns the identity of the file, with the second and all options that change the result.
-    public func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity() throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
         var key = try content.key()
         switch moment {
@@ -84,13 +84,10 @@ public struct VideoFrameSource: ImageSource {
         return prefersCoverArt ? key.appending("cover") : key
     }
 
-    /// ``identifier``.
-    public var knownIdentity: CacheKey? { identifier }
-
     /// Returns facts about the video.
     ///
     /// - Throws: ``ImagePipelineError``; a file with sound only is no error.
-    public func info(
+    package func info(
         limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) throws(ImagePipelineError) -> VideoInfo {
         let answer = try ask { source throws(ImageError) in
@@ -102,9 +99,6 @@ public struct VideoFrameSource: ImageSource {
         return VideoInfo(description)
     }
 
-    /// Ends the helpers that wait for work, and frees their memory. Later calls start new ones.
-    public static func endIdleHelpers() { VideoWorkers.shared.endIdleWorkers() }
-
     /// The frame.
     ///
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/noVideo(source:)`` for sound only,
@@ -112,7 +106,7 @@ public struct VideoFrameSource: ImageSource {
     ///   a file that ends early, ``ImagePipelineError/unsupported(source:reason:)`` for other content or a codec that
     ///   is not read, ``ImagePipelineError/underlying(source:error:)`` with `ImageError.invalidRequest` for a second
     ///   that is negative or no number.
-    public func image(_ request: RenderRequest) throws -> Image {
+    package func image(_ request: RenderRequest) throws -> Image {
         let parameters = try parameters(request).encoded()
         let drawn = try ask { source throws(ImageError) in
             try workers.render(

@@ -1,3 +1,4 @@
+import VitrineCore
 import VitrineHelperProtocol
 import VitrineImaging
 
@@ -33,6 +34,19 @@ public struct VideoInfo: Sendable, Hashable {
     /// When the video was made, as the file says; nil when it does not. Cameras that do not know their time zone write
     /// local time as if it were UTC.
     package var creationDate: Date?
+
+    /// Reads the facts about a video. Blocks: call it from a thread that may block.
+    ///
+    /// - Parameters:
+    ///   - input: The file or the bytes.
+    ///   - limits: Limits on the input and the work.
+    ///   - cancellation: Ends it early.
+    /// - Throws: ``ImagePipelineError``; a file with sound only is no error.
+    public init(
+        of input: ImageInput, limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
+    ) throws(ImagePipelineError) {
+        self = try VideoFrameSource(input, at: .poster).info(limits: limits, cancellation: cancellation)
+    }
 
     package init(_ description: VideoDescription) {
         func known(_ text: String) -> String? { text.isEmpty ? nil : text }

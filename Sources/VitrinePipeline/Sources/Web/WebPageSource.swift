@@ -2,6 +2,22 @@ import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 
+/// The schemes of addresses that a web page may have and load.
+///
+/// See ``ImageSource/webPage(_:viewportWidth:showsFullPage:policy:schemes:usesSandbox:)``.
+public enum WebPageScheme: Sendable, Hashable, CaseIterable {
+    /// HTTP without encryption.
+    case http
+    /// HTTP over TLS.
+    case https
+    /// Files of this machine. A page reads those in its own directory and below.
+    case file
+    /// The page is in the address itself.
+    case data
+
+    var name: String { "\(self)" }
+}
+
 /// A web page as a source of images, drawn by an installed browser.
 ///
 /// ```swift
@@ -30,51 +46,39 @@ import VitrineNetwork
 /// Servers may send 512 MiB to one page. Calls block: make them from a thread that may block.
 ///
 /// Profiles of processes that were killed are removed when a later process draws its first page.
-public struct WebPageSource: ImageSource {
-    /// The schemes of addresses that a page may have and load.
-    public enum Scheme: String, Sendable, Hashable, Codable, CaseIterable {
-        /// HTTP without encryption.
-        case http
-        /// HTTP over TLS.
-        case https
-        /// Files of this machine, and all below their directories.
-        case file
-        /// The page is in the address itself.
-        case data
-    }
-
+package struct WebPageSource: IdentifiableSource {
     /// The narrowest viewport, in CSS pixels.
     package static let minimumViewportWidth = 300
     /// The longest address that browsers accept, in bytes.
     static let maximumURLBytes = 2 << 20
 
     /// The page's address.
-    public let url: String
+    package let url: String
     /// The allowed schemes. Default: `http` and `https`. Without those two, pages reach no network at all.
-    public var allowedSchemes: Set<Scheme> = [.http, .https]
+    package var allowedSchemes: Set<WebPageScheme> = [.http, .https]
     /// The policy for the addresses of the page and of all that it loads. Content types are not checked.
     /// Default: `URLAccessPolicy.userInitiated`. Use `URLAccessPolicy.publicOnly` for addresses that strangers name.
-    public var policy = URLAccessPolicy.userInitiated
+    package var policy = URLAccessPolicy.userInitiated
     /// The width that the page is laid out for, in CSS pixels, at least 300. The height is in
     /// proportion to the request's. Default nil: the request's own width.
-    public var viewportWidth: Int?
+    package var viewportWidth: Int?
     /// Whether the whole page is shown, however long, instead of its beginning. The picture then has the page's shape.
     /// Default false.
-    public var showsFullPage = false
+    package var showsFullPage = false
     /// Seconds until the page must have been drawn. Default 20.
-    public var timeLimit = 20.0
+    package var timeLimit = 20.0
     /// Bytes of memory that all processes of the browser may use together. Default 2 GiB.
     ///
     /// The sum of anonymous and shared memory is looked at twenty times a second; beyond the limit the browser is
     /// ended, with ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)``. The limit is checked
     /// periodically, so a page can exceed it for a moment. The browser starts when the budget of all helpers,
     /// `WorkerPool.maximumTotalMemory`, has as much left.
-    public var maximumMemory = 2 << 30
+    package var maximumMemory = 2 << 30
     /// Whether the browser keeps its pages in a sandbox. Default true. It cannot do so for the user root, nor in many
     /// containers; without it, a page that breaks the browser has all rights of this process.
-    public var usesSandbox = true
+    package var usesSandbox = true
     /// Identifies the page instead of its address.
-    public var identifier: CacheKey?
+    package var identifier: CacheKey?
     private var browser: String?
     package var memory = HelperMemory.shared
     #if os(Linux)
@@ -83,7 +87,7 @@ public struct WebPageSource: ImageSource {
     #endif
 
     /// The page at an address, such as `https://example.org/`.
-    public init(url: String) {
+    package init(url: String) {
         self.url = url
     }
 
@@ -94,12 +98,12 @@ public struct WebPageSource: ImageSource {
     }
 
     /// Whether there is a browser.
-    public static var isAvailable: Bool { Browser.installed != nil }
+    package static var isAvailable: Bool { Browser.installed != nil }
 
     /// Returns the identity of the address or file, with all options that change the result.
     ///
     /// A page's content can change without its address; give those that do an ``identifier`` with a date.
-    public func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity() throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
         let isShort = url.utf8.count <= 1_024
         var key = CacheKey("web", isShort ? url : Hexadecimal.text(SHA256Digest.digest(of: Array(url.utf8))))
@@ -119,12 +123,12 @@ public struct WebPageSource: ImageSource {
     ///   ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)`` beyond ``maximumMemory``,
     ///   ``ImagePipelineError/unreadable(source:reason:)`` when the page cannot be loaded or the browser does not
     ///   start, ``ImagePipelineError/timedOut(source:)``, ``ImagePipelineError/cancelled(source:)``.
-    public func image(_ request: RenderRequest) throws -> Image {
+    package func image(_ request: RenderRequest) throws -> Image {
         try finish(draw(request), request)
     }
 
     /// Sizes that are laid out alike are drawn once; those of other viewports one by one.
-    public func images(_ requests: [RenderRequest]) throws -> [Image] {
+    package func images(_ requests: [RenderRequest]) throws -> [Image] {
         let pages = requests.map(viewport)
         guard let first = requests.first, pages.allSatisfy({ $0.isLaidOut(like: pages[0]) }) else {
             return try requests.map(image)
@@ -138,7 +142,9 @@ public struct WebPageSource: ImageSource {
 
     // MARK: Drawing
 
-    private var scheme: Scheme? { WebAddress.scheme(of: url).flatMap(Scheme.init) }
+    private var scheme: WebPageScheme? {
+        WebAddress.scheme(of: url).flatMap { name in WebPageScheme.allCases.first { $0.name == name } }
+    }
 
     /// The viewport of the layout.
     package func viewport(_ request: RenderRequest) -> BrowserViewport {
@@ -155,13 +161,13 @@ public struct WebPageSource: ImageSource {
 
     private func draw(_ request: RenderRequest, _ page: BrowserViewport? = nil) throws(ImagePipelineError) -> Image {
         guard let scheme, allowedSchemes.contains(scheme) else {
-            let names = allowedSchemes.map(\.rawValue).sorted().joined(separator: ", ")
+            let names = allowedSchemes.map(\.name).sorted().joined(separator: ", ")
             throw .unsupported(source: name, reason: "only addresses that begin with these are allowed: \(names)")
         }
         guard url.utf8.count <= Self.maximumURLBytes, !url.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw .unsupported(source: name, reason: "it is no address, or longer than 2 MiB")
         }
-        let access = PageAccess(url: url, schemes: Set(allowedSchemes.map(\.rawValue)), policy: policy)
+        let access = PageAccess(url: url, schemes: Set(allowedSchemes.map(\.name)), policy: policy)
         if let violation = violation(access) {
             throw .unsupported(source: name, reason: violation.description)
         }

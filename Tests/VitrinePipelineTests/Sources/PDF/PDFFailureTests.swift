@@ -14,7 +14,7 @@ import VitrinePipeline
         let path = try #require(Corpus.file("pdf/pypdf-libreoffice-writer-password.pdf"))
         let workers = PDFFixture.workers()
         func input(_ password: String?) -> PDFDocument {
-            PDFDocument(PDFDocument(path: path, password: password), workers: workers)
+            PDFDocument(PDFDocument(.file(path), password: password), workers: workers)
         }
         #expect(thrown { _ = try input(nil).page(1).image(Self.small) } == "encrypted")
         #expect(thrown { _ = try input(nil).info() } == "encrypted")
@@ -31,7 +31,7 @@ import VitrinePipeline
     @Test func thumbnailsOfOnePasswordAreNotForAnother() throws {
         let bytes = TinyPDF.book(pages: 1).bytes
         func identity(_ password: String?) throws -> CacheKey {
-            try PDFDocument(bytes: bytes, password: password).page(1).identity()
+            try PDFDocument(.bytes(bytes, name: "PDF"), password: password).page(1).identity()
         }
         #expect(try identity("one") == identity("one"))
         #expect(try Set([identity("one"), identity("other"), identity(""), identity(nil)]).count == 4)
@@ -39,7 +39,7 @@ import VitrinePipeline
     }
 
     @Test func needsNoPasswordWhereThereIsNone() throws {
-        let input = PDFDocument(bytes: TinyPDF.book(pages: 1).bytes, password: "unasked")
+        let input = PDFDocument(.bytes(TinyPDF.book(pages: 1).bytes, name: "PDF"), password: "unasked")
         #expect(try PDFDocument(input, workers: PDFFixture.workers()).info().needsPassword == false)
     }
 
@@ -63,15 +63,15 @@ import VitrinePipeline
     @Test func tellsWhatIsNotAPDF() throws {
         let workers = PDFFixture.workers()
         func failure(_ bytes: [UInt8]) -> String {
-            thrown { _ = try PDFDocument(PDFDocument(bytes: bytes), workers: workers).page(1).image(Self.small) }
+            thrown { _ = try PDFDocument(PDFDocument(.bytes(bytes, name: "PDF")), workers: workers).page(1).image(Self.small) }
         }
         #expect(failure([]) == "damaged")
         #expect(failure(Array("GIF89a".utf8)) == "unsupported")
         #expect(failure([UInt8](repeating: 0, count: 100_000)) == "unsupported")
         #expect(failure(Array("%PDF-1.7\n".utf8)) == "damaged")
         #expect(failure(TinyPDF(pages: []).bytes) == "damaged")
-        #expect(thrown { _ = try PDFPageSource(path: "/nowhere.pdf").image(Self.small) } == "unreadable")
-        #expect(thrown { _ = try PDFPageSource(path: "/nowhere.pdf").identity() } == "unreadable")
+        #expect(thrown { _ = try BuiltInSource.pdf("/nowhere.pdf").image(Self.small) } == "unreadable")
+        #expect(thrown { _ = try BuiltInSource.pdf("/nowhere.pdf").identity() } == "unreadable")
     }
 
     @Test func respectsLimits() throws {
@@ -89,7 +89,7 @@ import VitrinePipeline
 
     @Test func tellsThatTheHelperIsMissing() throws {
         let absent = WorkerPool(program: PDFWorkers.program, location: .executable("/nowhere/vitrine-pdf"))
-        let input = PDFDocument(PDFDocument(bytes: TinyPDF.book(pages: 1).bytes), workers: absent)
+        let input = PDFDocument(PDFDocument(.bytes(TinyPDF.book(pages: 1).bytes, name: "PDF")), workers: absent)
         #expect(thrown { _ = try input.info() } == "toolMissing")
     }
 

@@ -18,7 +18,7 @@ enum PDFFixture {
     }
 
     static func input(_ document: TinyPDF, workers: WorkerPool = workers()) -> PDFDocument {
-        PDFDocument(PDFDocument(bytes: document.bytes, name: "tiny"), workers: workers)
+        PDFDocument(PDFDocument(.bytes(document.bytes, name: "tiny")), workers: workers)
     }
 
     static func input(_ page: TinyPDF.Page) -> PDFDocument { input(TinyPDF(pages: [page])) }

@@ -27,7 +27,7 @@ import VitrinePipeline
         let files = Corpus.files(in: "hostile/pdf")
         #expect(!files.isEmpty)
         for file in files {
-            #expect(Self.isAnswered(PDFDocument(PDFDocument(path: file), workers: workers)), "\(file)")
+            #expect(Self.isAnswered(PDFDocument(PDFDocument(.file(file)), workers: workers)), "\(file)")
         }
         _ = try PDFFixture.input(TinyPDF.book(pages: 1), workers: workers).page(1).image(Self.harmless)
     }
@@ -36,7 +36,7 @@ import VitrinePipeline
     func drawsTheCorpus() throws {
         let workers = PDFFixture.workers()
         for file in Corpus.files(in: "corpus/pdf") where !file.contains("password") {
-            let input = PDFDocument(PDFDocument(path: file), workers: workers)
+            let input = PDFDocument(PDFDocument(.file(file)), workers: workers)
             let image = try input.page(1).image(RenderRequest(size: PixelSize(200)))
             #expect(max(image.width, image.height) == 200, "\(file)")
             let info = try input.info(pages: 1...1)
@@ -50,11 +50,11 @@ import VitrinePipeline
         let whole = try [UInt8](Data(contentsOf: URL(filePath: path)))
         let workers = PDFFixture.workers()
         for count in stride(from: 0, to: whole.count, by: 1_024) {
-            let input = PDFDocument(PDFDocument(bytes: Array(whole.prefix(count))), workers: workers)
+            let input = PDFDocument(PDFDocument(.bytes(Array(whole.prefix(count)), name: "PDF")), workers: workers)
             #expect(Self.isAnswered(input), "\(count) bytes")
         }
         #expect(thrown {
-            _ = try PDFDocument(PDFDocument(bytes: whole), workers: workers).page(1).image(Self.harmless)
+            _ = try PDFDocument(PDFDocument(.bytes(whole, name: "PDF")), workers: workers).page(1).image(Self.harmless)
         } == "nothing")
     }
 
@@ -66,7 +66,7 @@ import VitrinePipeline
         for index in stride(from: 9, to: whole.count, by: 7) {
             var bytes = whole
             bytes[index] ^= UInt8(truncatingIfNeeded: 1 + index % 127)
-            #expect(Self.isAnswered(PDFDocument(PDFDocument(bytes: bytes), workers: workers)), "byte \(index)")
+            #expect(Self.isAnswered(PDFDocument(PDFDocument(.bytes(bytes, name: "PDF")), workers: workers)), "byte \(index)")
         }
     }
 
@@ -92,6 +92,6 @@ import VitrinePipeline
         var bytes = String(decoding: document.bytes, as: UTF8.self)
         #expect(Self.isAnswered(PDFFixture.input(document)))
         bytes = bytes.replacing("/Pages 3 0 R", with: "/Pages 1 0 R")
-        #expect(Self.isAnswered(PDFDocument(PDFDocument(bytes: Array(bytes.utf8)), workers: PDFFixture.workers())))
+        #expect(Self.isAnswered(PDFDocument(PDFDocument(.bytes(Array(bytes.utf8), name: "PDF")), workers: PDFFixture.workers())))
     }
 }

@@ -25,7 +25,7 @@ import VitrinePipeline
         let memory = HelperMemory(total: 1 << 30)
         let pool = WorkerPool(
             program: PDFWorkers.program, location: .executable(PDFFixture.executable), maximumWorkers: 8, memory: memory)
-        let input = PDFDocument(PDFDocument(bytes: Self.document.bytes, name: "hungry"), workers: pool)
+        let input = PDFDocument(PDFDocument(.bytes(Self.document.bytes, name: "hungry")), workers: pool)
         var limits = ImageLimits()
         // Two at once, with what they share.
         (limits.maximumWorkerMemory, limits.maximumPixels) = (320 << 20, 10_000_000)

@@ -79,7 +79,7 @@ import VitrinePipeline
     }
 
     @Test func paintsTheBackground() throws {
-        var page = PDFFixture.input(.init(content: "1 0 0 rg 0 0 100 100 re f")).page(1)
+        var page = PDFPageSource(PDFFixture.input(.init(content: "1 0 0 rg 0 0 100 100 re f")), page: 1)
         let request = RenderRequest(size: PixelSize(40))
         #expect(try page.image(request).corners == [Self.red, .white, Self.red, .white])
         page.backgroundColor = Self.blue
@@ -104,7 +104,7 @@ import VitrinePipeline
     }
 
     @Test func givesAnEmptyPageOfItsShapeAsPlaceholder() throws {
-        var page = PDFFixture.input(.init(rotation: 90)).page(1)
+        var page = PDFPageSource(PDFFixture.input(.init(rotation: 90)), page: 1)
         page.backgroundColor = Self.green
         let placeholder = try #require(try page.placeholder(RenderRequest(size: PixelSize(1_000))))
         #expect(placeholder.size == PixelSize(width: 70, height: 140))

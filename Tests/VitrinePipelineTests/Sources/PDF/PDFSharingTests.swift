@@ -13,10 +13,10 @@ import VitrinePipeline
         let workers = PDFFixture.workers()
         for page in 1...500 {
             // Every page by an input of its own: it is the file that counts.
-            let source = PDFDocument(PDFDocument(path: scratch.path), workers: workers).page(page)
+            let source = PDFDocument(PDFDocument(.file(scratch.path)), workers: workers).page(page)
             #expect(try source.image(Self.small).width == 32)
         }
-        #expect(try PDFDocument(PDFDocument(path: scratch.path), workers: workers).info().opened == 1)
+        #expect(try PDFDocument(PDFDocument(.file(scratch.path)), workers: workers).info().opened == 1)
         #expect(workers.idleIdentifiers.count == 1)
     }
 
@@ -45,7 +45,7 @@ import VitrinePipeline
 
     @Test func opensAFileAgainThatChanged() throws {
         let scratch = try ScratchFile(TinyPDF.book(pages: 1).bytes)
-        let input = PDFDocument(PDFDocument(path: scratch.path), workers: PDFFixture.workers())
+        let input = PDFDocument(PDFDocument(.file(scratch.path)), workers: PDFFixture.workers())
         let before = try input.page(1).identity()
         #expect(try input.info().pageCount == 1)
         try Data(TinyPDF.book(pages: 2).bytes).write(to: URL(filePath: scratch.path), options: .atomic)
@@ -100,8 +100,7 @@ import VitrinePipeline
     }
 
     @Test func letsTheDrawingBeReplaced() throws {
-        var page = PDFFixture.input(TinyPDF.book(pages: 1)).page(1)
-        page.drawing = { request, draw in
+        let page = PDFFixture.input(TinyPDF.book(pages: 1)).page(1) { request, draw in
             var image = try draw(request)
             image.withUnsafeMutableBytes { $0[1] = 0 }
             return image
@@ -111,18 +110,19 @@ import VitrinePipeline
 
     @Test func knowsPagesByDocumentNumberAndBackground() throws {
         let scratch = try ScratchFile(TinyPDF.book(pages: 2).bytes)
-        var page = PDFPageSource(path: scratch.path, page: 1)
+        let page = BuiltInSource.pdf(scratch.path)
         let identity = try page.identity()
-        #expect(try identity == PDFPageSource(path: scratch.path, page: 1).identity())
-        #expect(try identity != PDFPageSource(path: scratch.path, page: 2).identity())
-        page.backgroundColor = nil
-        #expect(try page.identity() != identity)
-        page.identifier = "mine"
-        #expect(try page.identity() == "mine")
+        #expect(try identity == BuiltInSource.pdf(scratch.path, page: 1).identity())
+        #expect(try identity != BuiltInSource.pdf(scratch.path, page: 2).identity())
+        let clear = BuiltInSource.pdf(scratch.path, background: nil)
+        #expect(try clear.identity() != identity)
+        #expect(page.knownIdentity == nil)
+        let mine = clear.identified(by: "mine")
+        #expect(try mine.identity() == "mine" && mine.knownIdentity == "mine")
         let bytes = TinyPDF.book(pages: 2).bytes
         #expect(
-            try PDFDocument(bytes: bytes, name: "a").page(1).identity()
-                == PDFDocument(bytes: bytes, name: "b").page(1).identity())
+            try PDFDocument(.bytes(bytes, name: "a")).page(1).identity()
+                == PDFDocument(.bytes(bytes, name: "b")).page(1).identity())
     }
 
     @Test func tellsTheSizesOfManyPages() throws {

@@ -8,7 +8,7 @@ import VitrinePipeline
 /// Requests that cannot be met, and files that are broken or made to break their reader.
 @Suite struct VideoFailureTests {
     private static func failure(
-        _ input: ImageInput, at moment: VideoFrameSource.Moment = .poster, workers: WorkerPool = VideoFixture.workers()
+        _ input: ImageInput, at moment: VideoMoment = .poster, workers: WorkerPool = VideoFixture.workers()
     ) -> String {
         var request = RenderRequest(size: PixelSize(64))
         request.limits.deadline = 10
@@ -21,7 +21,7 @@ import VitrinePipeline
 
     @Test func tellsWhatIsMissing() throws {
         let workers = VideoFixture.workers()
-        func failure(_ name: String, _ moment: VideoFrameSource.Moment = .poster) throws -> String {
+        func failure(_ name: String, _ moment: VideoMoment = .poster) throws -> String {
             Self.failure(.file(try VideoFixture.path(name)), at: moment, workers: workers)
         }
         #expect(try failure("sound.m4a") == "noVideo")
@@ -68,7 +68,7 @@ import VitrinePipeline
         let workers = VideoFixture.workers()
         for count in stride(from: 0, to: bytes.count, by: 1_024) {
             let input = ImageInput.bytes(Array(bytes.prefix(count)), name: "\(film) of \(count) bytes")
-            for moment in [VideoFrameSource.Moment.poster, .second(5)] {
+            for moment in [VideoMoment.poster, .second(5)] {
                 #expect(Self.answers.contains(Self.failure(input, at: moment, workers: workers)), "\(count)")
             }
         }
@@ -98,7 +98,7 @@ import VitrinePipeline
             Corpus.files(in: "hostile/mp4") + Corpus.files(in: "hostile/truncated").filter { $0.hasSuffix(".mp4") }
         #expect(!files.isEmpty)
         for file in files {
-            for moment in [VideoFrameSource.Moment.poster, .second(0.5)] {
+            for moment in [VideoMoment.poster, .second(0.5)] {
                 let answer = Self.failure(.file(file), at: moment, workers: workers)
                 #expect(Self.answers.contains(answer), "\(file): \(answer)")
             }

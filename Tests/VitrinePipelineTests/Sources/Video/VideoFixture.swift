@@ -26,7 +26,7 @@ enum VideoFixture {
     }
 
     static func source(
-        _ name: String, at moment: VideoFrameSource.Moment, workers: WorkerPool = workers()
+        _ name: String, at moment: VideoMoment, workers: WorkerPool = workers()
     ) throws -> VideoFrameSource {
         VideoFrameSource(.file(try path(name)), at: moment, workers: workers)
     }

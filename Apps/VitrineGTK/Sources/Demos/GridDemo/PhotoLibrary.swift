@@ -16,7 +16,7 @@ final class PhotoLibrary {
     let service: ImagePipeline
     /// A temporary directory, removed at the end; nil for a directory of the user.
     private let temporary: String?
-    private var sources: [String: ImageFileSource] = [:]
+    private var sources: [String: BuiltInSource] = [:]
 
     init(_ arguments: DemoArguments) {
         let state: String
@@ -60,10 +60,10 @@ final class PhotoLibrary {
     }
 
     /// Returns a file with a known identity, so that an image in memory is shown immediately.
-    private func source(_ path: String) -> ImageFileSource {
+    private func source(_ path: String) -> BuiltInSource {
         if let known = sources[path] { return known }
-        var source = ImageFileSource(path: path)
-        source.identifier = try? source.identity()
+        let file = BuiltInSource.file(path)
+        let source = (try? file.identity()).map(file.identified) ?? file
         sources[path] = source
         return source
     }

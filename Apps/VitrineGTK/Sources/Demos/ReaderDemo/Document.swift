@@ -21,7 +21,7 @@ final class Document {
 
     init(_ path: String, _ arguments: DemoArguments) {
         self.path = path
-        input = PDFDocument(path: path, password: arguments["--password"])
+        input = PDFDocument(.file(path), password: arguments["--password"])
         let state: String
         if let named = arguments["--state"] {
             (state, temporary) = (named, nil)
@@ -46,10 +46,9 @@ final class Document {
     }
 
     /// Returns a page, from 1. Its identity is known without a read of the file.
-    func page(_ number: Int) -> PDFPageSource {
-        var page = input.page(number)
-        page.identifier = identity?.appending("page \(number)")
-        return page
+    func page(_ number: Int) -> BuiltInSource {
+        let page = input.page(number)
+        return identity.map { page.identified(by: $0.appending("page \(number)")) } ?? page
     }
 
     func request(_ number: Int) -> ImageRequest { ImageRequest(page(number)) }
@@ -76,7 +75,7 @@ final class Document {
 
     /// Removes the temporary files of this run.
     func cleanUp() {
-        PDFDocument.endIdleHelpers()
+        ImagePipeline.endIdleHelpers()
         if let temporary { try? FileManager.default.removeItem(atPath: temporary) }
     }
 }

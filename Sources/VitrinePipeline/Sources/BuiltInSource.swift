@@ -1,0 +1,247 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+public import VitrineCore
+public import VitrineImaging
+public import VitrineNetwork
+
+/// A source that this module provides: a file, bytes, a URL, a page, a frame of a video, or a web page.
+///
+/// A leading dot and a function make one:
+///
+/// ```swift
+/// let photo = ImageRequest(.file("lake.jpg"), size: .fit(256))
+/// let manual = ImageRequest(.url(url, page: 3), size: .fit(256))
+/// let frame = BuiltInSource.video("beach.mov", at: .second(12.5)).identified(by: "beach")
+/// ```
+///
+/// The content decides how a file, bytes or a URL are read, never the name: as a picture, as a PDF document, as a
+/// video, or as a recording with a cover. Pages of documents need the helper `vitrine-pdf`, frames of videos `vitrine-video`.
+///
+/// ## Topics
+/// ### Files and bytes
+/// - ``ImageSource/file(_:page:fitsLongestSide:allowsEmbeddedPreview:allowsPartial:)``
+/// - ``ImageSource/bytes(_:name:page:)``
+/// - ``ImageSource/bytes(identity:load:)``
+/// - ``ImageSource/image(_:identity:)``
+/// ### Documents, videos and web pages
+/// - ``ImageSource/pdf(_:page:password:background:)``
+/// - ``ImageSource/video(_:at:isExact:clampsToEnd:prefersCoverArt:)``
+/// - ``ImageSource/webPage(_:viewportWidth:showsFullPage:policy:schemes:usesSandbox:)``
+/// ### URLs and libraries
+/// - ``ImageSource/url(_:page:at:id:options:progress:)``
+/// - ``ImageSource/asset(_:at:)``
+public struct BuiltInSource: ImageSource {
+    /// The source itself.
+    package let base: any IdentifiableSource
+
+    package init(_ base: any IdentifiableSource) { self.base = base }
+
+    /// Returns the same source under an identity of your choice, which must change with the content.
+    ///
+    /// Images of such a source are found in memory without a look at its file.
+    public func identified(by identity: CacheKey) -> BuiltInSource {
+        var base = base
+        base.identifier = identity
+        return BuiltInSource(base)
+    }
+
+    public func identity() throws(ImagePipelineError) -> CacheKey { try base.identity() }
+
+    public var knownIdentity: CacheKey? { base.knownIdentity }
+
+    public func placeholder(_ request: RenderRequest) throws -> Image? { try base.placeholder(request) }
+
+    public func image(_ request: RenderRequest) throws -> Image { try base.image(request) }
+
+    public func images(_ requests: [RenderRequest]) throws -> [Image] { try base.images(requests) }
+}
+
+/// A source whose identity can be set.
+package protocol IdentifiableSource: ImageSource {
+    /// Identifies the source instead of its file, URL or content; nil, the default, for these.
+    var identifier: CacheKey? { get set }
+}
+
+extension IdentifiableSource {
+    package var knownIdentity: CacheKey? { identifier }
+}
+
+extension ImageSource where Self == BuiltInSource {
+    /// A file: a picture, a page of a PDF document, the poster of a video, or the cover of a recording, by its content.
+    ///
+    /// A picture is decoded at the size that is wanted, upright and in sRGB. Its placeholder is the preview that a
+    /// camera embedded. The identity is the path, with the home directory as `~`, and the file's size, time of change
+    /// and inode.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - page: The page of a document, or the frame of an animation, from 1.
+    ///   - fitsLongestSide: Whether `aspectFit` makes the picture's longer side that of the box. The picture may then
+    ///     exceed the box in the other direction, and is never enlarged. Default: false, it fits into the box.
+    ///   - allowsEmbeddedPreview: Whether the preview that a camera embedded may replace the picture where it is large
+    ///     enough: a hundredth of the cost, but soft, and perhaps older than an edit. Default: false.
+    ///   - allowsPartial: Whether a file that ends early gives the part that is there instead of an error. Default:
+    ///     false.
+    public static func file(
+        _ path: String, page: Int = 1, fitsLongestSide: Bool = false, allowsEmbeddedPreview: Bool = false,
+        allowsPartial: Bool = false
+    ) -> BuiltInSource {
+        var source = ImageFileSource(path: path)
+        source.page = page
+        source.sizing = fitsLongestSide ? .longestSide : .box
+        source.allowsEmbeddedPreview = allowsEmbeddedPreview
+        source.allowsPartial = allowsPartial
+        return BuiltInSource(source)
+    }
+
+    /// The bytes of a file. Their identity is their SHA-256 digest.
+    ///
+    /// - Parameters:
+    ///   - bytes: The file's content.
+    ///   - name: The name of the bytes in errors.
+    ///   - page: The page of a document, or the frame of an animation, from 1.
+    public static func bytes(_ bytes: [UInt8], name: String = "bytes", page: Int = 1) -> BuiltInSource {
+        var source = ImageFileSource(.bytes(bytes, name: name))
+        source.page = page
+        return BuiltInSource(source)
+    }
+
+    /// The bytes of a file that a closure loads, for example from a database.
+    ///
+    /// ```swift
+    /// let avatar = ImageRequest(.bytes(identity: "avatar 5") { try await database.avatar(of: 5) }, size: .fit(96))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - identity: Identifies the image. Must change with the content.
+    ///   - load: Returns the bytes. Called if no cache has the result, once for all requests that wait for it. Must not
+    ///     block. Its task is cancelled when no request needs the image any more.
+    public static func bytes(
+        identity: CacheKey, load: @escaping @Sendable () async throws -> [UInt8]
+    ) -> BuiltInSource {
+        BuiltInSource(LoadedBytesSource(identifier: identity, bytes: load))
+    }
+
+    /// An image that is in memory already.
+    ///
+    /// - Parameters:
+    ///   - image: The image.
+    ///   - identity: Identifies the image. Must change with it.
+    public static func image(_ image: Image, identity: CacheKey) -> BuiltInSource {
+        BuiltInSource(ImageFileSource(image, identifier: identity))
+    }
+
+    /// A page of a PDF document. For several pages of one document use ``PDFDocument``, which stays open.
+    ///
+    /// - Parameters:
+    ///   - path: The document.
+    ///   - page: The page, from 1.
+    ///   - password: The user's or the owner's password.
+    ///   - background: The color under the page; nil for transparent.
+    public static func pdf(
+        _ path: String, page: Int = 1, password: String? = nil, background: Color? = .white
+    ) -> BuiltInSource {
+        PDFDocument(.file(path), password: password).page(page, background: background)
+    }
+
+    /// A frame of a video, upright, with square pixels, in sRGB.
+    ///
+    /// - Parameters:
+    ///   - path: The video.
+    ///   - moment: The moment of the frame.
+    ///   - isExact: Whether the frame is the one seen at this second. Costs five to ten times as much as the nearest
+    ///     key frame, the default, which may be seconds away. Posters know no other.
+    ///   - clampsToEnd: Whether a second beyond the end gives the last frame instead of an error.
+    ///   - prefersCoverArt: Whether a picture attached to the file goes before its video.
+    public static func video(
+        _ path: String, at moment: VideoMoment = .poster, isExact: Bool = false, clampsToEnd: Bool = false,
+        prefersCoverArt: Bool = false
+    ) -> BuiltInSource {
+        var source = VideoFrameSource(.file(path), at: moment)
+        source.precision = isExact ? .exact : .nearestKeyFrame
+        source.clampsToEnd = clampsToEnd
+        source.prefersCoverArt = prefersCoverArt
+        return BuiltInSource(source)
+    }
+
+    /// The content of a URL: a picture, a page of a PDF document, or a frame of a video.
+    ///
+    /// The original bytes are kept in the pipeline's cache under the rules of HTTP: all sizes are made from one
+    /// transfer, and expired bytes are revalidated. Results are kept no longer than the original is fresh. `file:` URLs
+    /// are read in place.
+    ///
+    /// Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types and the media types of
+    /// registered decoders, unless the options name content types.
+    ///
+    /// - Parameters:
+    ///   - url: `http`, `https`, `file`, `data`, or a scheme registered with the loader.
+    ///   - page: The page of a document, or the frame of an animation, from 1.
+    ///   - moment: The moment of a video. Another page than the first goes before it.
+    ///   - id: Identifies the image instead of the URL, for URLs that are signed or change otherwise.
+    ///   - options: How the bytes are loaded.
+    ///   - progress: Receives the progress of the transfer, if there is one.
+    public static func url(
+        _ url: URL, page: Int = 1, at moment: VideoMoment = .poster, id: String? = nil,
+        options: FetchOptions = FetchOptions(), progress: TransferProgress? = nil
+    ) -> BuiltInSource {
+        let part: URLImageSource.Part = page != 1 ? .page(page) : moment != .poster ? .moment(moment) : .whole
+        return BuiltInSource(URLImageSource(url, part: part, id: id, options: options, progress: progress))
+    }
+
+    /// A photo of a ``MediaLibrary``, or a frame of a video of it.
+    ///
+    /// - Parameters:
+    ///   - asset: The photo or video.
+    ///   - moment: The moment of a video.
+    public static func asset(_ asset: MediaAsset, at moment: VideoMoment = .poster) -> BuiltInSource {
+        var source = MediaLibrarySource(asset)
+        if case .second(let second) = moment { source.second = second }
+        return BuiltInSource(source)
+    }
+
+    /// A web page, drawn by an installed browser: Chromium, Google Chrome or their headless shell.
+    ///
+    /// The browser is the program in the environment variable `VITRINE_BROWSER`, else the first of its usual names in
+    /// `PATH`. It is started for each page, with a profile of its own that is removed afterwards. A page takes a second
+    /// or more, and at most 20 seconds; give the pipeline a time limit to match. The browser may use 2 GiB of memory.
+    ///
+    /// Pages run their scripts. All they load goes through a proxy of this process, which resolves names itself, checks
+    /// every address by the policy, and connects to the address it has checked. This includes redirects, frames, images
+    /// and scripts.
+    ///
+    /// - A page at a public address loads from public addresses only, unless the policy allows redirects to private
+    ///   ones. The same goes for pages of files and of `data:` addresses.
+    /// - A page of a file reads files in its own directory and below only; other pages read none.
+    /// - A page that leads on at once is followed, as often as the policy allows redirects.
+    ///
+    /// The identity is the address with all options that change the result. The content of a page can change without
+    /// its address; give such pages an identity with a date, by ``BuiltInSource/identified(by:)``.
+    ///
+    /// - Parameters:
+    ///   - url: The address, such as `https://example.org/`.
+    ///   - viewportWidth: The width of the layout in CSS pixels, at least 300. The height is in proportion to the
+    ///     request's. Default: the request's own width.
+    ///   - showsFullPage: Whether the whole page is shown, however long, instead of its beginning. The image then has
+    ///     the page's shape.
+    ///   - policy: The policy for the addresses of the page and of all that it loads. Use `URLAccessPolicy.publicOnly`
+    ///     for addresses that strangers name.
+    ///   - schemes: The allowed schemes. Without `http` and `https`, pages reach no network at all.
+    ///   - usesSandbox: Whether the browser keeps its pages in a sandbox. It cannot do so for the user root, nor in
+    ///     many containers. Without it, a page that breaks the browser has all rights of this process.
+    public static func webPage(
+        _ url: String, viewportWidth: Int? = nil, showsFullPage: Bool = false,
+        policy: URLAccessPolicy = .userInitiated, schemes: Set<WebPageScheme> = [.http, .https],
+        usesSandbox: Bool = true
+    ) -> BuiltInSource {
+        var source = WebPageSource(url: url)
+        source.viewportWidth = viewportWidth
+        source.showsFullPage = showsFullPage
+        source.policy = policy
+        source.allowedSchemes = schemes
+        source.usesSandbox = usesSandbox
+        return BuiltInSource(source)
+    }
+}
