@@ -196,7 +196,7 @@ extension FuzzTargets {
     ) { text in
         guard let range = ContentRange(text) else { throw FuzzRefusal() }
         _ = range.range.count
-        _ = ByteRange(range.range)?.headerValue
+        _ = range.range.fieldValue
     }
 
     private static let directives = FuzzTarget(

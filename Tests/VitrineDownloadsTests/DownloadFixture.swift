@@ -21,7 +21,7 @@ struct DownloadFixture {
         configuration.directory = files.path
         configuration.journalDirectory = journal.path
         configuration.reservedSpace = .zero
-        configuration.network.retries = .never
+        configuration.network.retries.limit = 0
         change(&configuration)
         return DownloadManager(configuration)
     }

@@ -30,7 +30,7 @@ struct ImageURLCacheTests {
         var curl = CurlLoader.Configuration()
         curl.proxy = .none
         var loading = NetworkLoader.Configuration()
-        loading.retries = .never
+        loading.retries.limit = 0
         let cache = Cache<Image>(name: "images", configuration: CacheConfiguration(root: directory.path))
         return .images(in: cache, options: FetchOptions(loader: NetworkLoader(CurlLoader(curl), loading)))
     }

@@ -26,7 +26,7 @@ struct Message {
         // RFC 9112 section 2.2: empty lines before a message do not count.
         while let empty = line, empty.isEmpty { line = try connection.line(limit: longestLine) }
         guard let start = line else { return nil }
-        var headers: [HTTPHeaders.Field] = []
+        var headers: [(name: String, value: String)] = []
         var size = 0
         while true {
             guard let line = try connection.line(limit: longestLine) else { throw MessageError.incomplete }
@@ -40,7 +40,7 @@ struct Message {
             let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
             let first = value.firstIndex { !isSpace($0) } ?? value.endIndex
             let last = value.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? first
-            headers.append(HTTPHeaders.Field(name: text(line[..<colon]), value: text(value[first..<last])))
+            headers.append((name: text(line[..<colon]), value: text(value[first..<last])))
         }
         return Message(start: text(start[...]), headers: HTTPHeaders(headers))
     }

@@ -4,8 +4,9 @@ import Synchronization
 import VitrineCore
 import VitrineNetwork
 
-func makeLoader(connections: Int, ca: String) -> CurlLoader {
+func makeLoader(connections: Int, ca: String, allowsHTTP2: Bool = true) -> CurlLoader {
     var configuration = CurlLoader.Configuration()
+    configuration.allowsHTTP2 = allowsHTTP2
     configuration.connectionsPerHost = connections
     if !ca.isEmpty { configuration.certificateAuthorities = ca }
     return CurlLoader(configuration)
@@ -76,13 +77,12 @@ func loadFile(_ arguments: Arguments) async throws {
         return try await download(url, to: arguments.text(0), ca: arguments.text(2))
     }
     let delay = arguments.number(1, default: 0)
-    let loader = makeLoader(connections: 10, ca: arguments.text(2))
+    let loader = makeLoader(connections: 10, ca: arguments.text(2), allowsHTTP2: false)
     let descriptor = open(arguments.text(0), O_CREAT | O_WRONLY | O_TRUNC, 0o644)
     precondition(descriptor >= 0)
     var total = 0
     try await report("vitrine", count: 1) {
         var request = HTTPRequest(url: url)
-        request.prefersHTTP1 = true
         request.acceptsCompression = false
         let response = try await loader.load(request)
         _ = try await response.body.read { bytes in

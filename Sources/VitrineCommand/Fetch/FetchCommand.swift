@@ -158,7 +158,7 @@ struct RequestOptions: ParsableArguments {
         var request = HTTPRequest(url: url)
         for header in headers { request.headers.append(header.name, header.value) }
         request.maximumBodySize = maxSize?.size ?? .unlimited
-        request.timeouts.total = maxTime.map { .seconds($0) }
+        request.totalTimeout = maxTime.map { .seconds($0) }
         return request
     }
 }

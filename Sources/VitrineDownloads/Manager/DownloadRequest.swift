@@ -124,7 +124,7 @@ extension DownloadRequest: Codable {
         try values.encodeIfPresent(directory, forKey: .directory)
         try values.encodeIfPresent(name, forKey: .name)
         try values.encode(existing, forKey: .existing)
-        if !headers.isEmpty { try values.encode(headers.map { [$0.name, $0.value] }, forKey: .headers) }
+        if !headers.fields.isEmpty { try values.encode(headers.fields.map { [$0.name, $0.value] }, forKey: .headers) }
         try values.encode(priority, forKey: .priority)
         try values.encodeIfPresent(checksum, forKey: .checksum)
         try values.encodeIfPresent(expectedSize, forKey: .expectedSize)

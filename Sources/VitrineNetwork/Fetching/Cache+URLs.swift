@@ -6,7 +6,7 @@ public import Foundation
 public import VitrineCache
 public import VitrineCore
 
-/// Calls that load a URL with a ``NetworkFetcher``.
+/// Calls that load a URL with a ``NetworkFetcher``. Other calls, such as `refresh(from:)`, take the fetcher itself.
 extension Cache {
     /// Returns the value of a URL from memory, from disk or from the network.
     ///
@@ -60,63 +60,5 @@ extension Cache {
         return fetch.onEnd(on: .immediate) { outcome in
             if case .success = outcome { progress.end(isComplete: true) } else { progress.end(isComplete: false) }
         }
-    }
-
-    /// Revalidates a URL with its server, however fresh the stored value is.
-    ///
-    /// An unchanged body is not transferred again. If the refresh fails, the stored value stays.
-    ///
-    /// - Parameters:
-    ///   - url: The URL.
-    ///   - id: The identity of the value, which replaces the URL in the key.
-    ///   - format: The format of the value.
-    ///   - priority: The priority.
-    ///   - options: The options of the load.
-    /// - Throws: ``CacheError/source(key:underlying:)`` with a ``NetworkError`` if the server does not answer.
-    @discardableResult
-    public func refresh(
-        from url: URL, id: String? = nil, format: FormatName = .original, priority: Priority = .normal,
-        options: FetchOptions = .default
-    ) async throws(CacheError) -> Value {
-        let fetcher = NetworkFetcher<Value>(url: url, id: id, options: options)
-        return try await refresh(from: fetcher, format: format, priority: priority)
-    }
-
-    /// Loads a URL into the cache for later, as ``prefetch(from:format:to:priority:)`` does.
-    ///
-    /// - Parameters:
-    ///   - url: The URL.
-    ///   - id: The identity of the value, which replaces the URL in the key.
-    ///   - format: The format of the value.
-    ///   - depth: The level to load to: `.disk` stores bytes without decoding them, `.memory` decodes.
-    ///   - priority: The priority.
-    ///   - options: The options of the load.
-    public func prefetch(
-        from url: URL, id: String? = nil, format: FormatName = .original, to depth: CacheLevel = .disk,
-        priority: Priority = .low, options: FetchOptions = .default
-    ) async throws(CacheError) {
-        let fetcher = NetworkFetcher<Value>(url: url, id: id, options: options)
-        try await prefetch(from: fetcher, format: format, to: depth, priority: priority)
-    }
-
-    /// Returns the stored value of a URL, however old, and then the newer one of the server, if it has changed. See
-    /// ``updates(from:format:levels:priority:revalidatingFresh:)``.
-    ///
-    /// - Parameters:
-    ///   - url: The URL.
-    ///   - id: The identity of the value, which replaces the URL in the key.
-    ///   - format: The format of the values.
-    ///   - levels: The cache levels to use.
-    ///   - priority: The priority.
-    ///   - revalidatesFresh: Whether to revalidate a fresh value.
-    ///   - options: The options of the load.
-    public func updates(
-        from url: URL, id: String? = nil, format: FormatName = .original, levels: CacheLevels = .all,
-        priority: Priority = .normal, revalidatingFresh revalidatesFresh: Bool = false,
-        options: FetchOptions = .default
-    ) -> ValueUpdates<Value> {
-        let fetcher = NetworkFetcher<Value>(url: url, id: id, options: options)
-        return updates(
-            from: fetcher, format: format, levels: levels, priority: priority, revalidatingFresh: revalidatesFresh)
     }
 }

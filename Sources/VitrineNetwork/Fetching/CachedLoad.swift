@@ -35,7 +35,7 @@ struct CachedLoad: Sendable {
         // The cache sends its own conditions.
         self.request.ifRange = nil
         self.request.headers.removeAll { HTTPSyntax.conditionFields.contains($0.name.lowercased()) }
-        self.request.timeouts.total = request.timeouts.total ?? options.totalTimeout
+        self.request.totalTimeout = request.totalTimeout ?? options.totalTimeout
         if !options.contentTypes.isEmpty, !request.headers.contains("Accept") {
             self.request.headers.append("Accept", options.contentTypes.joined(separator: ", "))
         }
@@ -171,7 +171,7 @@ extension NetworkError {
     /// Whether there was no complete response.
     fileprivate var isWithoutAnswer: Bool {
         switch self {
-        case .nameNotResolved, .notConnected, .insecure, .timedOut, .truncated, .unavailable: true
+        case .nameNotResolved, .notConnected, .insecure, .timedOut, .tookTooLong, .truncated, .unavailable: true
         default: false
         }
     }

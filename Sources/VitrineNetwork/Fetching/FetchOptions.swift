@@ -29,7 +29,7 @@ public struct FetchOptions: Sendable {
     public var maximumBodySize: ByteCount = .megabytes(256)
     /// The limit for one transfer without the wait for a connection, or nil for none. The default is 10 minutes.
     ///
-    /// A request's own ``HTTPRequest/Timeouts/total`` takes precedence. The received part of a large body is kept, see
+    /// A request's own ``HTTPRequest/totalTimeout`` takes precedence. The received part of a large body is kept, see
     /// ``resumesLargeBodies``.
     public var totalTimeout: Duration? = .seconds(600)
     /// Whether bodies of 1 MB and more are received into a file, so that an interrupted transfer can be resumed, also
@@ -37,7 +37,7 @@ public struct FetchOptions: Sendable {
     public var resumesLargeBodies = true
     /// The directory of the files of interrupted transfers, which are kept for a week. The default is nil, for a
     /// directory below `CacheConfiguration.defaultRoot`.
-    public var partialDirectory: String?
+    package var partialDirectory: String?
     /// The time of day.
     package var clock = WallClock.system
 
@@ -50,9 +50,6 @@ public struct FetchOptions: Sendable {
     /// A name that no cache can have, because caches escape percent signs.
     private static let usualPartials = PartialDirectory.at(FilePath.join(CacheConfiguration.defaultRoot, "%partial"))
 
-    /// Creates the default options with a loader.
-    public init(loader: NetworkLoader) { self.loader = loader }
-
     private static let chosen = Locked<FetchOptions?>(nil)
 
     /// The default for new fetchers. Set it once at launch; running requests keep their options.
@@ -64,12 +61,19 @@ public struct FetchOptions: Sendable {
     #if os(Linux) || canImport(Darwin)
     private static let builtIn = FetchOptions(loader: .shared)
 
-    /// Creates the default options with ``NetworkLoader/shared``.
-    public init() { self.init(loader: .shared) }
+    /// Creates the default options.
+    ///
+    /// - Parameter loader: The loader.
+    public init(loader: NetworkLoader = .shared) { self.loader = loader }
     #else
     private static var builtIn: FetchOptions {
         preconditionFailure("Set FetchOptions.default first: this platform has no default loader.")
     }
+
+    /// Creates the default options.
+    ///
+    /// - Parameter loader: The loader.
+    public init(loader: NetworkLoader) { self.loader = loader }
     #endif
 }
 

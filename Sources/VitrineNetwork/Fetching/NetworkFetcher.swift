@@ -23,7 +23,7 @@ public import VitrineCore
 ///   memory, or by the cache's `refresh(from:)`.
 public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// The request.
-    public let request: HTTPRequest
+    package let request: HTTPRequest
     /// The key of the value: the id, or the URL's identity with a digest of the request's own header fields.
     ///
     /// If the loader's policy refuses private addresses, the key has one more part. The fetcher then never returns a
@@ -140,8 +140,10 @@ enum Resource: Sendable {
         if let hasCredentials { differences.append(hasCredentials) }
         if request.method != "GET" { differences.append(request.method) }
         if let body = request.body { differences.append(Hexadecimal.text(SHA256Digest.digest(of: body))) }
-        if let range = request.range { differences.append("\(range.lowerBound)-\(range.upperBound ?? -1)") }
-        let fields = request.headers.map { ($0.name.lowercased(), $0.value) }
+        if let range = request.range {
+            differences.append("\(range.lowerBound)-\(range.upperBound == .max ? -1 : range.upperBound)")
+        }
+        let fields = request.headers.fields.map { ($0.name.lowercased(), $0.value) }
             .filter { !silentFields.contains($0.0) }
         return differences + fields.map { $0.0 + ":" + $0.1 }.sorted()
     }

@@ -35,8 +35,8 @@
                 status: response.status, headers: headers, body: request.method == "HEAD" ? .none : .whole)
         }
         if isNotModified(response, for: request) {
-            let kept = headers.filter { HTTPCache.fieldsOfNotModified.contains($0.name.lowercased()) }
-            return ServedHead(status: 304, headers: HTTPHeaders(Array(kept)), body: .none)
+            let kept = headers.fields.filter { HTTPCache.fieldsOfNotModified.contains($0.name.lowercased()) }
+            return ServedHead(status: 304, headers: HTTPHeaders(kept), body: .none)
         }
         if request.method == "HEAD" { return ServedHead(status: 200, headers: headers, body: .none) }
         guard let length = response.bodyLength, let range = wantedRange(request, response, length) else {

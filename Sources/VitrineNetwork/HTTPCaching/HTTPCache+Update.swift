@@ -60,7 +60,7 @@ public import Foundation
         left.formUnion(directives.noCache.fieldNames)
         if policy.isShared { left.formUnion(directives.isPrivate.fieldNames) }
         return HTTPHeaders(
-            headers.filter { field in
+            headers.fields.filter { field in
                 let name = field.name.lowercased()
                 return !left.contains(name) && (name != "etag" || EntityTag.isSendable(field.value))
             })

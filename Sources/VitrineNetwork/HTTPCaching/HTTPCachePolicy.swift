@@ -25,12 +25,12 @@ public struct HTTPCachePolicy: Sendable, Hashable {
     public var lifetime = Lifetime.standard
     /// The lifetime of a response without freshness information, as a fraction of the time since its last change
     /// (RFC 9111, section 4.2.2). The default is 0.1; 0 turns the heuristic off.
-    public var heuristicFraction = 0.1
+    package var heuristicFraction = 0.1
     /// The longest lifetime by ``heuristicFraction``. The default is 1 day.
-    public var heuristicLimit = Duration.seconds(86400)
+    package var heuristicLimit = Duration.seconds(86400)
     /// The shortest lifetime of an image without freshness information. It is not part of the RFC and therefore zero
     /// except in ``images``.
-    public var imageFloor = Duration.zero
+    package var imageFloor = Duration.zero
     /// Whether `stale-while-revalidate` applies (RFC 5861).
     package var honoursStaleWhileRevalidate = true
     /// Whether `stale-if-error` applies (RFC 5861).
@@ -47,8 +47,7 @@ public struct HTTPCachePolicy: Sendable, Hashable {
     /// The most responses to one URL that differ by `Vary`. The oldest are removed.
     package var variantLimit = 8
 
-    /// Creates the standard policy.
-    public init() {}
+    package init() {}
 
     /// The rules of RFC 9111 for a private cache.
     public static let standard = HTTPCachePolicy()

@@ -232,7 +232,7 @@ extension StoredResponse {
         let tag = bytes()
         guard tag.count > Self.longestTag else { return tag }
         var short = self
-        short.headers = HTTPHeaders(headers.filter { Self.decisive.contains($0.name.lowercased()) })
+        short.headers = HTTPHeaders(headers.fields.filter { Self.decisive.contains($0.name.lowercased()) })
         return short.bytes()
     }
 }

@@ -89,14 +89,14 @@ public final class NetworkLoader: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - checks: Decides which responses are errors.
     ///   - progress: Receives the progress as the body is read.
-    /// - Throws: The error of the load or of the response.
+    /// - Throws: The error of the load or of the response. A response is an error unless its status is 200…299 (or 304
+    ///   after a conditional request), its range is the requested one, and the policy accepts its media type.
     public func load(
-        _ request: HTTPRequest, checking checks: Checks = .everything, progress: TransferProgress? = nil
+        _ request: HTTPRequest, progress: TransferProgress? = nil
     ) async throws(NetworkError) -> HTTPResponse {
         do throws(NetworkError) {
-            let response = try await start(request, checks, progress)
+            let response = try await start(request, .everything, progress)
             guard let progress else { return response }
             progress.update { $0.total = response.head.contentLength }
             return HTTPResponse(head: response.head, body: response.body.counted(by: progress))
@@ -120,6 +120,7 @@ public final class NetworkLoader: Sendable {
     ) async throws(NetworkError) -> HTTPResponse {
         let scheme = (request.url.scheme ?? "").lowercased()
         var url: String { SourceURL.withoutCredentials(request.url.absoluteString) }
+        try HTTPSyntax.checkRange(of: request, at: url)
         if let violation = configuration.policy.check(scheme: scheme) { throw .refused(url: url, violation) }
         if scheme == "http" || scheme == "https" { return try await loadByHTTP(request, checks, progress) }
         guard let handler = handlers.withLock({ $0[scheme] }) else {
@@ -268,13 +269,13 @@ extension NetworkLoader {
         public var headers = HTTPHeaders()
         /// Closures that change a request before it is sent and before each retry, in order. They are not called for
         /// redirects. Their errors are thrown as ``NetworkError/handler(url:underlying:)``.
-        public var modifiers: [RequestModifier] = []
+        public var modifiers: [@Sendable (HTTPRequest) async throws -> HTTPRequest] = []
         /// Returns the request to send after status 401 or 407, or nil to keep the response. It is called once per
         /// origin of a load.
-        public var authentication: Authentication?
+        public var authentication: (@Sendable (HTTPRequest, HTTPResponseHead) async throws -> HTTPRequest?)?
         /// The header fields, in lowercase, that are sent to another origin after a redirect. Other fields may be
         /// secrets and are removed.
-        public var crossOriginHeaders: Set<String> = [
+        package var crossOriginHeaders: Set<String> = [
             "accept", "accept-language", "accept-encoding", "cache-control", "pragma", "user-agent", "range",
             "if-range", "if-none-match", "if-modified-since",
         ]
@@ -283,14 +284,8 @@ extension NetworkLoader {
         public init() {}
     }
 
-    /// Changes a request before it is sent.
-    public typealias RequestModifier = @Sendable (HTTPRequest) async throws -> HTTPRequest
-
-    /// Returns an authenticated request after status 401 or 407.
-    public typealias Authentication = @Sendable (HTTPRequest, HTTPResponseHead) async throws -> HTTPRequest?
-
     /// The checks of a response.
-    public enum Checks: Sendable {
+    enum Checks: Sendable {
         /// A response is an error unless its status is 200…299 (or 304 after a conditional request), its range is the
         /// requested one, and the policy accepts its media type.
         case everything

@@ -49,7 +49,7 @@ struct RedirectWalk {
     /// Follows the redirect of a response.
     ///
     /// - Returns: false if the response is not a redirect.
-    /// - Throws: ``NetworkError/refused(url:_:)``, ``NetworkError/redirectLoop(url:)`` and others.
+    /// - Throws: ``NetworkError/refused(url:reason:)``, ``NetworkError/tooManyRedirects(url:reason:)`` and others.
     mutating func follow(_ head: HTTPResponseHead) throws(NetworkError) -> Bool {
         guard [301, 302, 303, 307, 308].contains(head.status), let location = head.headers["Location"] else {
             return false
@@ -68,9 +68,11 @@ struct RedirectWalk {
         rewriteMethod(head.status)
         hops += 1
         guard hops <= policy.maximumRedirects else {
-            throw .tooManyRedirects(url: url.text, limit: policy.maximumRedirects)
+            throw .tooManyRedirects(url: url.text, reason: "there are more than \(policy.maximumRedirects) redirects")
         }
-        guard visited.insert(request.method + " " + target.text).inserted else { throw .redirectLoop(url: target.text) }
+        guard visited.insert(request.method + " " + target.text).inserted else {
+            throw .tooManyRedirects(url: target.text, reason: "the redirects form a loop")
+        }
         guard let next = URL(string: target.text) else {
             throw .invalidURL(url: target.text, reason: "the redirect is not a valid URL")
         }
@@ -147,8 +149,7 @@ enum ResponseCheck {
         guard let sent = head.headers["Content-Range"].flatMap(ContentRange.init) else {
             return .invalidResponse(url: url, reason: "the partial response has no valid range")
         }
-        let end = range.upperBound ?? sent.total
-        guard sent.range.lowerBound == range.lowerBound, end.map({ sent.range.upperBound <= $0 }) ?? true,
+        guard sent.range.lowerBound == range.lowerBound, sent.range.upperBound <= range.upperBound,
             head.contentLength.map({ $0 == sent.range.count }) ?? true
         else { return .invalidResponse(url: url, reason: "the partial response has another range than requested") }
         return nil

@@ -2,32 +2,25 @@ import VitrineCore
 
 /// The number and timing of retries.
 ///
-/// The wait before the n-th retry is a random time from zero to `base · 2ⁿ⁻¹`, limited by ``maximumDelay``: exponential
-/// backoff with full jitter. After a response with `Retry-After`, all requests to the origin wait for that time.
+/// The wait before the n-th retry is a random time from zero to 0.5 · 2ⁿ⁻¹ seconds, at most 30 seconds: exponential
+/// backoff with full jitter. Statuses 408, 429, 500, 502, 503 and 504 and failed connections are retried. After a response with `Retry-After`, all requests to the origin wait for that time.
 public struct RetryPolicy: Sendable {
-    /// The most retries of a request. The default is 2.
+    /// The most retries of a request; 0 for none. The default is 2.
     public var limit = 2
     /// The longest wait before the first retry. The default is 0.5 seconds.
-    public var base: Duration = .milliseconds(500)
+    package var base: Duration = .milliseconds(500)
     /// The longest wait before any retry. The default is 30 seconds.
-    public var maximumDelay: Duration = .seconds(30)
+    package var maximumDelay: Duration = .seconds(30)
     /// The longest `Retry-After` to wait for. If the server demands more, the request fails at once, and further
     /// requests to the origin wait for this time. The default is 60 seconds.
     public var maximumRetryAfter: Duration = .seconds(60)
     /// The status codes that are retried. The default is 408, 429, 500, 502, 503 and 504.
-    public var statuses = RetryPolicy.transientStatuses
+    package var statuses = RetryPolicy.transientStatuses
     /// Returns the random part of a wait, from 0 to 1.
     package var jitter: @Sendable () -> Double = { Double.random(in: 0...1) }
 
     /// Creates the default policy.
     public init() {}
-
-    /// A policy without retries.
-    public static let never: RetryPolicy = {
-        var policy = RetryPolicy()
-        policy.limit = 0
-        return policy
-    }()
 
     /// The status codes that may change without a change of the request.
     static let transientStatuses: Set<Int> = [408, 429, 500, 502, 503, 504]

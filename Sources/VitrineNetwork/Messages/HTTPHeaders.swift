@@ -6,21 +6,17 @@
 /// var headers: HTTPHeaders = ["Accept": "image/*"]
 /// headers["Referer"] = "https://example.org/"
 /// headers["accept"]     // image/*
+/// for (name, value) in headers { print(name, value) }
 /// ```
 public struct HTTPHeaders: Sendable, Hashable {
     /// A header field.
-    public struct Field: Sendable {
+    package struct Field: Sendable {
         /// The name as it was written.
-        public let name: String
+        package let name: String
         /// The value without surrounding white space. Bytes that are not UTF-8 are read as ISO 8859-1.
-        public let value: String
+        package let value: String
 
-        /// Creates a field.
-        ///
-        /// - Parameters:
-        ///   - name: The name.
-        ///   - value: The value.
-        public init(name: String, value: String) {
+        package init(name: String, value: String) {
             self.name = name
             self.value = value
         }
@@ -35,8 +31,12 @@ public struct HTTPHeaders: Sendable, Hashable {
     /// Creates a header without fields.
     public init() { fields = [] }
 
-    /// Creates a header from fields.
-    public init(_ fields: [Field]) { self.fields = fields }
+    /// Creates a header from names and values.
+    public init(_ fields: some Sequence<(name: String, value: String)>) {
+        self.fields = fields.map { Field(name: $0.name, value: $0.value) }
+    }
+
+    package init(_ fields: [Field]) { self.fields = fields }
 
     /// The value of the first field with a name, or nil if there is none.
     ///
@@ -98,9 +98,9 @@ public struct HTTPHeaders: Sendable, Hashable {
 
 extension HTTPHeaders.Field: Hashable {
     /// Returns whether two fields are equal. Names are compared without regard to case.
-    public static func == (one: Self, other: Self) -> Bool { one.isNamed(other.name) && one.value == other.value }
+    package static func == (one: Self, other: Self) -> Bool { one.isNamed(other.name) && one.value == other.value }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(name.lowercased())
         hasher.combine(value)
     }
@@ -112,10 +112,11 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
     }
 }
 
-extension HTTPHeaders: RandomAccessCollection {
-    public var startIndex: Int { 0 }
-    public var endIndex: Int { fields.count }
-    public subscript(index: Int) -> Field { fields[index] }
+extension HTTPHeaders: Sequence {
+    /// Returns an iterator over the names and values, in order.
+    public func makeIterator() -> some IteratorProtocol<(name: String, value: String)> {
+        fields.lazy.map { (name: $0.name, value: $0.value) }.makeIterator()
+    }
 }
 
 // MARK: Parsing

@@ -28,14 +28,23 @@ public struct HTTPRequest: Sendable {
     public var headers = HTTPHeaders()
     /// The body to send, or nil for none.
     public var body: [UInt8]?
-    /// The requested part of the resource, or nil for all of it. A server may ignore the range and answer with status
-    /// 200 and the whole body.
-    public var range: ByteRange?
+    /// The requested part of the resource as byte offsets, or nil for all of it. An upper bound of `Int.max` means the
+    /// end. A server may ignore the range and answer with status 200 and the whole body.
+    public var range: Range<Int>?
     /// A strong entity tag or a date for a request with a ``range``. If the resource no longer matches it, the server
     /// sends the whole body (RFC 9110, section 13.1.5).
     public var ifRange: String?
-    /// The time limits.
-    public var timeouts = Timeouts()
+    /// The limit for name resolution, connection and TLS handshake together, or nil for none. The default is 15 seconds.
+    public var connectTimeout: Duration? = .seconds(15)
+    /// The longest time without a byte from the server while the body is being read, or nil for no limit. The default
+    /// is 30 seconds.
+    public var idleTimeout: Duration? = .seconds(30)
+    /// The limit for one transfer. The default is none; ``FetchOptions/totalTimeout`` limits loads into memory.
+    ///
+    /// The time counts from the start of the connection attempt. It includes a slow reader, but not the wait for a free
+    /// connection. Each redirect and each retry is a transfer of its own. A transfer that exceeds the limit is not
+    /// retried; it throws ``NetworkError/tookTooLong(url:)``.
+    public var totalTimeout: Duration?
     /// The largest accepted body, after decoding. A larger one is ``NetworkError/bodyTooLarge(url:limit:)``. The
     /// default is 4 GiB.
     public var maximumBodySize = ByteCount.gibibytes(4)
@@ -44,7 +53,7 @@ public struct HTTPRequest: Sendable {
     /// Whether the server may compress the body; the transport then decodes it. The default is true.
     public var acceptsCompression = true
     /// Whether to prefer HTTP/1.1, which transfers large bodies faster than HTTP/2. The default is false.
-    public var prefersHTTP1 = false
+    package var prefersHTTP1 = false
 
     /// Creates a request.
     ///
@@ -57,54 +66,12 @@ public struct HTTPRequest: Sendable {
         self.method = method
         self.headers = headers
     }
-
-    /// The time limits of a transfer. A limit of nil means none.
-    public struct Timeouts: Sendable, Hashable {
-        /// The limit for name resolution, connection and TLS handshake together. The default is 15 seconds.
-        public var connect: Duration?
-        /// The longest time without a byte from the server while the body is being read. The default is 30 seconds.
-        public var idle: Duration?
-        /// The limit for one transfer. The default is none; ``FetchOptions/totalTimeout`` limits loads into memory.
-        ///
-        /// The time counts from the start of the connection attempt. It includes a slow reader, but not the wait for a
-        /// free connection. Each redirect and each retry is a transfer of its own. A transfer that exceeds the limit is
-        /// not retried; it throws ``NetworkError/timedOut(url:_:)`` with ``NetworkError/TimeoutPhase/total``.
-        public var total: Duration?
-
-        /// Creates limits.
-        ///
-        /// - Parameters:
-        ///   - connect: The limit for the connection attempt.
-        ///   - idle: The longest time without a byte.
-        ///   - total: The limit for the whole transfer.
-        public init(connect: Duration? = .seconds(15), idle: Duration? = .seconds(30), total: Duration? = nil) {
-            self.connect = connect
-            self.idle = idle
-            self.total = total
-        }
-    }
 }
 
-/// A part of a body, as byte offsets (RFC 9110, section 14.1.2).
-public struct ByteRange: Sendable, Hashable {
-    /// The offset of the first byte.
-    public let lowerBound: Int
-    /// The offset after the last byte, or nil for the end of the body.
-    public let upperBound: Int?
+extension Range<Int> {
+    /// Returns the range of a body from an offset to its end. A negative offset counts as 0.
+    package static func toEnd(from offset: Int) -> Range<Int> { Swift.max(0, offset)..<Int.max }
 
-    /// Creates a range from an offset to the end of the body. A negative offset counts as 0.
-    public init(from offset: Int) {
-        lowerBound = max(0, offset)
-        upperBound = nil
-    }
-
-    /// Creates a bounded range, or returns nil for an empty or negative one.
-    public init?(_ range: Range<Int>) {
-        guard !range.isEmpty, range.lowerBound >= 0 else { return nil }
-        lowerBound = range.lowerBound
-        upperBound = range.upperBound
-    }
-
-    /// The value of the `Range` field, such as `bytes=0-499`.
-    public var headerValue: String { "bytes=\(lowerBound)-" + (upperBound.map { String($0 - 1) } ?? "") }
+    /// The value of the `Range` field, such as `bytes=0-499` (RFC 9110, section 14.1.2).
+    package var fieldValue: String { "bytes=\(lowerBound)-" + (upperBound == .max ? "" : String(upperBound - 1)) }
 }

@@ -36,7 +36,8 @@ package enum HTTPSyntax {
     /// - Throws: ``NetworkError/invalidRequest(url:reason:)`` if the request has a field that only the transport may
     ///   write.
     static func checkFields(of request: HTTPRequest, at url: String) throws(NetworkError) {
-        for field in request.headers {
+        try checkRange(of: request, at: url)
+        for field in request.headers.fields {
             let name = field.name.lowercased()
             if transportFields.contains(name) {
                 throw .invalidRequest(url: url, reason: "the transport writes the field \(field.name) itself")
@@ -45,6 +46,14 @@ package enum HTTPSyntax {
                 throw .invalidRequest(url: url, reason: "it has a range and the field \(field.name)")
             }
         }
+    }
+
+    /// Checks the range of a request.
+    ///
+    /// - Throws: ``NetworkError/invalidRequest(url:reason:)`` for an empty or negative range.
+    static func checkRange(of request: HTTPRequest, at url: @autoclosure () -> String) throws(NetworkError) {
+        guard let range = request.range, range.isEmpty || range.lowerBound < 0 else { return }
+        throw .invalidRequest(url: url(), reason: "its range is empty or negative")
     }
 
     package static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }

@@ -12,7 +12,7 @@ public enum NetworkError: Error, Sendable {
     /// The request has a method or a header field that cannot be sent. Code -411.
     case invalidRequest(url: String, reason: String)
     /// The ``URLAccessPolicy`` refuses the URL or the address. Code -412.
-    case refused(url: String, PolicyViolation)
+    case refused(url: String, reason: String)
     /// No transport is registered for the scheme. Code -413.
     case unsupportedScheme(url: String, scheme: String)
     /// A request modifier, an authentication handler or the transport of a scheme failed. Code -414.
@@ -23,8 +23,10 @@ public enum NetworkError: Error, Sendable {
     case notConnected(url: String, reason: String)
     /// The certificate or the TLS connection is not acceptable. Code -422.
     case insecure(url: String, reason: String)
-    /// A phase exceeded its time limit. Code -423.
-    case timedOut(url: String, TimeoutPhase)
+    /// The connection attempt, or the wait for the next byte, exceeded its time limit. Code -423.
+    case timedOut(url: String, reason: String)
+    /// The whole transfer exceeded its time limit. It is not retried. Code -424.
+    case tookTooLong(url: String)
     /// The connection ended before the end of the response. Code -401.
     case truncated(url: String, received: ByteCount, reason: String)
     /// The response violates the rules of HTTP. Code -430.
@@ -37,10 +39,8 @@ public enum NetworkError: Error, Sendable {
     case status(url: String, HTTPResponseHead)
     /// The media type is not accepted. Code -400.
     case contentType(url: String, type: String?)
-    /// There are more redirects than the limit. Code -440.
-    case tooManyRedirects(url: String, limit: Int)
-    /// A redirect leads back to an earlier URL. Code -441.
-    case redirectLoop(url: String)
+    /// There are more redirects than the limit, or they form a loop. Code -440.
+    case tooManyRedirects(url: String, reason: String)
     /// A file could not be read or written. Code -450.
     case file(FileError)
     /// Another task or process is downloading to the same file. Code -451.
@@ -49,22 +49,9 @@ public enum NetworkError: Error, Sendable {
     case cancelled(url: String)
     /// The transport has been shut down or could not be set up. Code -461.
     case unavailable(url: String, reason: String)
-
-    /// A phase with a time limit.
-    public enum TimeoutPhase: Sendable, Hashable {
-        /// Name resolution, connection and TLS handshake.
-        case connect
-        /// The wait for the next byte.
-        case idle
-        /// The whole transfer.
-        case total
-    }
 }
 
 extension NetworkError {
-    /// The domain of all network errors: `vitrine.network`.
-    public static let domain = "vitrine.network"
-
     /// A number that stays the same in all releases, for logs and other languages.
     public var code: Int {
         switch self {
@@ -80,11 +67,11 @@ extension NetworkError {
         case .notConnected: -421
         case .insecure: -422
         case .timedOut: -423
+        case .tookTooLong: -424
         case .invalidResponse: -430
         case .headerTooLarge: -431
         case .bodyTooLarge: -432
         case .tooManyRedirects: -440
-        case .redirectLoop: -441
         case .file: -450
         case .busy: -451
         case .cancelled: -460
@@ -97,9 +84,9 @@ extension NetworkError {
         switch self {
         case .invalidURL(let url, _), .invalidRequest(let url, _), .refused(let url, _), .unsupportedScheme(let url, _),
             .handler(let url, _), .nameNotResolved(let url, _), .notConnected(let url, _), .insecure(let url, _),
-            .timedOut(let url, _), .truncated(let url, _, _), .invalidResponse(let url, _), .headerTooLarge(let url),
+            .timedOut(let url, _), .tookTooLong(let url), .truncated(let url, _, _), .invalidResponse(let url, _), .headerTooLarge(let url),
             .bodyTooLarge(let url, _), .status(let url, _), .contentType(let url, _), .tooManyRedirects(let url, _),
-            .redirectLoop(let url), .busy(let url, _), .cancelled(let url), .unavailable(let url, _):
+            .busy(let url, _), .cancelled(let url), .unavailable(let url, _):
             url
         case .file(let error): error.path
         }
@@ -108,7 +95,7 @@ extension NetworkError {
     /// Whether the same request may succeed later, because the server was busy or the connection failed.
     public var isRetryable: Bool {
         switch self {
-        case .nameNotResolved, .notConnected, .timedOut, .truncated: true
+        case .nameNotResolved, .notConnected, .timedOut, .tookTooLong, .truncated: true
         case .status(_, let head): RetryPolicy.transientStatuses.contains(head.status)
         default: false
         }
@@ -116,7 +103,7 @@ extension NetworkError {
 
     /// Whether an interrupted transfer may be resumed.
     var isWorthResuming: Bool {
-        if case .timedOut(_, .total) = self { return false }
+        if case .tookTooLong = self { return false }
         return isRetryable
     }
 }
@@ -126,16 +113,17 @@ extension NetworkError: LocalizedError, CustomStringConvertible {
     public var errorDescription: String? { description }
 
     /// The reason without the URL, as a part of a sentence.
-    public var reason: String {
+    package var reason: String {
         switch self {
-        case .invalidURL(_, let reason), .notConnected(_, let reason), .unavailable(_, let reason): reason
+        case .invalidURL(_, let reason), .refused(_, let reason), .notConnected(_, let reason),
+            .timedOut(_, let reason), .tooManyRedirects(_, let reason), .unavailable(_, let reason):
+            reason
         case .invalidRequest(_, let reason): "the request cannot be sent: \(reason)"
-        case .refused(_, let violation): violation.description
         case .unsupportedScheme(_, let scheme): "no loader is registered for the scheme “\(scheme)”"
         case .handler(_, let error): String(describing: error)
         case .nameNotResolved(_, let host): "the host \(host) could not be resolved"
         case .insecure(_, let reason): "TLS verification failed: \(reason)"
-        case .timedOut(_, let phase): phase.text
+        case .tookTooLong: "the transfer exceeded its time limit"
         case .truncated(_, let received, let reason): "the transfer ended early after \(received): \(reason)"
         case .invalidResponse(_, let reason): "the response violates the rules of HTTP: \(reason)"
         case .headerTooLarge: "the header of the response is too large"
@@ -143,8 +131,6 @@ extension NetworkError: LocalizedError, CustomStringConvertible {
         case .status(_, let head): "the server answers \(head.status)"
         case .contentType(_, let type?): "the media type \(type) is not accepted"
         case .contentType: "the response has no media type"
-        case .tooManyRedirects(_, let limit): "there are more than \(limit) redirects"
-        case .redirectLoop: "the redirects form a loop"
         case .file(let error): error.description
         case .busy(_, let path): "another task is downloading to \(path)"
         case .cancelled: "cancelled"
@@ -159,19 +145,40 @@ extension NetworkError: LocalizedError, CustomStringConvertible {
         case .invalidURL: "\(url) cannot be loaded: \(reason). Correct the URL."
         case .refused: "\(url) was refused: \(reason)."
         case .nameNotResolved: "\(url) could not be loaded: \(reason). Check the name and the connection."
-        case .timedOut: "\(url) could not be loaded: \(reason). Try again later."
+        case .timedOut, .tookTooLong: "\(url) could not be loaded: \(reason). Try again later."
         case .busy: "\(url) was not downloaded: \(reason). Wait until it has ended."
         default: "\(url) could not be loaded: \(reason)."
         }
     }
 }
 
-extension NetworkError.TimeoutPhase {
-    fileprivate var text: String {
-        switch self {
-        case .connect: "the connection attempt timed out"
-        case .idle: "the server sent nothing for too long"
-        case .total: "the transfer exceeded its time limit"
+extension NetworkError {
+    /// The error of a URL that an access policy refuses.
+    package static func refused(url: String, _ violation: PolicyViolation) -> NetworkError {
+        .refused(url: url, reason: violation.description)
+    }
+
+    /// A phase of a transfer with a time limit.
+    package enum TimeoutPhase: Sendable, Hashable {
+        /// Name resolution, connection and TLS handshake.
+        case connect
+        /// The wait for the next byte.
+        case idle
+        /// The whole transfer.
+        case total
+    }
+
+    /// The reason of ``timedOut(url:reason:)`` for a connection attempt.
+    package static let connectTimeout = "the connection attempt timed out"
+    /// The reason of ``timedOut(url:reason:)`` for a silent server.
+    package static let idleTimeout = "the server sent nothing for too long"
+
+    /// The error of a phase that exceeded its time limit.
+    package static func timedOut(url: String, _ phase: TimeoutPhase) -> NetworkError {
+        switch phase {
+        case .connect: .timedOut(url: url, reason: connectTimeout)
+        case .idle: .timedOut(url: url, reason: idleTimeout)
+        case .total: .tookTooLong(url: url)
         }
     }
 }

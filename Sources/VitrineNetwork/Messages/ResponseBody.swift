@@ -35,16 +35,16 @@ public struct ResponseBody: AsyncSequence, Sendable {
     }
 
     /// An iterator over the chunks of a body.
-    public struct AsyncIterator: AsyncIteratorProtocol {
-        fileprivate let source: any BodySource
+    private struct Iterator: AsyncIteratorProtocol {
+        let source: any BodySource
 
         /// Returns the next chunk, which is never empty; nil at the end.
-        public mutating func next(
+        mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(NetworkError) -> [UInt8]? { try await source.next() }
     }
 
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source: source) }
+    public func makeAsyncIterator() -> some AsyncIteratorProtocol<[UInt8], NetworkError> { Iterator(source: source) }
 
     /// Passes the rest of the body to a closure without copying. This is the cheapest way to write a large body to a
     /// file.

@@ -18,9 +18,9 @@ public final class TransferProgress: AsyncSequence, Sendable, Broadcast {
         /// The length of the body; nil while it is unknown.
         public var total: Int?
         /// Whether the head of the response has been received.
-        public var isAnswered = false
+        package var isAnswered = false
         /// The number of retries.
-        public var retries = 0
+        package var retries = 0
         /// Whether the transfer has ended.
         public var isFinished = false
         /// Whether the transfer has ended with the whole body.
@@ -69,18 +69,18 @@ public final class TransferProgress: AsyncSequence, Sendable, Broadcast {
         }
     }
 
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(progress: self) }
+    public func makeAsyncIterator() -> some AsyncIteratorProtocol<Step, Never> { Iterator(progress: self) }
 
     /// An iterator over the states of a transfer.
-    public struct AsyncIterator: AsyncIteratorProtocol {
-        fileprivate let progress: TransferProgress
+    private struct Iterator: AsyncIteratorProtocol {
+        let progress: TransferProgress
         private var version = -1
         private var isAtEnd = false
 
-        fileprivate init(progress: TransferProgress) { self.progress = progress }
+        init(progress: TransferProgress) { self.progress = progress }
 
         /// Returns the next state that differs from the last one; nil after the end or when the task is cancelled.
-        public mutating func next() async -> Step? {
+        mutating func next(isolation actor: isolated (any Actor)?) async -> Step? {
             guard !isAtEnd else { return nil }
             while !Task.isCancelled {
                 let (step, version) = progress.state.withLock { ($0.step, $0.version) }

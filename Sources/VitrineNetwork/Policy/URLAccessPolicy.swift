@@ -31,7 +31,7 @@ public struct URLAccessPolicy: Sendable {
     /// with access to private addresses stored.
     public var allowsPrivateAddresses: Bool
     /// Whether a public address may redirect to a private one.
-    public var allowsRedirectsToPrivate = false
+    package var allowsRedirectsToPrivate = false
     /// Whether an `https` URL may redirect to an `http` URL.
     public var allowsRedirectsToInsecure = false
     /// Whether a URL may contain a user name and password. They are sent to the URL's own host only.
@@ -128,7 +128,7 @@ public struct URLAccessPolicy: Sendable {
 }
 
 /// The rule of a ``URLAccessPolicy`` that refuses a URL, a redirect or a connection.
-public enum PolicyViolation: Error, Sendable, Hashable {
+package enum PolicyViolation: Error, Sendable, Hashable {
     /// The scheme is not permitted.
     case scheme(String)
     /// The host is not permitted, or is blocked.
@@ -149,7 +149,7 @@ public enum PolicyViolation: Error, Sendable, Hashable {
 
 extension PolicyViolation: CustomStringConvertible {
     /// The reason as a part of a sentence.
-    public var description: String {
+    package var description: String {
         switch self {
         case .scheme(let scheme): "the scheme \(scheme) is not permitted"
         case .host(let host): "the host \(host) is not permitted"

@@ -42,7 +42,7 @@ public final class ImageAlternatives<Value: CacheableValue>: Sendable {
     }
 
     /// The URLs without duplicates, best first.
-    public var urls: [URL] { loads.list.urls }
+    package var urls: [URL] { loads.list.urls }
 
     /// The best available value, or nil if there is none.
     public var shown: ProgressiveValue<Value>? { loads.list.shown }
@@ -74,7 +74,7 @@ public struct ProgressiveValue<Value: Sendable>: Sendable {
     /// The value.
     public let value: Value
     /// The position of the URL in the list; 0 is the best.
-    public let index: Int
+    package let index: Int
 
     /// Whether the value belongs to the first URL of the list.
     public var isBest: Bool { index == 0 }

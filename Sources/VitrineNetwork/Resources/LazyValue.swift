@@ -1,5 +1,5 @@
-public import VitrineCache
-public import VitrineCore
+package import VitrineCache
+import VitrineCore
 
 /// A value that is loaded on first access, for drag and drop, menus and long lists.
 ///
@@ -26,7 +26,7 @@ public final class LazyValue<Value: Sendable>: Sendable {
     /// - Parameters:
     ///   - key: The key of the value, for errors.
     ///   - load: Loads the value.
-    public init(key: CacheKey, load: @escaping @Sendable () async throws(CacheError) -> Value) {
+    package init(key: CacheKey, load: @escaping @Sendable () async throws(CacheError) -> Value) {
         self.key = key
         self.load = load
     }
@@ -52,7 +52,7 @@ public final class LazyValue<Value: Sendable>: Sendable {
     ///
     /// - Parameter completion: Receives the value or the error. It runs before the call returns if the value is loaded
     ///   and the caller is on the main actor.
-    public func load(completion: @escaping @MainActor @Sendable (Result<Value, CacheError>) -> Void) {
+    package func load(completion: @escaping @MainActor @Sendable (Result<Value, CacheError>) -> Void) {
         fetch().onEnd(on: .main) { outcome in
             // Retained until then.
             withExtendedLifetime(self) { MainActor.assumeIsolated { completion(outcome) } }
@@ -60,7 +60,7 @@ public final class LazyValue<Value: Sendable>: Sendable {
     }
 
     /// Whether the value is loaded.
-    public var isLoaded: Bool { state.withLock { $0.known != nil } }
+    package var isLoaded: Bool { state.withLock { $0.known != nil } }
 
     private func fetch() -> FetchTask<Value> {
         let (fetch, isNew) = state.withLock { state in

@@ -19,10 +19,10 @@ public import VitrineCore
 /// - Concurrent requests for one URL share one load. A request that may look further extends the load.
 /// - If no request waits any more, received bytes are stored without being decoded.
 ///
-/// The ``cache`` decides about limits, formats and expiry. Several objects of this type may share a cache.
+/// The cache decides about limits, formats and expiry. Several objects of this type may share a cache.
 ///
-/// `file:` and `data:` URLs are read in place: for them, depth `.disk` includes the source. Removing a `file:` URL
-/// removes cached values only, never the file.
+/// `file:` and `data:` URLs are read in place: for them, depth `.disk` includes the source. Removing the
+/// values of a `file:` URL from the cache never removes the file.
 ///
 /// ## Topics
 /// ### Requesting
@@ -33,13 +33,11 @@ public import VitrineCore
 /// ### Lists and lazy values
 /// - ``values(at:format:secondaryDepth:priority:)``
 /// - ``lazyValue(for:format:)``
-/// - ``Prefetcher``
-/// ### Changing
-/// - ``remove(_:)``
+/// ### Keys
 /// - ``key(for:)``
 public final class ObservedCache<Value: CacheableValue>: Sendable {
     /// The cache that stores the values.
-    public let cache: Cache<Value>
+    package let cache: Cache<Value>
     let makeFetcher: @Sendable (_ url: URL, _ progress: TransferProgress) -> any Fetcher<Value>
     let loads: ResourceLoads<Value>
     private let keys = KeyCache()
@@ -67,7 +65,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         self.init(cache) { url, progress in NetworkFetcher(url: url, options: options, progress: progress) }
     }
 
-    /// Returns the key of a URL's values in the ``cache``.
+    /// Returns the key of a URL's values in the cache, for example to remove them or to retain them in an audit.
     public func key(for url: URL) -> CacheKey {
         keys.key(for: url) { makeFetcher(url, TransferProgress()).key }
     }
@@ -180,12 +178,6 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         return await cache.configuration.executor.run { FilePath.resolved(path) != nil } ? .disk : .source
     }
 
-    // MARK: Changing
-
-    /// Removes the values of a URL in all formats from memory and disk. A running load still notifies its observers but
-    /// stores nothing.
-    public func remove(_ url: URL) async { await cache.removeAll(forKey: key(for: url)) }
-
     // MARK: Lazy values
 
     /// Returns a value that is loaded on first access; nil for nil and the empty URL.
@@ -215,15 +207,6 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     package func loadPriority(of url: URL, format: FormatName = .original) -> Priority? {
         loads.priority(key(for: url), format)
     }
-}
-
-extension RetainSet {
-    /// Retains the values of a URL.
-    ///
-    /// - Parameters:
-    ///   - url: The URL.
-    ///   - resources: The observed cache that loads the URL.
-    public func preserve(_ url: URL, of resources: ObservedCache<Value>) { preserve(resources.key(for: url)) }
 }
 
 /// Receives the outcome of requests to an ``ObservedCache``, on the main actor.

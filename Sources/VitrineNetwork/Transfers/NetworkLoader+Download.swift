@@ -33,7 +33,7 @@ extension NetworkLoader {
     ///   - progress: Receives the progress of the file, including the part that earlier calls received.
     /// - Throws: ``NetworkError/busy(url:path:)`` while another task or process downloads to the path,
     ///   ``NetworkError/file(_:)`` if the file cannot be written, ``NetworkError/status(url:_:)`` also for 204 and 205,
-    ///   and the errors of ``load(_:checking:progress:)``. The destination is then unchanged.
+    ///   and the errors of ``load(_:progress:)``. The destination is then unchanged.
     public func download(
         _ request: HTTPRequest, to path: String, options: DownloadOptions = DownloadOptions(),
         progress: TransferProgress? = nil
@@ -142,7 +142,7 @@ extension NetworkLoader {
     ///   - isCoded: Whether the body may have a content coding, so that it cannot be resumed.
     ///   - progress: Receives retries and the response.
     func ask(
-        _ request: HTTPRequest, _ range: ByteRange?, under validator: String?, isCoded: Bool,
+        _ request: HTTPRequest, _ range: Range<Int>?, under validator: String?, isCoded: Bool,
         _ progress: TransferProgress?
     ) async throws(NetworkError) -> DatedResponse {
         var request = request
@@ -164,7 +164,7 @@ public struct DownloadOptions: Sendable {
     /// `FileError.alreadyExists(path:)`. The default is true.
     public var replacesFile = true
     /// Whether an interrupted download is resumed and its part file is kept. The default is true.
-    public var resumes = true
+    package var resumes = true
     /// Whether the call returns only after the file and its name have been synchronized to the disk. The default is
     /// false.
     public var isDurable = false
@@ -190,7 +190,7 @@ public struct DownloadedFile: Sendable, Hashable {
     /// The number of bytes.
     public let length: Int
     /// The number of bytes that earlier calls received.
-    public let resumedLength: Int
+    package let resumedLength: Int
     /// The number of restarts after a change of the source.
     package let restarts: Int
 }

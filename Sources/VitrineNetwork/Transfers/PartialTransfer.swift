@@ -92,7 +92,7 @@ struct PartialTransfer {
         var asked = request
         if let continuation { asked.maximumBodySize -= ByteCount(continuation.start) }
         do throws(NetworkError) {
-            let range = continuation.flatMap { ByteRange(from: $0.start) }
+            let range = continuation.map { Range.toEnd(from: $0.start) }
             return try await loader.ask(asked, range, under: continuation?.validator, isCoded: isCoded, progress)
         } catch .bodyTooLarge {
             throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
@@ -106,7 +106,7 @@ struct PartialTransfer {
     ) async throws(NetworkError) -> Step {
         let head = dated.response.head
         var asked = request
-        if let continuation { asked.range = ByteRange(from: continuation.start) }
+        if let continuation { asked.range = .toEnd(from: continuation.start) }
         let failure = ResponseCheck.failure(head, to: asked, policy: loader.configuration.policy)
         if case .contentType(_, _)? = failure { return try refuse(dated, failure) }
         if head.isWithoutContent { return try refuse(dated, failure) }

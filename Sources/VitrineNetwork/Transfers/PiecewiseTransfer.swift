@@ -52,7 +52,7 @@ struct PiecewiseTransfer {
         if file.pieces == nil {
             // Continue an undivided transfer, or one without ranges, as it is.
             guard resumedLength == 0, request.method == "GET" else { return try await whole() }
-            let dated = try await loader.ask(request, ByteRange(from: 0), under: nil, isCoded: false, progress)
+            let dated = try await loader.ask(request, .toEnd(from: 0), under: nil, isCoded: false, progress)
             guard try await begin(dated) else { return try await whole(beginningWith: dated) }
             first = dated
         }
@@ -153,8 +153,8 @@ struct PiecewiseTransfer {
         while let piece = work.open.withLock({ $0.popLast() }) {
             var first = piece == 0 ? work.first.withLock { $0.take() } : nil
             var failures = 0
-            while let missing = file.pieces?.missing(of: piece), let range = ByteRange(missing) {
-                let failure = try await load(piece, range, first.take(), work)
+            while let missing = file.pieces?.missing(of: piece), !missing.isEmpty {
+                let failure = try await load(piece, missing, first.take(), work)
                 let hasGrown = file.pieces?.missing(of: piece) != missing
                 if failure == nil, hasGrown { continue }
                 failures = hasGrown ? 1 : failures + 1
@@ -176,7 +176,7 @@ struct PiecewiseTransfer {
     ///
     /// - Returns: The error that interrupted the body; nil if the body or the piece has ended.
     private func load(
-        _ piece: Int, _ range: ByteRange, _ given: DatedResponse?, _ work: Work
+        _ piece: Int, _ range: Range<Int>, _ given: DatedResponse?, _ work: Work
     ) async throws(Obstacle) -> NetworkError? {
         let dated: DatedResponse
         if let given { dated = given } else { dated = try await answer(range, work) }
@@ -202,10 +202,9 @@ struct PiecewiseTransfer {
         case failed(FileError)
     }
 
-    private func answer(_ range: ByteRange, _ work: Work) async throws(Obstacle) -> DatedResponse {
+    private func answer(_ range: Range<Int>, _ work: Work) async throws(Obstacle) -> DatedResponse {
         guard let known = file.head, let pieces = file.pieces,
-            let validator = ResumableDownload(length: 1, of: known.response)?.validator,
-            let end = range.upperBound
+            let validator = ResumableDownload(length: 1, of: known.response)?.validator
         else { throw .changed }
         let dated: DatedResponse
         do throws(NetworkError) {
@@ -214,7 +213,7 @@ struct PiecewiseTransfer {
             throw .failed(error)
         }
         let head = dated.response.head
-        if Self.brings(head, range.lowerBound..<end, of: pieces.total), Self.isSame(head, as: known) {
+        if Self.brings(head, range, of: pieces.total), Self.isSame(head, as: known) {
             work.last.withLock { $0 = dated }
             return dated
         }

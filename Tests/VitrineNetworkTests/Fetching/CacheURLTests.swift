@@ -20,14 +20,14 @@ struct CacheURLTests {
         cache.fetch(from: server.url("/a"), options: options).onSuccess(on: .immediate) { told.add($0) }
         // A memory hit has been told on return.
         #expect(told.all == ["/a"])
-        try await cache.prefetch(from: server.url("/c"), options: options)
+        try await cache.prefetch(from: fixture.fetcher(server.url("/c")))
         #expect(await cache.depth(of: fixture.fetcher(server.url("/c")).key) == .disk)
-        try await cache.prefetch(from: server.url("/c"), to: .memory, options: options)
+        try await cache.prefetch(from: fixture.fetcher(server.url("/c")), to: .memory)
         #expect(cache[fixture.fetcher(server.url("/c")).key] == "/c")
         pages["/c"] = .init("new")
-        #expect(try await cache.refresh(from: server.url("/c"), options: options) == "new")
+        #expect(try await cache.refresh(from: fixture.fetcher(server.url("/c"))) == "new")
         var updates: [String] = []
-        for try await value in cache.updates(from: server.url("/c"), options: options) { updates.append(value) }
+        for try await value in cache.updates(from: fixture.fetcher(server.url("/c"))) { updates.append(value) }
         #expect(updates == ["new"])
         #expect(await cacheCode { _ = try await cache.value(from: server.url("/none"), options: options) } == -530)
         let missing = cache.fetch(from: server.url("/none"), options: options)
@@ -43,7 +43,7 @@ struct CacheURLTests {
         _ = try await fixture.value(url)
         fixture.clock.advance(by: .seconds(61))
         func updates() async throws -> [String] {
-            try await fixture.cache.updates(from: url, options: fixture.options).reduce(into: []) { $0.append($1) }
+            try await fixture.cache.updates(from: fixture.fetcher(url)).reduce(into: []) { $0.append($1) }
         }
         #expect(try await updates() == ["one"])
         #expect(server.requests.count == 2)

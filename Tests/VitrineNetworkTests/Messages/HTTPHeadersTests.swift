@@ -3,8 +3,8 @@ import VitrineNetwork
 
 struct HTTPHeadersTests {
     private let headers = HTTPHeaders([
-        .init(name: "Vary", value: "Accept"), .init(name: "ETag", value: "\"a\""),
-        .init(name: "vary", value: "Origin"), .init(name: "VARY", value: "Cookie"),
+        ("Vary", "Accept"), ("ETag", "\"a\""),
+        ("vary", "Origin"), ("VARY", "Cookie"),
     ])
 
     @Test func findsFieldsInAnyCase() {

@@ -58,7 +58,7 @@ struct TransportTests {
         let error = await failure {
             _ = try await NetworkLoader(FixedTransport(), configuration).load(HTTPRequest(url: url))
         }
-        guard case .refused(_, .addressesUnknown) = error else { Issue.record("\(String(describing: error))"); return }
+        guard case .refused(_, PolicyViolation.addressesUnknown.description) = error else { Issue.record("\(String(describing: error))"); return }
         #expect(error?.localizedDescription == error?.description)
     }
 }

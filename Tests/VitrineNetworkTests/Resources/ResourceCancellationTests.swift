@@ -252,7 +252,7 @@ struct ResourceCancellationTests {
                         case 1:
                             _ = resources.value(at: url, observer: watcher)
                             resources.cancel(url, observer: watcher, policy: policy)
-                        case 2: await resources.remove(url)
+                        case 2: await resources.cache.removeAll(forKey: resources.key(for: url))
                         case 3:
                             if resources.value(at: url, depth: .source, observer: watcher) == nil {
                                 #expect(await watcher.wait() == [url.lastPathComponent])

@@ -34,7 +34,7 @@ struct ResourcePlacesTests {
         #expect(await resources.depth(of: url) == .memory)
         // Never copied, and never removed.
         #expect(try await resources.cache.size == .zero)
-        await resources.remove(url)
+        await resources.cache.removeAll(forKey: resources.key(for: url))
         #expect(await resources.depth(of: url) == .disk)
         #expect(directory.read("picture") == text)
         let after = try FileManager.default.attributesOfItem(atPath: directory.file("picture"))
@@ -64,7 +64,7 @@ struct ResourcePlacesTests {
             let watcher = Watcher()
             _ = resources.value(at: url, observer: watcher)
             resources.cancel(url, observer: watcher)
-            await resources.remove(url)
+            await resources.cache.removeAll(forKey: resources.key(for: url))
         }
         while resources.runningLoads > 0 { await Task.yield() }
         try await resources.cache.flush()
@@ -98,7 +98,7 @@ struct ResourcePlacesTests {
         #expect(asked.value == 0)
         #expect(try await resources.value(at: url).text == "tagged")
         #expect(await resources.depth(of: url) == .memory)
-        await resources.remove(url)
+        await resources.cache.removeAll(forKey: resources.key(for: url))
         #expect(await resources.depth(of: url) == .source)
     }
 
@@ -115,7 +115,7 @@ struct ResourcePlacesTests {
         #expect(await resources.depth(of: url) == .memory)
         try await resources.cache.removeAll(levels: .memory)
         #expect(await resources.depth(of: url) == .disk)
-        await resources.remove(url)
+        await resources.cache.removeAll(forKey: resources.key(for: url))
         #expect(await resources.depth(of: url) == .source)
         #expect(held.text == "placed")
     }
@@ -126,7 +126,7 @@ struct ResourcePlacesTests {
         let watcher = Watcher()
         #expect(resources.value(at: url, observer: watcher) == nil)
         let exchange = await fixture.network.request()
-        await resources.remove(url)
+        await resources.cache.removeAll(forKey: resources.key(for: url))
         try await fixture.finish(exchange, "removed")
         #expect(await watcher.wait() == ["removed"])
         #expect(await resources.depth(of: url) == .source)
@@ -141,8 +141,8 @@ struct ResourcePlacesTests {
         }
         try await fixture.cache.flush()
         let list = RetainSet(of: resources.cache)
-        list.preserve(urls[1], of: resources)
-        list.preserve(urls[2], of: resources)
+        list.preserve(resources.key(for: urls[1]))
+        list.preserve(resources.key(for: urls[2]))
         let report = try await list.commit(sparesMemory: false)
         #expect(report.removed == 2)
         let kept = resources.key(for: urls[2])

@@ -22,7 +22,7 @@ struct FetchFixture<Value: CacheableValue>: Sendable {
         change(&configuration)
         cache = Cache(name: "test", configuration: configuration)
         var loading = NetworkLoader.Configuration()
-        loading.retries = .never
+        loading.retries.limit = 0
         configure(&loading)
         options = FetchOptions(loader: NetworkLoader(makeLoader(), loading, wallClock: configuration.clock))
         options.clock = configuration.clock

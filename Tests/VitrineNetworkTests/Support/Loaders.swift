@@ -31,7 +31,8 @@ func pattern(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeed
 /// A request that no timeout ends: on a busy machine a test may be kept from answering for longer than a server may.
 func patient(_ url: URL) -> HTTPRequest {
     var request = HTTPRequest(url: url)
-    request.timeouts = .init(connect: nil, idle: nil)
+    request.connectTimeout = nil
+    request.idleTimeout = nil
     return request
 }
 

@@ -33,10 +33,10 @@ struct EncryptionTests {
         let loopback = try LoopbackServer { _ in [.text("no TLS here"), .close] }
         let url = try #require(URL(string: "https://127.0.0.1:\(loopback.port)/"))
         var request = HTTPRequest(url: url)
-        request.timeouts.connect = .seconds(2)
+        request.connectTimeout = .seconds(2)
         let error = await failure { [request] in _ = try await makeLoader().load(request) }
         switch error {
-        case .insecure, .timedOut(_, .connect), .truncated: break
+        case .insecure, .timedOut(_, NetworkError.connectTimeout), .truncated: break
         default: Issue.record("\(String(describing: error))")
         }
     }

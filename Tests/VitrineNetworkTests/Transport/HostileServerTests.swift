@@ -159,18 +159,18 @@ struct HostileServerTests {
         for steps: [LoopbackServer.Step] in [
             [.hang], [.text("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), .hang],
         ] {
-            let result = try await load(steps) { $0.timeouts.idle = .milliseconds(50) }
-            guard case .failure(.timedOut(_, .idle)) = result else { Issue.record("\(result)"); continue }
+            let result = try await load(steps) { $0.idleTimeout = .milliseconds(50) }
+            guard case .failure(.timedOut(_, NetworkError.idleTimeout)) = result else { Issue.record("\(result)"); continue }
         }
     }
 
     @Test func dripEndsByTheTotalTimeout() async throws {
         // Never idle for long, never done.
         let result = try await load([.text("HTTP/1.1 200 OK\r\n\r\n"), .endless([65])]) {
-            $0.timeouts.total = .milliseconds(100)
+            $0.totalTimeout = .milliseconds(100)
             $0.maximumBodySize = .unlimited
         }
-        guard case .failure(.timedOut(_, .total)) = result else { Issue.record("\(result)"); return }
+        guard case .failure(.tookTooLong) = result else { Issue.record("\(result)"); return }
     }
 
     @Test func closedPortRefusesAndServesWhenItIsBack() async throws {
@@ -213,7 +213,7 @@ struct HostileServerTests {
                 let loader = makeLoader()
                 for target in ["/cut", "/reset", "/hang", "/good", "/cut", "/good"] {
                     var request = patient(server.url(target))
-                    request.timeouts.idle = .milliseconds(20)
+                    request.idleTimeout = .milliseconds(20)
                     _ = await failure { _ = try await loader.whole(request) }
                 }
             }

@@ -159,9 +159,9 @@ struct TruncatedHeadTests {
         }
         var request = patient(server.url("/"))
         request.maximumBodySize = .unlimited
-        request.timeouts.total = .seconds(Int64.max)
-        request.timeouts.idle = .seconds(Int64.max)
-        request.timeouts.connect = .seconds(Int64.max)
+        request.totalTimeout = .seconds(Int64.max)
+        request.idleTimeout = .seconds(Int64.max)
+        request.connectTimeout = .seconds(Int64.max)
         #expect(try await loader.whole(request).1 == pattern(300_000))
     }
 }

@@ -125,7 +125,7 @@ struct WebServerTests {
         let before = pattern(4_000_000), after = pattern(4_000_001).map { ~$0 }
         try server.write(before, to: "/slow/file")
         var configuration = NetworkLoader.Configuration()
-        configuration.retries = .never
+        configuration.retries.limit = 0
         let loader = NetworkLoader(loader(), configuration), request = patient(server.url("/slow/file"))
         let destination = try Destination()
         for isChanged in [false, true] {

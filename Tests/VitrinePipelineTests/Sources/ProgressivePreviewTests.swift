@@ -20,7 +20,7 @@ import VitrinePipeline
             self.server = server
             pipeline = .stored(in: directory, concurrency: 2, change)
             var loading = NetworkLoader.Configuration()
-            loading.retries = .never
+            loading.retries.limit = 0
             var options = FetchOptions(loader: NetworkLoader(CurlLoader(), loading))
             options.partialDirectory = directory.file("partial")
             self.options = options

@@ -42,7 +42,7 @@ import VitrinePipeline
             let wall = WallClock.following(clock, from: .seconds(1_700_000_000))
             service = .stored(in: directory) { $0.clock = wall }
             var loading = NetworkLoader.Configuration()
-            loading.retries = .never
+            loading.retries.limit = 0
             var options = FetchOptions(loader: NetworkLoader(CurlLoader(), loading, wallClock: wall))
             options.clock = wall
             options.partialDirectory = directory.file("partial")

@@ -1,7 +1,7 @@
 #if os(Linux)
 import CVitrineCurl
 import FoundationEssentials
-public import VitrineCore
+package import VitrineCore
 
 /// Loads over HTTP with libcurl, on a thread of its own. It is the transport of ``NetworkLoader`` on Linux.
 ///
@@ -15,7 +15,7 @@ public import VitrineCore
 ///
 /// Connections are reused, and requests share one connection if a server supports HTTP/2. Certificates are always
 /// verified. Cookies, `.netrc` files and other protocols are not used. The transport receives a body only as fast as it
-/// is read and buffers up to ``Configuration/receiveWindow``.
+/// is read.
 ///
 /// Share one loader: each has a thread and connections of its own. The thread ends with the last reference to the
 /// loader and to the bodies of its responses.
@@ -118,7 +118,7 @@ extension HTTPResponseHead {
         }
         // Other readers may see two responses in one with two lengths (RFC 9112, section 6.3).
         let length = headers["Content-Length"]
-        if headers.contains(where: { $0.isNamed("Content-Length") && $0.value != length }) {
+        if headers.fields.contains(where: { $0.isNamed("Content-Length") && $0.value != length }) {
             throw .invalidResponse(url: request.displayURL, reason: "it declares more than one length")
         }
         if length != nil, Self.contentLength(in: headers) == nil {
@@ -146,7 +146,7 @@ extension CurlLoader {
         /// connection carries up to a hundred requests. The default is 10.
         public var connectionsPerHost = 10
         /// The most connections in total. The default is 256.
-        public var connections = 256
+        package var connections = 256
         /// Whether to use HTTP/2 with servers that support it. The default is true.
         public var allowsHTTP2 = true
         /// The proxy. The default reads `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy` from the environment.
@@ -158,7 +158,7 @@ extension CurlLoader {
         /// The `User-Agent` of requests, or nil for none. The default is `Vitrine`.
         public var userAgent: String? = "Vitrine"
         /// How much of a body is buffered before it is read. The default is 512 KiB.
-        public var receiveWindow = ByteCount.kibibytes(512)
+        package var receiveWindow = ByteCount.kibibytes(512)
         /// The most bytes in the header of a response.
         package var headerSize = ByteCount.kibibytes(64)
         /// The most fields in the header of a response.

@@ -42,9 +42,9 @@ struct CurlRequest: Sendable {
         bufferSize = request.prefersHTTP1 && !isDecoded ? configuration.largeBufferSize : configuration.bufferSize
         maximumBodySize = request.maximumBodySize.bytes
         priority = request.priority
-        connectTimeout = Self.milliseconds(request.timeouts.connect)
-        totalTimeout = Self.milliseconds(request.timeouts.total)
-        idleTimeout = request.timeouts.idle.map { Int64(Self.milliseconds($0)) }
+        connectTimeout = Self.milliseconds(request.connectTimeout)
+        totalTimeout = Self.milliseconds(request.totalTimeout)
+        idleTimeout = request.idleTimeout.map { Int64(Self.milliseconds($0)) }
         proxy = proxies.proxy(for: url) ?? ""
         headers = try Self.lines(of: request, isDecoded: isDecoded, url: url, configuration: configuration)
     }
@@ -78,7 +78,7 @@ struct CurlRequest: Sendable {
             append("User-Agent", agent, to: &lines)
         }
         if let range = request.range {
-            append("Range", range.headerValue, to: &lines)
+            append("Range", range.fieldValue, to: &lines)
             if let validator = request.ifRange {
                 guard HTTPSyntax.isFieldValue(validator) else {
                     throw .invalidRequest(url: url.text, reason: "the validator of the range cannot be sent")

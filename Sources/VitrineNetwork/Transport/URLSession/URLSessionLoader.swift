@@ -59,7 +59,7 @@ public final class URLSessionLoader: HTTPTransport {
             session.dataTask(with: Self.urlRequest(request)), url: url, limit: request.maximumBodySize,
             highWater: highWater)
         let body = SessionBody(transfer, loader: self)
-        delegate.start(transfer, total: request.timeouts.total)
+        delegate.start(transfer, total: request.totalTimeout)
         let head = try await transfer.head()
         try head.checkLength(request.maximumBodySize, of: request.method, at: url)
         return HTTPResponse(head: head, body: ResponseBody(body))
@@ -70,11 +70,11 @@ public final class URLSessionLoader: HTTPTransport {
         result.httpMethod = request.method
         result.httpBody = request.body.map { Data($0) }
         for field in request.headers { result.addValue(field.value, forHTTPHeaderField: field.name) }
-        if let range = request.range { result.setValue(range.headerValue, forHTTPHeaderField: "Range") }
+        if let range = request.range { result.setValue(range.fieldValue, forHTTPHeaderField: "Range") }
         if let validator = request.ifRange { result.setValue(validator, forHTTPHeaderField: "If-Range") }
         // By default the session requests the codings that it can decode.
         if !request.acceptsCompression { result.setValue("identity", forHTTPHeaderField: "Accept-Encoding") }
-        if let idle = request.timeouts.idle { result.timeoutInterval = idle / .seconds(1) }
+        if let idle = request.idleTimeout { result.timeoutInterval = idle / .seconds(1) }
         result.networkServiceType = request.priority < .normal ? .background : .default
         return result
     }
