@@ -12,7 +12,7 @@ import Darwin
 /// if it is an absolute path, as the specification demands. On Apple platforms they are the directories in `~/Library`.
 ///
 /// ```swift
-/// let path = try Directories.current.cacheDirectory(for: "thumbnails")  // ~/.cache/thumbnails
+/// let path = Directories.current.caches + "/thumbnails"  // ~/.cache/thumbnails
 /// ```
 public struct Directories: Sendable, Equatable {
     /// The home directory of the user.
@@ -110,7 +110,7 @@ extension Directories {
     ///
     /// - Parameter name: The name. ``FileName/escaped(_:)`` makes one path component of it.
     /// - Throws: ``FileError`` if the directory cannot be created.
-    public func cacheDirectory(for name: String) throws(FileError) -> String {
+    package func cacheDirectory(for name: String) throws(FileError) -> String {
         let path = FilePath.join(caches, FileName.escaped(name))
         try Directory.create(path)
         try Self.tagCacheDirectory(path)
@@ -128,7 +128,7 @@ extension Directories {
 
             """
         do throws(FileError) {
-            try AtomicFile.write(Array(text.utf8), to: tag, options: .doNotReplace)
+            try AtomicFile.write(Array(text.utf8), to: tag, replacing: false)
         } catch .alreadyExists {
             // Another process was faster.
         }
@@ -140,7 +140,7 @@ extension Directories {
     ///
     /// - Parameter name: The name. ``FileName/escaped(_:)`` makes one path component of it.
     /// - Throws: ``FileError`` if the directory cannot be created.
-    public func dataDirectory(for name: String) throws(FileError) -> String {
+    package func dataDirectory(for name: String) throws(FileError) -> String {
         let path = FilePath.join(data, FileName.escaped(name))
         try Directory.create(path, isDurable: true)
         return path

@@ -114,7 +114,7 @@ extension Cache {
         from url: URL, id: String? = nil, format: FormatName = .original, levels: CacheLevels = .all,
         priority: Priority = .normal, revalidatingFresh revalidatesFresh: Bool = false,
         options: FetchOptions = .default
-    ) -> ValueUpdates<Value> {
+    ) -> some AsyncSequence<Value, CacheError> & Sendable {
         let fetcher = NetworkFetcher<Value>(url: url, id: id, options: options)
         return updates(
             from: fetcher, format: format, levels: levels, priority: priority, revalidatingFresh: revalidatesFresh)

@@ -222,7 +222,7 @@ struct CacheFormatsOnDiskTests {
             switch Int.random(in: 0..<100, using: &random) {
             case 0:
                 try await cache.removeAll(format: name)
-                for other in last.keys where other.hasPrefix(name.rawValue) { last[other] = nil }
+                for other in last.keys where other.hasPrefix(name.description) { last[other] = nil }
             case 1...10:
                 await cache.remove(key, format: name)
                 last["\(name) \(number)"] = nil

@@ -8,7 +8,7 @@ struct CacheRefreshingTests {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         try await cache.set("old", forKey: "lake")
-        #expect(try await cache.refresh("lake") { "new" } == "new")
+        #expect(try await cache.refresh(from: ValueFetcher(key: "lake") { "new" }) == "new")
         #expect(cache["lake"] == "new")
         cache.clearMemory()
         #expect(try await cache.value(forKey: "lake") == "new")
@@ -18,7 +18,7 @@ struct CacheRefreshingTests {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         try await cache.set("old", forKey: "lake")
-        #expect(await code { try await cache.refresh("lake") { throw SourceFailure() } } == -530)
+        #expect(await code { try await cache.refresh(from: ValueFetcher(key: "lake") { throw SourceFailure() }) } == -530)
         #expect(cache["lake"] == "old")
         cache.clearMemory()
         #expect(try await cache.value(forKey: "lake") == "old")

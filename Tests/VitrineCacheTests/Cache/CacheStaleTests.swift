@@ -170,7 +170,7 @@ struct CacheStaleTests {
 
     // MARK: Updates
 
-    private func all<Value>(_ updates: ValueUpdates<Value>) async throws -> [Value] {
+    private func all<Value>(_ updates: some AsyncSequence<Value, CacheError>) async throws -> [Value] {
         try await updates.reduce(into: []) { $0.append($1) }
     }
 

@@ -29,9 +29,9 @@ import VitrineCore
 
     @Test func enumerationTellsIndexesAndStops() throws {
         var seen: [String] = []
-        try DirectoryListing.forEach(in: directory.path, by: .modified, ascending: false) { item, index, stop in
+        for (index, item) in try DirectoryListing.items(in: directory.path, by: .modified, ascending: false).enumerated() {
             seen.append("\(index) \(item.name) \(item.size.bytes) \(item.modified.components.seconds)")
-            stop = index == 1
+            if index == 1 { break }
         }
         #expect(seen == ["0 é 1 40", "1 b 3 30"])
     }
