@@ -211,7 +211,7 @@ struct CacheFormatsOnDiskTests {
         let fixture = try CacheFixture<[UInt8]> { $0.totalDiskCapacity = 400_000 }
         let cache = fixture.cache
         let capacities: [FormatName: Int] = ["small": 50_000, "large": 300_000, "middle": 150_000]
-        let names = capacities.keys.sorted { $0.rawValue < $1.rawValue }
+        let names = capacities.keys.sorted { $0.description < $1.description }
         for name in names { cache.register(Format(name, diskCapacity: ByteCount(capacities[name] ?? 0))) }
         var random = SeededGenerator(11)
         var last: [String: [UInt8]] = [:]

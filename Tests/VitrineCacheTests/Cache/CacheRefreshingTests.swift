@@ -33,9 +33,9 @@ struct CacheRefreshingTests {
         let cache = fixture.cache
         cache.register(Format("loud") { $0.uppercased() })
         cache.register(Format("twice") { $0 + $0 })
-        let old = ValueFetcher<String>(key: "lake", value: "old")
+        let old = ValueFetcher<String>(key: "lake") { "old" }
         for format in cache.formatNames { _ = try await cache.value(from: old, format: format) }
-        let new = ValueFetcher<String>(key: "lake", value: "new")
+        let new = ValueFetcher<String>(key: "lake") { "new" }
         #expect(try await cache.refresh(from: new, format: "loud") == "NEW")
         #expect(try await cache.value(from: old, format: "twice") == "newnew")
         cache.clearMemory()

@@ -205,7 +205,7 @@ struct CacheStaleTests {
         var updates = cache.updates(from: failing).makeAsyncIterator()
         #expect(try await updates.next() == "one")
         do {
-            _ = try await updates.next()
+            _ = try await updates.next(isolation: #isolation)
             Issue.record("did not throw")
         } catch {
             #expect(error.code == -530)
