@@ -108,10 +108,11 @@ extension Cache {
 
     // MARK: Refreshing
 
-    /// Fetches the value of a fetcher's key again and replaces the stored one. If fetching fails, the stored value stays.
+    /// Fetches the value of a fetcher's key again and replaces the stored one. If fetching fails, the stored value
+    /// stays.
     ///
-    /// Entries of other formats, which were made from the old original, are removed, unless the fetcher reports that the
-    /// original is unchanged. A fetcher that revalidates receives ``FetchContext/storedTag``.
+    /// Entries of other formats, which were made from the old original, are removed, unless the fetcher reports that
+    /// the original is unchanged. A fetcher that revalidates receives ``FetchContext/storedTag``.
     ///
     /// - Returns: The new value, as stored.
     /// - Throws: The errors of ``value(from:format:levels:priority:)``.

@@ -53,7 +53,8 @@ public final class FetchTask<Value: Sendable>: Sendable {
 
     // MARK: Looking
 
-    /// The value or the error; nil while the fetch runs. After ``cancel()`` the error is ``CacheError/cancelled(key:)``.
+    /// The value or the error; nil while the fetch runs. After ``cancel()`` the error is
+    /// ``CacheError/cancelled(key:)``.
     public var outcome: Result<Value, CacheError>? { storage.withLock { $0.outcome } }
 
     /// Whether the fetch has ended with a value.

@@ -75,8 +75,9 @@ public struct FetchContext: Sendable {
     public let priority: PrioritySource
     /// The properties of the entry of ``storedTag``.
     package let stored: Stored?
-    /// The tag of the original's entry that is on disk but expired or to be refreshed. A fetcher that finds the entry still
-    /// valid returns ``FetchResult/unchanged(timeToLive:tag:)``. nil if there is none, or the fetcher does not revalidate.
+    /// The tag of the original's entry that is on disk but expired or to be refreshed. A fetcher that finds the entry
+    /// still valid returns ``FetchResult/unchanged(timeToLive:tag:)``. nil if there is none, or the fetcher does not
+    /// revalidate.
     public var storedTag: [UInt8]? { stored?.tag }
     /// Whether the stored value is to be replaced even if it is fresh. The result must not be
     /// ``FetchResult/stale(refreshing:)``.

@@ -48,8 +48,8 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     ///   - capacity: The maximum cost of all values together. 0 keeps nothing, `.unlimited` sets no limit.
     ///   - maximumEntryCost: The maximum cost of a single value. More expensive values are not kept.
     ///   - timeToLive: How long a value is kept after it was stored. Default nil: as long as there is room.
-    ///   - trimsOn: The memory pressure that evicts half of the cache at `.warning`, and all of it at `.critical`. Default:
-    ///     that of the system; nil for none.
+    ///   - trimsOn: The memory pressure that evicts half of the cache at `.warning`, and all of it at `.critical`.
+    ///     Default: that of the system; nil for none.
     ///   - budget: A limit shared with other caches. Default nil: only the capacity limits the cache.
     ///   - clock: Tells the time for lifetimes.
     ///   - cost: Returns the cost in bytes of a value stored without a cost. Called on the storing thread.
@@ -240,7 +240,8 @@ extension MemoryCache where Value: CacheableValue {
     ///   - configuration: The limits and times.
     ///   - weakReference: See ``init(_:cost:weakReference:)``.
     package convenience init(
-        _ configuration: MemoryCacheConfiguration, weakReference: (@Sendable (Value) -> (@Sendable () -> Value?)?)? = nil
+        _ configuration: MemoryCacheConfiguration,
+        weakReference: (@Sendable (Value) -> (@Sendable () -> Value?)?)? = nil
     ) {
         self.init(configuration, cost: { $0.cacheCost }, weakReference: weakReference)
     }

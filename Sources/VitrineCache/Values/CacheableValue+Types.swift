@@ -8,8 +8,8 @@ public import Foundation
 
 /// A type of the standard library or Foundation that has compact bytes of its own instead of JSON.
 ///
-/// Numbers are stored with their kind, so that one kind can be read as another whose value is exactly the same: an `Int` 7
-/// as a `Double` or a `UInt8`, but not 300 as a `UInt8` nor 0.1 as a `Float`.
+/// Numbers are stored with their kind, so that one kind can be read as another whose value is exactly the same: an
+/// `Int` 7 as a `Double` or a `UInt8`, but not 300 as a `UInt8` nor 0.1 as a `Float`.
 package protocol CompactValue: CacheableCodable {
     /// Creates the value of its bytes; nil if they represent none.
     init?(compactBytes: [UInt8])
@@ -241,8 +241,8 @@ package enum ListBytes {
 /// The bytes are JSON with sorted keys, so equal values have equal bytes. Infinite numbers and NaN are the texts `inf`,
 /// `-inf` and `nan`. ``CodableBox`` wraps types of other modules.
 ///
-/// Numbers, `Bool`, `Date`, `UUID` and `Data` conform and have compact bytes instead, which keep every bit. A number can
-/// be read as any numeric type that has exactly the same value.
+/// Numbers, `Bool`, `Date`, `UUID` and `Data` conform and have compact bytes instead, which keep every bit. A number
+/// can be read as any numeric type that has exactly the same value.
 ///
 /// The default cost is the length of the bytes, but at least the size of the value. It needs encoding, so types that
 /// are often put into memory should implement `cacheCost`.

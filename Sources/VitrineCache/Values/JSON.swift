@@ -15,12 +15,12 @@ import Foundation
 /// let user = try json.decoded(as: User.self)
 /// ```
 ///
-/// Accessors and subscripts return nil where the value is of another kind. Numbers are lossless: 64-bit integers, doubles,
-/// and all others as decimal text. Encoding is deterministic: members are sorted by the bytes of their names, without
-/// white space.
+/// Accessors and subscripts return nil where the value is of another kind. Numbers are lossless: 64-bit integers,
+/// doubles, and all others as decimal text. Encoding is deterministic: members are sorted by the bytes of their names,
+/// without white space.
 ///
-/// Only objects and arrays can be parsed and stored. Bytes that are not one complete JSON text in UTF-8 are refused, never
-/// repaired.
+/// Only objects and arrays can be parsed and stored. Bytes that are not one complete JSON text in UTF-8 are refused,
+/// never repaired.
 public struct JSON: Sendable, Hashable {
     /// How deep arrays and objects may be nested: 512. Deeper input is refused, so that it cannot exhaust the stack.
     package static let maximumDepth = 512
@@ -32,7 +32,8 @@ public struct JSON: Sendable, Hashable {
     /// Reads a text in UTF-8, such as `Data` or `text.utf8`, with or without a byte order mark. The last of several
     /// members of one name counts.
     ///
-    /// - Throws: An error that describes where the text ceases to be JSON, or that it is neither an object nor an array.
+    /// - Throws: An error that describes where the text ceases to be JSON, or that it is neither an object nor an
+    ///   array.
     public init(parsing text: some Sequence<UInt8>) throws {
         let root: Node = try ContiguousArray(text).withUnsafeBufferPointer { bytes in
             var parser = JSONParser(bytes)

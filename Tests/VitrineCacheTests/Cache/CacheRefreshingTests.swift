@@ -18,7 +18,8 @@ struct CacheRefreshingTests {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         try await cache.set("old", forKey: "lake")
-        #expect(await code { try await cache.refresh(from: ValueFetcher(key: "lake") { throw SourceFailure() }) } == -530)
+        let failing = ValueFetcher<String>(key: "lake", load: { throw SourceFailure() })
+        #expect(await code { try await cache.refresh(from: failing) } == -530)
         #expect(cache["lake"] == "old")
         cache.clearMemory()
         #expect(try await cache.value(forKey: "lake") == "old")

@@ -29,7 +29,8 @@ import VitrineCore
     }
 
     @Test func illFormedBytesAreRefused() {
-        #expect(throws: JSONError.invalidString(position: 1)) { try JSON(parsing: [0x5B, 0x22, 0xFF, 0x22, 0x5D] as [UInt8]) }
+        let illFormed: [UInt8] = [0x5B, 0x22, 0xFF, 0x22, 0x5D]
+        #expect(throws: JSONError.invalidString(position: 1)) { try JSON(parsing: illFormed) }
         #expect(throws: JSONError.fragment) { try JSON(parsing: "1".utf8) }
         #expect(throws: JSONError.unexpectedEnd) { try JSON(parsing: "[1".utf8) }
         #expect(throws: JSONError.unexpectedByte(0x7D, position: 2)) { try JSON(parsing: "[1}".utf8) }

@@ -29,7 +29,8 @@ import VitrineCore
 
     @Test func enumerationTellsIndexesAndStops() throws {
         var seen: [String] = []
-        for (index, item) in try DirectoryListing.items(in: directory.path, by: .modified, ascending: false).enumerated() {
+        let items = try DirectoryListing.items(in: directory.path, by: .modified, ascending: false)
+        for (index, item) in items.enumerated() {
             seen.append("\(index) \(item.name) \(item.size.bytes) \(item.modified.components.seconds)")
             if index == 1 { break }
         }
