@@ -27,7 +27,7 @@ public struct DatabaseError: Error, Sendable, Equatable {
     /// The kind of the failure.
     package let reason: Reason
     /// The path of the database file.
-    public let path: String
+    package let path: String
     /// SQLite's extended result code (https://www.sqlite.org/rescode.html).
     package let code: Int32
     /// SQLite's message.

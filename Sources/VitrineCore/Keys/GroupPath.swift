@@ -17,7 +17,7 @@ public struct GroupPath: Sendable, Hashable {
 
     /// The names from the outermost group to this one. For groups inside ``standard`` or ``reserve``, the names below
     /// it.
-    public var components: [String] { names.map { String(decoding: $0, as: UTF8.self) } }
+    package var components: [String] { names.map { String(decoding: $0, as: UTF8.self) } }
 
     private init(_ root: Root, _ components: [String]) {
         self.root = root
