@@ -56,7 +56,7 @@ public enum CacheError: Error, Sendable {
     }
 
     /// The key concerned; nil where the failure concerns the cache as a whole.
-    public var key: CacheKey? {
+    package var key: CacheKey? {
         switch self {
         case .notFound(let key), .invalidData(let key, _), .notEncodable(let key, _), .tooLarge(let key, _, _),
             .source(let key, _), .transform(let key, _, _), .cancelled(let key):

@@ -115,7 +115,7 @@ extension FuzzTargets {
         let value = try JSON(parsing: bytes)
         _ = value.bytes
         _ = value.cacheCost
-        for number in value.array ?? [] { _ = (number.int, number.uint, number.double) }
+        for number in value.array ?? [] { _ = (number.int, number.number?.uint64, number.double) }
         _ = try? value.decoded(as: [String: Int].self)
     }
 }

@@ -205,7 +205,7 @@ struct MemoryBenchmark: ParsableCommand {
         let keys = texts.map { CacheKey($0) }
         let before = Measuring.heapBytes
         let cache = MemoryCache<CacheKey, Payload>(
-            .init(capacity: ByteCount(entries * cost), trimsOn: nil), cost: { _ in 1 })
+            capacity: ByteCount(entries * cost), trimsOn: nil, cost: { _ in 1 })
         for index in 0..<entries { cache.set(payloads[index], forKey: keys[index], cost: cost) }
         let heap = Measuring.heapBytes - before
         let filled = cache.overhead.bytes

@@ -30,13 +30,13 @@ struct VitrineContender: MemoryContender {
 
     init(_ texts: [String], capacity: Int) {
         keys = twice(texts).map { $0.map { CacheKey($0) } }
-        cache = MemoryCache(.init(capacity: ByteCount(capacity), trimsOn: nil), cost: { _ in 1 })
+        cache = MemoryCache(capacity: ByteCount(capacity), trimsOn: nil, cost: { _ in 1 })
     }
 
     func hits(_ order: ArraySlice<Int32>, user: Int) -> Int {
         let keys = keys[user]
         var hits = 0
-        for index in order where cache.value(forKey: keys[Int(index)]) != nil { hits &+= 1 }
+        for index in order where cache[keys[Int(index)]] != nil { hits &+= 1 }
         return hits
     }
 

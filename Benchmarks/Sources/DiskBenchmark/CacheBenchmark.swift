@@ -34,7 +34,7 @@ enum CacheBenchmark {
         }
         try await awaited(cache, values, workload.shuffled(entries, seed: 7))
         try callersPuts(blocking, values, entries)
-        try full(cache, workload, values, entries)
+        try await full(cache, workload, values, entries)
         let order = workload.shuffled(entries, seed: 3)[..<(entries / 2)]
         try measure("delete-blocks", order, block: blockLength) { blocking.remove(values.key($0)) } end: {
             try blocking.flush()
@@ -74,9 +74,9 @@ enum CacheBenchmark {
     /// Puts into a full cache: each evicts about as much as it stores.
     private static func full(
         _ cache: DiskCache, _ workload: Workload, _ values: PreparedValues, _ entries: Int
-    ) throws {
+    ) async throws {
         let blocking = cache.blocking, order = workload.shuffled(entries, seed: 5)
-        try blocking.setCapacity(try blocking.size)
+        try await cache.setCapacity(try await cache.size)
         let before = try blocking.count
         try measure("full-blocks", 0..<entries / 2, block: blockLength) { index in
             try blocking.set(values.bytes(order[index]), forKey: values.key(entries + index))
@@ -94,12 +94,12 @@ enum CacheBenchmark {
     }
 
     /// Puts into a full cache alone, for profiles.
-    static func fulls(_ directory: String, entries: Int) throws {
+    static func fulls(_ directory: String, entries: Int) async throws {
         let workload = Workload(), values = PreparedValues(workload, entries)
         let cache = DiskCache(directory: directory, configuration: .init(capacity: .unlimited))
         for number in 0..<entries { try cache.blocking.set(values.bytes(number), forKey: values.key(number)) }
         try cache.blocking.flush()
-        try full(cache, workload, values, entries)
+        try await full(cache, workload, values, entries)
     }
 
     static func fill(_ directory: String, entries: Int) throws {

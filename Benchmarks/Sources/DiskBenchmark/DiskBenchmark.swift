@@ -16,7 +16,7 @@ enum DiskBenchmark {
         // On a thread of its own, as blocking work is to be; the awaiting phase too.
         case "cache": try await Task.detached { try await CacheBenchmark.run(directory, entries: number) }.value
         case "cache-fill": try CacheBenchmark.fill(directory, entries: number)
-        case "cache-fulls": try CacheBenchmark.fulls(directory, entries: number)
+        case "cache-fulls": try await Task.detached { try await CacheBenchmark.fulls(directory, entries: number) }.value
         case "cache-gets": try CacheBenchmark.gets(directory, entries: number)
         case "cache-gets-ro": try CacheBenchmark.gets(directory, entries: number, readOnly: true)
         case "files-gets": FileBenchmark.gets(directory, entries: number)

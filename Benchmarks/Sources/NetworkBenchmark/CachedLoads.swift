@@ -47,7 +47,7 @@ private func withTemporaryDirectory(_ body: (String) async throws -> Void) async
 func loadCached(_ arguments: Arguments) async throws {
     let count = arguments.number(0, default: 1000), concurrency = arguments.number(1, default: 64)
     let part = arguments.text(2)
-    let levels: CacheLevels = part == "memory" ? .memory : part == "none" ? .none : .all
+    let levels: CacheLevels = part == "memory" ? .memory : part == "none" ? [] : .all
     try await withTemporaryDirectory { directory in
         let cache = makeCache(directory), options = makeOptions(connections: concurrency)
         var bytes = 0

@@ -22,29 +22,17 @@ public struct AuditPolicy: Sendable, ExpressibleByArrayLiteral {
     }
 
     /// All of several policies.
-    public init(_ policies: [AuditPolicy]) {
+    package init(_ policies: [AuditPolicy]) {
         removes = { entry, moment in policies.contains { $0.removes(entry, moment) } }
         target = policies.compactMap(\.target).min()
     }
 
+    /// Creates a policy that removes what any of several policies removes.
     public init(arrayLiteral policies: AuditPolicy...) { self.init(policies) }
-
-    /// This policy and another.
-    public func and(_ other: AuditPolicy) -> AuditPolicy { AuditPolicy([self, other]) }
 
     /// Removes entries that were stored longer ago than this.
     public static func olderThan(_ age: Duration) -> AuditPolicy {
         AuditPolicy { entry, moment in entry.created < moment.now - age }
-    }
-
-    /// Removes entries that were stored before a time since 1970.
-    public static func createdBefore(_ time: Duration) -> AuditPolicy {
-        AuditPolicy { entry, _ in entry.created < time }
-    }
-
-    /// Removes entries whose last access was before a time since 1970.
-    public static func lastAccessedBefore(_ time: Duration) -> AuditPolicy {
-        AuditPolicy { entry, _ in entry.lastAccess < time }
     }
 
     /// Removes entries that have not been accessed for this time.
@@ -56,7 +44,7 @@ public struct AuditPolicy: Sendable, ExpressibleByArrayLiteral {
     public static let expired = AuditPolicy { entry, moment in entry.expires.map { $0 <= moment.now } ?? false }
 
     /// Removes all entries, of all formats, with other keys. Keys are compared exactly.
-    public static func keepingOnly(_ keys: Set<CacheKey>) -> AuditPolicy {
+    package static func keepingOnly(_ keys: Set<CacheKey>) -> AuditPolicy {
         AuditPolicy { entry, _ in !keys.contains(entry.key) }
     }
 
@@ -94,7 +82,7 @@ public struct AuditEntry: Sendable, Equatable {
     /// Whether the value is in memory, or alive elsewhere. Audits keep such entries by default.
     public let isInMemory: Bool
     /// The tag that the fetcher stored with the entry.
-    public let tag: [UInt8]
+    package let tag: [UInt8]
 
     package init(_ info: DiskCache.EntryInfo, format: FormatName, isInMemory: Bool) {
         key = info.key
@@ -108,26 +96,12 @@ public struct AuditEntry: Sendable, Equatable {
     }
 }
 
-/// How far an audit is.
-public struct AuditProgress: Sendable, Equatable {
-    /// Entries looked at.
-    public let examined: Int
-    /// Entries there are, as counted at the beginning.
-    public let total: Int
-    /// Entries removed.
-    public let removed: Int
-
-    package init(examined: Int, total: Int, removed: Int) {
-        self.examined = examined
-        self.total = total
-        self.removed = removed
-    }
-}
-
-/// The result of an audit, or of a dry run.
+/// The result of an audit or of a dry run, or how far an audit is.
 public struct AuditReport: Sendable {
     /// Entries looked at.
     public internal(set) var examined = 0
+    /// Entries there are, as counted at the beginning.
+    public internal(set) var total = 0
     /// Entries removed.
     public internal(set) var removed = 0
     /// The bytes of the removed ones.

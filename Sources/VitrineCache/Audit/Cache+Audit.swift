@@ -21,14 +21,14 @@ extension Cache {
     ///   - policy: The entries to remove; several policies as an array.
     ///   - dryRun: Whether to remove nothing and list the entries instead.
     ///   - sparesMemory: Whether to keep entries that are in memory or alive elsewhere. Default true.
-    ///   - progress: Called after each page of entries, on any thread.
+    ///   - progress: Called with the numbers so far after each page of entries, on any thread.
     /// - Returns: The numbers of examined, removed and kept entries.
     /// - Throws: ``CacheError/database(_:)`` or ``CacheError/file(_:)`` if entries cannot be listed. If the task is
     ///   cancelled, ``CacheError/cancelled(key:)`` after the current page; entries removed until then stay removed.
     @discardableResult
     public func audit(
         _ policy: AuditPolicy, dryRun: Bool = false, sparesMemory: Bool = true,
-        progress: (@Sendable (AuditProgress) -> Void)? = nil
+        progress: (@Sendable (AuditReport) -> Void)? = nil
     ) async throws(CacheError) -> AuditReport {
         let run = AuditRun(
             cache: self, policy: policy, isDryRun: dryRun, sparesMemory: sparesMemory, progress: progress)
@@ -75,7 +75,7 @@ struct AuditRun<Value: CacheableValue>: Sendable {
     let policy: AuditPolicy
     let isDryRun: Bool
     let sparesMemory: Bool
-    let progress: (@Sendable (AuditProgress) -> Void)?
+    let progress: (@Sendable (AuditReport) -> Void)?
 
     /// An entry that may be removed to reach the target size.
     private struct Candidate {
@@ -104,10 +104,11 @@ struct AuditRun<Value: CacheableValue>: Sendable {
             total += try await area.disk.count
         }
         var report = AuditReport()
+        report.total = total
         var candidates: [Candidate] = []
         let started = cache.configuration.clock.now
         for area in areas {
-            try await examine(area, started: started, total: total, &report, &candidates)
+            try await examine(area, started: started, &report, &candidates)
         }
         if let target = policy.target { await shrink(to: target, candidates, &report) }
         report.foreignFiles = await foreignFiles()
@@ -115,7 +116,7 @@ struct AuditRun<Value: CacheableValue>: Sendable {
     }
 
     private func examine(
-        _ area: FormatArea<Value>, started: Duration, total: Int, _ report: inout AuditReport,
+        _ area: FormatArea<Value>, started: Duration, _ report: inout AuditReport,
         _ candidates: inout [Candidate]
     ) async throws(CacheError) {
         let moment = AuditPolicy.Moment(now: started)
@@ -143,7 +144,7 @@ struct AuditRun<Value: CacheableValue>: Sendable {
                 }
             }
             for entry in removals { await remove(entry, from: area, &report) }
-            progress?(AuditProgress(examined: report.examined, total: total, removed: report.removed))
+            progress?(report)
             await Task.yield()
         }
     }

@@ -34,58 +34,6 @@ extension Cache {
         }
     }
 
-    /// Fetches the value of a file. The key is the path.
-    @discardableResult
-    public func fetch(
-        fromFile path: String, format: FormatName = .original, levels: CacheLevels = .all, priority: Priority = .normal
-    ) -> FetchTask<Value> {
-        fetch(from: FileFetcher(path: path), format: format, levels: levels, priority: priority)
-    }
-
-    /// Fetches a value that is computed off the caller's thread if neither level has it.
-    @discardableResult
-    public func fetch(
-        forKey key: CacheKey, format: FormatName = .original, levels: CacheLevels = .all, priority: Priority = .normal,
-        value: @autoclosure @escaping @Sendable () throws -> Value
-    ) -> FetchTask<Value> {
-        let executor = configuration.executor
-        let fetcher = ValueFetcher(key: key) { try await executor.run { try value() } }
-        return fetch(from: fetcher, format: format, levels: levels, priority: priority)
-    }
-
-    /// Returns the value in memory, or nil if a callback will deliver the outcome.
-    ///
-    /// - Parameters:
-    ///   - key: The key of the value.
-    ///   - format: The format to look in.
-    ///   - depth: How far to look. With `.memory`, the callback is never called.
-    ///   - levels: The levels to read and write.
-    ///   - priority: The priority of the asynchronous part.
-    ///   - later: Called once with the outcome on the main actor, unless the value was returned.
-    public func value(
-        forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
-        priority: Priority = .normal,
-        orLater later: @escaping @MainActor @Sendable (Result<Value, CacheError>) -> Void
-    ) -> Value? {
-        value(forKey: key, format: format, depth: depth, levels: levels, priority: priority, on: .main) { outcome in
-            MainActor.assumeIsolated { later(outcome) }
-        }
-    }
-
-    /// The value in memory, or nil now and the outcome later, where `delivery` says. See
-    /// ``value(forKey:format:depth:levels:priority:orLater:)``.
-    package func value(
-        forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
-        priority: Priority = .normal, on delivery: CallbackQueue,
-        orLater later: @escaping @Sendable (Result<Value, CacheError>) -> Void
-    ) -> Value? {
-        if let area = formats[format], let value = memoryValue(area, key, levels: levels) { return value }
-        guard depth > .memory else { return nil }
-        fetch(forKey: key, format: format, depth: depth, levels: levels.subtracting(.readMemory), priority: priority)
-            .onEnd(on: delivery, later)
-        return nil
-    }
-
     private func begin(
         _ key: CacheKey, _ format: FormatName, _ levels: CacheLevels, _ priority: Priority, isOver: Bool = false,
         _ operation: @escaping @Sendable (FormatArea<Value>, PrioritySource) async throws -> Value
@@ -109,7 +57,7 @@ extension Cache {
         return fetch
     }
 
-    // MARK: Changing, with completions
+    // MARK: Changing
 
     /// Stores a value, and calls `completion` with the stored value when it is in memory and queued for the disk.
     ///
@@ -195,29 +143,5 @@ extension Cache {
             _ = register.change(slot) { (area.memory.remove(slot), area.pendingWrites.send(.remove, forKey: key)) }
         }
         delivery.perform(completion)
-    }
-
-    /// Removes everything, and calls `completion` on the main actor when it is done. Memory is cleared at once.
-    public func removeAll(
-        levels: CacheLevels = .all, completion: @escaping @MainActor @Sendable (Result<Void, CacheError>) -> Void
-    ) {
-        removeAll(levels: levels, on: .main) { outcome in MainActor.assumeIsolated { completion(outcome) } }
-    }
-
-    /// Removes everything, and calls `completion` where `delivery` says when it is done.
-    package func removeAll(
-        levels: CacheLevels = .all, on delivery: CallbackQueue,
-        completion: @escaping @Sendable (Result<Void, CacheError>) -> Void
-    ) {
-        if levels.contains(.writeMemory) { clearMemory() }
-        Task {
-            let result: Result<Void, CacheError>
-            do throws(CacheError) {
-                result = .success(try await removeAll(levels: levels))
-            } catch {
-                result = .failure(error)
-            }
-            delivery.perform { completion(result) }
-        }
     }
 }

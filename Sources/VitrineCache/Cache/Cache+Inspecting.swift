@@ -86,7 +86,7 @@ extension Cache {
             let names = formatNames, known = Set(names)
             let stored = (try? await onDisk { (disk) throws(CacheError) in try disk.storedFormats() }) ?? []
             return names + stored.map { FormatName($0.name) }.filter { !known.contains($0) }
-                .sorted { $0.rawValue < $1.rawValue }
+                .sorted { $0.description < $1.description }
         }
     }
 

@@ -108,35 +108,21 @@ extension Cache {
 
     // MARK: Refreshing
 
-    /// Loads the value of a key again and replaces the stored one. If loading fails, the stored value stays.
+    /// Fetches the value of a fetcher's key again and replaces the stored one. If fetching fails, the stored value
+    /// stays.
     ///
-    /// Entries of other formats, which were made from the old original, are removed, unless the source reports that the
-    /// original is unchanged.
+    /// Entries of other formats, which were made from the old original, are removed, unless the fetcher reports that
+    /// the original is unchanged. A fetcher that revalidates receives ``FetchContext/storedTag``.
     ///
     /// - Returns: The new value, as stored.
-    /// - Throws: The errors of ``value(forKey:format:levels:priority:timeToLive:orLoad:)``.
-    @discardableResult
-    public func refresh(
-        _ key: CacheKey, format: FormatName = .original, priority: Priority = .normal, timeToLive: Duration? = nil,
-        orLoad load: @escaping @Sendable () async throws -> Value
-    ) async throws(CacheError) -> Value {
-        try await refresh(key, format: format, priority: priority, AnySource(timeToLive: timeToLive, load))
-    }
-
-    /// Fetches the value of a fetcher's key again. A fetcher that revalidates receives the properties of the stored
-    /// entry.
+    /// - Throws: The errors of ``value(from:format:levels:priority:)``.
     @discardableResult
     public func refresh(
         from fetcher: some Fetcher<Value>, format: FormatName = .original, priority: Priority = .normal
     ) async throws(CacheError) -> Value {
-        try await refresh(fetcher.key, format: format, priority: priority, AnySource(fetcher))
-    }
-
-    private func refresh(
-        _ key: CacheKey, format: FormatName, priority: Priority, _ source: AnySource<Value>
-    ) async throws(CacheError) -> Value {
         let area = try area(format)
-        return try await reload(key, in: area, source, .all, .refresh, PrioritySource(priority)).value
+        let source = AnySource(fetcher)
+        return try await reload(fetcher.key, in: area, source, .all, .refresh, PrioritySource(priority)).value
     }
 
     /// Loads a value again. If the original is new, removes the entries made from the old one.

@@ -30,7 +30,7 @@ public import VitrineCore
 /// ### Loading
 /// - ``value(forKey:format:levels:priority:timeToLive:orLoad:)``
 /// - ``value(from:format:levels:priority:)``
-/// - ``refresh(_:format:priority:timeToLive:orLoad:)``
+/// - ``refresh(from:format:priority:)``
 /// - ``updates(from:format:levels:priority:revalidatingFresh:)``
 /// - ``prefetch(from:format:to:priority:)``
 /// - ``fetch(forKey:format:depth:levels:priority:)``
@@ -47,7 +47,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
     /// The name of the cache. The directory is named after it.
     public let name: String
     /// How it was configured.
-    public let configuration: CacheConfiguration
+    package let configuration: CacheConfiguration
     /// Where its entries are.
     public let directory: String
 
@@ -164,7 +164,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
     public func format(_ name: FormatName) -> Format<Value>? { formats[name]?.format }
 
     /// The names of all registered formats, the original first.
-    public var formatNames: [FormatName] { formats.all.map(\.format.name) }
+    package var formatNames: [FormatName] { formats.all.map(\.format.name) }
 
     /// Returns the disk level of a format; nil if the format is not registered.
     package func disk(for format: FormatName = .original) -> DiskCache? { formats[format]?.disk }
@@ -204,7 +204,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
         _ configuration: CacheConfiguration
     ) -> FormatArea<Value> {
         let disk = DiskCache(
-            engine, format: format.name.rawValue, capacity: format.diskCapacity ?? configuration.diskCapacity)
+            engine, format: format.name.description, capacity: format.diskCapacity ?? configuration.diskCapacity)
         let own = format.memoryCapacity.map { memory($0, configuration) }
         return FormatArea(
             format, id: id, memory: own ?? shared, sharesMemory: own == nil, disk: disk,
@@ -216,8 +216,9 @@ extension CacheConfiguration {
     /// The disk level's part of the configuration.
     func disk() -> DiskCache.Configuration {
         var disk = DiskCache.Configuration(
-            capacity: diskCapacity, eviction: eviction, timeToLive: nil, expiredRetention: expiredRetention,
-            version: version, compatibleVersions: compatibleVersions, clock: clock)
+            capacity: diskCapacity, eviction: eviction, version: version, compatibleVersions: compatibleVersions,
+            clock: clock)
+        disk.expiredRetention = expiredRetention
         // There is a source to ask, and the age of such an entry is unknown.
         disk.expiresFutureEntries = true
         return disk

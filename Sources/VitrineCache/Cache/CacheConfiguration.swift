@@ -43,7 +43,7 @@ public struct CacheConfiguration: Sendable {
     public var executor: BlockingExecutor = .shared
     /// How many transforms run at once; the others wait in the order of their priorities. Default: the executor's
     /// threads.
-    public var transformLimit: Int?
+    package var transformLimit: Int?
     /// The version of the application. Entries of other versions are removed at opening. Default nil: any version.
     public var version: String?
     /// Versions whose entries this one can read.
@@ -100,15 +100,13 @@ public enum MemoryHitPolicy: Sendable, Hashable {
 }
 
 /// The level at which a lookup ends or a value is found. Each level includes the previous ones.
-public enum CacheLevel: Int, Sendable, Hashable, Comparable, CaseIterable, Codable {
+public enum CacheLevel: Sendable, Hashable, Comparable, CaseIterable {
     /// Memory only. Answers at once.
     case memory
     /// Memory, then disk.
     case disk
     /// Memory, disk, then the source: a fetcher, a closure, the network.
     case source
-
-    public static func < (one: CacheLevel, other: CacheLevel) -> Bool { one.rawValue < other.rawValue }
 }
 
 /// The levels of a cache that a request may read and write.
@@ -117,10 +115,13 @@ public enum CacheLevel: Int, Sendable, Hashable, Comparable, CaseIterable, Codab
 /// let fresh = try await cache.value(forKey: key, levels: .all.subtracting(.readMemory))
 /// ```
 ///
-/// ``CacheLevel`` limits the depth of a lookup. Levels that are missing here are skipped.
+/// ``CacheLevel`` limits the depth of a lookup. Levels that are missing here are skipped. With `[]`, values always come
+/// from the source and are not kept.
 public struct CacheLevels: OptionSet, Sendable, Hashable {
+    /// The levels as bits.
     public let rawValue: UInt8
 
+    /// Creates levels from bits.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Values may come from memory.
@@ -143,5 +144,5 @@ public struct CacheLevels: OptionSet, Sendable, Hashable {
     /// Always fetches from the source, and stores the value.
     public static let writeOnly: CacheLevels = [.writeMemory, .writeDisk]
     /// Neither reads nor keeps anything: always the source.
-    public static let none: CacheLevels = []
+    package static let none: CacheLevels = []
 }

@@ -17,16 +17,6 @@ public import VitrineCore
 /// the order in which they were added, including those added after the end. A task continues when it is no longer
 /// referenced.
 public final class FetchTask<Value: Sendable>: Sendable {
-    /// How far a fetch is.
-    public enum State: Sendable {
-        /// Not ended yet.
-        case running
-        /// Ended with a value.
-        case succeeded(Value)
-        /// Ended without one; after ``FetchTask/cancel()`` with ``CacheError/cancelled(key:)``.
-        case failed(CacheError)
-    }
-
     private struct Handler: Sendable {
         let delivery: CallbackQueue
         let body: @Sendable (Result<Value, CacheError>) -> Void
@@ -63,19 +53,14 @@ public final class FetchTask<Value: Sendable>: Sendable {
 
     // MARK: Looking
 
-    /// How far the fetch is.
-    public var state: State {
-        switch storage.withLock({ $0.outcome }) {
-        case nil: .running
-        case .success(let value): .succeeded(value)
-        case .failure(let error): .failed(error)
-        }
-    }
+    /// The value or the error; nil while the fetch runs. After ``cancel()`` the error is
+    /// ``CacheError/cancelled(key:)``.
+    public var outcome: Result<Value, CacheError>? { storage.withLock { $0.outcome } }
 
     /// Whether the fetch has ended with a value.
-    package var hasSucceeded: Bool { if case .succeeded = state { true } else { false } }
+    package var hasSucceeded: Bool { if case .success = outcome { true } else { false } }
     /// Whether the fetch has ended without one.
-    package var hasFailed: Bool { if case .failed = state { true } else { false } }
+    package var hasFailed: Bool { if case .failure = outcome { true } else { false } }
 
     /// The priority of the request. It can change during the fetch: shared work runs at the highest priority of its
     /// subscribers.
@@ -257,7 +242,7 @@ public struct CallbackQueue: Sendable {
     /// - Parameters:
     ///   - isHere: Returns whether the caller is already on the queue. Callbacks then run immediately.
     ///   - submit: Runs a closure on the queue later, in the order of the calls.
-    public init(
+    package init(
         isHere: @escaping @Sendable () -> Bool = { false },
         submit: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) {
@@ -271,12 +256,8 @@ public struct CallbackQueue: Sendable {
     /// On the main actor; at once where the caller is there already.
     public static let main = CallbackQueue(isHere: { isMainActor }, submit: { body in Task { @MainActor in body() } })
 
-    /// On the threads of an executor, always later.
-    public static func on(_ executor: BlockingExecutor) -> CallbackQueue {
-        CallbackQueue { body in executor.submit(body) }
-    }
-
-    /// Wherever a task executor runs its tasks, always later. The order of callbacks is the executor's.
+    /// On the threads of an executor, such as a `BlockingExecutor`, always later. The order of callbacks is the
+    /// executor's.
     public static func on(_ executor: some TaskExecutor) -> CallbackQueue {
         CallbackQueue { body in Task(executorPreference: executor) { body() } }
     }

@@ -4,11 +4,11 @@ public import VitrineCore
 /// ``Cache/updates(from:format:levels:priority:revalidatingFresh:)``.
 ///
 /// The sequence works while it is iterated and has at most two elements. Each iterator starts from the beginning.
-public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
+package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
     /// A value.
-    public typealias Element = Value
+    package typealias Element = Value
     /// The error of the sequence.
-    public typealias Failure = CacheError
+    package typealias Failure = CacheError
 
     let cache: Cache<Value>
     let key: CacheKey
@@ -19,7 +19,7 @@ public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
     let revalidatesFresh: Bool
 
     /// The iterator of the sequence.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    package struct AsyncIterator: AsyncIteratorProtocol {
         private enum Phase { case start, revalidating, end }
 
         private let updates: ValueUpdates
@@ -30,7 +30,7 @@ public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
         /// Returns the stored value, then the newer one, then nil.
         ///
         /// - Throws: Once, the reason why there is no newer value. The value returned before stays stored.
-        public mutating func next() async throws(CacheError) -> Value? {
+        package mutating func next() async throws(CacheError) -> Value? {
             switch phase {
             case .start:
                 // What fails now is not to be tried again.
@@ -47,7 +47,7 @@ public struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
     }
 
     /// Returns an iterator that starts from the beginning.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+    package func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 
     /// Returns the first value and whether it is the only one.
     private func first() async throws(CacheError) -> (Value, isFinal: Bool) {
@@ -95,7 +95,7 @@ extension Cache {
     public func updates(
         from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
         priority: Priority = .normal, revalidatingFresh revalidatesFresh: Bool = false
-    ) -> ValueUpdates<Value> {
+    ) -> some AsyncSequence<Value, CacheError> & Sendable {
         ValueUpdates(
             cache: self, key: fetcher.key, format: format, source: AnySource(fetcher), levels: levels,
             priority: priority, revalidatesFresh: revalidatesFresh)

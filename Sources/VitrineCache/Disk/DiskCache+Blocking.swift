@@ -39,7 +39,7 @@ extension DiskCache {
         }
 
         /// The blocking form of ``DiskCache/set(forKey:timeToLive:tag:bytes:)``.
-        public func set(
+        package func set(
             forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = [],
             bytes: @escaping @Sendable () throws -> [UInt8]
         ) throws(CacheError) {
@@ -78,7 +78,7 @@ extension DiskCache {
         public func flush() throws(CacheError) { try engine.flush(format) }
 
         /// The blocking form of ``DiskCache/setCapacity(_:)``.
-        public func setCapacity(_ capacity: ByteCount) throws(CacheError) {
+        package func setCapacity(_ capacity: ByteCount) throws(CacheError) {
             try engine.setCapacity(capacity, of: format)
         }
 

@@ -21,7 +21,7 @@ public import VitrineCore
 ///
 /// A `Cache` has a disk cache for each format. They share one database, one writing thread and one queue.
 ///
-/// Bodies up to ``Configuration/inlineLimit`` are in an SQLite database, larger ones in separate files.
+/// Bodies up to 64 KiB are in an SQLite database, larger ones in separate files.
 ///
 /// ## Topics
 /// ### Reading
@@ -34,7 +34,6 @@ public import VitrineCore
 /// - ``flush()``
 /// ### Size
 /// - ``size``
-/// - ``sizeUpdates``
 /// - ``setCapacity(_:)``
 public final class DiskCache: Sendable {
     /// The overhead of an entry in bytes, for its rows in tables and indexes.
@@ -51,7 +50,7 @@ public final class DiskCache: Sendable {
     /// Where the cache lies.
     public let directory: String
     /// How it was configured. The capacity may have been changed since: ``capacity``.
-    public let configuration: Configuration
+    package let configuration: Configuration
     let engine: DiskEngine
     let format: DiskFormat
     /// Whether the engine has other formats.
@@ -233,7 +232,7 @@ public final class DiskCache: Sendable {
 
     /// The size of all entries now and after each change. It is nil until the cache is open. Slow readers receive only
     /// the latest size.
-    public var sizeUpdates: AsyncStream<ByteCount?> { engine.sizeUpdates(of: format) }
+    package var sizeUpdates: AsyncStream<ByteCount?> { engine.sizeUpdates(of: format) }
 
     /// Returns a page of entries in a stable order, including expired ones. Concurrent writes may or may not be
     /// included. All other entries are returned exactly once.
@@ -260,8 +259,7 @@ public final class DiskCache: Sendable {
         return statistics
     }
 
-    /// Returns the path of the body of a key, if it is larger than ``Configuration/inlineLimit``. The file may not
-    /// exist.
+    /// Returns the path of the body of a key, if it is larger than 64 KiB. The file may not exist.
     ///
     /// A body that is being replaced stays there until the new one is stored and replaces it atomically. After a crash
     /// in between, it may be the old one until the entry is read or written.
@@ -270,7 +268,7 @@ public final class DiskCache: Sendable {
 
 extension DiskCache {
     /// The order in which entries are evicted. Expired entries are evicted first.
-    public enum Eviction: String, Sendable, CaseIterable {
+    public enum Eviction: Sendable, CaseIterable {
         /// Greedy dual by size and frequency (GDSF: Cherkasova 1998, HPL-98-69): the least used entries for their size,
         /// with aging. Has the best hit ratio for bodies of different sizes.
         case sizeAndFrequency
@@ -279,14 +277,14 @@ extension DiskCache {
     }
 
     /// The limits of the queued writes.
-    public struct WriteBehind: Sendable {
+    package struct WriteBehind: Sendable {
         /// The maximum number of operations.
-        public var entries: Int
+        package var entries: Int
         /// The maximum size of the bodies. A larger body is queued when no other write is.
-        public var bytes: ByteCount
+        package var bytes: ByteCount
 
         /// Creates limits.
-        public init(entries: Int = 256, bytes: ByteCount = .megabytes(8)) {
+        package init(entries: Int = 256, bytes: ByteCount = .megabytes(8)) {
             self.entries = entries
             self.bytes = bytes
         }
@@ -302,11 +300,11 @@ extension DiskCache {
         /// How long an entry is fresh unless its put says otherwise; nil for ever.
         public var timeToLive: Duration?
         /// How long an expired entry stays readable for who asks for expired ones, unless its room is needed.
-        public var expiredRetention: Duration
+        package var expiredRetention: Duration = .seconds(86_400)
         /// Bodies larger than this are files of their own.
-        public var inlineLimit: ByteCount
+        package var inlineLimit: ByteCount = .kibibytes(64)
         /// The limits of the queued writes.
-        public var writeBehind: WriteBehind
+        package var writeBehind = WriteBehind()
         /// The version of the application. Opening a cache of another version, not in ``compatibleVersions``, empties
         /// it. Default nil: any version.
         public var version: String?
@@ -323,16 +321,12 @@ extension DiskCache {
         /// Creates a configuration.
         public init(
             capacity: ByteCount = .megabytes(500), eviction: Eviction = .sizeAndFrequency, timeToLive: Duration? = nil,
-            expiredRetention: Duration = .seconds(86_400), inlineLimit: ByteCount = .kibibytes(64),
-            writeBehind: WriteBehind = WriteBehind(), version: String? = nil, compatibleVersions: [String] = [],
-            isReadOnly: Bool = false, clock: WallClock = .system
+            version: String? = nil, compatibleVersions: [String] = [], isReadOnly: Bool = false,
+            clock: WallClock = .system
         ) {
             self.capacity = capacity
             self.eviction = eviction
             self.timeToLive = timeToLive
-            self.expiredRetention = expiredRetention
-            self.inlineLimit = inlineLimit
-            self.writeBehind = writeBehind
             self.version = version
             self.compatibleVersions = compatibleVersions
             self.isReadOnly = isReadOnly

@@ -30,7 +30,7 @@ public protocol Fetcher<Value>: Sendable {
     /// Default: everywhere.
     var levels: CacheLevels { get }
 
-    /// Whether the fetcher can validate the stored original. It then receives ``FetchContext/stored``, which costs a
+    /// Whether the fetcher can validate the stored original. It then receives ``FetchContext/storedTag``, which costs a
     /// lookup on disk. Default: false.
     var revalidates: Bool { get }
 
@@ -56,16 +56,15 @@ extension Fetcher {
 /// The circumstances of a fetch.
 public struct FetchContext: Sendable {
     /// The properties of a stored entry.
-    public struct Stored: Sendable {
+    package struct Stored: Sendable {
         /// When it was stored, since 1970.
-        public let created: Duration
+        package let created: Duration
         /// When it stops being fresh, since 1970; nil for never.
-        public let expires: Duration?
-        /// The ``FetchResult/tag`` that the fetcher returned with the entry.
-        public let tag: [UInt8]
+        package let expires: Duration?
+        /// The tag that the fetcher returned with the entry.
+        package let tag: [UInt8]
 
-        /// Creates the properties of an entry, for tests of fetchers.
-        public init(created: Duration, expires: Duration?, tag: [UInt8]) {
+        package init(created: Duration, expires: Duration?, tag: [UInt8]) {
             self.created = created
             self.expires = expires
             self.tag = tag
@@ -74,17 +73,19 @@ public struct FetchContext: Sendable {
 
     /// The highest priority of the waiting requests. It can change during the fetch.
     public let priority: PrioritySource
-    /// The original's entry that is on disk but expired or to be refreshed; a fetcher that finds it still valid answers
-    /// with ``FetchResult/unchanged(timeToLive:tag:)``. nil if there is none, or the fetcher does not revalidate.
-    public let stored: Stored?
+    /// The properties of the entry of ``storedTag``.
+    package let stored: Stored?
+    /// The tag of the original's entry that is on disk but expired or to be refreshed. A fetcher that finds the entry
+    /// still valid returns ``FetchResult/unchanged(timeToLive:tag:)``. nil if there is none, or the fetcher does not
+    /// revalidate.
+    public var storedTag: [UInt8]? { stored?.tag }
     /// Whether the stored value is to be replaced even if it is fresh. The result must not be
     /// ``FetchResult/stale(refreshing:)``.
     public let isRefresh: Bool
     /// With ``isRefresh``: whether this is a background refresh, after the stored value was returned.
-    public let isBackground: Bool
+    package let isBackground: Bool
 
-    /// Creates a context, for tests of fetchers.
-    public init(
+    package init(
         priority: PrioritySource = PrioritySource(), stored: Stored? = nil, isRefresh: Bool = false,
         isBackground: Bool = false
     ) {
@@ -114,11 +115,11 @@ public struct FetchResult<Value: CacheableValue>: Sendable {
     /// The value or its bytes.
     package var content: Content
     /// How long it is fresh; nil for the format's or cache's default.
-    public var timeToLive: Duration?
-    /// Anything small the fetcher wants to see again in ``FetchContext/Stored/tag``, for example validators.
-    public var tag: [UInt8]
+    package var timeToLive: Duration?
+    /// Anything small the fetcher wants to see again in ``FetchContext/storedTag``, for example validators.
+    package var tag: [UInt8]
     /// Where it may be kept; the request may narrow this further. Default: everywhere.
-    public var levels: CacheLevels
+    package var levels: CacheLevels
 
     package init(_ content: Content, timeToLive: Duration? = nil, tag: [UInt8] = [], levels: CacheLevels = .all) {
         self.content = content
@@ -138,7 +139,7 @@ public struct FetchResult<Value: CacheableValue>: Sendable {
     }
 
     /// The stored entry, which is fresh again from now on. Only as the answer to a context with
-    /// ``FetchContext/stored``; without one it counts as ``CacheError/notFound(key:)``.
+    /// ``FetchContext/storedTag``; without one it counts as ``CacheError/notFound(key:)``.
     ///
     /// - Parameters:
     ///   - timeToLive: How long it is fresh; nil for as long as the cache says.
@@ -150,11 +151,11 @@ public struct FetchResult<Value: CacheableValue>: Sendable {
     }
 
     /// The stored entry, although it has expired, for sources that allow it during revalidation or cannot be reached.
-    /// It stays expired. Only valid for a context with ``FetchContext/stored`` that is not a refresh; otherwise it
+    /// It stays expired. Only valid for a context with ``FetchContext/storedTag`` that is not a refresh; otherwise it
     /// counts as ``CacheError/notFound(key:)``.
     ///
-    /// - Parameter refreshing: Whether the cache then fetches again in the background, with
-    ///   ``FetchContext/isBackground``.
+    /// - Parameter refreshing: Whether the cache then fetches again in the background, as a
+    ///   refresh.
     public static func stale(refreshing: Bool) -> FetchResult { FetchResult(.stale(refreshing: refreshing)) }
 
     package private(set) var keepsTag = false

@@ -29,6 +29,7 @@ public struct FileFetcher<Value: CacheableValue>: Fetcher {
         self.executor = executor
     }
 
+    /// False, because the file is the original.
     public var storesOriginal: Bool { false }
 
     /// Reads the file.
@@ -49,14 +50,9 @@ public struct FileFetcher<Value: CacheableValue>: Fetcher {
 
 /// A key, and a closure that produces its value.
 public struct ValueFetcher<Value: CacheableValue>: Fetcher {
+    /// The key of the value.
     public let key: CacheKey
     private let produce: @Sendable (FetchContext) async throws -> FetchResult<Value>
-
-    /// A value that is computed only if no level has it, on the cache's executor.
-    public init(key: CacheKey, value: @autoclosure @escaping @Sendable () throws -> Value) {
-        self.key = key
-        produce = { _ in FetchResult(value: try value()) }
-    }
 
     /// A value that an operation produces.
     public init(key: CacheKey, load: @escaping @Sendable () async throws -> Value) {
@@ -70,5 +66,6 @@ public struct ValueFetcher<Value: CacheableValue>: Fetcher {
         produce = fetch
     }
 
+    /// Calls the closure.
     public func fetch(_ context: FetchContext) async throws -> FetchResult<Value> { try await produce(context) }
 }

@@ -13,15 +13,6 @@ public import VitrineCore
 /// The transformed value is stored and returned. It is not transformed again. Closures may run on any thread of the
 /// cache's executor, several at a time for different keys.
 public struct Format<Value: CacheableValue>: Sendable {
-    /// Makes a value of the format from an original one.
-    public typealias Transform = @Sendable (Value) async throws -> Value
-    /// Makes a value of the format straight from an original's bytes.
-    public typealias Derive = @Sendable (_ original: [UInt8]) async throws -> Value
-    /// Makes bytes of a value of the format.
-    public typealias Encode = @Sendable (Value) throws -> [UInt8]
-    /// Makes a value of the format from bytes that its encoder made.
-    public typealias Decode = @Sendable ([UInt8]) throws -> Value
-
     /// The name of the format in this process and on disk.
     public let name: FormatName
     /// The limit of the format on disk. Default nil: ``CacheConfiguration/diskCapacity``. 0 stores nothing on disk.
@@ -35,22 +26,23 @@ public struct Format<Value: CacheableValue>: Sendable {
     /// values as they are.
     ///
     /// It holds a place of the cache's queue while it runs: it must not wait for this cache's own formats.
-    public var transform: Transform?
+    public var transform: (@Sendable (Value) async throws -> Value)?
     /// Makes a value of the format straight from the original's bytes, which is cheaper where decoding can reduce
     /// at once. Preferred to ``transform`` where the bytes are at hand.
-    public var derive: Derive?
+    public var derive: (@Sendable (_ original: [UInt8]) async throws -> Value)?
     /// Encodes a value; nil for `CacheableValue.cacheBytes()`. The writing thread of the cache runs it, so it must not
     /// wait for the cache.
-    public var encode: Encode?
+    public var encode: (@Sendable (Value) throws -> [UInt8])?
     /// The inverse of ``encode``; nil for `CacheableValue.init(cacheBytes:)`.
-    public var decode: Decode?
+    public var decode: (@Sendable ([UInt8]) throws -> Value)?
     /// Which other formats' entries this one can be made from; nil for the original only.
     package var derivation: Derivation?
+    private let isDecodedImmediately = Value.self is any ImmediatelyDecodedValue.Type
 
     /// A format that leaves values as they are unless given a transform.
     public init(
         _ name: FormatName, diskCapacity: ByteCount? = nil, memoryCapacity: ByteCount? = nil,
-        transform: Transform? = nil
+        transform: (@Sendable (Value) async throws -> Value)? = nil
     ) {
         self.name = name
         self.diskCapacity = diskCapacity
@@ -71,7 +63,7 @@ public struct Format<Value: CacheableValue>: Sendable {
     }
 
     /// Whether ``value(of:)`` need not be called on a thread that may block.
-    package var decodesAtOnce: Bool { decode == nil && Value.isCacheDecodingImmediate }
+    package var decodesAtOnce: Bool { decode == nil && isDecodedImmediately }
 
     /// The bytes an entry gets for a value.
     package func bytes(of value: Value) throws -> [UInt8] {
@@ -80,26 +72,19 @@ public struct Format<Value: CacheableValue>: Sendable {
     }
 }
 
-/// The name of a ``Format``.
-public struct FormatName: RawRepresentable, Sendable, Hashable, Codable {
-    /// Any text.
-    public let rawValue: String
+/// The name of a ``Format``: any text.
+public struct FormatName: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// The text.
+    public let description: String
 
-    public init(rawValue: String) { self.rawValue = rawValue }
+    /// Creates a name.
+    public init(_ name: String) { description = name }
 
-    /// The same as ``init(rawValue:)``.
-    public init(_ name: String) { rawValue = name }
+    /// Creates a name.
+    public init(stringLiteral value: String) { description = value }
 
     /// The name of the format that stores values unchanged.
     public static let original: FormatName = "original"
-}
-
-extension FormatName: ExpressibleByStringLiteral {
-    public init(stringLiteral value: String) { rawValue = value }
-}
-
-extension FormatName: CustomStringConvertible {
-    public var description: String { rawValue }
 }
 
 extension FormatName {
@@ -111,14 +96,14 @@ extension FormatName {
     ///   - height: The height in pixels, scale included.
     ///   - mode: How the value fills the target, for example `fill`, `aspectfit` or `aspectfill`.
     ///   - upscaling: Whether smaller originals are enlarged.
-    public static func automatic(width: Int, height: Int, mode: String, upscaling: Bool = true) -> FormatName {
+    package static func automatic(width: Int, height: Int, mode: String, upscaling: Bool = true) -> FormatName {
         FormatName("auto-\(width)x\(height)-\(mode)\(upscaling ? "" : "-noupscaling")")
     }
 
     /// The limit of an automatic format on disk: 50 MiB.
-    public static let automaticDiskCapacity: ByteCount = .mebibytes(50)
+    package static let automaticDiskCapacity: ByteCount = .mebibytes(50)
     /// The JPEG quality of automatic formats, from 0 to 1.
-    public static let automaticQuality = 0.75
+    package static let automaticQuality = 0.75
 }
 
 /// The reduction of a format, so that smaller values can be made from larger stored ones instead of asking the source.

@@ -20,7 +20,8 @@ public final class MemoryBudget: Sendable {
 
     /// The default limit: an eighth of the memory that the process may use (the machine's memory or the limit of its
     /// control group), at most 256 MB.
-    public static let defaultLimit = ByteCount(min(ByteCount.megabytes(256).bytes, PhysicalMemory.available / 8))
+    @usableFromInline
+    package static let defaultLimit = ByteCount(min(ByteCount.megabytes(256).bytes, PhysicalMemory.available / 8))
 
     private struct Member: Sendable {
         weak var memory: (any BudgetedMemory)?

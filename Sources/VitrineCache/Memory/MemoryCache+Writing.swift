@@ -2,32 +2,32 @@ import Synchronization
 import VitrineCore
 
 extension MemoryCache {
-    /// Stores a value with the cost the cache computes for it.
-    ///
-    /// - Returns: As ``set(_:forKey:cost:expires:ignoringEntryLimit:)``.
-    @discardableResult
-    public func set(_ value: Value, forKey key: Key, expires: Duration? = nil) -> Bool {
-        set(value, forKey: key, cost: cost(value), expires: expires)
-    }
-
     /// Stores a value for a key. Other entries are evicted before it is stored.
     ///
     /// - Parameters:
     ///   - value: The value.
     ///   - key: The key of the value.
-    ///   - cost: The cost of the value in bytes, at least 1, so that empty values are limited as well.
+    ///   - cost: The cost of the value in bytes, at least 1, so that empty values are limited as well. Default nil: the
+    ///     cost that the cache computes.
     ///   - expires: The time since 1970 at which the value expires. Default nil: after the configured time to live.
-    ///   - ignoringEntryLimit: Whether to ignore ``MemoryCacheConfiguration/maximumEntryCost``. The capacity always
-    ///     holds.
     /// - Returns: Whether the value is stored. A value above the capacity or the entry limit is not stored. It evicts
-    ///   nothing, and removes the earlier value of the key. With a weak reference, it still counts as a hit while it is
-    ///   alive.
+    ///   nothing, and removes the earlier value of the key.
     @discardableResult
     @inlinable
-    public func set(
-        _ value: Value, forKey key: Key, cost: Int, expires: Duration? = nil, ignoringEntryLimit: Bool = false
+    public func set(_ value: Value, forKey key: Key, cost: Int? = nil, expires: Duration? = nil) -> Bool {
+        set(value, forKey: key, cost: cost ?? self.cost(value), expires: expires, ignoringEntryLimit: false)
+    }
+
+    /// Stores a value for a key, even if its cost is above the entry limit.
+    ///
+    /// - Parameter ignoringEntryLimit: Whether to ignore the limit of one entry. The capacity always holds.
+    @discardableResult
+    @inlinable
+    package func set(
+        _ value: Value, forKey key: Key, cost: Int, expires: Duration? = nil, ignoringEntryLimit: Bool
     ) -> Bool {
-        let change = insert(incoming(value, forKey: key, cost: cost, expires: expires), ignoringEntryLimit: ignoringEntryLimit)
+        let incoming = incoming(value, forKey: key, cost: cost, expires: expires)
+        let change = insert(incoming, ignoringEntryLimit: ignoringEntryLimit)
         finish(change)
         return change.isKept
     }

@@ -4,7 +4,7 @@ import VitrineCore
 /// A synchronous, thread-safe cache in memory with a strict capacity.
 ///
 /// ```swift
-/// let cache = MemoryCache<CacheKey, Image>(.init(capacity: .megabytes(100)))
+/// let cache = MemoryCache<CacheKey, Image>(capacity: .megabytes(100))
 /// cache["lake"] = image
 /// if let image = cache["lake"] { show(image) }
 /// ```
@@ -20,33 +20,49 @@ import VitrineCore
 ///
 /// ## Topics
 /// ### Reading
-/// - ``value(forKey:)``
+/// - ``subscript(_:)``
 /// - ``contains(_:)``
 /// - ``keys``
 /// ### Writing
-/// - ``set(_:forKey:cost:expires:ignoringEntryLimit:)``
+/// - ``set(_:forKey:cost:expires:)``
 /// - ``remove(_:)``
 /// - ``removeAll()``
 /// ### Limits
 /// - ``capacity``
 /// - ``totalCost``
 /// - ``trim(to:)``
-/// - ``statistics``
 public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
-    /// How the cache behaves.
-    public typealias Configuration = MemoryCacheConfiguration
-    /// Gives a value back while it is alive.
-    public typealias WeakReference = @Sendable () -> Value?
-
     @usableFromInline let storage: StripedLock<MemoryStorage<Key, Value>, LookupTally>
     /// Set before the first entry with a lifetime is stored: until then lookups need not know the time.
     @usableFromInline let isTimed: Atomic<Bool>
     @usableFromInline let clock: WallClock
     let timeToLive: Duration?
-    let cost: @Sendable (Value) -> Int
-    @usableFromInline let weakReference: (@Sendable (Value) -> WeakReference?)?
+    @usableFromInline let cost: @Sendable (Value) -> Int
+    @usableFromInline let weakReference: (@Sendable (Value) -> (@Sendable () -> Value?)?)?
     @usableFromInline let budget: MemoryBudget?
     private let subscription = Locked<MemoryPressure.Subscription?>(nil)
+
+    /// Creates a cache of values of any type.
+    ///
+    /// - Parameters:
+    ///   - capacity: The maximum cost of all values together. 0 keeps nothing, `.unlimited` sets no limit.
+    ///   - maximumEntryCost: The maximum cost of a single value. More expensive values are not kept.
+    ///   - timeToLive: How long a value is kept after it was stored. Default nil: as long as there is room.
+    ///   - trimsOn: The memory pressure that evicts half of the cache at `.warning`, and all of it at `.critical`.
+    ///     Default: that of the system; nil for none.
+    ///   - budget: A limit shared with other caches. Default nil: only the capacity limits the cache.
+    ///   - clock: Tells the time for lifetimes.
+    ///   - cost: Returns the cost in bytes of a value stored without a cost. Called on the storing thread.
+    public convenience init(
+        capacity: ByteCount = .megabytes(64), maximumEntryCost: ByteCount = .unlimited, timeToLive: Duration? = nil,
+        trimsOn: MemoryPressure? = .shared, budget: MemoryBudget? = nil, clock: WallClock = .system,
+        cost: @escaping @Sendable (Value) -> Int
+    ) {
+        let configuration = MemoryCacheConfiguration(
+            capacity: capacity, maximumEntryCost: maximumEntryCost, timeToLive: timeToLive, trimsOn: trimsOn,
+            budget: budget, clock: clock)
+        self.init(configuration, cost: cost)
+    }
 
     /// Creates a cache of values of any type.
     ///
@@ -57,9 +73,9 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     ///     value without a weak reference. Values evicted here but alive elsewhere then count as hits and are stored
     ///     again. Use ``aliveElsewhere`` for classes. Default nil: evicted values are misses. Each stored value costs
     ///     an allocation.
-    public init(
-        _ configuration: Configuration = .init(), cost: @escaping @Sendable (Value) -> Int,
-        weakReference: (@Sendable (Value) -> WeakReference?)? = nil
+    package init(
+        _ configuration: MemoryCacheConfiguration, cost: @escaping @Sendable (Value) -> Int,
+        weakReference: (@Sendable (Value) -> (@Sendable () -> Value?)?)? = nil
     ) {
         storage = StripedLock(
             MemoryStorage(
@@ -99,7 +115,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
 
     /// The value of a key, or nil if there is none or it has expired. Counts as a use, and as a hit or a miss.
     @inlinable
-    public func value(forKey key: Key) -> Value? {
+    package func value(forKey key: Key) -> Value? {
         let hash = key.hash64
         // Read outside the lock: it is anyone's code.
         let now = isTimed.load(ordering: .relaxed) ? clock.now : nil
@@ -193,7 +209,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     public var totalCost: Int { storage.withSharedLock { storage, _ in storage.totalCost } }
 
     /// The counters since the creation of the cache.
-    public var statistics: MemoryCacheStatistics {
+    package var statistics: MemoryCacheStatistics {
         storage.withLock { storage, tallies in
             var statistics = storage.statistics
             for tally in tallies {
@@ -208,11 +224,24 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
 extension MemoryCache where Value: CacheableValue {
     /// Creates a cache of values that know their cost.
     ///
+    /// The parameters are those of ``init(capacity:maximumEntryCost:timeToLive:trimsOn:budget:clock:cost:)``.
+    public convenience init(
+        capacity: ByteCount = .megabytes(64), maximumEntryCost: ByteCount = .unlimited, timeToLive: Duration? = nil,
+        trimsOn: MemoryPressure? = .shared, budget: MemoryBudget? = nil, clock: WallClock = .system
+    ) {
+        self.init(
+            capacity: capacity, maximumEntryCost: maximumEntryCost, timeToLive: timeToLive, trimsOn: trimsOn,
+            budget: budget, clock: clock, cost: { $0.cacheCost })
+    }
+
+    /// Creates a cache of values that know their cost.
+    ///
     /// - Parameters:
     ///   - configuration: The limits and times.
     ///   - weakReference: See ``init(_:cost:weakReference:)``.
-    public convenience init(
-        _ configuration: Configuration = .init(), weakReference: (@Sendable (Value) -> WeakReference?)? = nil
+    package convenience init(
+        _ configuration: MemoryCacheConfiguration,
+        weakReference: (@Sendable (Value) -> (@Sendable () -> Value?)?)? = nil
     ) {
         self.init(configuration, cost: { $0.cacheCost }, weakReference: weakReference)
     }
@@ -220,34 +249,30 @@ extension MemoryCache where Value: CacheableValue {
 
 extension MemoryCache where Value: AnyObject {
     /// The weak reference for classes: values evicted here but alive elsewhere still count as hits.
-    public static var aliveElsewhere: @Sendable (Value) -> WeakReference? {
+    package static var aliveElsewhere: @Sendable (Value) -> (@Sendable () -> Value?)? {
         { value in { [weak value] in value } }
     }
 }
 
 /// How a ``MemoryCache`` behaves.
-///
-/// ```swift
-/// let thumbnails = MemoryCache<CacheKey, Image>(.init(capacity: .megabytes(100), timeToLive: .seconds(600)))
-/// ```
-public struct MemoryCacheConfiguration: Sendable {
+package struct MemoryCacheConfiguration: Sendable {
     /// The most all values may cost together. 0 keeps nothing, `.unlimited` sets no limit. Default 64 MB.
-    public var capacity: ByteCount
+    package var capacity: ByteCount
     /// The most a single value may cost; a dearer one is not kept, as is one dearer than the capacity. Default
     /// `.unlimited`: only the capacity counts.
-    public var maximumEntryCost: ByteCount
+    package var maximumEntryCost: ByteCount
     /// How long a value counts after it was stored, unless it says otherwise. nil, the default: as long as it is kept.
-    public var timeToLive: Duration?
+    package var timeToLive: Duration?
     /// The memory pressure that empties the cache: half of it at `.warning`, all at `.critical`. Default: that of the
     /// system; nil for none.
-    public var trimsOn: MemoryPressure?
+    package var trimsOn: MemoryPressure?
     /// The budget shared with other caches. Default nil: only the capacity limits the cache.
-    public var budget: MemoryBudget?
+    package var budget: MemoryBudget?
     /// Tells the time for lifetimes. Default the system's.
-    public var clock: WallClock
+    package var clock: WallClock
 
     /// A configuration.
-    public init(
+    package init(
         capacity: ByteCount = .megabytes(64), maximumEntryCost: ByteCount = .unlimited, timeToLive: Duration? = nil,
         trimsOn: MemoryPressure? = .shared, budget: MemoryBudget? = nil, clock: WallClock = .system
     ) {
@@ -259,35 +284,33 @@ public struct MemoryCacheConfiguration: Sendable {
         self.clock = clock
     }
 
-    /// A preset for thumbnails: 3 MiB of decoded pixels.
-    public static var thumbnails: Self { Self(capacity: .mebibytes(3)) }
-
     /// A preset for small values: those of 1 MiB and more are stored only with `ignoringEntryLimit: true`.
     package static var smallValues: Self { Self(maximumEntryCost: .mebibytes(1) - 1) }
 }
 
 /// The counters of a memory cache since its creation.
-public struct MemoryCacheStatistics: Sendable, Hashable, Codable {
+@usableFromInline
+package struct MemoryCacheStatistics: Sendable, Hashable {
     /// Lookups that found a value, revived ones included.
-    public var hits = 0
+    @usableFromInline package var hits = 0
     /// Lookups that found none, or an expired one.
-    public var misses = 0
+    @usableFromInline package var misses = 0
     /// Lookups that found a value evicted here but alive elsewhere.
-    public var revivals = 0
+    @usableFromInline package var revivals = 0
     /// Values stored, in place of an older one or not, revivals included.
-    public var insertions = 0
+    @usableFromInline package var insertions = 0
     /// Entries removed to make room, or because the capacity was lowered or memory became scarce.
-    public var evictions = 0
+    @usableFromInline package var evictions = 0
     /// Values not kept because they cost more than an entry may.
-    public var refusals = 0
+    @usableFromInline package var refusals = 0
     /// Entries found to be past their lifetime.
-    public var expirations = 0
+    @usableFromInline package var expirations = 0
 
     /// Hits per lookup, 0 ... 1; 0 without any.
-    public var hitRatio: Double { hits + misses == 0 ? 0 : Double(hits) / (Double(hits) + Double(misses)) }
+    package var hitRatio: Double { hits + misses == 0 ? 0 : Double(hits) / (Double(hits) + Double(misses)) }
 
     /// Nothing happened.
-    public init() {}
+    package init() {}
 }
 
 extension MemoryCache {

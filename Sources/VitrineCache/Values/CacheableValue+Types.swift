@@ -6,116 +6,99 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-// Numbers are stored with their kind, so that one kind can be read as another whose value is exactly the same: an
-// `Int` 7 as a `Double` or a `UInt8`, but not 300 as a `UInt8` nor 0.1 as a `Float`.
+/// A type of the standard library or Foundation that has compact bytes of its own instead of JSON.
+///
+/// Numbers are stored with their kind, so that one kind can be read as another whose value is exactly the same: an
+/// `Int` 7 as a `Double` or a `UInt8`, but not 300 as a `UInt8` nor 0.1 as a `Float`.
+package protocol CompactValue: CacheableCodable {
+    /// Creates the value of its bytes; nil if they represent none.
+    init?(compactBytes: [UInt8])
+    /// The value as bytes.
+    var compactBytes: [UInt8] { get }
+    /// The memory that the value occupies.
+    var compactCost: Int { get }
+}
 
-/// A whole number that is stored with its kind.
-public protocol CacheableInteger: CacheableValue, FixedWidthInteger {}
+extension CompactValue {
+    package var compactCost: Int { MemoryLayout<Self>.size }
+}
 
-extension CacheableInteger {
-    /// Reads a number of any kind whose value this type has.
-    ///
-    /// - Throws: `CacheableValueError` for another value, or for bytes that are no number.
-    public init(cacheBytes: [UInt8]) throws {
-        guard let value: Self = Scalar(cacheBytes)?.integer() else {
-            throw CacheableValueError.notRepresentable(type: "\(Self.self)")
-        }
+extension CompactValue where Self: FixedWidthInteger {
+    package init?(compactBytes: [UInt8]) {
+        guard let value: Self = Scalar(compactBytes)?.integer() else { return nil }
         self = value
     }
 
-    /// Nine bytes.
-    public func cacheBytes() -> [UInt8] {
+    package var compactBytes: [UInt8] {
         Int64(exactly: self).map { Scalar.signed($0).bytes } ?? Scalar.unsigned(UInt64(truncatingIfNeeded: self)).bytes
     }
-
-    /// The number's size.
-    public var cacheCost: Int { MemoryLayout<Self>.size }
 }
 
-extension Int: CacheableInteger {}
-extension Int8: CacheableInteger {}
-extension Int16: CacheableInteger {}
-extension Int32: CacheableInteger {}
-extension Int64: CacheableInteger {}
-extension UInt: CacheableInteger {}
-extension UInt8: CacheableInteger {}
-extension UInt16: CacheableInteger {}
-extension UInt32: CacheableInteger {}
-extension UInt64: CacheableInteger {}
+extension Int: CompactValue {}
+extension Int8: CompactValue {}
+extension Int16: CompactValue {}
+extension Int32: CompactValue {}
+extension Int64: CompactValue {}
+extension UInt: CompactValue {}
+extension UInt8: CompactValue {}
+extension UInt16: CompactValue {}
+extension UInt32: CompactValue {}
+extension UInt64: CompactValue {}
 
-extension Double: CacheableValue {
-    /// Reads a number of any kind whose value a double has.
-    public init(cacheBytes: [UInt8]) throws {
-        guard let value = Scalar(cacheBytes)?.double else {
-            throw CacheableValueError.notRepresentable(type: "Double")
-        }
+extension Double: CompactValue {
+    package init?(compactBytes: [UInt8]) {
+        guard let value = Scalar(compactBytes)?.double else { return nil }
         self = value
     }
 
-    /// Nine bytes: every bit is kept, also of NaN.
-    public func cacheBytes() -> [UInt8] { Scalar.double(self).bytes }
-    public var cacheCost: Int { MemoryLayout<Self>.size }
+    /// Every bit is kept, also of NaN.
+    package var compactBytes: [UInt8] { Scalar.double(self).bytes }
 }
 
-extension Float: CacheableValue {
-    /// Reads a number of any kind whose value a float has.
-    public init(cacheBytes: [UInt8]) throws {
-        guard let value = Scalar(cacheBytes)?.double, value.isNaN || Double(Float(value)) == value else {
-            throw CacheableValueError.notRepresentable(type: "Float")
-        }
+extension Float: CompactValue {
+    package init?(compactBytes: [UInt8]) {
+        guard let value = Scalar(compactBytes)?.double, value.isNaN || Double(Float(value)) == value else { return nil }
         self = Float(value)
     }
 
-    /// Nine bytes: the double of the same value.
-    public func cacheBytes() -> [UInt8] { Scalar.double(Double(self)).bytes }
-    public var cacheCost: Int { MemoryLayout<Self>.size }
+    /// The double of the same value.
+    package var compactBytes: [UInt8] { Scalar.double(Double(self)).bytes }
 }
 
-extension Bool: CacheableValue {
+extension Bool: CompactValue {
     /// Reads a truth value, or the numbers 0 and 1.
-    public init(cacheBytes: [UInt8]) throws {
-        guard let value: UInt8 = Scalar(cacheBytes)?.integer(), value <= 1 else {
-            throw CacheableValueError.notRepresentable(type: "Bool")
-        }
+    package init?(compactBytes: [UInt8]) {
+        guard let value: UInt8 = Scalar(compactBytes)?.integer(), value <= 1 else { return nil }
         self = value == 1
     }
 
-    /// Nine bytes.
-    public func cacheBytes() -> [UInt8] { Scalar.bool(self).bytes }
-    public var cacheCost: Int { MemoryLayout<Self>.size }
+    package var compactBytes: [UInt8] { Scalar.bool(self).bytes }
 }
 
-extension Date: CacheableValue {
-    public init(cacheBytes: [UInt8]) throws {
-        guard case .date(let seconds) = Scalar(cacheBytes) else {
-            throw CacheableValueError.notRepresentable(type: "Date")
-        }
+extension Date: CompactValue {
+    package init?(compactBytes: [UInt8]) {
+        guard case .date(let seconds) = Scalar(compactBytes) else { return nil }
         self.init(timeIntervalSinceReferenceDate: seconds)
     }
 
-    /// Nine bytes: every bit of the time is kept.
-    public func cacheBytes() -> [UInt8] { Scalar.date(timeIntervalSinceReferenceDate).bytes }
-    public var cacheCost: Int { MemoryLayout<Self>.size }
+    /// Every bit of the time is kept.
+    package var compactBytes: [UInt8] { Scalar.date(timeIntervalSinceReferenceDate).bytes }
 }
 
-extension UUID: CacheableValue {
-    public init(cacheBytes: [UInt8]) throws {
-        guard cacheBytes.count == 16 else { throw CacheableValueError.notRepresentable(type: "UUID") }
-        self = cacheBytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+extension UUID: CompactValue {
+    package init?(compactBytes: [UInt8]) {
+        guard compactBytes.count == 16 else { return nil }
+        self = compactBytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 
     /// The sixteen bytes.
-    public func cacheBytes() -> [UInt8] { withUnsafeBytes(of: uuid) { Array($0) } }
-    public var cacheCost: Int { MemoryLayout<Self>.size }
+    package var compactBytes: [UInt8] { withUnsafeBytes(of: uuid) { Array($0) } }
 }
 
-extension Data: CacheableValue {
-    public init(cacheBytes: [UInt8]) { self.init(cacheBytes) }
-
-    /// A copy of the bytes.
-    public func cacheBytes() -> [UInt8] { [UInt8](self) }
-    public var cacheCost: Int { count }
-    public static var isCacheDecodingImmediate: Bool { true }
+extension Data: CompactValue, ImmediatelyDecodedValue {
+    package init?(compactBytes: [UInt8]) { self.init(compactBytes) }
+    package var compactBytes: [UInt8] { [UInt8](self) }
+    package var compactCost: Int { count }
 }
 
 /// A number, a truth value or a date as nine bytes: its kind, and its 64 bits in little endian.
@@ -181,17 +164,17 @@ enum Scalar: Equatable {
 ///
 /// Its bytes are each element's length (32 bits, little endian) and bytes, so that elements can be dropped without
 /// being decoded. No element may have 2³² bytes or more.
-public struct CacheableList<Element: CacheableValue>: CacheableValue {
+package struct CacheableList<Element: CacheableValue>: CacheableValue {
     /// The elements, oldest first where that means something.
-    public var elements: [Element]
+    package var elements: [Element]
 
     /// A list of some elements.
-    public init(_ elements: [Element]) { self.elements = elements }
+    package init(_ elements: [Element]) { self.elements = elements }
 
     /// Decodes the elements.
     ///
     /// - Throws: `CacheableValueError` for bytes that are not a list, or the error of an element.
-    public init(cacheBytes: [UInt8]) throws {
+    package init(cacheBytes: [UInt8]) throws {
         guard let parts = ListBytes.split(cacheBytes) else {
             throw CacheableValueError.notRepresentable(type: "\(Self.self)")
         }
@@ -201,14 +184,14 @@ public struct CacheableList<Element: CacheableValue>: CacheableValue {
     /// Encodes the elements.
     ///
     /// - Throws: The error of an element, or `CacheableValueError` for an element that is too long.
-    public func cacheBytes() throws -> [UInt8] {
+    package func cacheBytes() throws -> [UInt8] {
         var bytes: [UInt8] = []
         for element in elements { try ListBytes.append(try element.cacheBytes(), to: &bytes) }
         return bytes
     }
 
     /// The sum of the elements' costs.
-    public var cacheCost: Int { elements.reduce(0) { $0 + max(0, $1.cacheCost) + MemoryLayout<Element>.stride } }
+    package var cacheCost: Int { elements.reduce(0) { $0 + max(0, $1.cacheCost) + MemoryLayout<Element>.stride } }
 }
 
 extension CacheableList: Equatable where Element: Equatable {}
@@ -258,6 +241,9 @@ package enum ListBytes {
 /// The bytes are JSON with sorted keys, so equal values have equal bytes. Infinite numbers and NaN are the texts `inf`,
 /// `-inf` and `nan`. ``CodableBox`` wraps types of other modules.
 ///
+/// Numbers, `Bool`, `Date`, `UUID` and `Data` conform and have compact bytes instead, which keep every bit. A number
+/// can be read as any numeric type that has exactly the same value.
+///
 /// The default cost is the length of the bytes, but at least the size of the value. It needs encoding, so types that
 /// are often put into memory should implement `cacheCost`.
 public protocol CacheableCodable: CacheableValue, Codable {}
@@ -265,16 +251,31 @@ public protocol CacheableCodable: CacheableValue, Codable {}
 extension CacheableCodable {
     /// Decodes the value.
     ///
-    /// - Throws: `DecodingError`.
-    public init(cacheBytes: [UInt8]) throws { self = try CodableBytes.decode(cacheBytes) }
+    /// - Throws: `DecodingError`, or another error if the bytes of a number or the like represent none.
+    public init(cacheBytes: [UInt8]) throws {
+        guard let compact = Self.self as? any CompactValue.Type else {
+            self = try CodableBytes.decode(cacheBytes)
+            return
+        }
+        guard let value = compact.init(compactBytes: cacheBytes) as? Self else {
+            throw CacheableValueError.notRepresentable(type: "\(Self.self)")
+        }
+        self = value
+    }
 
     /// Encodes the value.
     ///
     /// - Throws: `EncodingError`.
-    public func cacheBytes() throws -> [UInt8] { try CodableBytes.encode(self) }
+    public func cacheBytes() throws -> [UInt8] {
+        if let compact = self as? any CompactValue { return compact.compactBytes }
+        return try CodableBytes.encode(self)
+    }
 
     /// The larger of the value's own size and the length of its bytes.
-    public var cacheCost: Int { CodableBytes.cost(of: self) }
+    public var cacheCost: Int {
+        if let compact = self as? any CompactValue { return compact.compactCost }
+        return CodableBytes.cost(of: self)
+    }
 }
 
 /// A `Codable` value of any type in a wrapper that caches and stores can keep.

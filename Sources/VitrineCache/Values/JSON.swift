@@ -6,80 +6,103 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A JSON text (RFC 8259) whose top level is an object or an array.
+/// A value in JSON (RFC 8259).
 ///
 /// ```swift
 /// let json = try JSON(parsing: bytes)
-/// json.dictionary?["name"]?.string      // nil if the top level is an array
+/// json["name"]?.string                  // nil if there is no such member, or if it is no text
 /// json["tags"]?[0]?.string
 /// let user = try json.decoded(as: User.self)
 /// ```
 ///
-/// Numbers are lossless: 64-bit integers, doubles, and all others as decimal text. Bytes that are not one complete JSON
-/// text in UTF-8 are refused, never repaired. Encoding is deterministic: members are sorted by the bytes of their
-/// names, without white space.
+/// Accessors and subscripts return nil where the value is of another kind. Numbers are lossless: 64-bit integers,
+/// doubles, and all others as decimal text. Encoding is deterministic: members are sorted by the bytes of their names,
+/// without white space.
+///
+/// Only objects and arrays can be parsed and stored. Bytes that are not one complete JSON text in UTF-8 are refused,
+/// never repaired.
 public struct JSON: Sendable, Hashable {
     /// How deep arrays and objects may be nested: 512. Deeper input is refused, so that it cannot exhaust the stack.
     package static let maximumDepth = 512
 
-    /// The top level: ``Value/object(_:)`` or ``Value/array(_:)``.
-    public let root: Value
+    package let root: Node
 
-    /// An object.
-    public init(_ members: [String: Value]) { root = .object(members) }
+    package init(_ root: Node) { self.root = root }
 
-    /// An array.
-    public init(_ elements: [Value]) { root = .array(elements) }
-
-    /// Reads a text in UTF-8, with or without a byte order mark. The last of several members of one name counts.
+    /// Reads a text in UTF-8, such as `Data` or `text.utf8`, with or without a byte order mark. The last of several
+    /// members of one name counts.
     ///
-    /// - Throws: ``JSONError``, which says where the text ceases to be JSON.
-    public init(parsing bytes: [UInt8]) throws(JSONError) {
-        let result = bytes.withUnsafeBufferPointer { bytes in
-            Result { () throws(JSONError) in
-                var parser = JSONParser(bytes)
-                return try parser.parse()
-            }
+    /// - Throws: An error that describes where the text ceases to be JSON, or that it is neither an object nor an
+    ///   array.
+    public init(parsing text: some Sequence<UInt8>) throws {
+        let root: Node = try ContiguousArray(text).withUnsafeBufferPointer { bytes in
+            var parser = JSONParser(bytes)
+            return try parser.parse()
         }
-        let value = try result.get()
-        switch value {
-        case .object, .array: root = value
-        default: throw .fragment
+        switch root {
+        case .object, .array: self.root = root
+        default: throw JSONError.fragment
         }
     }
 
-    /// Reads a text.
-    ///
-    /// - Throws: ``JSONError``, which says where the text ceases to be JSON.
-    public init(parsing text: String) throws(JSONError) { try self.init(parsing: Array(text.utf8)) }
+    /// The members of an object.
+    public var object: [String: JSON]? {
+        if case .object(let members) = root { members.mapValues { JSON($0) } } else { nil }
+    }
 
-    /// The members, or nil if the top level is an array.
-    public var dictionary: [String: Value]? { root.object }
+    /// The elements of an array.
+    public var array: [JSON]? {
+        if case .array(let elements) = root { elements.map { JSON($0) } } else { nil }
+    }
 
-    /// The elements, or nil if the top level is an object.
-    public var array: [Value]? { root.array }
+    /// A text.
+    public var string: String? {
+        if case .string(let value) = root { value } else { nil }
+    }
 
-    /// A member of the top level; nil if there is none or the top level is an array.
-    public subscript(name: String) -> Value? { root[name] }
+    /// A number that is a whole one and fits.
+    public var int: Int? { number?.int64.flatMap { Int(exactly: $0) } }
 
-    /// An element of the top level; nil if there is none or the top level is an object.
-    public subscript(index: Int) -> Value? { root[index] }
+    /// A number as the nearest double.
+    public var double: Double? { number?.double }
+
+    /// True or false.
+    public var bool: Bool? {
+        if case .bool(let value) = root { value } else { nil }
+    }
+
+    /// Whether it is null.
+    public var isNull: Bool { root == .null }
+
+    /// A number as it was written.
+    package var number: Number? {
+        if case .number(let value) = root { value } else { nil }
+    }
+
+    /// A member of an object; nil if there is none.
+    public subscript(name: String) -> JSON? {
+        guard case .object(let members) = root else { return nil }
+        return members[name].map { JSON($0) }
+    }
+
+    /// An element of an array; nil if there is none.
+    public subscript(index: Int) -> JSON? {
+        guard case .array(let elements) = root, elements.indices.contains(index) else { return nil }
+        return JSON(elements[index])
+    }
 
     /// The text in UTF-8: the same bytes for equal values, in every process.
-    public var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var writer = JSONWriter()
         writer.write(root)
         return writer.bytes
     }
 
-    /// The text.
-    public var text: String { String(decoding: bytes, as: UTF8.self) }
-
     /// Encodes a value as JSON.
     ///
-    /// - Throws: The error of encoding, or ``JSONError/fragment`` if the value is neither an object nor an array.
+    /// - Throws: The error of encoding, or an error if the value is neither an object nor an array.
     public init(encoding value: some Encodable) throws {
-        try self.init(parsing: [UInt8](try JSONEncoder().encode(value)))
+        try self.init(parsing: try JSONEncoder().encode(value))
     }
 
     /// The value this is the JSON of.
@@ -91,26 +114,55 @@ public struct JSON: Sendable, Hashable {
 }
 
 extension JSON: CacheableValue {
-    /// Reads a text.
-    ///
-    /// - Throws: ``JSONError``.
+    /// Reads a text, as ``init(parsing:)`` does.
     public init(cacheBytes: [UInt8]) throws { try self.init(parsing: cacheBytes) }
 
-    /// ``bytes``.
-    public func cacheBytes() -> [UInt8] { bytes }
+    /// The text in UTF-8: the same bytes for equal values, in every process.
+    ///
+    /// - Throws: An error if the value is neither an object nor an array.
+    public func cacheBytes() throws -> [UInt8] {
+        switch root {
+        case .object, .array: return bytes
+        default: throw JSONError.fragment
+        }
+    }
 
     /// The approximate memory of the tree.
     public var cacheCost: Int { root.cost }
 }
 
 extension JSON: CustomStringConvertible {
-    /// ``text``.
-    public var description: String { text }
+    /// The text.
+    public var description: String { String(decoding: bytes, as: UTF8.self) }
+}
+
+extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+    ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    /// Creates a text.
+    public init(stringLiteral value: String) { root = .string(value) }
+    /// Creates a number.
+    public init(integerLiteral value: Int64) { root = .number(.integer(value)) }
+    /// Creates a number. Traps for a literal that is not finite, which JSON cannot represent.
+    public init(floatLiteral value: Double) {
+        precondition(value.isFinite, "JSON has no \(value)")
+        root = .number(.double(value))
+    }
+    /// Creates true or false.
+    public init(booleanLiteral value: Bool) { root = .bool(value) }
+    /// Creates null.
+    public init(nilLiteral: ()) { root = .null }
+    /// Creates an array.
+    public init(arrayLiteral elements: JSON...) { root = .array(elements.map(\.root)) }
+    /// Creates an object. The last of several members of one name counts.
+    public init(dictionaryLiteral elements: (String, JSON)...) {
+        root = .object(Dictionary(elements.map { ($0, $1.root) }, uniquingKeysWith: { _, last in last }))
+    }
 }
 
 extension JSON {
-    /// One value in a JSON text. Accessors are nil where the value is of another kind.
-    public indirect enum Value: Sendable, Hashable {
+    /// One value in a JSON text.
+    package indirect enum Node: Sendable, Hashable {
         /// The value null.
         case null
         /// True or false.
@@ -120,59 +172,13 @@ extension JSON {
         /// A string.
         case string(String)
         /// An array.
-        case array([Value])
+        case array([Node])
         /// An object.
-        case object([String: Value])
-
-        /// Whether it is null.
-        public var isNull: Bool { self == .null }
-
-        /// True or false.
-        public var bool: Bool? {
-            if case .bool(let value) = self { value } else { nil }
-        }
-
-        /// A number as it was written.
-        package var number: Number? {
-            if case .number(let value) = self { value } else { nil }
-        }
-
-        /// A number that is a whole one and fits.
-        public var int: Int? { number?.int64.flatMap { Int(exactly: $0) } }
-
-        /// A number that is a whole one, not negative, and fits.
-        public var uint: UInt? { number?.uint64.flatMap { UInt(exactly: $0) } }
-
-        /// A number as the nearest double.
-        public var double: Double? { number?.double }
-
-        /// A text.
-        public var string: String? {
-            if case .string(let value) = self { value } else { nil }
-        }
-
-        /// The elements of an array.
-        public var array: [Value]? {
-            if case .array(let value) = self { value } else { nil }
-        }
-
-        /// The members of an object.
-        public var object: [String: Value]? {
-            if case .object(let value) = self { value } else { nil }
-        }
-
-        /// A member; nil if there is none or this is no object.
-        public subscript(name: String) -> Value? { object?[name] }
-
-        /// An element; nil if there is none or this is no array.
-        public subscript(index: Int) -> Value? {
-            guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
-            return elements[index]
-        }
+        case object([String: Node])
 
         /// About the bytes it occupies. Recursion is bounded by ``JSON/maximumDepth`` for parsed values.
         var cost: Int {
-            let own = MemoryLayout<Value>.stride + 32
+            let own = MemoryLayout<Node>.stride + 32
             switch self {
             case .null, .bool, .number: return own
             case .string(let text): return own + text.utf8.count
@@ -184,27 +190,9 @@ extension JSON {
     }
 }
 
-extension JSON.Value: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
-    ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
-{
-    public init(stringLiteral value: String) { self = .string(value) }
-    public init(integerLiteral value: Int64) { self = .number(.integer(value)) }
-    /// Traps for a literal that is not finite, which JSON cannot say.
-    public init(floatLiteral value: Double) {
-        precondition(value.isFinite, "JSON has no \(value)")
-        self = .number(.double(value))
-    }
-    public init(booleanLiteral value: Bool) { self = .bool(value) }
-    public init(nilLiteral: ()) { self = .null }
-    public init(arrayLiteral elements: JSON.Value...) { self = .array(elements) }
-    public init(dictionaryLiteral elements: (String, JSON.Value)...) {
-        self = .object(Dictionary(elements, uniquingKeysWith: { _, last in last }))
-    }
-}
-
 extension JSON {
     /// A number, in the narrowest form that represents it exactly.
-    public enum Number: Sendable, Hashable {
+    package enum Number: Sendable, Hashable {
         /// Written without a point or an exponent, from -2⁶³ to 2⁶³-1.
         case integer(Int64)
         /// Written without a point or an exponent, from 2⁶³ to 2⁶⁴-1.
@@ -235,7 +223,7 @@ extension JSON {
         }
 
         /// The nearest double; nil for a number beyond its range.
-        public var double: Double? {
+        package var double: Double? {
             switch self {
             case .integer(let value): return Double(value)
             case .unsigned(let value): return Double(value)
@@ -304,7 +292,7 @@ extension JSON {
 }
 
 /// Why bytes are no JSON. Positions count bytes from 0.
-public enum JSONError: Error, Sendable, Equatable, CustomStringConvertible {
+package enum JSONError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The text ends in the middle of a value.
     case unexpectedEnd
     /// There is something that cannot stand here: most often a missing quote or comma.
@@ -318,7 +306,7 @@ public enum JSONError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The top level is a text, a number, true, false or null.
     case fragment
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .unexpectedEnd: "The JSON text is incomplete."
         case .unexpectedByte(let byte, let position): "Unexpected byte \(byte) at position \(position) of the JSON text."

@@ -9,7 +9,7 @@ struct JSONParser {
     init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
     /// The one value of the whole text.
-    mutating func parse() throws(JSONError) -> JSON.Value {
+    mutating func parse() throws(JSONError) -> JSON.Node {
         // RFC 8259 section 8.1: parsers may ignore a byte order mark.
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
         let value = try value()
@@ -18,7 +18,7 @@ struct JSONParser {
         return value
     }
 
-    private mutating func value() throws(JSONError) -> JSON.Value {
+    private mutating func value() throws(JSONError) -> JSON.Node {
         skipSpace()
         switch try current() {
         case UInt8(ascii: "{"): return .object(try nested { parser throws(JSONError) in try parser.object() })
@@ -42,8 +42,8 @@ struct JSONParser {
         return try body(&self)
     }
 
-    private mutating func object() throws(JSONError) -> [String: JSON.Value] {
-        var members: [String: JSON.Value] = [:]
+    private mutating func object() throws(JSONError) -> [String: JSON.Node] {
+        var members: [String: JSON.Node] = [:]
         if try skip(to: "}") { return members }
         while true {
             skipSpace()
@@ -59,8 +59,8 @@ struct JSONParser {
         }
     }
 
-    private mutating func array() throws(JSONError) -> [JSON.Value] {
-        var elements: [JSON.Value] = []
+    private mutating func array() throws(JSONError) -> [JSON.Node] {
+        var elements: [JSON.Node] = []
         if try skip(to: "]") { return elements }
         while true {
             elements.append(try value())
@@ -183,7 +183,7 @@ struct JSONParser {
         return position > start
     }
 
-    private mutating func literal(_ word: StaticString, _ value: JSON.Value) throws(JSONError) -> JSON.Value {
+    private mutating func literal(_ word: StaticString, _ value: JSON.Node) throws(JSONError) -> JSON.Node {
         for index in 0..<word.utf8CodeUnitCount {
             guard try current() == word.utf8Start[index] else { throw unexpected() }
             position += 1
@@ -223,7 +223,7 @@ struct JSONParser {
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
 
-    mutating func write(_ value: JSON.Value) {
+    mutating func write(_ value: JSON.Node) {
         switch value {
         case .null: append("null")
         case .bool(let value): append(value ? "true" : "false")

@@ -123,7 +123,7 @@ struct CacheVerifyCommand: AsyncParsableCommand {
     private func print(_ report: DiskCache.VerifyReport, of cache: String, _ format: FormatName) {
         if selection.json {
             let line = Line(
-                cache: cache, format: format.rawValue, entries: report.entries, bytes: report.bytes.bytes,
+                cache: cache, format: format.description, entries: report.entries, bytes: report.bytes.bytes,
                 damaged: report.damaged.map { Damage(key: $0.key.identity, reason: $0.reason) },
                 orphans: report.orphans, database: report.database, removed: remove)
             Output.json(line)

@@ -74,7 +74,7 @@ struct CacheSelection: ParsableArguments {
 /// The option that selects a format.
 struct FormatSelection: ParsableArguments {
     @Option(help: "Format of the entry.")
-    var format = FormatName.original.rawValue
+    var format = FormatName.original.description
 
     var name: FormatName { FormatName(format) }
 }

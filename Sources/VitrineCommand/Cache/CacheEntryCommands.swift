@@ -94,7 +94,7 @@ struct CacheRemoveCommand: AsyncParsableCommand {
             var missing = 0
             for key in keys {
                 let identity = CacheKey(identity: key)
-                let formats = await cache.storedFormats.filter { format == nil || $0.rawValue == format }
+                let formats = await cache.storedFormats.filter { format == nil || $0.description == format }
                 var found = false
                 for name in formats {
                     found = await cache.contains(identity, format: name) || found

@@ -21,7 +21,7 @@ struct CacheStatsCommand: AsyncParsableCommand {
             for cache in try await selection.all() {
                 for format in await cache.storedFormats {
                     let line = Line(
-                        cache: cache.name, format: format.rawValue, entries: try await cache.count(of: format),
+                        cache: cache.name, format: format.description, entries: try await cache.count(of: format),
                         bytes: try await cache.size(of: format).bytes)
                     if selection.json {
                         Output.json(line)
@@ -55,7 +55,7 @@ struct CacheListCommand: AsyncParsableCommand {
         try await reportingFailures {
             var remaining = limit ?? .max
             for cache in try await selection.all() {
-                for name in await cache.storedFormats where format == nil || name.rawValue == format {
+                for name in await cache.storedFormats where format == nil || name.description == format {
                     var last: CacheKey?
                     while remaining > 0 {
                         let page = try await cache.entries(of: name, after: last, limit: min(1000, remaining))
@@ -83,7 +83,7 @@ struct EntryLine: Encodable {
 
     init(_ cache: String, _ entry: AuditEntry) {
         self.cache = cache
-        format = entry.format.rawValue
+        format = entry.format.description
         key = entry.key.identity
         parts = entry.key.parts
         bytes = entry.size.bytes

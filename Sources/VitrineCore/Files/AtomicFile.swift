@@ -14,28 +14,29 @@ import Darwin
 /// with one exception: after ``FileError/notDurable(path:code:)`` the new file is in place, but a power cut may undo
 /// the change. Errors name the path of the call.
 ///
-/// Only a crash can leave a temporary file behind; ``removeStaleTemporaries(in:olderThan:)`` removes it.
+/// Only a crash can leave a temporary file behind; stores remove such files when they are maintained.
 ///
 /// - A replaced file passes on its permissions, and its owner as far as the process may set it.
-/// - A **symbolic link** at the target stays: the file it points to is replaced, or created if the link dangles. With
-///   ``Options/doNotReplace`` a link counts as an existing file.
+/// - A **symbolic link** at the target stays: the file it points to is replaced, or created if the link dangles.
+///   Without
+///   `replacing`, a link counts as an existing file.
 public enum AtomicFile {
     /// Options for writing a file.
-    public struct Options: OptionSet, Sendable {
+    package struct Options: OptionSet, Sendable {
         /// The options as bits.
-        public let rawValue: Int
+        package let rawValue: Int
         /// Creates options from bits.
-        public init(rawValue: Int) { self.rawValue = rawValue }
+        package init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// Returns only when the file and its directory entry are on the medium, which takes 0.1 to several
+        /// The writer returns only when the file and its directory entry are on the medium, which takes 0.1 to several
         /// milliseconds.
         ///
         /// Stores use this option; caches do not.
-        public static let durable = Options(rawValue: 1)
+        package static let durable = Options(rawValue: 1)
         /// Fails with ``FileError/alreadyExists(path:)`` if anything exists at the target.
         ///
         /// The check and the write are one step, also among several processes.
-        public static let doNotReplace = Options(rawValue: 2)
+        package static let doNotReplace = Options(rawValue: 2)
     }
 
     /// The number of bytes between two polls of the cancellation token.
@@ -43,7 +44,7 @@ public enum AtomicFile {
 
     /// Writes a whole file, as the form for arrays does.
     package static func write(
-        _ bytes: UnsafeRawBufferPointer, to path: String, options: Options = [], permissions: UInt32? = nil,
+        _ bytes: UnsafeRawBufferPointer, to path: String, options: Options, permissions: UInt32? = nil,
         cancellation: CancellationToken? = nil
     ) throws(FileError) {
         let writer = try AtomicFileWriter(path: path, options: options, permissions: permissions)
@@ -63,15 +64,20 @@ public enum AtomicFile {
     /// - Parameters:
     ///   - bytes: The contents.
     ///   - path: The target. Its directory must exist.
-    ///   - options: Durability, and whether an existing file may be replaced. Default: not durable, replacing.
+    ///   - durability: Whether the call returns only when the file is on the medium. Default: it does not wait.
+    ///   - replacing: Whether an existing file is replaced. If not, ``FileError/alreadyExists(path:)`` is thrown;
+    ///     check and
+    ///     write are one step, also among several processes.
     ///   - permissions: The mode of the file. Default: the mode of the replaced file, or 0666 less the umask.
     ///   - cancellation: Polled at every mebibyte.
     /// - Throws: ``FileError`` if the file was not written or the call was cancelled. The target is then unchanged,
     ///   except after ``FileError/notDurable(path:code:)``.
     public static func write(
-        _ bytes: [UInt8], to path: String, options: Options = [], permissions: UInt32? = nil,
-        cancellation: CancellationToken? = nil
+        _ bytes: [UInt8], to path: String, durability: Durability = .relaxed, replacing: Bool = true,
+        permissions: UInt32? = nil, cancellation: CancellationToken? = nil
     ) throws(FileError) {
+        var options: Options = durability == .full ? .durable : []
+        if !replacing { options.insert(.doNotReplace) }
         let result = bytes.withUnsafeBytes { bytes -> Result<Void, FileError> in
             do throws(FileError) {
                 return .success(
@@ -84,26 +90,14 @@ public enum AtomicFile {
         try result.get()
     }
 
-    /// Writes a whole file on a thread of an executor.
-    ///
-    /// - Parameters:
-    ///   - bytes: The contents.
-    ///   - path: The target. Its directory must exist.
-    ///   - options: Durability, and whether an existing file may be replaced. Default: not durable, replacing.
-    ///   - permissions: The mode of the file. Default: the mode of the replaced file, or 0666 less the umask.
-    ///   - executor: The executor whose thread writes the file.
-    /// - Throws: ``FileError`` as the blocking form. Cancelling the task throws ``FileError/cancelled(path:)`` and
-    ///   leaves the target unchanged.
-    public static func write(
-        _ bytes: [UInt8], to path: String, options: Options = [], permissions: UInt32? = nil,
-        on executor: BlockingExecutor
+    /// Writes a whole file on a thread of an executor. Cancelling the task leaves the target unchanged.
+    package static func write(
+        _ bytes: [UInt8], to path: String, on executor: BlockingExecutor
     ) async throws(FileError) {
         let token = CancellationToken()
         let result = await withTaskCancellationHandler {
             await executor.run { () -> Result<Void, FileError> in
-                Result { () throws(FileError) in
-                    try write(bytes, to: path, options: options, permissions: permissions, cancellation: token)
-                }
+                Result { () throws(FileError) in try write(bytes, to: path, cancellation: token) }
             }
         } onCancel: {
             token.cancel()
@@ -137,7 +131,7 @@ package final class AtomicFileWriter {
     }
 
     /// Creates the temporary file. The parameters are those of
-    /// ``AtomicFile/write(_:to:options:permissions:cancellation:)``.
+    /// ``AtomicFile/write(_:to:durability:replacing:permissions:cancellation:)``.
     package convenience init(
         path: String, options: AtomicFile.Options = [], permissions: UInt32? = nil
     ) throws(FileError) {

@@ -1,7 +1,7 @@
 /// An error of an SQLite database in a cache, a store or a list of downloads.
 public struct DatabaseError: Error, Sendable, Equatable {
     /// The kind of a failure, by the reaction that it calls for.
-    public enum Reason: Sendable, Equatable {
+    package enum Reason: Sendable, Equatable {
         /// Another process or connection holds the lock. Try again.
         case busy
         /// The file is damaged or not a database. Move it aside.
@@ -25,9 +25,9 @@ public struct DatabaseError: Error, Sendable, Equatable {
     }
 
     /// The kind of the failure.
-    public let reason: Reason
+    package let reason: Reason
     /// The path of the database file.
-    public let path: String
+    package let path: String
     /// SQLite's extended result code (https://www.sqlite.org/rescode.html).
     package let code: Int32
     /// SQLite's message.

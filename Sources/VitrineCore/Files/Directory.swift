@@ -138,9 +138,8 @@ private struct NameList {
 /// Lists a directory by name, size or date, in either direction.
 ///
 /// ```swift
-/// try DirectoryListing.forEach(in: path, by: .modified, ascending: false) { item, index, stop in
+/// for (index, item) in try DirectoryListing.items(in: path, by: .modified, ascending: false).enumerated() {
 ///     print(index, item.name, item.size)
-///     stop = index == 9
 /// }
 /// ```
 public enum DirectoryListing {
@@ -158,7 +157,7 @@ public enum DirectoryListing {
         /// Whether it is a directory. Symbolic links are not followed.
         public let isDirectory: Bool
         /// Whether it is a regular file: neither a directory nor a link, a socket and the like.
-        public let isRegularFile: Bool
+        package let isRegularFile: Bool
     }
 
     /// The property to sort by. Items that are equal in it follow by name, in the order of its bytes.
@@ -195,25 +194,6 @@ public enum DirectoryListing {
         case .modified: items = sorted(items) { $0.modified }
         }
         return ascending ? items : items.reversed()
-    }
-
-    /// Calls a body with each item and its index, until the body sets `stop`. Blocks.
-    ///
-    /// - Parameters:
-    ///   - path: The directory.
-    ///   - order: The property to sort by.
-    ///   - ascending: Whether the smallest comes first.
-    ///   - body: Receives an item, its index, and a flag that ends the enumeration.
-    /// - Throws: ``FileError`` if the directory cannot be read, and the errors of the body.
-    public static func forEach(
-        in path: String, by order: Order = .name, ascending: Bool = true,
-        _ body: (_ item: Item, _ index: Int, _ stop: inout Bool) throws -> Void
-    ) throws {
-        var stop = false
-        for (index, item) in try items(in: path, by: order, ascending: ascending).enumerated() {
-            try body(item, index, &stop)
-            if stop { return }
-        }
     }
 
     private static func sorted(_ items: [Item], by value: (Item) -> some Comparable) -> [Item] {

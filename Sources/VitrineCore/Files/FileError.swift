@@ -46,7 +46,7 @@ public enum FileError: Error, Sendable, Equatable {
     }
 
     /// The path of the file or directory.
-    public var path: String {
+    package var path: String {
         switch self {
         case .notFound(let path), .alreadyExists(let path), .notPermitted(let path, _), .noSpace(let path),
             .tooLarge(let path, _), .cancelled(let path), .untrusted(let path, _), .notDurable(let path, _),

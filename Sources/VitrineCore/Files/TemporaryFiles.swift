@@ -33,7 +33,7 @@ extension AtomicFile {
     ///     their writers hold a lock on them.
     /// - Returns: The number of removed files.
     @discardableResult
-    public static func removeStaleTemporaries(
+    package static func removeStaleTemporaries(
         in directory: String, olderThan age: Duration = .seconds(60)
     ) throws(FileError) -> Int {
         var removed = 0

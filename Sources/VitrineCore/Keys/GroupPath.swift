@@ -6,19 +6,22 @@
 /// ```
 ///
 /// Names are compared by their bytes. No name is special: `..`, `/` in a component and NUL are ordinary names.
-public struct GroupPath: Sendable {
+public struct GroupPath: Sendable, Hashable {
     private enum Root: String {
         case standard = "d", reserve = "r", named = "n"
     }
 
     private let root: Root
+    /// The names in UTF-8. Comparing texts would also accept canonically equivalent names.
+    private let names: [[UInt8]]
+
     /// The names from the outermost group to this one. For groups inside ``standard`` or ``reserve``, the names below
     /// it.
-    public let components: [String]
+    package var components: [String] { names.map { String(decoding: $0, as: UTF8.self) } }
 
     private init(_ root: Root, _ components: [String]) {
         self.root = root
-        self.components = components
+        names = components.map { Array($0.utf8) }
     }
 
     /// Creates a path from names separated by dots or slashes. Empty names are skipped; a text without any name is the
@@ -28,7 +31,7 @@ public struct GroupPath: Sendable {
     }
 
     /// Creates a path from unescaped names. An empty list is the ``standard`` group.
-    public init(components: [String]) {
+    package init(components: [String]) {
         self.init(components.isEmpty ? .standard : .named, components)
     }
 
@@ -86,16 +89,6 @@ public struct GroupPath: Sendable {
         }
         return String(decoding: bytes, as: UTF8.self)
     }
-}
-
-extension GroupPath: Hashable {
-    /// Compares the names by their bytes.
-    public static func == (one: GroupPath, other: GroupPath) -> Bool {
-        one.storedText.utf8.elementsEqual(other.storedText.utf8)
-    }
-
-    /// Hashes the bytes of the names.
-    public func hash(into hasher: inout Hasher) { hasher.combine(Array(storedText.utf8)) }
 }
 
 extension GroupPath: ExpressibleByStringLiteral {

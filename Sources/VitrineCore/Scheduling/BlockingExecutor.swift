@@ -60,7 +60,7 @@ public final class BlockingExecutor: TaskExecutor {
     /// Runs a blocking body on one of the threads, without waiting for it.
     ///
     /// - Parameter body: The work.
-    public func submit(_ body: @escaping @Sendable () -> Void) {
+    package func submit(_ body: @escaping @Sendable () -> Void) {
         pool.submit(.closure(body))
     }
 
@@ -68,7 +68,7 @@ public final class BlockingExecutor: TaskExecutor {
     ///
     /// Work that is submitted later runs on the submitting thread. A call on one of the pool's own threads traps,
     /// because it would wait for itself.
-    public func shutdown() {
+    package func shutdown() {
         pool.stop()
         pool.waitUntilStopped()
     }

@@ -34,16 +34,20 @@ public final class CancellationToken: Sendable {
     }
 
     /// Identifies a handler for ``remove(_:)``.
-    public struct Registration: Sendable {
+    package struct Registration: Sendable {
         fileprivate let id: Int?
     }
 
     /// Calls a handler when the token is cancelled, or at once if it already is.
     ///
+    /// - Parameter handler: The closure to call. The token releases it when it is deinitialized.
+    public func onCancel(_ handler: @escaping @Sendable () -> Void) { _ = register(handler) }
+
+    /// Calls a handler when the token is cancelled, or at once if it already is, unless it is removed before.
+    ///
     /// - Parameter handler: The closure to call.
     /// - Returns: A registration for ``remove(_:)``.
-    @discardableResult
-    public func onCancel(_ handler: @escaping @Sendable () -> Void) -> Registration {
+    package func register(_ handler: @escaping @Sendable () -> Void) -> Registration {
         let id: Int? = state.withLock { state in
             guard !state.isCancelled else { return nil }
             state.nextID += 1
@@ -56,8 +60,8 @@ public final class CancellationToken: Sendable {
 
     /// Removes a handler and releases its captures. A handler that is running is not waited for.
     ///
-    /// - Parameter registration: The result of ``onCancel(_:)``.
-    public func remove(_ registration: Registration) {
+    /// - Parameter registration: The result of ``register(_:)``.
+    package func remove(_ registration: Registration) {
         guard let id = registration.id else { return }
         state.withLock { _ = $0.handlers.removeValue(forKey: id) }
     }

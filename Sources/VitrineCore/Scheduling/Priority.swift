@@ -39,7 +39,8 @@ public final class PrioritySource: Sendable {
     private let state: Locked<State>
 
     /// Creates a source with an initial value.
-    public init(_ value: Priority = .normal) {
+    @usableFromInline
+    package init(_ value: Priority = .normal) {
         state = Locked(State(value: value))
     }
 

@@ -12,15 +12,15 @@ import Darwin
 /// if it is an absolute path, as the specification demands. On Apple platforms they are the directories in `~/Library`.
 ///
 /// ```swift
-/// let path = try Directories.current.cacheDirectory(for: "thumbnails")  // ~/.cache/thumbnails
+/// let store = FileStore(.caches, directories: Directories(root: "/srv/app"))
 /// ```
 public struct Directories: Sendable, Equatable {
     /// The home directory of the user.
     package let home: String
     /// Files that can be made again: `$XDG_CACHE_HOME`, `~/.cache`; `~/Library/Caches`.
-    public let caches: String
+    package let caches: String
     /// Files of lasting value: `$XDG_DATA_HOME`, `~/.local/share`; `~/Library/Application Support`.
-    public let data: String
+    package let data: String
     /// Settings: `$XDG_CONFIG_HOME`, `~/.config`; `~/Library/Preferences`.
     package let configuration: String
     /// Files that should survive a restart but need not move to another machine: `$XDG_STATE_HOME`, `~/.local/state`;
@@ -31,7 +31,7 @@ public struct Directories: Sendable, Equatable {
     /// Files of this run: `$TMPDIR`, `/tmp`.
     package let temporary: String
     /// The user's own documents: `XDG_DOCUMENTS_DIR` of `user-dirs.dirs`; `~/Documents`.
-    public let documents: String
+    package let documents: String
 
     /// The directories of this process, read from its environment at each access.
     public static var current: Directories {
@@ -110,7 +110,7 @@ extension Directories {
     ///
     /// - Parameter name: The name. ``FileName/escaped(_:)`` makes one path component of it.
     /// - Throws: ``FileError`` if the directory cannot be created.
-    public func cacheDirectory(for name: String) throws(FileError) -> String {
+    package func cacheDirectory(for name: String) throws(FileError) -> String {
         let path = FilePath.join(caches, FileName.escaped(name))
         try Directory.create(path)
         try Self.tagCacheDirectory(path)
@@ -128,7 +128,7 @@ extension Directories {
 
             """
         do throws(FileError) {
-            try AtomicFile.write(Array(text.utf8), to: tag, options: .doNotReplace)
+            try AtomicFile.write(Array(text.utf8), to: tag, replacing: false)
         } catch .alreadyExists {
             // Another process was faster.
         }
@@ -140,7 +140,7 @@ extension Directories {
     ///
     /// - Parameter name: The name. ``FileName/escaped(_:)`` makes one path component of it.
     /// - Throws: ``FileError`` if the directory cannot be created.
-    public func dataDirectory(for name: String) throws(FileError) -> String {
+    package func dataDirectory(for name: String) throws(FileError) -> String {
         let path = FilePath.join(data, FileName.escaped(name))
         try Directory.create(path, isDurable: true)
         return path

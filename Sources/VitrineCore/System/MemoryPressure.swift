@@ -7,21 +7,19 @@
 /// ```
 ///
 /// ``shared`` observes the system: on Linux the pressure stall information of the machine and of the process's control
-/// group, on Apple platforms the dispatch source. If neither exists, ``isAvailable`` is false. Programs report other
+/// group, on Apple platforms the dispatch source. Where neither exists, only ``send(_:)`` reports. Programs report
+/// other
 /// events, such as the move to the background or a signal of a supervisor, with ``send(_:)``.
 public final class MemoryPressure: Sendable {
     /// The severity of memory pressure.
-    public enum Level: Int, Sendable, Comparable, CaseIterable {
+    public enum Level: Sendable, Comparable, CaseIterable {
         /// Memory is low. Release everything that is cheap to make again.
         case warning
         /// The system is about to end processes. Release everything that can be made again.
         case critical
-
-        /// Returns whether the first level is less severe.
-        public static func < (one: Level, other: Level) -> Bool { one.rawValue < other.rawValue }
     }
 
-    /// Keeps a handler subscribed until ``cancel()`` or deinitialization.
+    /// Keeps a handler subscribed until deinitialization.
     public final class Subscription: Sendable {
         private let pressure: MemoryPressure
         private let id: Int
@@ -32,7 +30,7 @@ public final class MemoryPressure: Sendable {
         }
 
         /// Ends the subscription. A call that is in progress is not waited for.
-        public func cancel() { pressure.remove(id) }
+        package func cancel() { pressure.remove(id) }
 
         deinit { pressure.remove(id) }
     }
@@ -64,7 +62,7 @@ public final class MemoryPressure: Sendable {
     }
 
     /// Whether the system reports memory pressure here. Known before the first subscription.
-    public var isAvailable: Bool { source?.isAvailable ?? false }
+    package var isAvailable: Bool { source?.isAvailable ?? false }
 
     /// Calls a handler at every report, on the reporting thread.
     ///

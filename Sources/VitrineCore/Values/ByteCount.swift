@@ -18,7 +18,7 @@ public struct ByteCount: Sendable, Hashable, Codable {
     public init(_ bytes: Int) { self.bytes = max(0, bytes) }
 
     /// No bytes.
-    public static let zero = ByteCount(0)
+    @usableFromInline package static let zero = ByteCount(0)
     /// The largest count, for no limit.
     public static let unlimited = ByteCount(.max)
 
@@ -36,16 +36,16 @@ public struct ByteCount: Sendable, Hashable, Codable {
     public static func gibibytes(_ count: Int) -> ByteCount { ByteCount(count) * (1 << 30) }
 
     /// Returns the sum of two counts.
-    public static func + (one: ByteCount, other: ByteCount) -> ByteCount {
+    package static func + (one: ByteCount, other: ByteCount) -> ByteCount {
         let (sum, overflow) = one.bytes.addingReportingOverflow(other.bytes)
         return ByteCount(overflow ? .max : sum)
     }
 
     /// Returns the difference of two counts, or 0 if the second is larger.
-    public static func - (one: ByteCount, other: ByteCount) -> ByteCount { ByteCount(one.bytes - other.bytes) }
+    package static func - (one: ByteCount, other: ByteCount) -> ByteCount { ByteCount(one.bytes - other.bytes) }
 
     /// Returns a multiple of a count. Negative factors count as 0.
-    public static func * (one: ByteCount, factor: Int) -> ByteCount {
+    package static func * (one: ByteCount, factor: Int) -> ByteCount {
         let (product, overflow) = one.bytes.multipliedReportingOverflow(by: max(0, factor))
         return ByteCount(overflow ? .max : product)
     }

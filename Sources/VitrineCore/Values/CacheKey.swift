@@ -27,7 +27,7 @@ public struct CacheKey: Sendable {
     ///
     /// A single part is its own identity. Several parts are U+001F, followed by each part as its length in UTF-8 bytes
     /// (decimal), `:`, and the part. A single part that begins with U+001F has the second form.
-    public let identity: String
+    package let identity: String
     /// The ``StableHash`` of the identity's UTF-8 bytes, which identifies the key's entry on disk.
     @usableFromInline package let hash: UInt64
 
@@ -57,7 +57,7 @@ public struct CacheKey: Sendable {
     /// Creates a key with any number of parts. One part makes the same key as ``init(_:)``, none a key of its own.
     ///
     /// - Parameter parts: The parts, in order.
-    public init(parts: some Collection<String>) {
+    package init(parts: some Collection<String>) {
         if parts.count == 1, let only = parts.first, only.utf8.first != 0x1F {
             self.init(identity: only)
             return
@@ -70,7 +70,7 @@ public struct CacheKey: Sendable {
     /// Creates the key with a given ``identity``, as read back from storage.
     ///
     /// - Parameter identity: The identity of another key.
-    public init(identity: String) {
+    package init(identity: String) {
         var identity = identity
         identity.makeContiguousUTF8()
         hash = StableHash.hash(identity)
@@ -101,7 +101,7 @@ public struct CacheKey: Sendable {
     }
 
     /// The parts of the key. An identity that no key produces counts as one part.
-    public var parts: [String] {
+    package var parts: [String] {
         guard identity.utf8.first == 0x1F else { return [identity] }
         return Self.split(Array(identity.utf8.dropFirst())) ?? [identity]
     }
@@ -163,19 +163,6 @@ extension CacheKey: ExpressibleByStringLiteral {
 extension CacheKey: CustomStringConvertible {
     /// The parts of the key with ` | ` between them, for people to read.
     public var description: String { parts.joined(separator: " | ") }
-}
-
-extension CacheKey: Codable {
-    /// Decodes a key from its ``identity``.
-    public init(from decoder: any Decoder) throws {
-        self.init(identity: try decoder.singleValueContainer().decode(String.self))
-    }
-
-    /// Encodes the ``identity``.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(identity)
-    }
 }
 
 /// A key that has a stored 64-bit hash, so that a lookup does not compute one.

@@ -26,11 +26,6 @@ public protocol CacheableValue: Sendable {
     /// The memory that the value occupies when decoded, in bytes. Never negative.
     var cacheCost: Int { get }
 
-    /// Whether ``init(cacheBytes:)`` is so fast that it may run on the reading thread, which saves waking another one.
-    ///
-    /// Default: false, which is right for everything that parses or decodes.
-    static var isCacheDecodingImmediate: Bool { get }
-
     /// A function that makes a weak reference to a value: a closure that returns the value while it is alive elsewhere.
     ///
     /// A value that was evicted from memory but is still in use, for example on the screen, then counts as a memory
@@ -42,21 +37,20 @@ public protocol CacheableValue: Sendable {
 }
 
 extension CacheableValue {
-    /// False: values are decoded on a thread for such work.
-    public static var isCacheDecodingImmediate: Bool { false }
     /// None: evicted values are not found again.
     public static var weakReference: (@Sendable (Self) -> (@Sendable () -> Self?)?)? { nil }
 }
 
-extension [UInt8]: CacheableValue {
+/// A value whose bytes are decoded so fast that the reading thread may do it, which saves waking another one.
+package protocol ImmediatelyDecodedValue: CacheableValue {}
+
+extension [UInt8]: CacheableValue, ImmediatelyDecodedValue {
     /// Creates the array from the bytes themselves.
     public init(cacheBytes: [UInt8]) { self = cacheBytes }
     /// Returns the bytes themselves.
     public func cacheBytes() -> [UInt8] { self }
     /// The number of bytes.
     public var cacheCost: Int { count }
-    /// True, because nothing is decoded.
-    public static var isCacheDecodingImmediate: Bool { true }
 }
 
 extension String: CacheableValue {

@@ -14,7 +14,7 @@ enum Deadline {
         if cancellation.isCancelled { throw .cancelled(input: input) }
         guard seconds.isFinite && seconds < Double(Int32.max) else { return try body(cancellation) }
         let expiry = Expiry()
-        let registration = cancellation.onCancel { expiry.token.cancel() }
+        let registration = cancellation.register { expiry.token.cancel() }
         let watch = DeadlineWatch.shared.add(expiry, after: seconds)
         defer {
             DeadlineWatch.shared.remove(watch)

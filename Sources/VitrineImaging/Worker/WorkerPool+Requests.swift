@@ -188,7 +188,7 @@ extension WorkerPool {
     ) throws(WorkerProcess.Failure) -> R {
         var isReusable = false
         worker.begin(request.id)
-        let registration = cancellation.onCancel { worker.interrupt(request.id) }
+        let registration = cancellation.register { worker.interrupt(request.id) }
         defer {
             // From here on no late cancellation reaches the worker.
             worker.finish()

@@ -235,7 +235,7 @@ public final class WorkerPool: Sendable {
             // Memory may have been released before this pool published its want.
             offerVacancies()
         }
-        let registration = cancellation.onCancel { [weak self] in
+        let registration = cancellation.register { [weak self] in
             self?.forget(ticket)
             _ = ticket.resolve(.cancelled)
         }

@@ -15,7 +15,7 @@ extension PersistentCoder {
     public func json(of bytes: [UInt8]) throws(PersistenceError) -> String {
         let (tree, schema) = try treeAndSchema(of: bytes)
         defer { tree.breakCycles() }
-        return JSONExport.document(tree, schema).text
+        return JSONExport.document(tree, schema).description
     }
 
     /// Decodes JSON that ``json(of:)`` returned, and migrates the value if an older version of the program wrote it.
@@ -28,8 +28,8 @@ extension PersistentCoder {
         _ type: Value.Type = Value.self, fromJSON text: String
     ) throws(PersistenceError) -> Value {
         let document: JSON
-        do throws(JSONError) {
-            document = try JSON(parsing: text)
+        do {
+            document = try JSON(parsing: text.utf8)
         } catch {
             throw .malformed("invalid JSON: \(error)")
         }
@@ -63,7 +63,7 @@ private struct JSONExport {
     private(set) var schemas: [UInt64: Schema] = [:]
     private var numbers: [ObjectIdentifier: Int] = [:]
 
-    mutating func value(_ value: MigrationTree) -> JSON.Value {
+    mutating func value(_ value: MigrationTree) -> JSON.Node {
         switch value {
         case .null: .null
         case .bool(let bool): .bool(bool)
@@ -83,23 +83,23 @@ private struct JSONExport {
         }
     }
 
-    private static func number(_ number: Double) -> JSON.Value {
+    private static func number(_ number: Double) -> JSON.Node {
         number.isFinite ? .number(.double(number)) : .string("\(number)")
     }
 
-    private static func url(_ url: URL) -> JSON.Value {
+    private static func url(_ url: URL) -> JSON.Node {
         guard let base = url.baseURL else { return .string(url.relativeString) }
         return .object(["relative": .string(url.relativeString), "base": .string(base.absoluteString)])
     }
 
-    private mutating func array(_ values: [MigrationTree]) -> JSON.Value {
-        var elements: [JSON.Value] = []
+    private mutating func array(_ values: [MigrationTree]) -> JSON.Node {
+        var elements: [JSON.Node] = []
         for value in values { elements.append(self.value(value)) }
         return .array(elements)
     }
 
     /// Sorts entries by key, because members of JSON objects have no order and objects are numbered in order.
-    private mutating func dictionary(_ entries: [MigrationTree.Entry]) -> JSON.Value {
+    private mutating func dictionary(_ entries: [MigrationTree.Entry]) -> JSON.Node {
         var named: [(key: String, value: MigrationTree)] = []
         for entry in entries {
             guard case .string(let key) = entry.key else {
@@ -107,15 +107,15 @@ private struct JSONExport {
             }
             named.append((key, entry.value))
         }
-        var members: [String: JSON.Value] = [:]
+        var members: [String: JSON.Node] = [:]
         for (key, value) in named.sorted(by: { Self.precedes($0.key, $1.key) }) {
             members[key] = self.value(value)
         }
         return .object(members)
     }
 
-    private mutating func record(_ data: MigrationData) -> JSON.Value {
-        var members: [String: JSON.Value] = [:]
+    private mutating func record(_ data: MigrationData) -> JSON.Node {
+        var members: [String: JSON.Node] = [:]
         if data.isObject {
             if let known = numbers[ObjectIdentifier(data)] { return .object(["$ref": .number(.integer(Int64(known)))]) }
             let number = numbers.count
@@ -132,7 +132,7 @@ private struct JSONExport {
             if let value = data.tree(name) { members[Self.escaped(name)] = self.value(value) }
         }
         // Last, in the order of reading.
-        var extensions: [String: JSON.Value] = [:]
+        var extensions: [String: JSON.Node] = [:]
         for (name, schema) in data.extensionSchemas.sorted(by: { Self.precedes($0.key, $1.key) }) {
             guard let value = data.tree(name) else { continue }
             extensions[name] = .object(["$schema": self.name(of: schema), "value": self.value(value)])
@@ -141,7 +141,7 @@ private struct JSONExport {
         return .object(members)
     }
 
-    private mutating func name(of schema: Schema) -> JSON.Value {
+    private mutating func name(of schema: Schema) -> JSON.Node {
         schemas[schema.fingerprint] = schema
         return .string(Schema.name(of: schema.fingerprint))
     }
@@ -157,11 +157,11 @@ private struct JSONExport {
         var export = JSONExport()
         let exported = export.value(value)
         let name = export.name(of: root)
-        var schemas: [String: JSON.Value] = [:]
+        var schemas: [String: JSON.Node] = [:]
         for (fingerprint, schema) in export.schemas {
             schemas[Schema.name(of: fingerprint)] = .string(Data(schema.encoded).base64EncodedString())
         }
-        return JSON(["$schema": name, "schemas": .object(schemas), "value": exported])
+        return JSON(.object(["$schema": name, "schemas": .object(schemas), "value": exported]))
     }
 }
 
@@ -197,7 +197,7 @@ private struct JSONImport {
         }
     }
 
-    private func schema(_ name: JSON.Value) throws(PersistenceError) -> Schema {
+    private func schema(_ name: JSON) throws(PersistenceError) -> Schema {
         guard let text = name.string, let fingerprint = UInt64(text, radix: 16) else {
             throw .malformed("the fingerprint of a schema is invalid")
         }
@@ -208,7 +208,7 @@ private struct JSONImport {
     }
 
     private mutating func value(
-        _ json: JSON.Value, _ type: ValueType, _ schema: Schema
+        _ json: JSON, _ type: ValueType, _ schema: Schema
     ) throws(PersistenceError) -> MigrationTree {
         switch type {
         case .optional(let type): return json.isNull ? .null : try value(json, type, schema)
@@ -227,8 +227,8 @@ private struct JSONImport {
     }
 
     private mutating func values<Element>(
-        _ elements: [JSON.Value],
-        _ body: (JSON.Value, inout JSONImport) throws(PersistenceError) -> Element
+        _ elements: [JSON],
+        _ body: (JSON, inout JSONImport) throws(PersistenceError) -> Element
     ) throws(PersistenceError) -> [Element] {
         var values: [Element] = []
         for (index, element) in elements.enumerated() {
@@ -241,8 +241,8 @@ private struct JSONImport {
         return values
     }
 
-    private static func mismatch(_ type: ValueType, _ json: JSON.Value) -> PersistenceError {
-        let found = switch json {
+    private static func mismatch(_ type: ValueType, _ json: JSON) -> PersistenceError {
+        let found = switch json.root {
         case .null: "null"
         case .bool: "a Boolean"
         case .number(let number): number.text
@@ -254,7 +254,7 @@ private struct JSONImport {
     }
 
     private mutating func dictionary(
-        _ json: JSON.Value, _ keyType: ValueType, _ valueType: ValueType, _ schema: Schema
+        _ json: JSON, _ keyType: ValueType, _ valueType: ValueType, _ schema: Schema
     ) throws(PersistenceError) -> MigrationTree {
         if let members = json.object, keyType == .string || members.isEmpty {
             var entries: [MigrationTree.Entry] = []
@@ -278,7 +278,7 @@ private struct JSONImport {
     // MARK: Records
 
     private mutating func inlineRecord(
-        _ json: JSON.Value, _ name: String, _ schema: Schema
+        _ json: JSON, _ name: String, _ schema: Schema
     ) throws(PersistenceError) -> MigrationData {
         guard let record = schema.records[name] else { throw .unregisteredType(name) }
         try enter()
@@ -298,7 +298,7 @@ private struct JSONImport {
     }
 
     private mutating func object(
-        _ json: JSON.Value, _ name: String, _ outer: Schema
+        _ json: JSON, _ name: String, _ outer: Schema
     ) throws(PersistenceError) -> MigrationData {
         guard json.object != nil else { throw Self.mismatch(.object(name), json) }
         if let reference = json["$ref"] {
@@ -317,7 +317,7 @@ private struct JSONImport {
         return data
     }
 
-    private func objectSchema(_ json: JSON.Value, _ name: String) throws(PersistenceError) -> Schema {
+    private func objectSchema(_ json: JSON, _ name: String) throws(PersistenceError) -> Schema {
         if let fingerprint = json["$schema"] { return try schema(fingerprint) }
         let name = json["$type"]?.string ?? name
         guard let schema = registry.currentSchema(named: name) else { throw .unregisteredType(name) }
@@ -331,15 +331,15 @@ private struct JSONImport {
 
     /// Reads the properties of a class and its superclasses, in the order of storage.
     private mutating func fill(
-        _ data: MigrationData, _ json: JSON.Value, _ chain: [RecordSchema], _ schema: Schema
+        _ data: MigrationData, _ json: JSON, _ chain: [RecordSchema], _ schema: Schema
     ) throws(PersistenceError) {
         let properties = chain.flatMap(\.early) + chain.reversed().flatMap(\.late)
         for property in properties { try add(property.name, property.type, json, data, schema) }
         let extensions = json["$extensions"]?.object ?? [:]
         for (name, entry) in extensions.sorted(by: { JSONExport.precedes($0.key, $1.key) }) {
-            let schema = try self.schema(entry["$schema"] ?? .null)
+            let schema = try self.schema(entry["$schema"] ?? nil)
             do throws(PersistenceError) {
-                data.append(name, try value(entry["value"] ?? .null, schema.root, schema))
+                data.append(name, try value(entry["value"] ?? nil, schema.root, schema))
             } catch {
                 throw error.below(".\(name)")
             }
@@ -354,7 +354,7 @@ private struct JSONImport {
 
     /// Reads a member into a property. A missing member gets the default value later.
     private mutating func add(
-        _ name: String, _ type: ValueType, _ json: JSON.Value, _ data: MigrationData, _ schema: Schema
+        _ name: String, _ type: ValueType, _ json: JSON, _ data: MigrationData, _ schema: Schema
     ) throws(PersistenceError) {
         guard let member = json[JSONExport.escaped(name)] else { return }
         do throws(PersistenceError) {
@@ -368,7 +368,7 @@ private struct JSONImport {
 /// Conversion of scalar values from JSON.
 private enum JSONLeaf {
     /// Returns the value, or nil if the JSON is not a value of the type.
-    static func value(_ json: JSON.Value, _ type: ValueType) -> MigrationTree? {
+    static func value(_ json: JSON, _ type: ValueType) -> MigrationTree? {
         switch type {
         case .bool: json.bool.map { .bool($0) }
         case .int8, .int16, .int32, .int64: json.number?.int64.map { .int($0) }
@@ -385,7 +385,7 @@ private enum JSONLeaf {
         }
     }
 
-    private static func number(_ json: JSON.Value) -> Double? {
+    private static func number(_ json: JSON) -> Double? {
         if let number = json.double { return number }
         return switch json.string {
         case "nan": .nan
@@ -395,13 +395,13 @@ private enum JSONLeaf {
         }
     }
 
-    private static func url(_ json: JSON.Value) -> URL? {
+    private static func url(_ json: JSON) -> URL? {
         if let text = json.string { return URL(string: text) }
         guard let text = json["relative"]?.string, let base = json["base"]?.string else { return nil }
         return URL(string: text, relativeTo: URL(string: base))
     }
 
-    private static func decimal(_ json: JSON.Value) -> Decimal? {
+    private static func decimal(_ json: JSON) -> Decimal? {
         guard let text = json.string ?? json.number?.text else { return nil }
         return text == "nan" ? .nan : Decimal(string: text, locale: Locale(identifier: "en_US_POSIX"))
     }

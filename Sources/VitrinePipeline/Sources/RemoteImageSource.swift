@@ -39,7 +39,7 @@ extension RemoteImageSource {
     func loadBlocking(_ context: SourceLoadContext, cancellation: CancellationToken) throws -> LoadedSource {
         let promise = Promise<Result<LoadedSource, any Error>>()
         let task = Task { try await load(context) }
-        let registration = cancellation.onCancel { task.cancel() }
+        let registration = cancellation.register { task.cancel() }
         defer { cancellation.remove(registration) }
         Task { promise.fulfill(await task.result) }
         return try promise.wait().get()

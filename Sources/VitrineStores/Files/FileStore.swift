@@ -214,12 +214,12 @@ public struct FileStore: Sendable {
 
 /// Where a store's directory lies.
 public enum StoreLocation: Sendable, Hashable {
-    /// The user's own documents; see `Directories.documents`.
+    /// The user's own documents.
     case documents
-    /// The directory for files that can be made again; see `Directories.caches`. Vitrine evicts nothing there, but
-    /// users and systems delete its contents.
+    /// The directory for files that can be made again. Vitrine evicts nothing there, but users and
+    /// systems delete its contents.
     case caches
-    /// The directory for valuable files that the user does not browse; see `Directories.data`.
+    /// The directory for valuable files that the user does not browse.
     case data
     /// Any directory.
     case root(String)

@@ -84,7 +84,7 @@ public struct ImageFile: Sendable {
                 throw StoreError(error, name: path)
             }
             do throws(FileError) {
-                try AtomicFile.write(bytes, to: path, options: .durable, cancellation: cancellation)
+                try AtomicFile.write(bytes, to: path, durability: .full, cancellation: cancellation)
             } catch {
                 throw StoreError(error, name: path)
             }

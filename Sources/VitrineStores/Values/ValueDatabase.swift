@@ -369,11 +369,9 @@ struct StoredValue: Sendable, Equatable {
         init(of type: any CacheableValue.Type) {
             if type == String.self {
                 self = .text
-            } else if type == [UInt8].self || type == Data.self {
+            } else if type == [UInt8].self || type == Data.self || type == UUID.self {
                 self = .opaque
-            } else if type == Int.self || type == Double.self || type == Bool.self || type == Float.self
-                || type == Date.self || type is any CacheableInteger.Type
-            {
+            } else if type is any CompactValue.Type {
                 self = .scalar
             } else if type is any ListValue.Type {
                 self = .list

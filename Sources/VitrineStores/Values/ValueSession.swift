@@ -61,7 +61,7 @@ final class ValueSession: Sendable {
         let (reader, writer) = try database.open(configuration)
         self.reader = reader
         self.writer = writer
-        var memory = MemoryCache<CacheKey, StoredValue>.Configuration(capacity: configuration.memoryCapacity)
+        var memory = MemoryCacheConfiguration(capacity: configuration.memoryCapacity)
         memory.maximumEntryCost = configuration.memoryThreshold - 1
         self.memory = MemoryCache(memory) { $0.bytes.count + Self.overhead }
         // Memory is empty, so earlier changes by others do not count.

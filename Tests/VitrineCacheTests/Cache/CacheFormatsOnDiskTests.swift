@@ -211,7 +211,7 @@ struct CacheFormatsOnDiskTests {
         let fixture = try CacheFixture<[UInt8]> { $0.totalDiskCapacity = 400_000 }
         let cache = fixture.cache
         let capacities: [FormatName: Int] = ["small": 50_000, "large": 300_000, "middle": 150_000]
-        let names = capacities.keys.sorted { $0.rawValue < $1.rawValue }
+        let names = capacities.keys.sorted { $0.description < $1.description }
         for name in names { cache.register(Format(name, diskCapacity: ByteCount(capacities[name] ?? 0))) }
         var random = SeededGenerator(11)
         var last: [String: [UInt8]] = [:]
@@ -222,7 +222,7 @@ struct CacheFormatsOnDiskTests {
             switch Int.random(in: 0..<100, using: &random) {
             case 0:
                 try await cache.removeAll(format: name)
-                for other in last.keys where other.hasPrefix(name.rawValue) { last[other] = nil }
+                for other in last.keys where other.hasPrefix(name.description) { last[other] = nil }
             case 1...10:
                 await cache.remove(key, format: name)
                 last["\(name) \(number)"] = nil

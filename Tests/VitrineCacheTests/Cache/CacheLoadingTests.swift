@@ -114,9 +114,9 @@ struct CacheLoadingTests {
         let cache = fixture.cache
         let runs = Counter()
         @Sendable func make() -> String { "run \(runs.add(1))" }
-        #expect(try await cache.fetch(forKey: "lake", value: make()).value == "run 1")
-        #expect(try await cache.fetch(forKey: "lake", value: make()).value == "run 1")
-        #expect(try await cache.value(from: ValueFetcher(key: "lake", value: make())) == "run 1")
+        #expect(try await cache.fetch(from: ValueFetcher(key: "lake") { make() }).value == "run 1")
+        #expect(try await cache.fetch(from: ValueFetcher(key: "lake") { make() }).value == "run 1")
+        #expect(try await cache.value(forKey: "lake") { make() } == "run 1")
         #expect(runs.value == 1)
     }
 

@@ -8,7 +8,7 @@ struct CacheRefreshingTests {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         try await cache.set("old", forKey: "lake")
-        #expect(try await cache.refresh("lake") { "new" } == "new")
+        #expect(try await cache.refresh(from: ValueFetcher(key: "lake") { "new" }) == "new")
         #expect(cache["lake"] == "new")
         cache.clearMemory()
         #expect(try await cache.value(forKey: "lake") == "new")
@@ -18,7 +18,8 @@ struct CacheRefreshingTests {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         try await cache.set("old", forKey: "lake")
-        #expect(await code { try await cache.refresh("lake") { throw SourceFailure() } } == -530)
+        let failing = ValueFetcher<String>(key: "lake", load: { throw SourceFailure() })
+        #expect(await code { try await cache.refresh(from: failing) } == -530)
         #expect(cache["lake"] == "old")
         cache.clearMemory()
         #expect(try await cache.value(forKey: "lake") == "old")
@@ -33,9 +34,9 @@ struct CacheRefreshingTests {
         let cache = fixture.cache
         cache.register(Format("loud") { $0.uppercased() })
         cache.register(Format("twice") { $0 + $0 })
-        let old = ValueFetcher<String>(key: "lake", value: "old")
+        let old = ValueFetcher<String>(key: "lake") { "old" }
         for format in cache.formatNames { _ = try await cache.value(from: old, format: format) }
-        let new = ValueFetcher<String>(key: "lake", value: "new")
+        let new = ValueFetcher<String>(key: "lake") { "new" }
         #expect(try await cache.refresh(from: new, format: "loud") == "NEW")
         #expect(try await cache.value(from: old, format: "twice") == "newnew")
         cache.clearMemory()

@@ -170,7 +170,7 @@ struct CacheStaleTests {
 
     // MARK: Updates
 
-    private func all<Value>(_ updates: ValueUpdates<Value>) async throws -> [Value] {
+    private func all<Value>(_ updates: some AsyncSequence<Value, CacheError>) async throws -> [Value] {
         try await updates.reduce(into: []) { $0.append($1) }
     }
 
@@ -205,7 +205,7 @@ struct CacheStaleTests {
         var updates = cache.updates(from: failing).makeAsyncIterator()
         #expect(try await updates.next() == "one")
         do {
-            _ = try await updates.next()
+            _ = try await updates.next(isolation: #isolation)
             Issue.record("did not throw")
         } catch {
             #expect(error.code == -530)

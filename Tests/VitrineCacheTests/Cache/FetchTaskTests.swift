@@ -51,7 +51,7 @@ struct FetchTests {
         let cache = fixture.cache
         let told = Recorder<Int>()
         cache.fetch(forKey: "lake", format: "unknown").onFailure(on: .immediate) { told.add($0.code) }
-        cache.fetch(from: ValueFetcher(key: "lake", value: "x"), format: "unknown")
+        cache.fetch(from: ValueFetcher(key: "lake") { "x" }, format: "unknown")
             .onFailure(on: .immediate) { told.add($0.code) }
         cache.set("x", forKey: "lake", format: "unknown", on: .immediate) {
             if case .failure(let error) = $0 { told.add(error.code) }
@@ -68,27 +68,26 @@ struct FetchTests {
         cache.clearMemory()
         let fetch = cache.fetch(forKey: "lake", depth: .memory)
         #expect(fetch.hasFailed)
-        let told = Recorder<String>()
-        #expect(cache.value(forKey: "lake", depth: .memory, orLater: { told.add("\($0)") }) == nil)
         // Nothing was begun that could call later.
         #expect(cache.runningLoads == 0)
+        #expect(try await cache.value(forKey: "lake", depth: .memory) == nil)
+        #expect(cache.runningLoads == 0)
         #expect(try await cache.value(forKey: "lake") == "water")
-        #expect(told.all == [])
     }
 
     @Test func valueNowOrOutcomeLater() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         try await cache.set("water", forKey: "lake")
-        let told = Recorder<String>()
-        #expect(cache.value(forKey: "lake", orLater: { told.add("\($0)") }) == "water")
+        #expect(cache["lake"] == "water")
+        #expect(try cache.fetch(forKey: "lake").outcome?.get() == "water")
         cache.clearMemory()
+        #expect(cache["lake"] == nil)
         let later = await withCheckedContinuation { continuation in
-            let now = cache.value(forKey: "lake", orLater: { continuation.resume(returning: try? $0.get()) })
-            #expect(now == nil)
+            let fetch = cache.fetch(forKey: "lake").onEnd { continuation.resume(returning: try? $0.get()) }
+            #expect(fetch.outcome == nil)
         }
         #expect(later == "water")
-        #expect(told.all == [])
     }
 
     @Test func cancellingEndsTheFetchOnce() async throws {

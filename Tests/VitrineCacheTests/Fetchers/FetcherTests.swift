@@ -35,7 +35,7 @@ struct FetcherTests {
         #expect(try await cache.value(fromFile: path) == "water")
         #expect(cache[CacheKey(path)] == "water")
         try fixture.directory.write("ice", to: "lake.txt")
-        #expect(try await cache.fetch(fromFile: path).value == "water")
+        #expect(try await cache.fetch(from: FileFetcher(path: path)).value == "water")
         #expect(try await cache.refresh(from: FileFetcher(path: path)) == "ice")
     }
 

@@ -40,7 +40,7 @@ struct FormatTests {
     @Test func theOriginalLeavesValuesAsTheyAre() async throws {
         let fixture = try CacheFixture<String>()
         #expect(fixture.cache.formatNames == ["original"])
-        #expect(FormatName.original.rawValue == "original")
+        #expect(FormatName.original.description == "original")
         #expect(Format<String>.original.isIdentity)
         #expect(!Format<String>("loud") { $0.uppercased() }.isIdentity)
         #expect(try await fixture.cache.set("water", forKey: "lake") == "water")

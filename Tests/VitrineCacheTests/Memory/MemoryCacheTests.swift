@@ -107,7 +107,7 @@ struct MemoryCacheTests {
     }
 
     @Test func presetsAreTheAncestors() {
-        #expect(MemoryCacheConfiguration.thumbnails.capacity.bytes == 3 * 1024 * 1024)
+        #expect(CacheConfiguration.thumbnails.memoryCapacity.bytes == 3 * 1024 * 1024)
         #expect(MemoryCacheConfiguration.smallValues.maximumEntryCost.bytes == 1024 * 1024 - 1)
     }
 

@@ -32,7 +32,7 @@ import VitrineCore
 
     @Test func dataIsItsBytes() throws {
         let data = Data([0, 1, 255])
-        #expect(data.dropFirst().cacheBytes() == [1, 255])
+        #expect(try data.dropFirst().cacheBytes() == [1, 255])
         #expect(try again(data) == data)
         #expect(data.cacheCost == 3)
     }

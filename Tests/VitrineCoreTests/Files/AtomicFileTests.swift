@@ -15,7 +15,7 @@ struct AtomicFileTests {
         let directory = try TemporaryDirectory()
         let path = directory.file("a")
         try AtomicFile.write(bytes("one"), to: path)
-        try AtomicFile.write(bytes("two"), to: path, options: .durable)
+        try AtomicFile.write(bytes("two"), to: path, durability: .full)
         try AtomicFile.write([], to: directory.file("empty"))
         #expect(directory.read("a") == "two")
         #expect(directory.read("empty") == "")
@@ -36,13 +36,13 @@ struct AtomicFileTests {
     @Test func doesNotReplaceWhenAskedNotTo() throws {
         let directory = try TemporaryDirectory()
         let path = directory.file("a")
-        try AtomicFile.write(bytes("one"), to: path, options: [.doNotReplace, .durable])
+        try AtomicFile.write(bytes("one"), to: path, durability: .full, replacing: false)
         #expect(throws: FileError.alreadyExists(path: path)) {
-            try AtomicFile.write(bytes("two"), to: path, options: .doNotReplace)
+            try AtomicFile.write(bytes("two"), to: path, replacing: false)
         }
         symlink("nowhere", directory.file("link"))
         #expect(throws: FileError.alreadyExists(path: directory.file("link"))) {
-            try AtomicFile.write(bytes("two"), to: directory.file("link"), options: .doNotReplace)
+            try AtomicFile.write(bytes("two"), to: directory.file("link"), replacing: false)
         }
         #expect(directory.read("a") == "one")
         #expect(directory.names == ["a", "link"])
@@ -57,7 +57,7 @@ struct AtomicFileTests {
                 group.addTask {
                     let contents = Array("\(index)".utf8)
                     let result = await BlockingExecutor.shared.run {
-                        Result { try AtomicFile.write(contents, to: path, options: .doNotReplace) }
+                        Result { try AtomicFile.write(contents, to: path, replacing: false) }
                     }
                     if case .success = result { wins.add(index) }
                 }

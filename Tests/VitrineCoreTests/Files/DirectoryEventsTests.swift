@@ -70,7 +70,7 @@ import VitrineCore
         try directory.write("old", to: "a")
         let events = try watched()
         try AtomicFile.write([1], to: directory.file("a"))
-        try AtomicFile.write([1], to: directory.file("b"), options: .doNotReplace)
+        try AtomicFile.write([1], to: directory.file("b"), replacing: false)
         let found = kinds(try #require(events.read())).filter { $0.hasSuffix(" a") || $0.hasSuffix(" b") }
         #expect(found.filter { !$0.hasPrefix("close") } == ["to a", "to b"])
     }

@@ -29,9 +29,10 @@ import VitrineCore
 
     @Test func enumerationTellsIndexesAndStops() throws {
         var seen: [String] = []
-        try DirectoryListing.forEach(in: directory.path, by: .modified, ascending: false) { item, index, stop in
+        let items = try DirectoryListing.items(in: directory.path, by: .modified, ascending: false)
+        for (index, item) in items.enumerated() {
             seen.append("\(index) \(item.name) \(item.size.bytes) \(item.modified.components.seconds)")
-            stop = index == 1
+            if index == 1 { break }
         }
         #expect(seen == ["0 é 1 40", "1 b 3 30"])
     }

@@ -19,7 +19,7 @@ struct CancellationTokenTests {
         let token = CancellationToken()
         token.cancel()
         let calls = Recorder<Int>()
-        let registration = token.onCancel { calls.add(1) }
+        let registration = token.register { calls.add(1) }
         #expect(calls.all == [1])
         token.remove(registration)
     }
@@ -33,7 +33,7 @@ struct CancellationTokenTests {
         do {
             let object = Captured()
             captured = object
-            registration = token.onCancel { calls.add(ObjectIdentifier(object).hashValue) }
+            registration = token.register { calls.add(ObjectIdentifier(object).hashValue) }
         }
         #expect(captured != nil)
         token.remove(registration)

@@ -7,12 +7,12 @@ struct VitrinePolicy: SimulatedPolicy {
     let keys: [CacheKey]
 
     init(trace: RequestTrace, capacity: Int) {
-        cache = MemoryCache(.init(capacity: ByteCount(capacity), trimsOn: nil), cost: { _ in 1 })
+        cache = MemoryCache(capacity: ByteCount(capacity), trimsOn: nil, cost: { _ in 1 })
         keys = (0..<trace.objectCount).map { CacheKey("\($0)") }
     }
 
     mutating func request(_ object: Int, cost: Int) -> Bool {
-        if cache.value(forKey: keys[object]) != nil { return true }
+        if cache[keys[object]] != nil { return true }
         cache.set(object, forKey: keys[object], cost: cost)
         return false
     }

@@ -84,7 +84,7 @@ var place: Place { Place() }
 
 enum VitrineContext {}
 enum VitrineCoreContext {
-    static var cache: MemoryCache<CacheKey, Image> { MemoryCache(.init(capacity: .megabytes(1))) }
+    static var cache: MemoryCache<CacheKey, Image> { MemoryCache(capacity: .megabytes(1)) }
 }
 enum VitrineCacheContext {
     static var cache: Cache<String> { Shared.strings }

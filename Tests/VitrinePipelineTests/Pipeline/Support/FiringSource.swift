@@ -50,7 +50,7 @@ final class FiringSource: ImageSource {
         begun.advance()
         defer { ended.advance() }
         let token = requests[0].cancellation
-        let registration = obeys ? token.onCancel { self.semaphore.signal() } : nil
+        let registration = obeys ? token.register { self.semaphore.signal() } : nil
         semaphore.wait()
         if let registration { token.remove(registration) }
         if obeys, token.isCancelled { throw ImagePipelineError.cancelled(source: "test") }
