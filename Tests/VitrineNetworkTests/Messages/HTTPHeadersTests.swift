@@ -2,10 +2,9 @@ import Testing
 import VitrineNetwork
 
 struct HTTPHeadersTests {
-    private let headers = HTTPHeaders([
-        ("Vary", "Accept"), ("ETag", "\"a\""),
-        ("vary", "Origin"), ("VARY", "Cookie"),
-    ])
+    private let headers: HTTPHeaders = [
+        "Vary": "Accept", "ETag": "\"a\"", "vary": "Origin", "VARY": "Cookie",
+    ]
 
     @Test func findsFieldsInAnyCase() {
         #expect(headers["eTaG"] == "\"a\"")
