@@ -27,7 +27,7 @@ public struct AuditPolicy: Sendable, ExpressibleByArrayLiteral {
         target = policies.compactMap(\.target).min()
     }
 
-    /// Creates a policy that removes what any of several policies removes.
+    /// Creates a policy that removes the entries that any of several policies removes.
     public init(arrayLiteral policies: AuditPolicy...) { self.init(policies) }
 
     /// Removes entries that were stored longer ago than this.
