@@ -42,7 +42,7 @@ public final class DiskCache: Sendable {
     /// The space that the directory takes on disk beyond the capacity: 48 MiB.
     ///
     /// It holds the log of the database, partly used pages and the body being written. The log takes up to half of the
-    /// capacity, but at least 8 and at most 64 MiB. Log and pages beyond this space count towards the capacity and
+    /// capacity, but at least 8 and at most 32 MiB. Log and pages beyond this space count towards the capacity and
     /// cause evictions. The next program that opens the cache deletes the files of a killed one. After
     /// ``setCapacity(_:)`` with a lower capacity, the database file keeps its length until everything is removed.
     public static let diskOverhead: ByteCount = .mebibytes(48)

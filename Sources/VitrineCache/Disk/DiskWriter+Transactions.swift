@@ -243,9 +243,8 @@ extension DiskWriter {
     func makeRoom(to bytes: Int, now: Int64) throws(DatabaseError) {
         guard totals.bytes > bytes else { return }
         let formats = try storedFormats()
-        if formats.count == 1, let format = formats.first { return try makeRoom(in: format, to: bytes, now: now) }
         // A little more, as asking all formats costs more than evicting an entry.
-        let bytes = max(0, bytes - bytes / 256)
+        let bytes = max(0, formats.count > 1 ? bytes - bytes / 256 : bytes)
         for format in formats {
             while totals.bytes > bytes {
                 let expired = try self.expired(format, before: now, limit: 1)

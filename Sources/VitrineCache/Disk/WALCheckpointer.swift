@@ -17,7 +17,7 @@ final class WALCheckpointer: Sendable {
 
     /// So many bytes are moved while others are written, but no more than a fourth of the capacity. The more, the fewer
     /// pages: those of the tables and indexes are in the log many times, and moved once.
-    private static let busyLimits = 4 << 20...32 << 20
+    private static let busyLimits = 4 << 20...16 << 20
     /// The length above which an idle log is moved. The log is not mapped, and slower to read.
     private static let idleLimit = 1 << 20
     /// The time without writes, in nanoseconds, after which the log is idle.
@@ -35,7 +35,7 @@ final class WALCheckpointer: Sendable {
         min(max(capacity / 4, busyLimits.lowerBound), busyLimits.upperBound)
     }
 
-    /// The length from which on the log is too long, in bytes: 8 to 64 MiB.
+    /// The length from which on the log is too long, in bytes: 8 to 32 MiB.
     static func bound(capacity: Int) -> Int { 2 * busyLimit(capacity: capacity) }
 
     /// Bytes of the log that are beyond its bound and the largest batch: they count towards the capacity.

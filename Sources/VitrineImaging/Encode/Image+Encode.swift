@@ -87,22 +87,22 @@ extension Image {
 /// Qualities go from 0 (smallest) to 1 (best) and are clamped. Default 0.8.
 public enum OutputFormat: Sendable, Hashable {
     /// JPEG, without alpha.
-    case jpeg(quality: Double = 0.8)
+    case jpeg(quality: Double = OutputFormat.defaultQuality)
     /// PNG, lossless.
     case png
     /// Lossy WebP.
-    case webp(quality: Double = 0.8)
+    case webp(quality: Double = OutputFormat.defaultQuality)
     /// AVIF.
-    case avif(quality: Double = 0.8)
+    case avif(quality: Double = OutputFormat.defaultQuality)
     /// JPEG XL, written by a worker process.
-    case jxl(quality: Double = 0.8)
+    case jxl(quality: Double = OutputFormat.defaultQuality)
     /// GIF, of at most 256 colours.
     case gif
     /// PNG, or WebP if preferred, if any pixel is not opaque; JPEG otherwise.
-    case automatic(quality: Double = 0.8, prefersWebP: Bool = false)
+    case automatic(quality: Double = OutputFormat.defaultQuality, prefersWebP: Bool = false)
 
     /// The default quality: 0.8.
-    package static let defaultQuality = 0.8
+    @usableFromInline package static let defaultQuality = 0.8
 
     /// Returns the file format of an encoded `image`; ``automatic(quality:prefersWebP:)`` depends on its pixels.
     public func imageFormat(for image: Image) -> ImageFormat {

@@ -78,20 +78,24 @@ package struct ImageFileSource: IdentifiableSource {
         if let identifier { return identifier }
         var key: CacheKey
         switch content {
-        case .image(_, let identifier): key = identifier
+        case .image(_, let own): key = own
         case .input(_, let content):
             key = try content.key()
             if page != 1 { key = key.appending("page \(page)") }
             if allowsEmbeddedPreview { key = key.appending("preview") }
             if allowsPartial { key = key.appending("partial") }
         }
-        return sizing == .longestSide ? key.appending("longest side") : key
+        return sized(key)
     }
 
     /// ``identifier``, or the identity of an image in memory.
     package var knownIdentity: CacheKey? {
         guard case .image(_, let own) = content, identifier == nil else { return identifier }
-        return sizing == .longestSide ? own.appending("longest side") : own
+        return sized(own)
+    }
+
+    private func sized(_ key: CacheKey) -> CacheKey {
+        sizing == .longestSide ? key.appending("longest side") : key
     }
 
     /// Returns the preview that a camera embedded in the file, at most as large as the image; nil for none.

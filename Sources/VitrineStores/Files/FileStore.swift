@@ -21,6 +21,9 @@ public import VitrineCore
 public struct FileStore: Sendable {
     /// Where the files are.
     public let directory: String
+    /// The path of a store that is created without one.
+    @usableFromInline static let defaultPath = ["UserDocuments"]
+
     /// When a save returns.
     package let durability: Durability
     let executor: BlockingExecutor
@@ -37,7 +40,7 @@ public struct FileStore: Sendable {
     ///   - directories: The system's, or those of a test.
     ///   - executor: Whose threads work for the asynchronous calls.
     public init(
-        _ location: StoreLocation = .documents, path: [String] = ["UserDocuments"], durability: Durability = .full,
+        _ location: StoreLocation = .documents, path: [String] = FileStore.defaultPath, durability: Durability = .full,
         directories: Directories = .current, executor: BlockingExecutor = .shared
     ) {
         let directory = path.reduce(location.directory(in: directories)) { FilePath.join($0, FileName.escaped($1)) }

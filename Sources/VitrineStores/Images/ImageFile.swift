@@ -29,7 +29,7 @@ public struct ImageFile: Sendable {
     /// - Throws: ``StoreError``; a file that was there is still there then, except after
     ///   ``StoreError/notDurable(name:error:)``.
     public func write(
-        _ image: Image, maxSize: PixelSize = .zero, quality: Double = 0.8
+        _ image: Image, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
     ) async throws(StoreError) {
         try await run { file throws(StoreError) in try file.write(image, maxSize: maxSize, quality: quality) }
     }
@@ -71,7 +71,7 @@ public struct ImageFile: Sendable {
 
         /// As ``ImageFile/write(_:maxSize:quality:)``.
         package func write(
-            _ image: Image, maxSize: PixelSize = .zero, quality: Double = 0.8
+            _ image: Image, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
         ) throws(StoreError) {
             var configuration = ImageStore.Configuration()
             configuration.maxSize = maxSize

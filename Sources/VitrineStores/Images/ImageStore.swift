@@ -45,7 +45,7 @@ public struct ImageStore: Sendable {
     ///   - directories: The directories of the system.
     ///   - executor: The threads for asynchronous calls.
     public init(
-        _ location: StoreLocation = .documents, path: [String] = ["UserDocuments"],
+        _ location: StoreLocation = .documents, path: [String] = FileStore.defaultPath,
         configuration: Configuration = Configuration(), directories: Directories = .current,
         executor: BlockingExecutor = .shared
     ) {
