@@ -3,12 +3,45 @@ import TestSupport
 import Testing
 import VitrineCache
 import VitrineCore
+import VitrineDatabase
 import VitrineStores
 
 /// Writing more than fits: into the capacity, and into the file system.
 struct StorageLimitTests {
     /// What the database may hold above its entries, in bytes: indexes, half-filled pages, free pages.
     private static let databaseSlack = 1_500_000
+
+    /// A reader holds the log back until it is as long as it may be; the files are copied as a killed process leaves
+    /// them.
+    @Test func aLogLeftJustBelowItsBoundDoesNotPassIt() async throws {
+        let capacity = ByteCount(2_000_000), bound = 8 << 20, batch = 4 * 4120
+        try await offPool {
+            let directory = try TemporaryDirectory()
+            let living = directory.file("living"), path = directory.file("cache")
+            let configuration = DiskCache.Configuration(capacity: capacity)
+            let cache = DiskCache(directory: living, configuration: configuration).blocking
+            try cache.set([1], forKey: "first")
+            try cache.flush()
+            let database = try #require(CacheFiles.database(in: living))
+            let reader = try Database(path: database)
+            try reader.execute("BEGIN")
+            _ = try reader.integer("SELECT count(*) FROM sqlite_schema")
+            while CacheFiles.size(database + "-wal") < bound - batch {
+                try cache.set([2], forKey: "first")
+                try cache.flush()
+            }
+            #expect(CacheFiles.size(database + "-wal") <= bound)
+            try FileManager.default.copyItem(atPath: living, toPath: path)
+            try reader.execute("ROLLBACK")
+            let copy = DiskCache(directory: path, configuration: configuration).blocking
+            for version in 0..<8 {
+                try copy.set([UInt8(version)], forKey: "last")
+                try copy.flush()
+                #expect(CacheFiles.bytes(of: "cache.sqlite-wal", in: path) <= bound / 2)
+            }
+            withExtendedLifetime(cache) {}
+        }
+    }
 
     @Test(arguments: [DiskCache.Eviction.sizeAndFrequency, .leastRecentlyUsed])
     func writeStormAtThreeTimesTheCapacityNeverExceedsItByMoreThanAnEntry(eviction: DiskCache.Eviction) async throws {

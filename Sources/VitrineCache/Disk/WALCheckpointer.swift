@@ -49,7 +49,8 @@ final class WALCheckpointer: Sendable {
         let bound = Self.bound(capacity: capacity)
         // A longer file is cut when the log begins anew.
         try? writer.setLogLimit(bytes: bound)
-        if generation.watch.logFileSize > bound {
+        // Half of it must be free: a killed process may have left a log to which one batch less than the bound fits.
+        if generation.watch.logFileSize > bound || generation.watch.log.bytes > bound / 2 {
             generation.release()
             // Readers of other processes that do not end: tried again at the next opening, and by the batches.
             writer.setBusyTimeout(milliseconds: Self.openingPatience)
