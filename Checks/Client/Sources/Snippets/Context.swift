@@ -140,8 +140,7 @@ enum VitrineStoresContext {
     static func remove(_ name: String) {}
 }
 enum VitrinePipelineContext {
-    struct Row { var bytes: [UInt8] = [] }
-    struct Database: Sendable { func avatar(of user: Int) async throws -> Row { Row() } }
+    struct Database: Sendable { func avatar(of user: Int) async throws -> [UInt8] { [] } }
     static var database: Database { Database() }
     static func update<Changes>(_ changes: Changes) {}
 }
