@@ -1,4 +1,5 @@
 import TestSupport
+import VitrineCore
 import VitrineModels
 
 #if canImport(Glibc)
@@ -44,7 +45,7 @@ final class Following {
     ///
     /// - Parameter prefix: Before the paths of all groups.
     func step(_ number: Int, below prefix: String = "") async throws {
-        func group(_ name: String) -> ObjectGroup { ObjectGroup(prefix + name) }
+        func group(_ name: String) -> GroupPath { GroupPath(prefix + name) }
         switch plan.next() {
         case .put(let place): try await store.put(Filled(number), for: place.key, in: group(place.group))
         case .batch(let places):

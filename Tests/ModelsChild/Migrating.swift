@@ -1,9 +1,10 @@
 import ModelsSamples
+import VitrineCore
 import VitrineModels
 
 /// Fills a group with objects of an older version, and brings them up to date.
 enum Migrating {
-    private static let group: ObjectGroup = "g"
+    private static let group: GroupPath = "g"
 
     static func fill(_ path: String, count: Int) async throws {
         let store = try ObjectStore(at: path)

@@ -62,7 +62,7 @@ import VitrineModels
                 let store = try? StoreContents.open(scratch + "/home/data/objects/a.sqlite")
                 let kept = try (0..<done).count { number in
                     guard let store, try store.tree(for: "\(number)") != nil else { return false }
-                    return try StoreContents.number(of: store, "\(number)", .root) == number
+                    return try StoreContents.number(of: store, "\(number)", .standard) == number
                 }
                 #expect(kept == done, "\(moment) of \(operations.count) operations")
                 checked += done

@@ -1,4 +1,5 @@
 import ArgumentParser
+import VitrineCore
 import VitrineModels
 
 /// `vitrine objects`: reads object stores by the schemas that are in them.
@@ -59,9 +60,9 @@ struct ObjectsScope: ParsableArguments {
     var group: String?
 
     /// Returns all groups, or `--group` with the groups below it.
-    func groups(of store: ObjectStore) throws(PersistenceError) -> [ObjectGroup] {
-        let group = ObjectGroup(group ?? "")
-        return [group] + (try store.groups(below: group))
+    func groups(of store: ObjectStore) throws(PersistenceError) -> [GroupPath] {
+        let group = group.map { GroupPath($0) }
+        return [group ?? .standard] + (try store.groups(below: group))
     }
 
     /// Calls a body for every object, in the order of groups and keys.

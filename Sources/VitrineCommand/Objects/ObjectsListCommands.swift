@@ -65,15 +65,15 @@ struct ObjectsShowCommand: AsyncParsableCommand {
     @Argument(help: "Key of the object.")
     var key: String
 
-    @Option(help: "Group of the object. (default: the root group)")
+    @Option(help: "Group of the object. (default: none)")
     var group: String?
 
     func run() async throws {
         try await selection.run { store throws(PersistenceError) in
             let text =
                 selection.json
-                ? try store.json(for: key, in: ObjectGroup(group ?? ""))
-                : try store.tree(for: key, in: ObjectGroup(group ?? ""))?.persistentDescription
+                ? try store.json(for: key, in: GroupPath(group ?? ""))
+                : try store.tree(for: key, in: GroupPath(group ?? ""))?.persistentDescription
             guard let text else {
                 throw .unreadable(key: key, group: group ?? "", .missingValue(path: "The object"))
             }

@@ -1,4 +1,4 @@
-/// The path of a group in a store: the names of nested groups.
+/// The path of a group in a key-value or object store: the names of nested groups.
 ///
 /// ```swift
 /// let inbox: GroupPath = "mail.inbox"       // the same group as "mail/inbox"
@@ -63,6 +63,33 @@ public struct GroupPath: Sendable, Hashable {
         let stored = rest.prefix { $0 != "/" }
         return (unescaped(stored), stored)
     }
+
+    /// The escaped names separated by slashes, with an empty first name for groups inside ``standard`` and ``reserve``:
+    /// the empty text for ``standard``, `/r` for ``reserve``.
+    package var path: String {
+        let names = components.map(Self.escaped)
+        if root == .named { return names.joined(separator: "/") }
+        return self == .standard ? "" : (["", root.rawValue] + names).joined(separator: "/")
+    }
+
+    /// Creates the group with a ``path``.
+    package init(path: String) {
+        let names = path.split(separator: "/", omittingEmptySubsequences: false)
+        if names.count > 1, names[0].isEmpty {
+            self.init(Root(rawValue: String(names[1])) ?? .standard, names.dropFirst(2).map(Self.unescaped))
+        } else {
+            self.init(components: path.isEmpty ? [] : names.map(Self.unescaped))
+        }
+    }
+
+    /// The texts between which the paths of the groups below this one are. In ASCII, `0` follows `/`.
+    package var descendants: Range<String> {
+        let path = self == .standard ? "/" + Root.standard.rawValue : path
+        return path + "/"..<path + "0"
+    }
+
+    /// Returns whether another group is this group or below it.
+    package func contains(_ other: GroupPath) -> Bool { root == other.root && other.names.starts(with: names) }
 
     private static func escaped(_ name: String) -> String {
         var bytes: [UInt8] = []

@@ -3,6 +3,7 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
+public import VitrineCore
 internal import VitrineCache
 
 extension PersistentCoder {
@@ -44,7 +45,7 @@ extension ObjectStore {
     /// Returns the value with a key as JSON, or nil if there is none. The type of the value is not needed.
     ///
     /// ``PersistentCoder/decode(_:fromJSON:)`` reads the JSON.
-    public func json(for key: String, in group: ObjectGroup = .root) throws(PersistenceError) -> String? {
+    public func json(for key: String, in group: GroupPath = .standard) throws(PersistenceError) -> String? {
         try reading(key, group) { bytes throws(PersistenceError) in try coder.json(of: bytes) }
     }
 }

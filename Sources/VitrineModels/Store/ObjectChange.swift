@@ -1,22 +1,25 @@
-internal import VitrineCore
+public import VitrineCore
 
 /// A committed change in a store.
 public enum ObjectChange: Sendable, Equatable {
     /// A value was stored.
-    case put(key: String, group: ObjectGroup)
+    case put(key: String, group: GroupPath)
     /// A value was removed. It is reported even if there was no value.
-    case removed(key: String, group: ObjectGroup)
+    case removed(key: String, group: GroupPath)
     /// A group and all groups below it were removed.
-    case removedGroup(ObjectGroup)
+    case removedGroup(GroupPath)
+    /// All values were removed, or all outside the group `reserve`.
+    case removedAll
     /// Another process, or another store on the same file, changed values.
     case elsewhere
 
     /// Returns whether the change affects a group or a group below it.
-    func concerns(_ observed: ObjectGroup) -> Bool {
-        switch self {
+    func concerns(_ observed: GroupPath?) -> Bool {
+        guard let observed else { return true }
+        return switch self {
         case .put(_, let group), .removed(_, let group): observed.contains(group)
         case .removedGroup(let group): observed.contains(group) || group.contains(observed)
-        case .elsewhere: true
+        case .removedAll, .elsewhere: true
         }
     }
 }
@@ -25,13 +28,13 @@ public enum ObjectChange: Sendable, Equatable {
 final class ObjectObservers: Sendable {
     private struct State {
         var next = 0
-        var observers: [Int: (group: ObjectGroup, continuation: AsyncStream<ObjectChange>.Continuation)] = [:]
+        var observers: [Int: (group: GroupPath?, continuation: AsyncStream<ObjectChange>.Continuation)] = [:]
     }
 
     private let state = Locked(State())
 
     /// Adds a subscriber to a group and the groups below it.
-    func add(_ group: ObjectGroup, _ continuation: AsyncStream<ObjectChange>.Continuation) -> Int {
+    func add(_ group: GroupPath?, _ continuation: AsyncStream<ObjectChange>.Continuation) -> Int {
         state.withLock { state in
             state.next += 1
             state.observers[state.next] = (group, continuation)
@@ -59,10 +62,10 @@ extension ObjectStore {
     /// Changes by other processes or stores appear within `interval`, as ``ObjectChange/elsewhere``.
     ///
     /// - Parameters:
-    ///   - group: Default: the root group, which includes all changes.
+    ///   - group: Default: nil, for all changes.
     ///   - interval: The interval at which the file is polled for changes by others. Default 0.25 s.
     public func changes(
-        in group: ObjectGroup = .root, interval: Duration = .milliseconds(250)
+        in group: GroupPath? = nil, interval: Duration = .milliseconds(250)
     ) -> AsyncStream<ObjectChange> {
         AsyncStream { continuation in
             let identifier = observers.add(group, continuation)

@@ -1,3 +1,5 @@
+internal import VitrineCore
+
 /// A cipher for the values of a store.
 ///
 /// `AESGCMCipher` and `ChaChaPolyCipher` of VitrineModelsEncryption implement it; they need the package's trait
@@ -22,7 +24,7 @@ public protocol ObjectEncryption: Sendable {
 struct ValueSeal: Sendable {
     let cipher: (any ObjectEncryption)?
 
-    func seal(_ bytes: [UInt8], _ key: String, _ group: ObjectGroup) throws(PersistenceError) -> [UInt8] {
+    func seal(_ bytes: [UInt8], _ key: String, _ group: GroupPath) throws(PersistenceError) -> [UInt8] {
         guard let cipher else { return bytes }
         do {
             return try cipher.seal(bytes, context: Self.context(key, group))
@@ -32,7 +34,7 @@ struct ValueSeal: Sendable {
     }
 
     /// Opens a value. A failure means damage, because the key was checked when the store was opened.
-    func open(_ sealed: [UInt8], _ key: String, _ group: ObjectGroup) throws(PersistenceError) -> [UInt8] {
+    func open(_ sealed: [UInt8], _ key: String, _ group: GroupPath) throws(PersistenceError) -> [UInt8] {
         guard let cipher else { return sealed }
         do {
             return try cipher.open(sealed, context: Self.context(key, group))
@@ -42,14 +44,14 @@ struct ValueSeal: Sendable {
     }
 
     func seal(
-        _ stored: StoredBytes, _ key: String, _ group: ObjectGroup
+        _ stored: StoredBytes, _ key: String, _ group: GroupPath
     ) throws(PersistenceError) -> StoredBytes {
         StoredBytes(bytes: try seal(stored.bytes, key, group), schemas: stored.schemas)
     }
 
     /// Returns the place of a value, so that values cannot be exchanged. The length of the group separates group and
     /// key.
-    private static func context(_ key: String, _ group: ObjectGroup) -> [UInt8] {
+    private static func context(_ key: String, _ group: GroupPath) -> [UInt8] {
         let path = Array(group.path.utf8)
         return withUnsafeBytes(of: UInt64(path.count).littleEndian) { Array($0) } + path + Array(key.utf8)
     }

@@ -21,12 +21,10 @@ extension ObjectStore {
         /// The version of the program. Default nil.
         ///
         /// Opening a store that another version wrote last, which is not one of the ``compatibleVersions``, removes
-        /// everything except the ``reservedGroups``. With nil, nothing is removed.
+        /// everything except the group `reserve` and the groups below it. With nil, nothing is removed.
         public var version: String?
         /// Other versions of the program whose objects are kept. Default none.
         public var compatibleVersions: [String]
-        /// Groups that are kept, with the groups below them, for all versions. Default none.
-        public var reservedGroups: [ObjectGroup]
         /// Whether the store is opened for reading only. Default false.
         ///
         /// It works in directories that are not writable, and reads all committed changes.
@@ -36,7 +34,7 @@ extension ObjectStore {
         public init(
             durability: Durability = .full, coder: PersistentCoder = PersistentCoder(),
             cipher: (any ObjectEncryption)? = nil, memoryCapacity: ByteCount = .zero, version: String? = nil,
-            compatibleVersions: [String] = [], reservedGroups: [ObjectGroup] = [], isReadOnly: Bool = false
+            compatibleVersions: [String] = [], isReadOnly: Bool = false
         ) {
             self.durability = durability
             self.coder = coder
@@ -44,7 +42,6 @@ extension ObjectStore {
             self.memoryCapacity = memoryCapacity
             self.version = version
             self.compatibleVersions = compatibleVersions
-            self.reservedGroups = reservedGroups
             self.isReadOnly = isReadOnly
         }
     }

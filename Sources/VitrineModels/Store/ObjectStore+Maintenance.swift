@@ -1,4 +1,4 @@
-internal import VitrineCore
+public import VitrineCore
 import VitrineDatabase
 
 /// The result of ``ObjectStore/verify()``.
@@ -26,7 +26,7 @@ extension ObjectStore {
                 try ObjectTables.loadSchemas(database, into: store.registry)
                 let select = try database.prepare("SELECT key, path, value FROM object JOIN grp ON grp.id=grp")
                 while try select.step() {
-                    let (key, group) = (select.text(at: 0), ObjectGroup(select.text(at: 1)))
+                    let (key, group) = (select.text(at: 0), GroupPath(path: select.text(at: 1)))
                     verification.objects += 1
                     do {
                         try store.coder.tree(of: store.seal.open(select.bytes(at: 2), key, group)).breakCycles()
@@ -111,18 +111,17 @@ extension ObjectStore {
     ///
     /// - Parameters:
     ///   - type: A struct or class.
-    ///   - group: Default: the root group. Groups below it are not migrated.
+    ///   - group: Default: `standard`, for values without a group. Groups below it are not migrated.
     ///   - dryRun: Whether to store nothing. Default false.
     /// - Returns: The progress after each transaction, and the objects that could not be migrated. The stream throws
     ///   ``PersistenceError`` if the database fails.
     public func migrate<Value: PersistentRecord & SendableMetatype>(
-        _ type: Value.Type, in group: ObjectGroup = .root, dryRun: Bool = false
+        _ type: Value.Type, in group: GroupPath = .standard, dryRun: Bool = false
     ) -> AsyncThrowingStream<ObjectMigrationEvent, any Error> {
         let run = Locked<MigrationProgress<Value>>((nil, []))
         return AsyncThrowingStream {
             if let event = run.withLock({ $0.pending.isEmpty ? nil : $0.pending.removeFirst() }) { return event }
             do {
-                try group.check()
                 let known = run.withLock { $0.migration }
                 let coder = self.coder, seal = self.seal
                 let (next, events) = try await self.writer.write { database in
@@ -149,7 +148,7 @@ private typealias MigrationProgress<Value: PersistentRecord & SendableMetatype> 
 
 /// The state of the migration of a group.
 private struct ObjectMigration<Value: PersistentRecord & SendableMetatype>: Sendable {
-    private let group: ObjectGroup
+    private let group: GroupPath
     private let isDryRun: Bool
     private let coder: PersistentCoder
     private let seal: ValueSeal
@@ -162,7 +161,7 @@ private struct ObjectMigration<Value: PersistentRecord & SendableMetatype>: Send
     private static var batchSize: Int { 1000 }
 
     init(
-        _ type: Value.Type, _ group: ObjectGroup, dryRun: Bool, coder: PersistentCoder, seal: ValueSeal,
+        _ type: Value.Type, _ group: GroupPath, dryRun: Bool, coder: PersistentCoder, seal: ValueSeal,
         _ database: Database
     ) throws {
         (self.group, isDryRun, self.coder, self.seal) = (group, dryRun, coder, seal)

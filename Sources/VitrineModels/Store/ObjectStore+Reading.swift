@@ -1,5 +1,5 @@
 internal import VitrineCache
-package import VitrineCore
+public import VitrineCore
 import VitrineDatabase
 
 extension ObjectStore {
@@ -13,7 +13,7 @@ extension ObjectStore {
     ///
     /// - Throws: ``PersistenceError``. The stored bytes are unchanged then.
     public func object<Value: PersistentValue>(
-        _ type: Value.Type = Value.self, for key: String, in group: ObjectGroup = .root
+        _ type: Value.Type = Value.self, for key: String, in group: GroupPath = .standard
     ) throws(PersistenceError) -> Value? {
         guard let stored = try stored(key, group) else { return nil }
         let (value, upgraded) = try opening(stored, key, group) { bytes throws(PersistenceError) in
@@ -24,13 +24,13 @@ extension ObjectStore {
     }
 
     /// Returns the value with a key as untyped data, or nil if there is none. The type of the value is not needed.
-    package func tree(for key: String, in group: ObjectGroup = .root) throws(PersistenceError) -> MigrationTree? {
+    package func tree(for key: String, in group: GroupPath = .standard) throws(PersistenceError) -> MigrationTree? {
         try reading(key, group) { bytes throws(PersistenceError) in try coder.tree(of: bytes) }
     }
 
     /// Passes the bytes of a value to a closure; nil if there is no value.
     func reading<Result>(
-        _ key: String, _ group: ObjectGroup, _ body: ([UInt8]) throws(PersistenceError) -> Result
+        _ key: String, _ group: GroupPath, _ body: ([UInt8]) throws(PersistenceError) -> Result
     ) throws(PersistenceError) -> Result? {
         guard let stored = try stored(key, group) else { return nil }
         return try opening(stored, key, group, body)
@@ -39,29 +39,26 @@ extension ObjectStore {
     /// Returns the keys in a group, sorted by their UTF-8.
     ///
     /// - Parameters:
-    ///   - group: Default: the root group. Groups below it are not included.
+    ///   - group: Default: `standard`, for values without a group. Groups below it are not included.
     ///   - prefix: The prefix of the keys. Default: all keys.
     ///   - descending: Whether the order is reversed. Default false.
     ///   - limit: The largest number of keys. Default: no limit.
     public func keys(
-        in group: ObjectGroup = .root, prefix: String = "", descending: Bool = false, limit: Int = .max
+        in group: GroupPath = .standard, prefix: String = "", descending: Bool = false, limit: Int = .max
     ) throws(PersistenceError) -> [String] {
-        try group.check()
-        return try read { database throws(DatabaseError) in
+        try read { database throws(DatabaseError) in
             try ObjectTables.keys(group, prefix: prefix, descending: descending, limit: max(0, limit), database)
         }
     }
 
-    /// Returns the groups below a group that contain objects, sorted.
-    public func groups(below group: ObjectGroup = .root) throws(PersistenceError) -> [ObjectGroup] {
-        try group.check()
-        return try read { database throws(DatabaseError) in try ObjectTables.groups(below: group, database) }
+    /// Returns the groups that contain objects, sorted: those below a group, or all but `standard` for nil, the default.
+    public func groups(below group: GroupPath? = nil) throws(PersistenceError) -> [GroupPath] {
+        try read { database throws(DatabaseError) in try ObjectTables.groups(below: group, database) }
     }
 
     /// Returns the number of objects in a group, without the groups below it.
-    public func count(in group: ObjectGroup = .root) throws(PersistenceError) -> Int {
-        try group.check()
-        return try read { database throws(DatabaseError) in try ObjectTables.count(group, database) }
+    public func count(in group: GroupPath = .standard) throws(PersistenceError) -> Int {
+        try read { database throws(DatabaseError) in try ObjectTables.count(group, database) }
     }
 }
 
@@ -79,8 +76,7 @@ extension ObjectStore {
         let moment: Int?
     }
 
-    private func stored(_ key: String, _ group: ObjectGroup) throws(PersistenceError) -> Stored? {
-        try group.check()
+    private func stored(_ key: String, _ group: GroupPath) throws(PersistenceError) -> Stored? {
         // During a transaction the number of changes by others is unknown.
         let moment = memory.flatMap { memory in changesOfOthers().map { memory.moment(changesOfOthers: $0) } }
         if moment != nil, let bytes = memory?.bytes(key, group) {
@@ -94,7 +90,7 @@ extension ObjectStore {
     ///
     /// - Throws: ``PersistenceError/unreadable(key:group:_:)``, or ``PersistenceError/database(_:)``.
     private func opening<Result>(
-        _ stored: Stored, _ key: String, _ group: ObjectGroup, _ body: ([UInt8]) throws(PersistenceError) -> Result
+        _ stored: Stored, _ key: String, _ group: GroupPath, _ body: ([UInt8]) throws(PersistenceError) -> Result
     ) throws(PersistenceError) -> Result {
         do throws(PersistenceError) {
             let bytes = stored.isOpen ? stored.bytes : try seal.open(stored.bytes, key, group)
@@ -123,7 +119,7 @@ extension ObjectStore {
     }
 
     /// Stores a migrated value, unless it was changed meanwhile. After a failure, the next read migrates it again.
-    private func store(_ upgraded: StoredBytes, inPlaceOf old: Stored, _ key: String, _ group: ObjectGroup) {
+    private func store(_ upgraded: StoredBytes, inPlaceOf old: Stored, _ key: String, _ group: GroupPath) {
         // Bytes from the memory cache are decrypted, so they cannot be compared with encrypted bytes in the file.
         guard !old.isOpen || configuration.cipher == nil else { return }
         let registry = registry, seal = seal, memory = memory
@@ -146,7 +142,7 @@ package struct ObjectEntry: Sendable, Equatable {
     /// The key of the object.
     package let key: String
     /// The group of the object.
-    package let group: ObjectGroup
+    package let group: GroupPath
     /// The stored name of the type.
     package let type: String
     /// The stored version of the type; `0` for plain values and collections.
@@ -173,21 +169,19 @@ extension ObjectStore {
     /// Returns a page of the entries in a group, sorted by the UTF-8 of their keys.
     ///
     /// - Parameters:
-    ///   - group: Default: the root group. Groups below it are not included.
+    ///   - group: Default: `standard`, for values without a group. Groups below it are not included.
     ///   - key: The last key of the previous page; nil for the first page.
     ///   - limit: The largest number of entries.
     package func entries(
-        in group: ObjectGroup = .root, after key: String? = nil, limit: Int
+        in group: GroupPath = .standard, after key: String? = nil, limit: Int
     ) throws(PersistenceError) -> [ObjectEntry] {
-        try group.check()
-        return try read { database throws(DatabaseError) in
+        try read { database throws(DatabaseError) in
             try ObjectTables.entries(group, after: key, limit: max(0, limit), database)
         }
     }
 
     /// Returns the size of all values in a group, without the groups below it.
-    package func size(in group: ObjectGroup = .root) throws(PersistenceError) -> ByteCount {
-        try group.check()
+    package func size(in group: GroupPath = .standard) throws(PersistenceError) -> ByteCount {
         return ByteCount(
             try read { database throws(DatabaseError) in try ObjectTables.size(group, database) })
     }
@@ -195,41 +189,6 @@ extension ObjectStore {
     /// Returns all versions of types that the store has schemas of, sorted by type and version.
     package func storedVersions() throws(PersistenceError) -> [StoredVersion] {
         try read { database throws(DatabaseError) in try ObjectTables.versions(database) }
-    }
-}
-
-/// A group of objects in a store: a path of names, for example `mail/inbox`. The empty path is the root group.
-///
-/// A group exists while it contains objects. Removing a group removes its objects and the groups below it.
-public struct ObjectGroup: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
-    /// The names, separated by slashes.
-    public let path: String
-
-    /// The group that contains all others.
-    public static let root: ObjectGroup = ""
-
-    /// Creates a group.
-    ///
-    /// - Parameter path: Names, separated by slashes. Calls with a group that has an empty name throw
-    ///   ``PersistenceError/invalidName(_:reason:)``.
-    public init(_ path: String) { self.path = path }
-
-    /// Creates a group from a literal.
-    public init(stringLiteral path: String) { self.init(path) }
-
-    /// The path.
-    public var description: String { path }
-
-    func check() throws(PersistenceError) {
-        guard !path.isEmpty else { return }
-        if path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).contains(where: \.isEmpty) {
-            throw .invalidName(path, reason: "it contains an empty name")
-        }
-    }
-
-    /// Returns whether another group is this group or below it.
-    func contains(_ other: ObjectGroup) -> Bool {
-        path.isEmpty || other.path == path || other.path.hasPrefix(path + "/")
     }
 }
 
@@ -252,7 +211,7 @@ final class ObjectMemory: Sendable {
         cache = MemoryCache(.init(capacity: capacity), cost: { $0.count + Self.overhead })
     }
 
-    private static func name(_ key: String, _ group: ObjectGroup) -> CacheKey { CacheKey(group.path, key) }
+    private static func name(_ key: String, _ group: GroupPath) -> CacheKey { CacheKey(group.path, key) }
 
     /// Returns the present moment. Empties the cache if others changed the file.
     func moment(changesOfOthers: Int64) -> Int {
@@ -269,10 +228,10 @@ final class ObjectMemory: Sendable {
     /// The number of reads that the cache answered.
     var hits: Int { cache.statistics.hits }
 
-    func bytes(_ key: String, _ group: ObjectGroup) -> [UInt8]? { cache.value(forKey: Self.name(key, group)) }
+    func bytes(_ key: String, _ group: GroupPath) -> [UInt8]? { cache.value(forKey: Self.name(key, group)) }
 
     /// Caches bytes that were read, unless the store has changed since.
-    func keep(_ bytes: [UInt8], _ key: String, _ group: ObjectGroup, readAfter moment: Int) {
+    func keep(_ bytes: [UInt8], _ key: String, _ group: GroupPath, readAfter moment: Int) {
         state.withLock { state in
             if state.moment == moment { cache.set(bytes, forKey: Self.name(key, group)) }
         }
@@ -285,7 +244,7 @@ final class ObjectMemory: Sendable {
             for change in changes {
                 switch change {
                 case .put(let key, let group), .removed(let key, let group): cache.remove(Self.name(key, group))
-                case .removedGroup, .elsewhere: cache.removeAll()
+                case .removedGroup, .removedAll, .elsewhere: cache.removeAll()
                 }
             }
         }

@@ -1,4 +1,4 @@
-internal import VitrineCore
+public import VitrineCore
 import VitrineDatabase
 
 /// A store of objects by key and group, in one file. Objects survive changes of their types.
@@ -87,10 +87,10 @@ public final class ObjectStore: Sendable {
     /// - Parameters:
     ///   - value: An object, a struct, or any other ``PersistentValue``, for example an array or a number.
     ///   - key: The key, which is not empty.
-    ///   - group: Default: the root group.
+    ///   - group: Default: `standard`, for values without a group.
     /// - Throws: ``PersistenceError``. The store is unchanged then.
     public nonisolated(nonsending) func put<Value: PersistentValue>(
-        _ value: Value, for key: String, in group: ObjectGroup = .root
+        _ value: Value, for key: String, in group: GroupPath = .standard
     ) async throws(PersistenceError) {
         var batch = ObjectBatch(coder: coder, seal: seal)
         try batch.put(value, for: key, in: group)
@@ -99,17 +99,26 @@ public final class ObjectStore: Sendable {
 
     /// Removes the value with a key, if there is one.
     public nonisolated(nonsending) func remove(
-        _ key: String, in group: ObjectGroup = .root
+        _ key: String, in group: GroupPath = .standard
     ) async throws(PersistenceError) {
         var batch = ObjectBatch(coder: coder, seal: seal)
-        try batch.remove(key, in: group)
+        batch.remove(key, in: group)
         try await commit(batch)
     }
 
-    /// Removes a group and all groups below it. The root group contains everything.
-    public nonisolated(nonsending) func removeGroup(_ group: ObjectGroup) async throws(PersistenceError) {
+    /// Removes a group and all groups below it. `standard` is the group of values without a group.
+    public nonisolated(nonsending) func removeGroup(_ group: GroupPath) async throws(PersistenceError) {
         var batch = ObjectBatch(coder: coder, seal: seal)
-        try batch.removeGroup(group)
+        batch.removeGroup(group)
+        try await commit(batch)
+    }
+
+    /// Removes all values.
+    ///
+    /// - Parameter keepingReserve: Whether the group `reserve` stays, with the groups below it. Default true.
+    public nonisolated(nonsending) func removeAll(keepingReserve: Bool = true) async throws(PersistenceError) {
+        var batch = ObjectBatch(coder: coder, seal: seal)
+        batch.removeAll(keepingReserve: keepingReserve)
         try await commit(batch)
     }
 
@@ -135,6 +144,7 @@ public final class ObjectStore: Sendable {
                         try ObjectTables.put(stored, key, group, database, registry: registry)
                     case .remove(let key, let group): try ObjectTables.remove(key, group, database)
                     case .removeGroup(let group): try ObjectTables.remove(group, database)
+                    case .removeAll(let keeping): try ObjectTables.removeAll(keepingReserve: keeping, database)
                     }
                 }
             }
@@ -151,7 +161,7 @@ public final class ObjectStore: Sendable {
     }
 
     /// Empties the memory cache after a migration.
-    func forgetAll() { memory?.forget([.removedGroup(.root)]) }
+    func forgetAll() { memory?.forget([.removedAll]) }
 
     // MARK: Parts
 
@@ -191,9 +201,10 @@ extension PersistenceError {
 /// Objects are encoded when they are added to the batch. The batch contains only bytes.
 public struct ObjectBatch: Sendable {
     enum Operation: Sendable {
-        case put(StoredBytes, key: String, group: ObjectGroup)
-        case remove(key: String, group: ObjectGroup)
-        case removeGroup(ObjectGroup)
+        case put(StoredBytes, key: String, group: GroupPath)
+        case remove(key: String, group: GroupPath)
+        case removeGroup(GroupPath)
+        case removeAll(keepingReserve: Bool)
     }
 
     private(set) var operations: [Operation] = []
@@ -206,9 +217,8 @@ public struct ObjectBatch: Sendable {
     ///
     /// - Throws: ``PersistenceError`` if the value cannot be encoded. The batch is unchanged then.
     public mutating func put<Value: PersistentValue>(
-        _ value: Value, for key: String, in group: ObjectGroup = .root
+        _ value: Value, for key: String, in group: GroupPath = .standard
     ) throws(PersistenceError) {
-        try group.check()
         guard !key.isEmpty else { throw .invalidName(key, reason: "it is empty") }
         let (bytes, fingerprints) = try coder.encodeWithSchemas(value)
         let stored = try seal.seal(StoredBytes(bytes, fingerprints, coder.registry), key, group)
@@ -216,16 +226,16 @@ public struct ObjectBatch: Sendable {
     }
 
     /// Removes the value with a key, if there is one.
-    public mutating func remove(_ key: String, in group: ObjectGroup = .root) throws(PersistenceError) {
-        try group.check()
+    public mutating func remove(_ key: String, in group: GroupPath = .standard) {
         operations.append(.remove(key: key, group: group))
     }
 
     /// Removes a group and all groups below it.
-    public mutating func removeGroup(_ group: ObjectGroup) throws(PersistenceError) {
-        try group.check()
+    public mutating func removeGroup(_ group: GroupPath) {
         operations.append(.removeGroup(group))
     }
+
+    mutating func removeAll(keepingReserve: Bool) { operations.append(.removeAll(keepingReserve: keepingReserve)) }
 
     var changes: [ObjectChange] {
         operations.map { operation in
@@ -233,6 +243,7 @@ public struct ObjectBatch: Sendable {
             case .put(_, let key, let group): .put(key: key, group: group)
             case .remove(let key, let group): .removed(key: key, group: group)
             case .removeGroup(let group): .removedGroup(group)
+            case .removeAll: .removedAll
             }
         }
     }

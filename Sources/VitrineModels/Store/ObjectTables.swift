@@ -103,19 +103,13 @@ enum ObjectTables {
         return (String(decoding: name, as: UTF8.self), try meta("mark", database) ?? [])
     }
 
-    /// Removes all but the reserved groups if an incompatible version of the program wrote last.
+    /// Removes all but the reserve group if an incompatible version of the program wrote last.
     private static func adopt(_ configuration: ObjectStore.Configuration, _ database: Database) throws {
         guard let version = configuration.version else { return }
         let stored = try meta("version", database).map { String(decoding: $0, as: UTF8.self) }
         guard stored != version else { return }
         if let stored, !configuration.compatibleVersions.contains(stored) {
-            for group in try groups(below: .root, database) + [.root]
-            where !configuration.reservedGroups.contains(where: { $0.contains(group) }) {
-                let delete = try database.cachedStatement(
-                    "DELETE FROM object WHERE grp=(SELECT id FROM grp WHERE path=?)")
-                delete.bind(group.path, at: 1)
-                try delete.run()
-            }
+            try removeAll(keepingReserve: true, database)
             Log.logger("models").notice(
                 "Emptied a store of an incompatible program version",
                 metadata: ["path": "\(database.path)", "version": "\(stored)"])
@@ -126,7 +120,7 @@ enum ObjectTables {
 
 extension ObjectTables {
     static func put(
-        _ stored: StoredBytes, _ key: String, _ group: ObjectGroup, _ database: Database, registry: TypeRegistry
+        _ stored: StoredBytes, _ key: String, _ group: GroupPath, _ database: Database, registry: TypeRegistry
     ) throws {
         try record(stored.schemas, database, registry: registry)
         let put = try database.cachedStatement(
@@ -143,7 +137,7 @@ extension ObjectTables {
     }
 
     /// Returns the row of a group. Inserts a missing group.
-    private static func row(of group: ObjectGroup, _ database: Database) throws(DatabaseError) -> Int64 {
+    private static func row(of group: GroupPath, _ database: Database) throws(DatabaseError) -> Int64 {
         let select = try database.cachedStatement("SELECT id FROM grp WHERE path=?")
         select.bind(group.path, at: 1)
         if try select.step() {
@@ -156,7 +150,7 @@ extension ObjectTables {
         return database.lastInsertedRow
     }
 
-    static func remove(_ key: String, _ group: ObjectGroup, _ database: Database) throws(DatabaseError) {
+    static func remove(_ key: String, _ group: GroupPath, _ database: Database) throws(DatabaseError) {
         let remove = try database.cachedStatement(
             "DELETE FROM object WHERE grp=(SELECT id FROM grp WHERE path=?) AND key=?")
         remove.bind(group.path, at: 1)
@@ -164,17 +158,28 @@ extension ObjectTables {
         try remove.run()
     }
 
-    static func remove(_ group: ObjectGroup, _ database: Database) throws(DatabaseError) {
-        // '0' follows '/'.
-        let remove = try database.cachedStatement(
-            "DELETE FROM grp WHERE ?1='' OR path=?1 OR (path>?1||'/' AND path<?1||'0')")
+    static func remove(_ group: GroupPath, _ database: Database) throws(DatabaseError) {
+        let remove = try database.cachedStatement("DELETE FROM grp WHERE path=? OR (path>? AND path<?)")
         remove.bind(group.path, at: 1)
+        remove.bind(group.descendants.lowerBound, at: 2)
+        remove.bind(group.descendants.upperBound, at: 3)
+        try remove.run()
+    }
+
+    /// Removes all values, but for the reserve group on request.
+    static func removeAll(keepingReserve: Bool, _ database: Database) throws(DatabaseError) {
+        let remove = try database.cachedStatement(
+            "DELETE FROM grp WHERE NOT (?1 AND (path=?2 OR (path>?3 AND path<?4)))")
+        remove.bind(keepingReserve ? 1 : 0, at: 1)
+        remove.bind(GroupPath.reserve.path, at: 2)
+        remove.bind(GroupPath.reserve.descendants.lowerBound, at: 3)
+        remove.bind(GroupPath.reserve.descendants.upperBound, at: 4)
         try remove.run()
     }
 
     /// Replaces a value, unless its bytes have changed.
     static func replace(
-        _ old: [UInt8], with stored: StoredBytes, _ key: String, _ group: ObjectGroup, _ database: Database,
+        _ old: [UInt8], with stored: StoredBytes, _ key: String, _ group: GroupPath, _ database: Database,
         registry: TypeRegistry
     ) throws {
         let select = try database.cachedStatement(
@@ -200,7 +205,7 @@ extension ObjectTables {
         try update.run()
     }
 
-    static func bytes(_ key: String, _ group: ObjectGroup, _ database: Database) throws(DatabaseError) -> [UInt8]? {
+    static func bytes(_ key: String, _ group: GroupPath, _ database: Database) throws(DatabaseError) -> [UInt8]? {
         let select = try database.cachedStatement(
             "SELECT value FROM object WHERE grp=(SELECT id FROM grp WHERE path=?) AND key=?")
         select.bind(group.path, at: 1)
@@ -211,7 +216,7 @@ extension ObjectTables {
     }
 
     static func keys(
-        _ group: ObjectGroup, prefix: String, descending: Bool, limit: Int, _ database: Database
+        _ group: GroupPath, prefix: String, descending: Bool, limit: Int, _ database: Database
     ) throws(DatabaseError) -> [String] {
         let order = descending ? "DESC" : "ASC"
         let select = try database.cachedStatement(
@@ -235,19 +240,26 @@ extension ObjectTables {
         return end + [last + 1]
     }
 
-    static func groups(below group: ObjectGroup, _ database: Database) throws(DatabaseError) -> [ObjectGroup] {
+    /// Returns the groups with objects below a group, or all but the standard one for nil.
+    static func groups(below group: GroupPath?, _ database: Database) throws(DatabaseError) -> [GroupPath] {
         let select = try database.cachedStatement(
             """
-            SELECT path FROM grp WHERE path<>'' AND (?1='' OR (path>?1||'/' AND path<?1||'0'))
+            SELECT path FROM grp WHERE path<>'' AND (?1 IS NULL OR (path>?1 AND path<?2))
                 AND EXISTS(SELECT 1 FROM object WHERE object.grp=grp.id) ORDER BY path
             """)
-        select.bind(group.path, at: 1)
-        var groups: [ObjectGroup] = []
-        while try select.step() { groups.append(ObjectGroup(select.text(at: 0))) }
+        if let range = group?.descendants {
+            select.bind(range.lowerBound, at: 1)
+            select.bind(range.upperBound, at: 2)
+        } else {
+            select.bindNull(at: 1)
+            select.bindNull(at: 2)
+        }
+        var groups: [GroupPath] = []
+        while try select.step() { groups.append(GroupPath(path: select.text(at: 0))) }
         return groups
     }
 
-    static func count(_ group: ObjectGroup, _ database: Database) throws(DatabaseError) -> Int {
+    static func count(_ group: GroupPath, _ database: Database) throws(DatabaseError) -> Int {
         let select = try database.cachedStatement(
             "SELECT count(*) FROM object WHERE grp=(SELECT id FROM grp WHERE path=?)")
         select.bind(group.path, at: 1)
@@ -256,7 +268,7 @@ extension ObjectTables {
     }
 
     /// Returns the size of all values in a group.
-    static func size(_ group: ObjectGroup, _ database: Database) throws(DatabaseError) -> Int {
+    static func size(_ group: GroupPath, _ database: Database) throws(DatabaseError) -> Int {
         let select = try database.cachedStatement(
             "SELECT sum(length(value)) FROM object WHERE grp=(SELECT id FROM grp WHERE path=?)")
         select.bind(group.path, at: 1)
@@ -265,7 +277,7 @@ extension ObjectTables {
     }
 
     static func entries(
-        _ group: ObjectGroup, after key: String?, limit: Int, _ database: Database
+        _ group: GroupPath, after key: String?, limit: Int, _ database: Database
     ) throws(DatabaseError) -> [ObjectEntry] {
         let select = try database.cachedStatement(
             """
@@ -290,14 +302,14 @@ extension ObjectTables {
     /// Removes all objects that are stored under a version of a type, without nested ones.
     static func removeAll(
         of type: String, _ version: SchemaVersion, _ database: Database
-    ) throws(DatabaseError) -> [(key: String, group: ObjectGroup)] {
+    ) throws(DatabaseError) -> [(key: String, group: GroupPath)] {
         let which = "schema IN (SELECT fingerprint FROM schema WHERE type=? AND version=?)"
         let select = try database.cachedStatement(
             "SELECT key, path FROM object JOIN grp ON grp.id=grp WHERE \(which)")
         select.bind(type, at: 1)
         select.bind(version.description, at: 2)
-        var removed: [(key: String, group: ObjectGroup)] = []
-        while try select.step() { removed.append((select.text(at: 0), ObjectGroup(select.text(at: 1)))) }
+        var removed: [(key: String, group: GroupPath)] = []
+        while try select.step() { removed.append((select.text(at: 0), GroupPath(path: select.text(at: 1)))) }
         let delete = try database.cachedStatement("DELETE FROM object WHERE \(which)")
         delete.bind(type, at: 1)
         delete.bind(version.description, at: 2)

@@ -1,4 +1,4 @@
-internal import VitrineCore
+public import VitrineCore
 
 extension ObjectStore {
     private static let sharedStore = Locked<ObjectStore?>(nil)
@@ -37,9 +37,9 @@ extension PersistentRecord {
     ///
     /// - Parameters:
     ///   - key: Default: the persistent name and `DefaultCacheKey`.
-    ///   - group: Default: the root group.
+    ///   - group: Default: `standard`, for values without a group.
     public nonisolated(nonsending) func cache(
-        forKey key: String? = nil, in group: ObjectGroup = .root
+        forKey key: String? = nil, in group: GroupPath = .standard
     ) async throws(PersistenceError) {
         let key = key ?? Self.defaultCacheKey
         try await ObjectStore.shared.put(self, for: key, in: group)
@@ -50,9 +50,9 @@ extension PersistentRecord {
     ///
     /// - Parameters:
     ///   - key: Default: the persistent name and `DefaultCacheKey`.
-    ///   - group: Default: the root group.
+    ///   - group: Default: `standard`, for values without a group.
     public static func objectInCache(
-        forKey key: String? = nil, in group: ObjectGroup = .root
+        forKey key: String? = nil, in group: GroupPath = .standard
     ) throws(PersistenceError) -> Self? {
         let key = key ?? defaultCacheKey
         let value = try ObjectStore.shared.object(Self.self, for: key, in: group)
@@ -64,9 +64,9 @@ extension PersistentRecord {
     ///
     /// - Parameters:
     ///   - key: Default: the persistent name and `DefaultCacheKey`.
-    ///   - group: Default: the root group.
+    ///   - group: Default: `standard`, for values without a group.
     public nonisolated(nonsending) static func removeCache(
-        forKey key: String? = nil, in group: ObjectGroup = .root
+        forKey key: String? = nil, in group: GroupPath = .standard
     ) async throws(PersistenceError) {
         try await ObjectStore.shared.remove(key ?? defaultCacheKey, in: group)
     }
@@ -76,10 +76,10 @@ extension PersistentRecord {
     /// - Parameters:
     ///   - array: The array, which replaces an existing one.
     ///   - key: Default: the persistent name and `DefaultArrayCacheKey`.
-    ///   - group: Default: the root group.
+    ///   - group: Default: `standard`, for values without a group.
     ///   - maximumCount: The largest number of elements to store, from the first one. Default: all.
     public nonisolated(nonsending) static func cacheArray(
-        _ array: [Self], forKey key: String? = nil, in group: ObjectGroup = .root, maximumCount: Int = .max
+        _ array: [Self], forKey key: String? = nil, in group: GroupPath = .standard, maximumCount: Int = .max
     ) async throws(PersistenceError) {
         let kept = Array(array.prefix(max(0, maximumCount)))
         try await ObjectStore.shared.put(kept, for: key ?? defaultArrayCacheKey, in: group)
@@ -89,9 +89,9 @@ extension PersistentRecord {
     ///
     /// - Parameters:
     ///   - key: Default: the persistent name and `DefaultArrayCacheKey`.
-    ///   - group: Default: the root group.
+    ///   - group: Default: `standard`, for values without a group.
     public static func arrayInCache(
-        forKey key: String? = nil, in group: ObjectGroup = .root
+        forKey key: String? = nil, in group: GroupPath = .standard
     ) throws(PersistenceError) -> [Self]? {
         try ObjectStore.shared.object([Self].self, for: key ?? defaultArrayCacheKey, in: group)
     }
@@ -103,7 +103,7 @@ extension PersistentObject {
     public var cacheKey: String? { CachePlaces.shared.place(of: self)?.key }
 
     /// The group of the ``cacheKey``.
-    public var cacheGroup: ObjectGroup? { CachePlaces.shared.place(of: self)?.group }
+    public var cacheGroup: GroupPath? { CachePlaces.shared.place(of: self)?.group }
 
     /// Removes the value with the ``cacheKey`` of the instance from the shared store. Does nothing without a key.
     public nonisolated(nonsending) func removeCache() async throws(PersistenceError) {
@@ -121,7 +121,7 @@ private final class CachePlaces: Sendable {
     private struct Place: @unchecked Sendable {
         weak var object: AnyObject?
         let key: String
-        let group: ObjectGroup
+        let group: GroupPath
     }
 
     private struct State {
@@ -135,7 +135,7 @@ private final class CachePlaces: Sendable {
     private let state = Locked(State())
 
     /// Records the key of a value if it is an object.
-    func remember<Value: PersistentRecord>(_ value: Value, _ key: String, _ group: ObjectGroup) {
+    func remember<Value: PersistentRecord>(_ value: Value, _ key: String, _ group: GroupPath) {
         guard let object = value as? any PersistentObject else { return }
         let place = Place(object: object, key: key, group: group)
         let identity = ObjectIdentifier(object)
@@ -147,7 +147,7 @@ private final class CachePlaces: Sendable {
         }
     }
 
-    func place(of object: AnyObject) -> (key: String, group: ObjectGroup)? {
+    func place(of object: AnyObject) -> (key: String, group: GroupPath)? {
         let identity = ObjectIdentifier(object)
         return state.withLock { state in
             // Another object could have had this address.

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import VitrineDatabase
+import VitrineCore
 import VitrineModels
 
 /// What a store holds, read without the code of its types.
@@ -27,7 +28,7 @@ enum StoreContents {
     }
 
     /// The number of an object, whose text must be the one that goes with it.
-    static func number(of store: ObjectStore, _ key: String, _ group: ObjectGroup) throws -> Int {
+    static func number(of store: ObjectStore, _ key: String, _ group: GroupPath) throws -> Int {
         guard case .record(let data)? = try store.tree(for: key, in: group), data.typeName == "Filled" else {
             Issue.record("\(key) in \(group) is no Filled")
             return -1

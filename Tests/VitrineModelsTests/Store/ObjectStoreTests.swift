@@ -49,11 +49,10 @@ import VitrineModels
         #expect(try store.keys(in: "g") == keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
         for (index, key) in keys.enumerated() { #expect(try store.object(Int.self, for: key, in: "g") == index) }
         await #expect(throws: PersistenceError.self) { try await store.put(1, for: "") }
-        await #expect(throws: PersistenceError.self) { try await store.put(1, for: "k", in: "a//b") }
     }
 
     @Test func removingKnowsGroups() async throws {
-        for group in ["", "a", "a/b", "a0", "ab"] as [ObjectGroup] { try await store.put(1, for: "k", in: group) }
+        for group in ["", "a", "a/b", "a0", "ab"] as [GroupPath] { try await store.put(1, for: "k", in: group) }
         try await store.remove("k", in: "ab")
         #expect(try store.object(Int.self, for: "k") == 1)
         #expect(try store.count(in: "ab") == 0)
@@ -62,9 +61,36 @@ import VitrineModels
         #expect(try store.groups() == ["a0"])
         #expect(try store.groups(below: "a") == [])
         #expect(try store.object(Int.self, for: "k", in: "a/b") == nil)
-        try await store.removeGroup(.root)
+        try await store.removeGroup(.standard)
+        #expect(try store.keys().isEmpty)
+        #expect(try store.groups() == ["a0"])
+        try await store.removeAll()
         #expect(try store.groups().isEmpty)
         #expect(try store.keys().isEmpty)
+    }
+
+    /// The same names as in a key-value store: no name is special, and what is not named is apart.
+    @Test func groupsMayBeAnything() async throws {
+        let groups: [GroupPath] = [
+            .standard, .reserve, .standard.appending("a"), .reserve.appending("r"), "a/b", "a.b.c", "%2F", "d", "r",
+        ] + ["v1.2", "x/y", "..", "ö\0"].map { GroupPath("a").appending($0) }
+        for (index, group) in groups.enumerated() { try await store.put(index, for: "k", in: group) }
+        for (index, group) in groups.enumerated() {
+            #expect(try store.object(Int.self, for: "k", in: group) == index, "\(group)")
+            #expect(GroupPath(path: group.path) == group)
+        }
+        #expect(try Set(store.groups()) == Set(groups.dropFirst()))
+        #expect(try store.object(Int.self, for: "k", in: "a//b") == groups.firstIndex(of: "a/b"))
+        #expect(try Set(store.groups(below: "a")) == Set(groups.filter { $0.description.hasPrefix("a/") }))
+        #expect(try store.groups(below: .standard) == [.standard.appending("a")])
+        #expect(try store.groups(below: .reserve) == [.reserve.appending("r")])
+        try await store.removeAll()
+        #expect(try store.groups() == [.reserve, .reserve.appending("r")])
+        try await store.removeGroup(.reserve)
+        #expect(try store.groups() == [])
+        try await store.put(1, for: "k", in: .reserve)
+        try await store.removeAll(keepingReserve: false)
+        #expect(try store.groups() == [])
     }
 
     @Test func keysAreSortedAndLimited() async throws {
@@ -90,7 +116,7 @@ import VitrineModels
         try await store.put(1, for: "old")
         try await store.transaction { batch throws(PersistenceError) in
             try batch.put(2, for: "new")
-            try batch.remove("old")
+            batch.remove("old")
         }
         #expect(try store.keys() == ["new"])
     }
@@ -191,10 +217,13 @@ import VitrineModels
         try await store.put(1, for: "x")
         try await store.put(1, for: "k", in: "a/b")
         try await store.remove("k", in: "a/b")
-        try await store.removeGroup(.root)
+        try await store.removeGroup(.standard)
+        try await store.removeGroup("a/b")
+        try await store.removeAll()
         #expect(await changes.next() == .put(key: "k", group: "a/b"))
         #expect(await changes.next() == .removed(key: "k", group: "a/b"))
-        #expect(await changes.next() == .removedGroup(.root))
+        #expect(await changes.next() == .removedGroup("a/b"))
+        #expect(await changes.next() == .removedAll)
     }
 
     @Test func changesByOthersAreNoticed() async throws {

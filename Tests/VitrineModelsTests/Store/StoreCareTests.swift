@@ -138,21 +138,20 @@ import VitrineModels
             try Self.open(path) {
                 $0.version = version
                 $0.compatibleVersions = compatible
-                $0.reservedGroups = ["keep"]
             }
         }
         try await store.put(0, for: "k")
         #expect(try open("1").keys() == ["k"])
-        for group in ["", "g", "g/h", "keep", "keep/below", "keeper"] as [ObjectGroup] {
+        for group in ["", "g", "g/h", .reserve, .reserve.appending("below"), "r"] as [GroupPath] {
             try await store.put(1, for: "k", in: group)
         }
         #expect(try open("1").groups().count == 5)
         #expect(try open(nil).groups().count == 5)
         #expect(try open("2", ["1"]).groups().count == 5)
-        #expect(try open("3", ["1"]).groups() == ["keep", "keep/below"])
+        #expect(try open("3", ["1"]).groups() == [.reserve, .reserve.appending("below")])
         #expect(try store.keys().isEmpty)
         // Schemas stay: what was reserved can be read.
-        #expect(try open("3").object(Int.self, for: "k", in: "keep/below") == 1)
+        #expect(try open("3").object(Int.self, for: "k", in: .reserve.appending("below")) == 1)
     }
 
     @Test func readOnlyStoresReadAndRefuseToWrite() async throws {
