@@ -2,7 +2,7 @@
 import PackageDescription
 
 // A client of the package that uses every product, with warnings as errors, and the snippets of the documentation.
-// `check` extracts the snippets, builds everything and runs the program.
+// `check` extracts the snippets, builds everything and runs the program; `compare-debug` measures debug builds.
 let products = [
     "Vitrine", "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineDownloads",
     "VitrinePipeline", "VitrineStores", "VitrineModels", "VitrineModelsEncryption", "VitrineViews",
@@ -16,6 +16,9 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "Client", dependencies: (products + helpers).map { .product(name: $0, package: "Vitrine") },
+            swiftSettings: [.treatAllWarnings(as: .error)]),
+        .executableTarget(
+            name: "Timings", dependencies: [.product(name: "VitrineImaging", package: "Vitrine")],
             swiftSettings: [.treatAllWarnings(as: .error)]),
         .executableTarget(name: "Extract", swiftSettings: [.treatAllWarnings(as: .error)]),
         // Snippets declare values that they do not use, so their warnings are meaningless.
