@@ -1,0 +1,68 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The image server: a library of routes for Hummingbird applications, and a program. A package of its own, so that
+// nobody else builds SwiftNIO and Hummingbird.
+let swift: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"), .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+    name: "VitrineServer",
+    platforms: [.macOS(.v15)],
+    products: [
+        .library(name: "VitrineServer", targets: ["VitrineServer"]),
+        .executable(name: "vitrine-server", targets: ["vitrine-server"]),
+    ],
+    dependencies: [
+        .package(name: "Vitrine", path: ".."),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        .target(
+            name: "VitrineServer",
+            dependencies: [
+                .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
+                .product(name: "VitrineImaging", package: "Vitrine"),
+                .product(name: "VitrineNetwork", package: "Vitrine"),
+                .product(name: "VitrinePipeline", package: "Vitrine"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdTLS", package: "hummingbird"),
+                .product(name: "HummingbirdHTTP2", package: "hummingbird"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: swift),
+        .executableTarget(
+            name: "vitrine-server",
+            dependencies: [
+                "VitrineServer", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                // The programs that decode, beside this one.
+                .product(name: "vitrine-worker", package: "Vitrine"), .product(name: "vitrine-pdf", package: "Vitrine"),
+                .product(name: "vitrine-video", package: "Vitrine"),
+            ],
+            swiftSettings: swift),
+        .testTarget(
+            name: "VitrineServerTests",
+            dependencies: ["VitrineServer", .product(name: "HummingbirdTesting", package: "hummingbird")],
+            swiftSettings: swift),
+    ],
+    swiftLanguageModes: [.v6]
+)

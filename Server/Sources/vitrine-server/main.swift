@@ -1,0 +1,4 @@
+import Foundation
+import VitrineServer
+
+print(ProcessingOptions().quality ?? 80)

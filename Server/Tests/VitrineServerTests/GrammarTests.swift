@@ -1,0 +1,6 @@
+import Testing
+import VitrineServer
+
+@Suite struct GrammarTests {
+    @Test func defaults() { #expect(ProcessingOptions().format == nil) }
+}
