@@ -51,7 +51,7 @@ public struct ImageRequest: Sendable {
     ///   - priority: How urgent it is.
     ///   - isProgressive: See ``isProgressive``.
     public init(
-        _ source: some ImageSource, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
+        _ source: any ImageSource, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
         priority: Priority = .normal, isProgressive: Bool = false
     ) {
         self.source = (source as? BuiltInSource)?.base ?? source
