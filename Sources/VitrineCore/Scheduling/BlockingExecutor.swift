@@ -239,3 +239,52 @@ package enum Thread {
         return nil
     }
 }
+
+/// Continues a deep recursion on the stack of another thread.
+///
+/// A thread of the system may have a stack of 512 KiB, which a few hundred frames of a debug build exhaust.
+package enum FurtherStack {
+    /// How many levels of a recursion share a stack, with up to 12 KiB a level.
+    private static let levels = 32
+
+    /// Whether the recursion should continue on a further stack at this level.
+    ///
+    /// The first change is after half as many levels, because the stack of the caller is partly used.
+    package static func isDue(at level: Int) -> Bool { level % levels == levels / 2 }
+
+    /// Runs a body on a new thread with a stack of 2 MiB while the caller waits. If the system allows no more threads,
+    /// the body runs on the caller's stack.
+    package static func run<Value, Failure: Error>(
+        _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        var result: Result<Value, Failure>?
+        withoutActuallyEscaping({ result = Result(catching: body) }) { work in
+            let monitor = Monitor()
+            // The monitor orders all accesses to these two, and the caller waits until the thread has made the last.
+            nonisolated(unsafe) var unfinished: (() -> Void)? = work
+            nonisolated(unsafe) var isDone = false
+            let isStarted = Thread.start(name: "vitrine-stack") {
+                unfinished?()
+                // Here, because the closure ends with the call, and the thread may end later.
+                unfinished = nil
+                monitor.lock()
+                isDone = true
+                monitor.broadcast()
+                monitor.unlock()
+            }
+            guard isStarted else { return work() }
+            monitor.lock()
+            while !isDone { monitor.wait() }
+            monitor.unlock()
+        }
+        guard let result else { preconditionFailure("the body has run") }
+        return try result.get()
+    }
+
+    /// Runs a body, on a further stack if one is due at this level.
+    package static func run<Value, Failure: Error>(
+        at level: Int, _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        isDue(at: level) ? try run(body) : try body()
+    }
+}
