@@ -16,8 +16,8 @@ public struct PersistentCoder: Sendable {
 
     /// The known types and schemas.
     public let registry: TypeRegistry
-    /// The largest number of nested records, for encoding and decoding. Untyped data uses further stacks, see
-    /// ``FurtherStack``. Code of types runs on the stack of the caller.
+    /// The largest number of nested records, for encoding and decoding. Each takes some hundred bytes of stack, and in
+    /// a debug build a few KiB. Untyped data uses further stacks, see ``FurtherStack``.
     let depthLimit: Int
     /// Whether data that a later version of the program wrote is read as far as it is known.
     let readsNewerData: Bool
@@ -26,8 +26,7 @@ public struct PersistentCoder: Sendable {
     ///
     /// - Parameters:
     ///   - registry: The known types and schemas. Default: those of the whole program.
-    ///   - depthLimit: The largest number of nested records. Default 256. In a debug build, decoding takes 3 to 4 KiB of
-    ///     stack for each, more for large types. A thread with 512 KiB then has room for about 100 of them.
+    ///   - depthLimit: The largest number of nested records. Default 256.
     ///   - readsNewerData: Whether data that a later version of the program wrote is read. Properties with known names
     ///     and types are read then, and the others are lost when the value is stored again. Default false: decoding
     ///     throws ``PersistenceError/newerThanCode(type:stored:code:)``.

@@ -100,18 +100,13 @@ import VitrineModels
                 found.add("\(tree.persistentDescription.split(separator: "sum").count - 1)")
                 found.add("\(try coder.json(of: bytes).split(separator: "$case").count - 1)")
                 tree.breakCycles()
-                // Code of types has no further stacks.
-                let animals = (0..<100).map { Animal("\($0)") }
-                for index in 1..<100 { animals[index - 1].friend = animals[index] }
-                let animal = try coder.decode(Animal.self, from: coder.encode(animals[0]))
-                found.add(animal.friend?.friend?.name ?? "none")
             } catch {
                 found.add("\(error)")
             }
             done.open()
         }
         await done.wait()
-        #expect(found.all == ["255", "255", "2"])
+        #expect(found.all == ["255", "255"])
     }
 
     /// Starts a thread with a stack of a size.
