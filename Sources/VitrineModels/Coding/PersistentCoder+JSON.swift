@@ -4,7 +4,6 @@ import FoundationEssentials
 import Foundation
 #endif
 internal import VitrineCache
-internal import VitrineCore
 
 extension PersistentCoder {
     /// Returns an encoded value as JSON, which ``decode(_:fromJSON:)`` of this and later versions of the program reads.
@@ -63,7 +62,6 @@ private struct JSONExport {
     /// The schemas that the import needs.
     private(set) var schemas: [UInt64: Schema] = [:]
     private var numbers: [ObjectIdentifier: Int] = [:]
-    private var depth = 0
 
     mutating func value(_ value: MigrationTree) -> JSON.Node {
         switch value {
@@ -83,12 +81,6 @@ private struct JSONExport {
         case .dictionary(let entries): dictionary(entries)
         case .record(let data): record(data)
         }
-    }
-
-    private mutating func record(_ data: MigrationData) -> JSON.Node {
-        depth += 1
-        defer { depth -= 1 }
-        return FurtherStack.run(at: depth) { members(data) }
     }
 
     private static func number(_ number: Double) -> JSON.Node {
@@ -122,7 +114,7 @@ private struct JSONExport {
         return .object(members)
     }
 
-    private mutating func members(_ data: MigrationData) -> JSON.Node {
+    private mutating func record(_ data: MigrationData) -> JSON.Node {
         var members: [String: JSON.Node] = [:]
         if data.isObject {
             if let known = numbers[ObjectIdentifier(data)] { return .object(["$ref": .number(.integer(Int64(known)))]) }
@@ -292,24 +284,17 @@ private struct JSONImport {
         try enter()
         defer { levels += 1 }
         let data = MigrationData(record, schema)
-        try FurtherStack.run(at: levels) { () throws(PersistenceError) in
-            try fillInline(data, json, record, schema)
-        }
-        return data
-    }
-
-    private mutating func fillInline(
-        _ data: MigrationData, _ json: JSON, _ record: RecordSchema, _ schema: Schema
-    ) throws(PersistenceError) {
         guard record.kind == .enumeration else {
-            guard json.object != nil else { throw Self.mismatch(.record(record.name), json) }
-            return try fill(data, json, [record], schema)
+            guard json.object != nil else { throw Self.mismatch(.record(name), json) }
+            try fill(data, json, [record], schema)
+            return data
         }
         guard let caseName = json.string ?? json["$case"]?.string,
             let element = record.cases.first(where: { $0.name == caseName })
-        else { throw Self.mismatch(.record(record.name), json) }
+        else { throw Self.mismatch(.record(name), json) }
         data.caseName = caseName
         for part in element.payload { try add(part.name, part.type, json, data, schema) }
+        return data
     }
 
     private mutating func object(
@@ -328,9 +313,7 @@ private struct JSONImport {
         defer { levels += 1 }
         let data = MigrationData(record, schema)
         if let number = json["$id"]?.int { objects[number] = data }
-        try FurtherStack.run(at: levels) { () throws(PersistenceError) in
-            try fill(data, json, schema.chain(record.name), schema)
-        }
+        try fill(data, json, schema.chain(record.name), schema)
         return data
     }
 

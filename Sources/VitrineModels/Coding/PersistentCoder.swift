@@ -11,13 +11,12 @@ internal import VitrineCore
 /// values. If you keep the bytes elsewhere, keep ``Schema/encoded`` with them and add the schema to the
 /// ``TypeRegistry``.
 public struct PersistentCoder: Sendable {
-    /// The default ``depthLimit``.
+    /// The default ``depthLimit``, which fits the stack of any thread.
     package static let defaultDepthLimit = 256
 
     /// The known types and schemas.
     public let registry: TypeRegistry
-    /// The largest number of nested records, for encoding and decoding. Each takes some hundred bytes of stack, and in
-    /// a debug build a few KiB. Untyped data uses further stacks, see ``FurtherStack``.
+    /// The largest number of nested records, for encoding and decoding. Each takes some hundred bytes of stack.
     let depthLimit: Int
     /// Whether data that a later version of the program wrote is read as far as it is known.
     let readsNewerData: Bool
@@ -184,9 +183,7 @@ extension PersistentRecord {
 
 extension PersistentCoder {
     /// Returns whether the header of a value names a present schema.
-    private func isCurrent<Value: PersistentValue>(
-        _ type: Value.Type, fingerprint: UInt64
-    ) throws(PersistenceError) -> Bool {
+    private func isCurrent<Value: PersistentValue>(_ type: Value.Type, fingerprint: UInt64) throws(PersistenceError) -> Bool {
         try fingerprint == registry.schema(of: type).fingerprint || registry.objectType(of: fingerprint) is Value.Type
     }
 

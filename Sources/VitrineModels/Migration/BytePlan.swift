@@ -1,5 +1,3 @@
-internal import VitrineCore
-
 /// A change of schema as a list of copies, omissions and insertions of bytes.
 ///
 /// It handles added, removed and reordered properties of structs without objects, which need neither untyped data nor
@@ -215,11 +213,6 @@ package struct BytePlan: Sendable {
     private func skip(_ name: String, _ reader: inout BinaryReader) throws(PersistenceError) {
         guard let record = schema.records[name] else { throw .malformed("there is no record of \(name)") }
         try reader.enter()
-        try FurtherStack.run(at: reader.levels) { () throws(PersistenceError) in try skip(record, &reader) }
-        reader.leave()
-    }
-
-    private func skip(_ record: RecordSchema, _ reader: inout BinaryReader) throws(PersistenceError) {
         if record.kind == .enumeration {
             for part in try record.readCase(&reader).payload { try skip(part.type, &reader) }
         } else if record.isEmpty {
@@ -227,6 +220,7 @@ package struct BytePlan: Sendable {
         } else {
             for property in record.early { try skip(property.type, &reader) }
         }
+        reader.leave()
     }
 }
 

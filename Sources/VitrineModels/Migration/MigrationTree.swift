@@ -3,7 +3,6 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
-internal import VitrineCore
 
 /// Reads an encoded value as untyped data, by the schema under which it was written.
 package struct TreeReader {
@@ -84,16 +83,6 @@ package struct TreeReader {
         guard let record = schema.records[name] else { throw .malformed("there is no record of \(name)") }
         try reader.enter()
         let data = MigrationData(record, schema)
-        try FurtherStack.run(at: reader.levels) { () throws(PersistenceError) in
-            try contents(record, data, schema, &reader)
-        }
-        reader.leave()
-        return data
-    }
-
-    private mutating func contents(
-        _ record: RecordSchema, _ data: MigrationData, _ schema: Schema, _ reader: inout BinaryReader
-    ) throws(PersistenceError) {
         if record.kind == .enumeration {
             let element = try record.readCase(&reader)
             data.caseName = element.name
@@ -103,6 +92,8 @@ package struct TreeReader {
         } else {
             try properties(record, data, schema, &reader)
         }
+        reader.leave()
+        return data
     }
 
     private mutating func properties(
@@ -152,9 +143,7 @@ package struct TreeReader {
         try reader.enter()
         let data = MigrationData(record, schema)
         objects.append(data)
-        try FurtherStack.run(at: reader.levels) { () throws(PersistenceError) in
-            try properties(record, data, schema, &reader)
-        }
+        try properties(record, data, schema, &reader)
         reader.leave()
         return data
     }
@@ -271,15 +260,6 @@ struct TreeWriter {
             throw mismatch(.record(name), .record(data))
         }
         guard writer.enter() else { throw writer.failure ?? .malformed("too deep") }
-        try FurtherStack.run(at: writer.levels) { () throws(PersistenceError) in
-            try writeContents(record, data, name, schema, &writer)
-        }
-        writer.leave()
-    }
-
-    private mutating func writeContents(
-        _ record: RecordSchema, _ data: MigrationData, _ name: String, _ schema: Schema, _ writer: inout BinaryWriter
-    ) throws(PersistenceError) {
         if record.kind == .enumeration {
             guard let number = record.cases.firstIndex(where: { $0.name == data.caseName }) else {
                 throw .typeMismatch(path: "", expected: name, found: "case \(data.caseName ?? "")")
@@ -301,6 +281,7 @@ struct TreeWriter {
             }
             noteDropped(data, taken, writer.registry)
         }
+        writer.leave()
     }
 
     private mutating func writeObject(
@@ -320,9 +301,7 @@ struct TreeWriter {
             return
         }
         var taken = [Bool](repeating: false, count: data.names.count)
-        try FurtherStack.run(at: writer.levels) { () throws(PersistenceError) in
-            try writeProperties(record, data, schema, &taken, &writer)
-        }
+        try writeProperties(record, data, schema, &taken, &writer)
         noteDropped(data, taken, writer.registry)
         writer.leave()
     }

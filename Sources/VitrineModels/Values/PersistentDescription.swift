@@ -3,7 +3,6 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
-internal import VitrineCore
 
 extension PersistentValue {
     /// The stored form as readable JSON.
@@ -41,7 +40,6 @@ extension MigrationTree {
 private struct TreeDescription {
     private(set) var json = JSONText()
     private var described: Set<ObjectIdentifier> = []
-    private var depth = 0
 
     mutating func add(_ value: MigrationTree) {
         switch value {
@@ -71,10 +69,7 @@ private struct TreeDescription {
                 add(entry.value)
             }
             json.close("}")
-        case .record(let data):
-            depth += 1
-            FurtherStack.run(at: depth) { add(data) }
-            depth -= 1
+        case .record(let data): add(data)
         }
     }
 

@@ -86,36 +86,6 @@ import VitrineModels
         }
     }
 
-    /// Untyped data of the greatest depth fits the small stacks of the system's threads, in debug builds as well.
-    @Test func treesOfTheGreatestDepthFitSmallStacks() async throws {
-        let coder = PersistentCoder(registry: TypeRegistry())
-        let bytes = try await offPool {
-            try coder.encode((1..<256).reduce(Term.nothing) { expression, _ in .sum(expression, .nothing) })
-        }
-        let done = Gate()
-        let found = Recorder<String>()
-        startThread(stackSize: 512 << 10) {
-            do {
-                let tree = try coder.tree(of: bytes)
-                found.add("\(tree.persistentDescription.split(separator: "sum").count - 1)")
-                found.add("\(try coder.json(of: bytes).split(separator: "$case").count - 1)")
-                tree.breakCycles()
-            } catch {
-                found.add("\(error)")
-            }
-            done.open()
-        }
-        await done.wait()
-        #expect(found.all == ["255", "255"])
-    }
-
-    /// Starts a thread with a stack of a size.
-    private func startThread(stackSize: Int, _ body: @escaping @Sendable () -> Void) {
-        let thread = Foundation.Thread(block: body)
-        thread.stackSize = stackSize
-        thread.start()
-    }
-
     @Test func damageIsFoundAtEveryByte() throws {
         let bytes = try coder.encode(Place("home", latitude: 47))
         for index in bytes.indices {
