@@ -14,7 +14,7 @@ public struct Image: Sendable {
         /// Colour channels have been multiplied by alpha.
         case premultiplied
 
-        /// The number in cache keys and in messages to workers.
+        /// The number in cache keys.
         var code: UInt8 {
             switch self {
             case .opaque: 0
