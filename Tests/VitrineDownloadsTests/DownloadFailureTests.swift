@@ -15,7 +15,7 @@ struct DownloadFailureTests {
         let fixture = try DownloadFixture()
         let manager = fixture.manager()
         #expect(await code { try await manager.start(url) } == -600)
-        #expect(try await manager.downloads.isEmpty)
+        #expect(try await manager.restore().isEmpty)
     }
 
     @Test(arguments: ["../a", "a/b", "/etc/passwd", "", ".", "..", "a\0b", ".bashrc", "a\u{202E}gpj.exe"])
