@@ -15,9 +15,9 @@ import VitrineCore
 /// trusted are decoded in a worker process; see ``Isolation``. ``register(_:)`` adds decoders for further formats.
 public struct ImageDecoder: Sendable {
     /// Bounds on the input and on the work; see ``ImageLimits``.
-    public var limits: ImageLimits
+    package var limits: ImageLimits
     /// Which decoders run in worker processes. Default ``Isolation/standard``.
-    public var isolation: Isolation
+    package var isolation: Isolation
     package var registry: DecoderRegistry
     package var pool: WorkerPool
 
