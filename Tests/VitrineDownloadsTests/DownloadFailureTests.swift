@@ -53,6 +53,19 @@ struct DownloadFailureTests {
         #expect(fixture.files.names.isEmpty)
     }
 
+    @Test func aTransferEndsAfterItsMaximumTimeAndIsResumed() async throws {
+        let site = FileSite(content), fixture = try DownloadFixture(), requests = Counter()
+        let server = try LoopbackServer { request in
+            requests.add(1) == 1 ? site.reply(to: request, upTo: 30_000, then: [.hang]) : site.reply(to: request)
+        }
+        let wanted = request(server.url("/a")) { ($0.maximumTime, $0.attempts) = (.seconds(1), 2) }
+        let download = try await fixture.manager().start(wanted)
+        _ = try await download.file
+        #expect(fixture.bytes("a") == content)
+        #expect(requests.value == 2)
+        #expect(server.requests.last?.header("Range") == "bytes=30000-")
+    }
+
     @Test(arguments: [404, 403, 410, 500]) func failuresOfServersMakeNoFile(status: Int) async throws {
         let fixture = try DownloadFixture()
         let server = try LoopbackServer { _ in [.reply(status, ["Content-Type: text/html"], body: [60, 62])] }

@@ -131,6 +131,7 @@ struct JournalFaultTests {
             record["status"] = status
             var request = record["request"] as? [String: Any] ?? [:]
             for key in ["connections", "attempts", "maximumRate"] where number > 0 { request[key] = number }
+            request["maximumSeconds"] = number > 0 ? 1e300 : -1e300
             record["request"] = request
         }
         let manager = fixture.manager { $0.identifier = "list" }

@@ -96,6 +96,7 @@ struct DownloadRun: Sendable {
         var wanted = HTTPRequest(url: record.url, headers: request.headers)
         wanted.maximumBodySize = .unlimited
         wanted.priority = request.priority
+        wanted.totalTimeout = request.maximumTime
         let progress = TransferProgress()
         let (loader, executor) = (engine.loader, engine.transfers)
         let connections = min(max(1, request.connections), DownloadRequest.highestConnections)

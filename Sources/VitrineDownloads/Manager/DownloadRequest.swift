@@ -72,6 +72,10 @@ public struct DownloadRequest: Sendable, Hashable {
     /// Refused connections and unknown hosts count; a missing network does not. The delays between attempts grow from
     /// about 2 to 60 seconds.
     public var attempts = 5
+    /// The maximum duration of one transfer. Default: no limit.
+    ///
+    /// A transfer that ends by it keeps its partial file, and the next attempt resumes it.
+    public var maximumTime: Duration?
 
     /// Creates a request with the default options.
     ///
@@ -105,7 +109,7 @@ public struct DownloadRequest: Sendable, Hashable {
 extension DownloadRequest: StoredForm {
     private enum Keys: String, CodingKey {
         case url, mirrors, directory, name, existing, headers, priority, checksum, expectedSize, maximumRate, attempts
-        case connections
+        case connections, maximumSeconds
     }
 
     package init(stored decoder: any Decoder) throws {
@@ -123,6 +127,7 @@ extension DownloadRequest: StoredForm {
         maximumRate = try values.decodeIfPresent(Int.self, forKey: .maximumRate).map { ByteCount($0) }
         attempts = try values.decodeIfPresent(Int.self, forKey: .attempts) ?? 5
         connections = try values.decodeIfPresent(Int.self, forKey: .connections) ?? 1
+        maximumTime = try values.decodeIfPresent(Double.self, forKey: .maximumSeconds).flatMap(Self.duration)
     }
 
     package func store(to encoder: any Encoder) throws {
@@ -139,5 +144,11 @@ extension DownloadRequest: StoredForm {
         try values.encodeIfPresent(maximumRate?.bytes, forKey: .maximumRate)
         try values.encode(attempts, forKey: .attempts)
         try values.encode(connections, forKey: .connections)
+        try values.encodeIfPresent(maximumTime.map { $0 / .seconds(1) }, forKey: .maximumSeconds)
+    }
+
+    /// - Returns: nil for a value that is not a duration, or one beyond all use.
+    private static func duration(_ seconds: Double) -> Duration? {
+        seconds > 0 && seconds < 1e12 ? .seconds(seconds) : nil
     }
 }
