@@ -40,7 +40,7 @@ public struct Image: Sendable {
     /// Width and height in pixels.
     public var size: PixelSize { PixelSize(width: width, height: height) }
     /// Whether any pixel may be other than opaque.
-    public var hasAlpha: Bool { alpha != .opaque }
+    package var hasAlpha: Bool { alpha != .opaque }
     /// The bytes of memory that the pixels occupy.
     package var byteCount: Int { storage.count }
 
