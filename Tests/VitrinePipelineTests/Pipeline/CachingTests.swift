@@ -167,7 +167,7 @@ import VitrinePipeline
         }
         #expect(key(.none) == CacheKey("a", "0x0", "none"))
         #expect(key(.fit(width: 300, height: 20), 2) == CacheKey("a", "600x40", "fit"))
-        #expect(key(.limit(width: 12_345, height: 0)) == CacheKey("a", "12345x0", "limit"))
+        #expect(key(.limit(width: 12_345, height: 0)) == CacheKey("a", "12345x0", "limit", "no-upscaling"))
         var small = ImageResizer.fill(width: 1, height: 2)
         small.allowsUpscaling = false
         #expect(key(small) == CacheKey("a", "1x2", "cover", "no-upscaling"))
