@@ -6,7 +6,8 @@ import PackageDescription
 let strict = Context.environment["VITRINE_STRICT"] == "1"
 let swift: [SwiftSetting] = strict ? [.treatAllWarnings(as: .error)] : []
 let c: [CSetting] = [.define("_GNU_SOURCE", .when(platforms: [.linux]))]
-// Modules that work on each byte or pixel are optimised in debug builds, too, where they would be many times as slow.
+// Modules that work on each byte or pixel are optimised in debug builds, too, where they would be many times as slow,
+// and recursive reading of nested objects would need many times the stack.
 // SwiftPM allows these flags in dependencies whose tools version is 6.2 or later.
 let fast: [SwiftSetting] = swift + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 let fastC: [CSetting] = c + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
@@ -118,7 +119,7 @@ let package = Package(
                 "VitrineCore", "VitrineDatabase", "VitrineCache",
                 .target(name: "VitrineModelsMacros", condition: .when(traits: ["Macros"])),
             ],
-            swiftSettings: swift),
+            swiftSettings: fast),
         .target(
             name: "VitrineViews",
             dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrinePipeline"],

@@ -21,7 +21,7 @@ func show(_ downloads: [Download]) {
     for status in downloads.compactMap(\.status).sorted(by: { $0.path < $1.path }) {
         let done = Int((status.fraction ?? 0) * 20)
         let bar = String(repeating: "#", count: done) + String(repeating: ".", count: 20 - done)
-        print(bar, status.url.lastPathComponent, status.state.rawValue)
+        print(bar, status.url.lastPathComponent, status.state)
     }
 }
 

@@ -22,7 +22,7 @@ enum DownloadChild {
         configuration.reservedSpace = ByteCount(options["reserve"].flatMap { Int($0) } ?? 0)
         if let directory = options["agent"] {
             configuration.mode = .agent
-            configuration.agent.directory = String(directory)
+            configuration.agentDirectory = String(directory)
         }
         if let error = options["clock"].flatMap({ Int($0) }) {
             configuration.clock = WallClock { WallClock.system.now + .seconds(error) }
@@ -54,7 +54,7 @@ enum DownloadChild {
         try await manager.settled()
         for download in downloads {
             guard let status = download.status else { continue }
-            report("\(status.state.rawValue) \(status.failure?.code ?? 0) \(FilePath.name(of: status.path))")
+            report("\(status.state.name) \(status.failure?.code ?? 0) \(FilePath.name(of: status.path))")
         }
         await manager.close()
     }

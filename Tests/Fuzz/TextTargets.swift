@@ -19,7 +19,7 @@ extension FuzzTargets {
     private static let request = """
         {"url":"https://example.com/a.zip","mirrors":["https://example.org/a.zip"],"directory":"/tmp","name":"a.zip",\
         "existing":"number","headers":[["A","b"]],"priority":0,"expectedSize":34,"maximumRate":1000,"attempts":5,\
-        "connections":4}
+        "connections":4,"checksum":"md5:d41d8cd98f00b204e9800998ecf8427e"}
         """
 
     private static let record = FuzzTarget(
@@ -50,8 +50,8 @@ extension FuzzTargets {
         ]
     ) { text in
         switch try JSONDecoder().decode(AgentMessage.self, from: Data(text.utf8)) {
-        case .snapshot(let statuses): statuses.forEach(use)
-        case .status(let status), .reply(_, .download(let status)): use(status)
+        case .snapshot(let statuses): statuses.forEach { use($0.wrappedValue) }
+        case .status(let status), .reply(_, .download(let status)): use(status.wrappedValue)
         default: break
         }
     }

@@ -31,7 +31,6 @@ struct Attempts {
         attempt("thumbnail") { () throws(StoreError) in
             StoreChild.report("width \(try store.image("lake.jpg", as: .thumbnail).width)")
         }
-        attempt("size") { () throws(StoreError) in _ = try store.image("lake.jpg", at: .fit(100)) }
     }
 
     private func attempt(_ name: String, _ body: () throws(StoreError) -> Void) {

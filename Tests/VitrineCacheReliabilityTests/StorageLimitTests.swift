@@ -158,6 +158,34 @@ struct StorageLimitTests {
         #expect(try await cache.size.bytes > capacity / 3)
     }
 
+    /// Large enough for the longest log. Each body leaves half of a page empty, and the queue is never waited for, so
+    /// that the log reaches its bound again and again.
+    @Test func largeCacheTakesNoMoreThanItsCapacityAndTheStatedOverheadAtAnyTime() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("cache"), capacity = 136_000_000, size = 2100 + 7 * 4092
+        let cache = DiskCache(directory: path, configuration: .init(capacity: ByteCount(capacity)))
+        let finished = Counter(), samples = Recorder<(bytes: Int, log: Int)>()
+        async let sampling: Void = offPool {
+            while finished.value == 0 {
+                let log = CacheFiles.bytes(of: "cache.sqlite-wal", in: path)
+                samples.add((CacheFiles.bytes(in: path), log))
+                usleep(2000)
+            }
+        }
+        for number in 0..<2 * capacity / size {
+            try await cache.set([UInt8](repeating: UInt8(number % 251), count: size), forKey: SampleEntry.key(number))
+        }
+        try await cache.flush()
+        finished.add(1)
+        try await sampling
+        let all = samples.all
+        // The log was as long as it may be.
+        #expect((all.map(\.log).max() ?? 0) > 31 << 20)
+        #expect((all.map(\.bytes).max() ?? 0) <= capacity + DiskCache.diskOverhead.bytes)
+        #expect(CacheFiles.bytes(in: path) <= capacity + DiskCache.diskOverhead.bytes)
+        #expect(try await cache.size.bytes > capacity * 4 / 5)
+    }
+
     @Test(.enabled(if: Namespace.isAvailable, "needs unshare and the right to mount"))
     func fullDiskDropsPutsWithATypedErrorAndServesWhatItHas() async throws {
         try await offPool {

@@ -50,6 +50,16 @@ import Testing
         #expect(try await cache("get", "k", "-n", "c").output == "typed")
     }
 
+    @Test func commandsWithoutLinesRefuseJSON() async throws {
+        let file = try file("in", "x")
+        for arguments in [["get", "k"], ["put", "k", file], ["remove", "k"], ["clear"]] {
+            let outcome = try await Tool.run(
+                ["cache"] + arguments + ["-n", "c", "--json", "--root", scratch.file("caches").path])
+            #expect(outcome.status == 2 && outcome.errors.contains("--json"), "\(arguments)")
+        }
+        #expect(try await cache("list", "-n", "c").status == 1)
+    }
+
     @Test func clearingNeedsToBeToldWhich() async throws {
         for name in ["one", "two"] { _ = try await cache("put", "k", file("in", "x"), "-n", name) }
         #expect(try await cache("clear").status == 2)

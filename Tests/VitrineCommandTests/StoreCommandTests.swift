@@ -166,7 +166,25 @@ import VitrineImaging
         #expect(try await store("list").output == "lake.jpg\n")
     }
 
+    @Test func whereNoStoreIsNothingCanBeListed() async throws {
+        for arguments in [["list"], ["list", "--json"], ["list", "--files"], ["export", scratch.file("out").path]] {
+            let outcome = try await Tool.run(["store"] + arguments + ["--root", root])
+            #expect(outcome.status == 1 && outcome.output.isEmpty, "\(arguments)")
+            #expect(outcome.errors == "\(root): there is no store; 'vitrine store save' makes one\n")
+        }
+        #expect(scratch.contents.isEmpty)
+        // An empty store is one.
+        _ = try await store("save", Samples.path("leaf.png"))
+        _ = try await store("delete", "leaf.png")
+        let empty = try await store("list")
+        #expect(empty.status == 0 && empty.output.isEmpty && empty.errors.isEmpty)
+    }
+
     @Test func wrongUseIsRefused() async throws {
+        // These print no lines that could be JSON.
+        for arguments in [["load", "a"], ["rename", "a", "b"], ["delete", "a"]] {
+            #expect(try await Tool.run(["store"] + arguments + ["--json", "--root", root]).status == 2, "\(arguments)")
+        }
         #expect(try await store("save").status == 2)
         #expect(try await store("save", "a", "b", "--name", "c").status == 2)
         #expect(try await store("save", "a", "--quality", "2").status == 2)

@@ -13,13 +13,13 @@ struct AgentFaultTests {
     @Test func anAgentThatDoesNotAnswerIsNamed() async throws {
         let fixture = try AgentFixture()
         try await fixture.manager().restore()
-        let known = fixture.manager { $0.agent.responseTime = .milliseconds(300) }
+        let known = fixture.manager { $0.agentResponseTime = .milliseconds(300) }
         try await answered { try await known.restore() }
         let agent = try #require(fixture.agents.first)
         try await offPool { try halt(agent) }
         defer { kill(agent, SIGCONT) }
         // One that was connected, one that connects, and one that only looks.
-        let configuration = fixture.configuration { $0.agent.responseTime = .milliseconds(300) }
+        let configuration = fixture.configuration { $0.agentResponseTime = .milliseconds(300) }
         for ask in [
             { @Sendable in try await known.restore() },
             { @Sendable in try await DownloadManager(configuration).restore() },
@@ -45,7 +45,7 @@ struct AgentFaultTests {
         let server = try LoopbackServer { _ in [.hang] }
         let patient = fixture.manager()
         await (try await patient.start(server.url("/a").absoluteString)).reaches { $0.state == .running }
-        let manager = fixture.manager { $0.agent.responseTime = .milliseconds(300) }
+        let manager = fixture.manager { $0.agentResponseTime = .milliseconds(300) }
         let download = try #require(try await answered { try await manager.restore() }.first)
         let agent = try #require(fixture.agents.first)
         async let file = code { _ = try await download.file }
@@ -67,7 +67,7 @@ struct AgentFaultTests {
         let lock = open(fixture.sockets.file(name), O_RDWR | O_CLOEXEC)
         defer { close(lock) }
         #expect(flock(lock, LOCK_EX) == 0)
-        let manager = fixture.manager { $0.agent.responseTime = .milliseconds(300) }
+        let manager = fixture.manager { $0.agentResponseTime = .milliseconds(300) }
         #expect(await code { try await manager.restore() } == -633)
     }
 
@@ -86,7 +86,7 @@ struct AgentFaultTests {
         for number in 0..<4 { stuck.append(try await manager.start(server.url("/stuck\(number)").absoluteString)) }
         for download in stuck { await download.reaches { $0.state == .running } }
         let next = try await manager.start(server.url("/a").absoluteString)
-        #expect(try await manager.downloads.count == 5 && next.status?.state == .waiting)
+        #expect(try await manager.restore().count == 5 && next.status?.state == .waiting)
         try await stuck[0].setPriority(.low)
         try await stuck[1].pause()
         // Those who want one to stop do not wait for ever, and another one has its turn.
@@ -100,7 +100,7 @@ struct AgentFaultTests {
         try await stuck[1].remove()
         try await manager.settled()
         await manager.close()
-        #expect(try await fixture.manager().downloads.map(\.id) == [stuck[2].id, next.id])
+        #expect(try await fixture.manager().restore().map(\.id) == [stuck[2].id, next.id])
     }
 
     /// A response that ends within its head was waited for in a loop.
@@ -160,7 +160,7 @@ struct AgentFaultTests {
         }
         #expect(ends.allSatisfy { $0?.state == .completed && $0?.path == fixture.files.file("a") })
         #expect(server.requests.count == 1)
-        #expect(try await managers[0].downloads.isEmpty)
+        #expect(try await managers[0].restore().isEmpty)
     }
 }
 

@@ -29,11 +29,11 @@ final class AgentFixture: Sendable {
         configuration.mode = .agent
         configuration.directory = files.path
         configuration.journalDirectory = journal.path
-        configuration.agent.directory = sockets.path
-        configuration.agent.program = ChildProcess.path(of: "vitrine-agent")
-        configuration.agent.idleTime = .seconds(3600)
+        configuration.agentDirectory = sockets.path
+        configuration.agentProgram = ChildProcess.path(of: "vitrine-agent")
+        configuration.agentIdleTime = .seconds(3600)
         // A busy machine may keep an agent from answering for longer than users would wait.
-        configuration.agent.responseTime = .seconds(600)
+        configuration.agentResponseTime = .seconds(600)
         change(&configuration)
         return configuration
     }

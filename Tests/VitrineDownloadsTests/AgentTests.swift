@@ -25,7 +25,7 @@ struct AgentTests {
         let missing = try await manager.start(request(server.url("/missing")) { $0.attempts = 1 })
         #expect(await code { _ = try await missing.file } == -402)
         try await manager.settled()
-        #expect(try await manager.downloads.map(\.id) == [download.id, missing.id])
+        #expect(try await manager.restore().map(\.id) == [download.id, missing.id])
         #expect(try await manager.download(for: server.url("/missing"))?.id == missing.id)
         try await missing.remove()
         #expect(missing.status == nil)
@@ -51,7 +51,7 @@ struct AgentTests {
         await download.reaches { $0.received == 50_000 }
         try await download.pause()
         // Another program sees the same.
-        let same = try #require(try await other.download(id: download.id))
+        let same = try #require(try await other.restore().first { $0.id == download.id })
         await same.reaches { $0.state == .paused }
         try await other.settled()
         try await same.setPriority(.high)
@@ -67,7 +67,7 @@ struct AgentTests {
         await second.reaches { $0.received == 50_000 }
         #expect(third.status?.state == .waiting)
         try await third.move(before: second)
-        #expect(try await other.downloads.map(\.url.lastPathComponent) == ["a", "c", "b"])
+        #expect(try await other.restore().map(\.url.lastPathComponent) == ["a", "c", "b"])
         try await second.cancel()
         #expect(await code { _ = try await second.file } == -641)
         await third.reaches { $0.received == 50_000 }
@@ -106,7 +106,7 @@ struct AgentTests {
             #expect(await code { try await manager.restore() } == -641)
         }
         barrier.open()
-        let download = try #require(try await fixture.manager().download(id: id))
+        let download = try #require(try await fixture.manager().restore().first { $0.id == id })
         #expect(try await download.file == fixture.files.file("a"))
         #expect(fixture.bytes("a") == content)
     }
@@ -137,7 +137,7 @@ struct AgentTests {
         let server = try LoopbackServer { [.wait(barrier)] + site.reply(to: $0) }
         let agent: pid_t
         do {
-            let manager = fixture.manager { $0.agent.idleTime = .zero }
+            let manager = fixture.manager { $0.agentIdleTime = .zero }
             _ = try await manager.start(server.url("/a").absoluteString)
             agent = try #require(fixture.agents.first)
             await manager.close()
@@ -148,15 +148,15 @@ struct AgentTests {
         try await offPool { waitForEnd(of: agent) }
         #expect(fixture.bytes("a") == content)
         // The next one has the list, and nothing to do.
-        let manager = fixture.manager { $0.agent.idleTime = .zero }
-        #expect(try await manager.downloads.map(\.status?.state) == [.completed])
+        let manager = fixture.manager { $0.agentIdleTime = .zero }
+        #expect(try await manager.restore().map(\.status?.state) == [.completed])
     }
 
     @Test func agentsThatEndAtOnceServeAllTheSame() async throws {
         let fixture = try AgentFixture(), site = FileSite(content)
         let server = try LoopbackServer { site.reply(to: $0) }
         for number in 0..<20 {
-            let manager = fixture.manager { $0.agent.idleTime = .zero }
+            let manager = fixture.manager { $0.agentIdleTime = .zero }
             let download = try await manager.start(server.url("/\(number)").absoluteString)
             #expect(try await download.file == fixture.files.file("\(number)"))
             await manager.close()
@@ -176,18 +176,18 @@ struct AgentTests {
         #expect(await code { try await manager.restore() } == -632)
         // It is on the list still.
         let next = fixture.manager()
-        #expect(try await next.downloads.map(\.id) == [download.id])
+        #expect(try await next.restore().map(\.id) == [download.id])
     }
 
     @Test func whatIsWrongWithItIsTold() async throws {
         let fixture = try AgentFixture()
-        let missing = fixture.manager { $0.agent.program = "/nonexistent/vitrine-agent" }
+        let missing = fixture.manager { $0.agentProgram = "/nonexistent/vitrine-agent" }
         #expect(await code { try await missing.restore() } == -632)
         let open = try TemporaryDirectory()
         chmod(open.path, 0o755)
-        let exposed = fixture.manager { $0.agent.directory = open.path }
+        let exposed = fixture.manager { $0.agentDirectory = open.path }
         #expect(await code { try await exposed.restore() } == -610)
-        let long = fixture.manager { $0.agent.directory = open.path + "/" + String(repeating: "x", count: 120) }
+        let long = fixture.manager { $0.agentDirectory = open.path + "/" + String(repeating: "x", count: 120) }
         #expect(await code { try await long.restore() } == -610)
         #expect(fixture.agents.isEmpty)
     }

@@ -15,7 +15,7 @@ struct DownloadFailureTests {
         let fixture = try DownloadFixture()
         let manager = fixture.manager()
         #expect(await code { try await manager.start(url) } == -600)
-        #expect(try await manager.downloads.isEmpty)
+        #expect(try await manager.restore().isEmpty)
     }
 
     @Test(arguments: ["../a", "a/b", "/etc/passwd", "", ".", "..", "a\0b", ".bashrc", "a\u{202E}gpj.exe"])
@@ -51,6 +51,19 @@ struct DownloadFailureTests {
         let download = try await fixture.manager().start(request(server.url("/a")) { $0.expectedSize = 1 })
         #expect(await code { _ = try await download.file } == -621)
         #expect(fixture.files.names.isEmpty)
+    }
+
+    @Test func aTransferEndsAfterItsMaximumTimeAndIsResumed() async throws {
+        let site = FileSite(content), fixture = try DownloadFixture(), requests = Counter()
+        let server = try LoopbackServer { request in
+            requests.add(1) == 1 ? site.reply(to: request, upTo: 30_000, then: [.hang]) : site.reply(to: request)
+        }
+        let wanted = request(server.url("/a")) { ($0.maximumTime, $0.attempts) = (.seconds(1), 2) }
+        let download = try await fixture.manager().start(wanted)
+        _ = try await download.file
+        #expect(fixture.bytes("a") == content)
+        #expect(requests.value == 2)
+        #expect(server.requests.last?.header("Range") == "bytes=30000-")
     }
 
     @Test(arguments: [404, 403, 410, 500]) func failuresOfServersMakeNoFile(status: Int) async throws {

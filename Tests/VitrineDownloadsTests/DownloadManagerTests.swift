@@ -34,7 +34,7 @@ struct DownloadManagerTests {
         #expect(one.id == other.id)
         #expect(try await manager.download(for: server.url("/a"))?.id == one.id)
         #expect(try await manager.download(for: server.url("/b")) == nil)
-        #expect(try await manager.download(id: one.id)?.url == one.url)
+        #expect(try await manager.restore().first { $0.id == one.id }?.url == one.url)
         barrier.open()
         _ = try await one.file
         #expect(server.requests.count == 1)
@@ -92,7 +92,7 @@ struct DownloadManagerTests {
         #expect(await code { _ = try await download.file } == -641)
         try await manager.settled()
         #expect(fixture.files.names.isEmpty)
-        #expect(try await manager.downloads.count == 1)
+        #expect(try await manager.restore().count == 1)
         try await download.retry()
         _ = try await download.file
         #expect(fixture.bytes("a") == content)
@@ -114,7 +114,7 @@ struct DownloadManagerTests {
         #expect(fixture.files.names == ["quick"])
         #expect(await code { try await slow.pause() } == -640)
         try await manager.removeSettled()
-        #expect(try await manager.downloads.isEmpty)
+        #expect(try await manager.restore().isEmpty)
         #expect(fixture.files.names == ["quick"])
     }
 
@@ -133,7 +133,7 @@ struct DownloadManagerTests {
         #expect(await code { try await first.restore() } == -641)
         #expect(await code { _ = try await begun.file } == -641)
         let manager = fixture.manager()
-        let downloads = try await manager.downloads
+        let downloads = try await manager.restore()
         #expect(downloads.map(\.url) == [server.url("/paused"), server.url("/a")])
         #expect(downloads.last?.id == begun.id)
         #expect(downloads.first?.status?.state == .paused)
@@ -162,10 +162,10 @@ struct DownloadManagerTests {
             }
             try await group.waitForAll()
         }
-        #expect(try await manager.downloads.isEmpty)
+        #expect(try await manager.restore().isEmpty)
         #expect(fixture.files.names.allSatisfy { !$0.hasPrefix(".") })
         await manager.close()
-        #expect(try await fixture.manager().downloads.isEmpty)
+        #expect(try await fixture.manager().restore().isEmpty)
     }
 
     @Test func whatIsCancelledAndTriedAgainBeginsAnew() async throws {

@@ -85,7 +85,7 @@ struct DownloadNamesTests {
                 {"id":"a","url":"https://example.org/a","state":"running","path":"/a","received":\(number),\
                 "total":\(other),"speed":1,"restarts":0,"retries":0,"priority":0,"added":0}
                 """
-            let read = try JSONDecoder().decode(DownloadStatus.self, from: Data(status.utf8))
+            let read = try JSONDecoder().decode(Stored<DownloadStatus>.self, from: Data(status.utf8)).wrappedValue
             #expect(read.timeLeft.map { $0 >= 0 } ?? false)
             _ = read.fraction
             let record = """
@@ -111,10 +111,38 @@ struct DownloadNamesTests {
         request.checksum = Checksum(.md5, String(repeating: "0", count: 32))
         request.maximumRate = .kilobytes(5)
         request.existing = .number
-        let data = try JSONEncoder().encode(request)
-        #expect(try JSONDecoder().decode(DownloadRequest.self, from: data) == request)
+        let data = try JSONEncoder().encode(Stored(wrappedValue: request))
+        #expect(try JSONDecoder().decode(Stored<DownloadRequest>.self, from: data).wrappedValue == request)
         // What a later version leaves out, and what it adds.
         let short = Data(#"{"url": "https://example.org/a", "new": 1}"#.utf8)
-        #expect(try JSONDecoder().decode(DownloadRequest.self, from: short) == DownloadRequest(request.url))
+        let read = try JSONDecoder().decode(Stored<DownloadRequest>.self, from: short).wrappedValue
+        #expect(read == DownloadRequest(request.url))
+        // Words that no release writes are refused, not taken for another.
+        for member in [#""existing": "other""#, #""checksum": "md5:0""#] {
+            let wrong = Data("{\"url\": \"https://example.org/a\", \(member)}".utf8)
+            #expect(throws: DecodingError.self) { try JSONDecoder().decode(Stored<DownloadRequest>.self, from: wrong) }
+        }
+    }
+
+    @Test func statusesSurviveTheJournal() throws {
+        let url = try #require(URL(string: "https://example.org/a"))
+        for state in DownloadStatus.State.allCases {
+            let text = """
+                {"id":"a","url":"https://example.org/a","state":"\(state.name)","path":"/a","received":1,"total":2,\
+                "speed":3.5,"restarts":4,"retries":5,\
+                "priority":\(Priority.veryHigh.rawValue),"failure":{"code":-402,"message":"no"},\
+                "retryDate":6,"added":7,"ended":8}
+                """
+            let status = try JSONDecoder().decode(Stored<DownloadStatus>.self, from: Data(text.utf8)).wrappedValue
+            #expect(status.id == "a" && status.url == url && status.state == state && status.path == "/a")
+            #expect(status.received == 1 && status.total == 2 && status.speed == 3.5)
+            #expect(status.restarts == 4 && status.retries == 5 && status.priority == .veryHigh)
+            #expect(status.error?.code == -402 && status.error?.description == "no")
+            #expect(status.retryDate == Date(timeIntervalSinceReferenceDate: 6))
+            #expect(status.added == Date(timeIntervalSinceReferenceDate: 7))
+            #expect(status.ended == Date(timeIntervalSinceReferenceDate: 8))
+            let written = try JSONEncoder().encode(Stored(wrappedValue: status))
+            #expect(try JSONDecoder().decode(Stored<DownloadStatus>.self, from: written).wrappedValue == status)
+        }
     }
 }

@@ -84,7 +84,7 @@ struct DownloadQueueTests {
             forName: .downloadDidComplete, object: nil, queue: nil
         ) { notification in
             guard let download = notification.object as? Download, download.url == server.url("/a") else { return }
-            let failure = notification.userInfo?[DownloadNotification.error] as? DownloadStatus.Failure
+            let failure = (notification.userInfo?[Download.statusKey] as? DownloadStatus)?.error
             heard.add("\(failure?.code ?? 0)")
             subjects.add(download.id)
             ended.open()
@@ -107,7 +107,7 @@ struct DownloadQueueTests {
             forName: .downloadProgressDidChange, object: nil, queue: nil
         ) { notification in
             guard let download = notification.object as? Download, download.url == server.url("/a") else { return }
-            let fraction = notification.userInfo?[DownloadNotification.progress] as? Double ?? -1
+            let fraction = (notification.userInfo?[Download.statusKey] as? DownloadStatus)?.fraction ?? -1
             fractions.add(fraction)
             if fraction == 0.25 { came.open() }
         }
@@ -140,7 +140,7 @@ struct DownloadQueueTests {
         }
         try await manager.settled()
         try await manager.removeSettled()
-        #expect(try await manager.downloads.isEmpty)
+        #expect(try await manager.restore().isEmpty)
     }
 
     @Test func whoFollowsKeepsItGoing() async throws {

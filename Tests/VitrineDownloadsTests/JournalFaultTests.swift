@@ -61,10 +61,10 @@ struct JournalFaultTests {
         let aside = try #require(try await manager.setListAside())
         #expect(aside.hasPrefix(path + ".damaged-"))
         if kind == .text || kind == .noise { #expect(FileManager.default.contents(atPath: aside) == before) }
-        #expect(try await manager.downloads.isEmpty)
+        #expect(try await manager.restore().isEmpty)
         _ = try await manager.start(server.url("/a").absoluteString).file
         #expect(try await manager.setListAside() == nil)
-        #expect(try await manager.downloads.count == 1)
+        #expect(try await manager.restore().count == 1)
     }
 
     @Test func anAgentWithADamagedJournalSaysSoAndGoesOn() async throws {
@@ -135,7 +135,7 @@ struct JournalFaultTests {
             record["request"] = request
         }
         let manager = fixture.manager { $0.identifier = "list" }
-        let download = try #require(try await manager.downloads.first)
+        let download = try #require(try await manager.restore().first)
         _ = (download.status?.fraction, download.status?.timeLeft)
         #expect(try await download.file == fixture.files.file("a"))
         // Later changes are kept over it.
@@ -144,8 +144,8 @@ struct JournalFaultTests {
         try await download.move(before: nil)
         await manager.close()
         let next = fixture.manager { $0.identifier = "list" }
-        #expect(try await next.downloads.map(\.id) == [other.id, download.id])
-        #expect(try await next.downloads.allSatisfy { $0.status?.state == .completed })
+        #expect(try await next.restore().map(\.id) == [other.id, download.id])
+        #expect(try await next.restore().allSatisfy { $0.status?.state == .completed })
     }
 
     @Test(arguments: ["out", "", "../x", "nothing"])
@@ -162,7 +162,7 @@ struct JournalFaultTests {
             record["request"] = request
         }
         let manager = fixture.manager { $0.identifier = "list" }
-        let download = try #require(try await manager.downloads.first)
+        let download = try #require(try await manager.restore().first)
         #expect(await code { _ = try await download.file } == -601)
         #expect(server.requests.isEmpty)
     }
@@ -217,7 +217,7 @@ struct JournalFaultTests {
         }
         // By hand it runs again.
         let manager = fixture.manager()
-        let download = try #require(try await manager.downloads.first { $0.status?.state == .failed })
+        let download = try #require(try await manager.restore().first { $0.status?.state == .failed })
         #expect(download.status?.failure?.message.contains("3 times") == true)
         try await download.retry()
         #expect(try await download.file == fixture.files.file("harmful"))

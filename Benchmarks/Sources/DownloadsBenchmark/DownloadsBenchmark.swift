@@ -12,8 +12,8 @@ enum DownloadsBenchmark {
         configuration.mode = .agent
         configuration.directory = directory.appending(path: "files").path
         configuration.journalDirectory = directory.appending(path: "journal").path
-        configuration.agent.directory = directory.appending(path: "socket").path
-        if CommandLine.arguments.count > 1 { configuration.agent.program = CommandLine.arguments[1] }
+        configuration.agentDirectory = directory.appending(path: "socket").path
+        if CommandLine.arguments.count > 1 { configuration.agentProgram = CommandLine.arguments[1] }
         let agent = DownloadAgent(configuration)
 
         var starts: [Duration] = []
@@ -33,7 +33,7 @@ enum DownloadsBenchmark {
     private static func attach(_ configuration: DownloadManager.Configuration) async throws -> Duration {
         let manager = DownloadManager(configuration)
         let start = ContinuousClock.now
-        _ = try await manager.downloads
+        _ = try await manager.restore()
         let time = start.duration(to: .now)
         await manager.close()
         return time

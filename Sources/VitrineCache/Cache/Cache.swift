@@ -47,7 +47,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
     /// The name of the cache. The directory is named after it.
     public let name: String
     /// How it was configured.
-    package let configuration: CacheConfiguration
+    @usableFromInline package let configuration: CacheConfiguration
     /// Where its entries are.
     public let directory: String
 
@@ -120,7 +120,8 @@ public final class Cache<Value: CacheableValue>: Sendable {
         set { sharedMemory.capacity = newValue }
     }
 
-    @usableFromInline
+    // Inlinable, as lookups of a generic type that another module cannot specialize cost several times as much.
+    @inlinable
     func memoryValue(_ area: FormatArea<Value>, _ key: CacheKey, levels: CacheLevels) -> Value? {
         guard levels.contains(.readMemory), configuration.levels.contains(.readMemory) else { return nil }
         let slot = area.slot(key)

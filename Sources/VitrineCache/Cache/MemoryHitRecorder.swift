@@ -42,6 +42,7 @@ extension Cache {
         if let hits { reportHits(hits.take()) }
     }
 
+    @usableFromInline
     func reportHits(_ slots: [MemoryKey]) {
         guard !slots.isEmpty else { return }
         let restores = configuration.memoryHits == .restoreMissing

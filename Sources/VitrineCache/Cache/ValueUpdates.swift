@@ -84,7 +84,8 @@ extension Cache {
     ///
     /// A fresh stored value is the only element, unless `revalidatesFresh` is true. After an expired value, the source
     /// is asked. If that fails, for example offline, the sequence throws after the expired value. Without a stored
-    /// value, the sequence has the element of ``value(from:format:levels:priority:)``.
+    /// value, the sequence has the element of ``value(from:format:levels:priority:)``. A `for` loop throws
+    /// ``CacheError``. So does `next(isolation: #isolation)` of an iterator, whose `next()` throws any error.
     ///
     /// - Parameters:
     ///   - fetcher: The source of the value. A fetcher that revalidates is cheaper.

@@ -180,6 +180,7 @@ extension DiskWriter {
         update.bind(new.tag, at: 4)
         update.bind(Int64(bitPattern: sum ^ change), at: 5)
         try update.run()
+        noteExpiry(new.expires, of: entry.format.id)
         let bytes = new.tag.count - old.tag.count
         try self.change(entry.format.id, bytes: bytes, files: isFile ? bytes : 0)
     }
@@ -214,7 +215,11 @@ extension DiskWriter {
     /// Evicts until an entry fits into its format and into the total.
     func makeRoom(for charge: Int, in format: DiskFormat, _ conditions: BatchConditions) throws(DatabaseError) {
         let limit = format.limit.load(ordering: .relaxed)
-        try makeRoom(in: format.id, to: limit == .max ? .max : limit - charge, now: conditions.now)
+        // Of a lone format the entries go that its own order would evict.
+        let isLone = try holdsAll(format.id)
+        let own = isLone ? min(limit, conditions.total) : limit
+        try makeRoom(in: format.id, to: own == .max ? .max : own - charge, now: conditions.now)
+        guard !isLone else { return }
         try makeRoom(to: conditions.total == .max ? .max : conditions.total - charge, now: conditions.now)
     }
 
@@ -243,8 +248,9 @@ extension DiskWriter {
     func makeRoom(to bytes: Int, now: Int64) throws(DatabaseError) {
         guard totals.bytes > bytes else { return }
         let formats = try storedFormats()
+        if formats.count == 1, let format = formats.first { return try makeRoom(in: format, to: bytes, now: now) }
         // A little more, as asking all formats costs more than evicting an entry.
-        let bytes = max(0, formats.count > 1 ? bytes - bytes / 256 : bytes)
+        let bytes = max(0, bytes - bytes / 256)
         for format in formats {
             while totals.bytes > bytes {
                 let expired = try self.expired(format, before: now, limit: 1)
@@ -313,6 +319,7 @@ extension DiskWriter {
     }
 
     private func expired(_ format: Int64, before time: Int64, limit: Int) throws(DatabaseError) -> [Stored] {
+        guard try mayHaveExpired(format, before: time) else { return [] }
         let expired = try statements().expired
         expired.bind(format, at: 1)
         expired.bind(time, at: 2)
@@ -320,6 +327,8 @@ extension DiskWriter {
         defer { expired.reset() }
         var found: [Stored] = []
         while try expired.step() { found.append(Self.stored(expired)) }
+        // The caller removes them.
+        forgetExpiry(of: format)
         return found
     }
 
@@ -379,6 +388,7 @@ extension DiskWriter {
             try update.run()
         }
         totals.latest = now
+        for format in try storedFormats() { forgetExpiry(of: format) }
     }
 }
 

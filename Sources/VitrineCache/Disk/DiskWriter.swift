@@ -68,6 +68,8 @@ final class DiskWriter: @unchecked Sendable {
     /// The accounts that the transaction has looked at, as they are now and as they are stored.
     private var accounts: [Int64: Account] = [:]
     private var storedAccounts: [Int64: Account] = [:]
+    /// Lower bounds of the earliest expiry of each format in the transaction, in nanoseconds since 1970.
+    private var earliestExpiry: [Int64: Int64] = [:]
     /// The names of formats that were written.
     private var names: [Int64: String] = [:]
     /// The body files to delete after the transaction.
@@ -85,7 +87,7 @@ final class DiskWriter: @unchecked Sendable {
         let total, account, setAccount, deleteAccount: Statement
         let find, insert, insertBody, delete, deleteBody: Statement
         let orphanCandidates, addOrphanCandidate, clearOrphans: Statement
-        let lowest, rerank, expired, hit, use: Statement
+        let lowest, rerank, expired, earliest, hit, use: Statement
     }
 
     init(generation: Generation, eviction: DiskCache.Eviction, version: String?) throws(DatabaseError) {
@@ -170,6 +172,8 @@ final class DiskWriter: @unchecked Sendable {
             rerank: try database.prepare("UPDATE entry SET rank=?2,hits=?3,ranked=?3 WHERE id=?1"),
             expired: try database.prepare(
                 "\(stored) WHERE format=?1 AND expires IS NOT NULL AND expires<=?2 ORDER BY expires LIMIT ?3"),
+            earliest: try database.prepare(
+                "SELECT expires FROM entry WHERE format=? AND expires IS NOT NULL ORDER BY expires LIMIT 1"),
             hit: try database.prepare("UPDATE entry SET hits=min(15,hits+?2),used=max(used,?3) WHERE id=?1"),
             use: try database.prepare(
                 "UPDATE entry SET hits=min(15,hits+?2),used=max(used,?3),rank=?4 WHERE id=?1"))
@@ -212,6 +216,33 @@ final class DiskWriter: @unchecked Sendable {
     func raiseFloor(of format: Int64, to rank: Double) throws(DatabaseError) {
         let floor = try account(format).floor
         accounts[format]?.floor = max(floor, rank)
+    }
+
+    /// Whether an entry of a format may have expired by a time. One query for each transaction and format, as long as
+    /// none has.
+    func mayHaveExpired(_ format: Int64, before time: Int64) throws(DatabaseError) -> Bool {
+        if let known = earliestExpiry[format] { return known <= time }
+        let earliest = try statements().earliest
+        earliest.bind(format, at: 1)
+        defer { earliest.reset() }
+        let found = try earliest.step() ? earliest.integer(at: 0) : .max
+        earliestExpiry[format] = found
+        return found <= time
+    }
+
+    /// An entry of a format gets an expiry.
+    func noteExpiry(_ expires: Int64?, of format: Int64) {
+        guard let expires, let known = earliestExpiry[format] else { return }
+        earliestExpiry[format] = min(known, expires)
+    }
+
+    /// The entry with the earliest expiry of a format was removed.
+    func forgetExpiry(of format: Int64) { earliestExpiry[format] = nil }
+
+    /// Whether all entries are of this format, by the totals.
+    func holdsAll(_ format: Int64) throws(DatabaseError) -> Bool {
+        let account = try account(format)
+        return account.count == totals.count && account.bytes == totals.bytes
     }
 
     /// The formats that have entries.
@@ -309,6 +340,7 @@ final class DiskWriter: @unchecked Sendable {
         filesToDelete = []
         accounts = [:]
         storedAccounts = [:]
+        earliestExpiry = [:]
         try core.database.beginTransaction()
         do throws(DatabaseError) {
             guard try core.total.step() else {
@@ -347,9 +379,10 @@ final class DiskWriter: @unchecked Sendable {
     /// Drops the transaction, if there is one.
     func rollback() {
         guard let core else { return }
-        for statement in [core.total, core.account, core.find, core.lowest, core.expired, core.orphanCandidates] {
-            statement.reset()
-        }
+        let readers = [
+            core.total, core.account, core.find, core.lowest, core.expired, core.earliest, core.orphanCandidates,
+        ]
+        for statement in readers { statement.reset() }
         core.database.rollbackTransaction()
         totals = storedTotals
         accounts = storedAccounts
@@ -541,6 +574,7 @@ final class DiskWriter: @unchecked Sendable {
         core.insert.bind(put.tag, at: 11)
         core.insert.bind(entry.format.id, at: 12)
         try core.insert.run()
+        noteExpiry(put.expires, of: entry.format.id)
         names[entry.format.id] = entry.format.name
         try change(entry.format.id, bytes: charge, count: 1, files: isFile ? charge : 0)
         totals.latest = max(totals.latest, put.created)

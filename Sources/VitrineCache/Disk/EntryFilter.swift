@@ -3,16 +3,17 @@ import VitrineCore
 /// Knows of most keys without an entry that they have none, so that a miss asks no database.
 ///
 /// A Bloom filter over all identifiers (Bloom 1970; two bits an entry in at least 16 bits of table: at most 1.4 % of
-/// the
-/// misses get past it). It holds for one state of the database, told by the header of the log's index, which every
+/// the misses get past it). It holds for one state of the database, told by the header of the log's index, which every
 /// commit of any process changes; this process's own commits carry it on. After another process's commit it is made
 /// anew, at most once in a while; until then it excludes nothing.
-final class EntryFilter: Sendable {
+package final class EntryFilter: Sendable {
     /// The header of the log's index (https://www.sqlite.org/walformat.html, 2.1): 48 bytes.
-    struct Version: Equatable {
-        var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
+    package struct Version: Equatable {
+        package var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
 
-        static func == (one: Version, other: Version) -> Bool {
+        package init(words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)) { self.words = words }
+
+        package static func == (one: Version, other: Version) -> Bool {
             one.words.0 == other.words.0 && one.words.1 == other.words.1 && one.words.2 == other.words.2
                 && one.words.3 == other.words.3 && one.words.4 == other.words.4 && one.words.5 == other.words.5
         }
@@ -42,8 +43,10 @@ final class EntryFilter: Sendable {
 
     private let state = Locked(State())
 
+    package init() {}
+
     /// Whether there is certainly no such entry in this state of the database.
-    func excludes(_ id: Int64, in version: Version) -> Bool {
+    package func excludes(_ id: Int64, in version: Version) -> Bool {
         state.withLock { state in
             guard let known = state.version, known == version else { return false }
             let mask = UInt64(state.bits.count) &* 64 &- 1
@@ -56,20 +59,23 @@ final class EntryFilter: Sendable {
         bits[Int(truncatingIfNeeded: bit >> 6)] & (1 << (bit & 63)) != 0
     }
 
-    /// Identifiers are hashes but for the bits of their format; the second place is made of all of them.
-    private static func second(_ id: Int64) -> UInt64 { UInt64(bitPattern: id) &* 0x9E37_79B9_7F4A_7C15 >> 24 }
+    /// Identifiers are hashes but for the bits of their format. The second place depends on the bits above the first.
+    private static func second(_ id: Int64) -> UInt64 { (UInt64(bitPattern: id) &* 0x9E37_79B9_7F4A_7C15) >> 24 }
 
     private static func insert(_ id: Int64, _ bits: inout [UInt64]) {
         let mask = UInt64(bits.count) &* 64 &- 1
-        for bit in [UInt64(bitPattern: id) & mask, second(id) & mask] {
-            bits[Int(truncatingIfNeeded: bit >> 6)] |= 1 << (bit & 63)
-        }
+        set(UInt64(bitPattern: id) & mask, &bits)
+        set(second(id) & mask, &bits)
+    }
+
+    private static func set(_ bit: UInt64, _ bits: inout [UInt64]) {
+        bits[Int(truncatingIfNeeded: bit >> 6)] |= 1 << (bit & 63)
     }
 
     /// A commit of this process, made under the process lock.
     ///
     /// - Parameter ids: At least those that were added.
-    func advance(from old: Version, to new: Version, adding ids: [Int64]) {
+    package func advance(from old: Version, to new: Version, adding ids: [Int64]) {
         state.withLock { state in
             if var making = state.making {
                 state.making = nil
@@ -91,7 +97,7 @@ final class EntryFilter: Sendable {
     }
 
     /// Whether the caller is to make a table, beginning with this state of the database.
-    func beginMaking(in version: Version, time: Int64) -> Bool {
+    package func beginMaking(in version: Version, time: Int64) -> Bool {
         state.withLock { state in
             guard state.version != version, state.making == nil, time &- state.tried >= Self.interval else {
                 return false
@@ -103,7 +109,7 @@ final class EntryFilter: Sendable {
     }
 
     /// Uses the table that was read, unless another process has written since.
-    func finishMaking(_ ids: [Int64], in version: Version) {
+    package func finishMaking(_ ids: [Int64], in version: Version) {
         var words = 1024
         while words &* 4 < ids.count &* 2 { words &*= 2 }
         var bits = [UInt64](repeating: 0, count: words)

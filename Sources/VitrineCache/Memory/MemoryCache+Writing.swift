@@ -26,8 +26,9 @@ extension MemoryCache {
     package func set(
         _ value: Value, forKey key: Key, cost: Int, expires: Duration? = nil, ignoringEntryLimit: Bool
     ) -> Bool {
-        let incoming = incoming(value, forKey: key, cost: cost, expires: expires)
-        let change = insert(incoming, ignoringEntryLimit: ignoringEntryLimit)
+        var change = MemoryChange<Key, Value>()
+        insert(
+            incoming(value, forKey: key, cost: cost, expires: expires), ignoringEntryLimit: ignoringEntryLimit, &change)
         finish(change)
         return change.isKept
     }
@@ -46,22 +47,33 @@ extension MemoryCache {
     ///
     /// - Returns: For ``finish(_:)``, which is to be called, and the result released, outside of all locks.
     @inlinable
-    package func insert(
-        _ incoming: IncomingEntry<Key, Value>, ignoringEntryLimit: Bool = false
-    ) -> MemoryChange<Key, Value> {
+    package func insert(_ incoming: consuming IncomingEntry<Key, Value>) -> MemoryChange<Key, Value> {
         var change = MemoryChange<Key, Value>()
+        insert(incoming, ignoringEntryLimit: false, &change)
+        return change
+    }
+
+    /// Stores a value. Neither the entry nor the removed ones are copied, as each copy counts references twice.
+    @inlinable
+    func insert(
+        _ incoming: consuming IncomingEntry<Key, Value>, ignoringEntryLimit: Bool,
+        _ change: inout MemoryChange<Key, Value>
+    ) {
         // An entry that exceeds the budget alone would empty all caches and then go as well.
         let most = budget?.entryLimit ?? .max
+        var pending = Optional(incoming)
         changing { storage in
+            guard let incoming = pending.take() else { return }
+            let key = storage.alive == nil ? nil : incoming.entry.key
             let limit = min(most, ignoringEntryLimit ? Int.max : storage.maximumEntryCost)
             change.isKept = storage.insert(
                 incoming.entry, hash: incoming.hash, cost: incoming.cost, limit: limit, lifetime: incoming.lifetime,
                 removed: &change.removed)
             if change.isKept { change.cost = incoming.cost }
+            guard let key else { return }
             change.needsSweep = storage.register(
-                incoming.entry.key, cost: incoming.cost, lifetime: incoming.lifetime, revive: incoming.revive)
+                key, cost: incoming.cost, lifetime: incoming.lifetime, revive: incoming.revive)
         }
-        return change
     }
 
     /// Performs the remaining steps after a value was stored.

@@ -107,7 +107,7 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
     /// - Returns: Whether the value is stored. If not, the earlier value is removed as well.
     @inlinable
     mutating func insert(
-        _ entry: Entry, hash: UInt64, cost: Int, limit: Int, lifetime: EntryLifetime?, removed: inout Removed
+        _ entry: consuming Entry, hash: UInt64, cost: Int, limit: Int, lifetime: EntryLifetime?, removed: inout Removed
     ) -> Bool {
         var place: EvictionQueues.Place?
         if let slot = slot(of: entry.key, hash) {

@@ -12,6 +12,7 @@ struct CacheAuditCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var selection: CacheSelection
+    @OptionGroup var lines: JSONOption
 
     @Option(help: ArgumentHelp("Remove entries stored longer ago than this. (default: off)", valueName: "age"))
     var olderThan: AgeArgument?
@@ -61,12 +62,12 @@ struct CacheAuditCommand: AsyncParsableCommand {
             for cache in try await selection.all() {
                 let report = try await cache.audit(AuditPolicy(policies), dryRun: dryRun)
                 try await cache.flush()
-                for entry in report.entries { EntryLine(cache.name, entry).print(asJSON: selection.json) }
+                for entry in report.entries { EntryLine(cache.name, entry).print(asJSON: lines.json) }
                 let line = Line(
                     cache: cache.name, examined: report.examined, removed: report.removed,
                     removedBytes: report.removedBytes.bytes, kept: report.kept, keptBytes: report.keptBytes.bytes,
                     dryRun: dryRun)
-                if selection.json {
+                if lines.json {
                     Output.json(line)
                 } else {
                     let verb = dryRun ? "would remove" : "removed"
@@ -86,6 +87,7 @@ struct CacheVerifyCommand: AsyncParsableCommand {
         discussion: "The exit status is 1 if it found damage, also if --remove has repaired it.")
 
     @OptionGroup var selection: CacheSelection
+    @OptionGroup var lines: JSONOption
 
     @Flag(help: "Remove damaged entries, and files without an entry.")
     var remove = false
@@ -121,7 +123,7 @@ struct CacheVerifyCommand: AsyncParsableCommand {
     }
 
     private func print(_ report: DiskCache.VerifyReport, of cache: String, _ format: FormatName) {
-        if selection.json {
+        if lines.json {
             let line = Line(
                 cache: cache, format: format.description, entries: report.entries, bytes: report.bytes.bytes,
                 damaged: report.damaged.map { Damage(key: $0.key.identity, reason: $0.reason) },

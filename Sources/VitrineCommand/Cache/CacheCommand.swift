@@ -29,9 +29,6 @@ struct CacheSelection: ParsableArguments {
     @Option(help: "Directory of the caches. (default: vitrine in the user's cache directory)", completion: .directory)
     var root: String?
 
-    @Flag(help: "Print one JSON object per line instead of text.")
-    var json = false
-
     private var directory: String { root ?? CacheConfiguration.defaultRoot }
 
     /// Returns the cache `--name`. It must exist, unless `creating` is true.

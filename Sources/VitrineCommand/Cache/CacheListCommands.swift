@@ -8,6 +8,7 @@ struct CacheStatsCommand: AsyncParsableCommand {
         commandName: "stats", abstract: "Prints the number and size of entries, for each cache and format.")
 
     @OptionGroup var selection: CacheSelection
+    @OptionGroup var lines: JSONOption
 
     private struct Line: Encodable {
         let cache: String
@@ -23,7 +24,7 @@ struct CacheStatsCommand: AsyncParsableCommand {
                     let line = Line(
                         cache: cache.name, format: format.description, entries: try await cache.count(of: format),
                         bytes: try await cache.size(of: format).bytes)
-                    if selection.json {
+                    if lines.json {
                         Output.json(line)
                     } else {
                         Output.row("\(line.cache)  \(line.format)  \(line.entries) entries  \(ByteCount(line.bytes))")
@@ -40,6 +41,7 @@ struct CacheListCommand: AsyncParsableCommand {
         commandName: "list", abstract: "Lists entries with size, last access, format and key.")
 
     @OptionGroup var selection: CacheSelection
+    @OptionGroup var lines: JSONOption
 
     @Option(help: "List only entries of this format. (default: all formats)")
     var format: String?
@@ -60,7 +62,7 @@ struct CacheListCommand: AsyncParsableCommand {
                     while remaining > 0 {
                         let page = try await cache.entries(of: name, after: last, limit: min(1000, remaining))
                         guard let end = page.last else { break }
-                        for entry in page { EntryLine(cache.name, entry).print(asJSON: selection.json) }
+                        for entry in page { EntryLine(cache.name, entry).print(asJSON: lines.json) }
                         remaining -= page.count
                         last = end.key
                     }

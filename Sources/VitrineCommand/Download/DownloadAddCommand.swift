@@ -80,7 +80,7 @@ struct DownloadAddCommand: AsyncParsableCommand {
         let requests = try urls.map(request)
         let manager = noAgent ? DownloadManager() : DownloadCommand.manager()
         if let parallel { try await manager.setLimit(parallel, perHost: parallel) }
-        let listed = try await manager.downloads
+        let listed = try await manager.restore()
         var downloads: [Download] = [], failures = 0
         for (url, request) in zip(urls, requests) {
             do throws(DownloadError) {
@@ -147,4 +147,6 @@ struct DownloadAddCommand: AsyncParsableCommand {
     }
 }
 
-extension DownloadRequest.ExistingFile: ExpressibleByArgument {}
+extension DownloadRequest.ExistingFile: ExpressibleByArgument {
+    public init?(argument: String) { self.init(name: argument) }
+}

@@ -36,7 +36,7 @@ struct DownloadSelection: ParsableArguments {
     ///
     /// - Throws: `ValidationError` for an identifier without a download, or with several.
     func downloads(of manager: DownloadManager) async throws -> [Download] {
-        let all = try await manager.downloads
+        let all = try await manager.restore()
         return try ids.map { id in
             let found = all.filter { $0.id.hasPrefix(id.lowercased()) }
             guard let first = found.first, !id.isEmpty else {
@@ -60,7 +60,7 @@ struct DownloadListCommand: AsyncParsableCommand {
 
     func run() async throws {
         let manager = DownloadCommand.manager()
-        for download in try await manager.downloads {
+        for download in try await manager.restore() {
             if let status = download.status { DownloadReport(status).print(asJSON: json) }
         }
         await manager.close()
@@ -77,7 +77,7 @@ struct DownloadWatchCommand: AsyncParsableCommand {
 
     func run() async throws {
         let manager = DownloadCommand.manager()
-        let unsettled = try await manager.downloads.filter { $0.status?.state.isSettled == false }
+        let unsettled = try await manager.restore().filter { $0.status?.state.isSettled == false }
         _ = await DownloadFollower(unsettled, asJSON: json).follow()
         await manager.close()
     }
@@ -102,7 +102,7 @@ struct DownloadWaitCommand: AsyncParsableCommand {
         let manager = DownloadCommand.manager()
         let downloads: [Download]
         if ids.isEmpty {
-            downloads = try await manager.downloads.filter { $0.status?.state.isSettled == false }
+            downloads = try await manager.restore().filter { $0.status?.state.isSettled == false }
         } else {
             var selection = DownloadSelection()
             selection.ids = ids

@@ -23,7 +23,7 @@ struct DownloadReport: Sendable, Encodable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(status.id, forKey: .id)
         try container.encode(status.url.absoluteString, forKey: .url)
-        try container.encode(status.state, forKey: .state)
+        try container.encode(status.state.name, forKey: .state)
         try container.encode(status.path, forKey: .path)
         try container.encode(status.received, forKey: .received)
         try container.encode(status.total, forKey: .total)
@@ -42,8 +42,8 @@ struct DownloadReport: Sendable, Encodable {
     func print(asJSON: Bool) {
         if asJSON { return Output.json(self) }
         let name = "\(status.id.prefix(8))  \(status.url.absoluteString)"
-        if let error { return Diagnostics.write("\(name): \(status.state.rawValue): \(error)") }
-        var parts = [status.state.rawValue]
+        if let error { return Diagnostics.write("\(name): \(status.state.name): \(error)") }
+        var parts = [status.state.name]
         if status.state == .completed {
             parts.append(ByteCount(status.received).formatted())
         } else {

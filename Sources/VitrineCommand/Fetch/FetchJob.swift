@@ -84,7 +84,7 @@ struct FetchJob: Sendable {
     ) async throws(CacheError) -> [UInt8] {
         var format = FormatArgument.auto
         if case .file(let path) = output, let named = FormatArgument(path: path) { format = named }
-        let wanted = format.outputFormat(quality: 0.8)
+        let wanted = format.outputFormat(quality: OutputFormat.defaultQuality)
         let resizer = ImageResizer(size: size, mode: .aspectFit, allowsUpscaling: false)
         do {
             let image = try await ImageDecoder().image(from: .bytes(bytes, name: item.name), at: resizer)

@@ -45,7 +45,7 @@ struct ThumbnailCommand: AsyncParsableCommand {
     var format: FormatArgument?
 
     @Option(help: "Quality of lossy formats, from 0 (smallest file) to 1 (best).")
-    var quality = 0.8
+    var quality = OutputFormat.defaultQuality
 
     @Flag(help: "Write progressive JPEG and interlaced PNG.")
     var progressive = false

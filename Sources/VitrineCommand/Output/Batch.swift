@@ -8,6 +8,12 @@ struct ProgressOption: ParsableArguments {
     var quiet = false
 }
 
+/// The option for programs that read the output.
+struct JSONOption: ParsableArguments {
+    @Flag(help: "Print one JSON object per line instead of text.")
+    var json = false
+}
+
 /// Runs one piece of work per input, a few at a time, and reports the results in the order of the inputs.
 enum Batch {
     /// Runs the work and returns when all of it is reported.

@@ -38,9 +38,6 @@ struct StoreSelection: ParsableArguments {
 
     @OptionGroup var isolation: IsolationOption
 
-    @Flag(help: "Print one JSON object per line instead of text.")
-    var json = false
-
     func validate() throws {
         guard [root != nil, documents, caches].filter({ $0 }).count <= 1 else {
             throw ValidationError("use only one of --root, --documents and --caches")
@@ -67,6 +64,15 @@ struct StoreSelection: ParsableArguments {
         }
     }
 
+    /// Throws if there is no directory of the store.
+    func requireDirectory() throws {
+        guard !Directory.isDirectory(ownFiles.directory) else { return }
+        Diagnostics.write("\(ownFiles.directory): there is no store; 'vitrine store save' makes one")
+        throw ExitCode(1)
+    }
+}
+
+extension JSONOption {
     /// Prints the line of a name.
     func report(_ line: StoreLine) {
         if json {

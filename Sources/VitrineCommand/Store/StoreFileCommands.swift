@@ -10,6 +10,7 @@ struct StoreSaveCommand: AsyncParsableCommand {
         discussion: "An existing name is an error without --replace.")
 
     @OptionGroup var selection: StoreSelection
+    @OptionGroup var lines: JSONOption
     @OptionGroup var picture: StorePictureOptions
 
     @Argument(help: "Files to save.", completion: .file())
@@ -30,10 +31,10 @@ struct StoreSaveCommand: AsyncParsableCommand {
         for input in inputs {
             do throws(StoreError) {
                 let saved = try await save(input)
-                selection.report(StoreLine(name: saved, path: try selection.fileStore.path(of: saved)))
+                lines.report(StoreLine(name: saved, path: try selection.fileStore.path(of: saved)))
             } catch {
                 failures += 1
-                selection.report(StoreLine(name: input, error: error.reason))
+                lines.report(StoreLine(name: input, error: error.reason))
             }
         }
         if failures > 0 { throw ExitCode(1) }

@@ -9,6 +9,7 @@ struct StoreListCommand: AsyncParsableCommand {
     enum Order: String, ExpressibleByArgument, CaseIterable { case name, size, date }
 
     @OptionGroup var selection: StoreSelection
+    @OptionGroup var lines: JSONOption
 
     @Option(help: "Order of the list.")
     var by = Order.name
@@ -17,6 +18,7 @@ struct StoreListCommand: AsyncParsableCommand {
     var reverse = false
 
     func run() async throws {
+        try selection.requireDirectory()
         try await selection.reportingFailures {
             let order: DirectoryListing.Order = switch by {
             case .name: .name
@@ -24,11 +26,11 @@ struct StoreListCommand: AsyncParsableCommand {
             case .date: .modified
             }
             for item in try await selection.ownFiles.list(by: order, ascending: !reverse) {
-                guard selection.json else {
+                guard lines.json else {
                     Output.name(item.name)
                     continue
                 }
-                selection.report(
+                lines.report(
                     StoreLine(
                         name: item.name, path: try selection.fileStore.path(of: item.name), bytes: item.size.bytes,
                         modified: item.modified / .seconds(1)))
@@ -43,14 +45,15 @@ struct StoreExistsCommand: AsyncParsableCommand {
         commandName: "exists", abstract: "Prints yes or no. The exit status is 0 if the file exists, else 1.")
 
     @OptionGroup var selection: StoreSelection
+    @OptionGroup var lines: JSONOption
 
     @Argument(help: "Name of the file.")
     var name: String
 
     func run() async throws {
         let exists = await selection.ownFiles.exists(name)
-        if selection.json {
-            selection.report(StoreLine(name: name, exists: exists))
+        if lines.json {
+            lines.report(StoreLine(name: name, exists: exists))
         } else {
             Output.row(exists ? "yes" : "no")
         }
@@ -64,6 +67,7 @@ struct StorePathCommand: AsyncParsableCommand {
         commandName: "path", abstract: "Prints the path of a file, also of one that does not exist.")
 
     @OptionGroup var selection: StoreSelection
+    @OptionGroup var lines: JSONOption
 
     @Argument(help: "Name of the file.")
     var name: String
@@ -77,7 +81,7 @@ struct StorePathCommand: AsyncParsableCommand {
                 selection.files
                 ? try selection.fileStore.path(of: name)
                 : try selection.imageStore().path(of: name, as: thumbnail ? .thumbnail : .original)
-            selection.report(StoreLine(name: name, path: path))
+            lines.report(StoreLine(name: name, path: path))
         }
     }
 }
@@ -93,6 +97,7 @@ struct StoreImportCommand: AsyncParsableCommand {
         commandName: "import", abstract: "Saves all files of a directory, without its subdirectories.")
 
     @OptionGroup var selection: StoreSelection
+    @OptionGroup var lines: JSONOption
     @OptionGroup var picture: StorePictureOptions
 
     @OptionGroup var progress: ProgressOption
@@ -108,7 +113,7 @@ struct StoreImportCommand: AsyncParsableCommand {
             selection.files
             ? selection.fileStore.importFiles(from: directory, replacing: replace)
             : selection.imageStore(picture.configuration).importPictures(from: directory, replacing: replace)
-        try await selection.follow(steps, isQuiet: progress.quiet)
+        try await selection.follow(steps, lines, isQuiet: progress.quiet)
     }
 }
 
@@ -118,6 +123,7 @@ struct StoreExportCommand: AsyncParsableCommand {
         commandName: "export", abstract: "Copies all files of the store into a directory.")
 
     @OptionGroup var selection: StoreSelection
+    @OptionGroup var lines: JSONOption
 
     @OptionGroup var progress: ProgressOption
 
@@ -131,18 +137,21 @@ struct StoreExportCommand: AsyncParsableCommand {
     var replace = false
 
     func run() async throws {
+        try selection.requireDirectory()
         let steps =
             selection.files
             ? selection.fileStore.exportFiles(to: directory, replacing: replace)
             : selection.imageStore().exportPictures(
                 to: directory, as: thumbnail ? .thumbnail : .original, replacing: replace)
-        try await selection.follow(steps, isQuiet: progress.quiet)
+        try await selection.follow(steps, lines, isQuiet: progress.quiet)
     }
 }
 
 extension StoreSelection {
     /// Shows the progress of a transfer, and prints its files and failures.
-    func follow(_ steps: AsyncThrowingStream<ExportProgress, any Error>, isQuiet: Bool) async throws {
+    func follow(
+        _ steps: AsyncThrowingStream<ExportProgress, any Error>, _ lines: JSONOption, isQuiet: Bool
+    ) async throws {
         var failures = 0
         var bar: ProgressBar?
         try await reportingFailures {
@@ -152,8 +161,8 @@ extension StoreSelection {
                 shown.begin(step.done, step.name)
                 shown.clear()
                 if step.failure != nil { failures += 1 }
-                if !isQuiet || json || step.failure != nil {
-                    report(
+                if !isQuiet || lines.json || step.failure != nil {
+                    lines.report(
                         StoreLine(
                             name: step.name, done: step.done, total: step.total, error: step.failure.map(\.reason)))
                 }

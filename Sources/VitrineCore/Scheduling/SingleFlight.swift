@@ -1,6 +1,5 @@
 import Synchronization
 
-
 /// Coalesces identical work: one run per key, with any number of subscribers that share its result.
 ///
 /// ```swift
@@ -32,7 +31,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
 
     /// Returns the number of subscribers of a key.
     package func subscriberCount(for key: Key) -> Int {
-        flights.withLock { $0[key] }?.subscribers.withLock { $0.all.count } ?? 0
+        flights.withLock { $0[key] }?.subscribers.withLock { $0.count } ?? 0
     }
 
     /// Returns the priority of the run for a key, or nil if there is none.
@@ -51,18 +50,44 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     ///     ends with ``Flight/finish(_:)``, which `start` may call itself.
     ///   - deliver: Receives the value, the error, or a `CancellationError` after ``FlightSubscription/leave()``. It is
     ///     called exactly once, on any thread, possibly before `join` returns. It must not block.
-    ///   - subscribed: Receives the subscription before the work starts. The work does not start if the subscriber
-    ///     leaves in the call and no other subscriber has joined.
     @inlinable
     @discardableResult
     package func join(
         _ key: Key,
         priority: Priority = .normal,
         start: (Flight<Key, Value>) -> Void,
-        deliver: @escaping ResultHandler,
-        subscribed: (FlightSubscription<Key, Value>) -> Void = { _ in }
+        deliver: @escaping ResultHandler
     ) -> FlightSubscription<Key, Value> {
-        let (flight, id, isNew, isMoreUrgent) = flights.withLock { flights in
+        let (flight, id, isNew, isMoreUrgent) = subscribe(key, priority, deliver)
+        if isNew { start(flight) }
+        if isMoreUrgent { flight.priority.publish() }
+        return FlightSubscription(flight: flight, id: id)
+    }
+
+    /// Joins the run for a key, as ``join(_:priority:start:deliver:)``.
+    ///
+    /// - Parameter subscribed: Receives the subscription before the work starts. The work does not start if the
+    ///   subscriber leaves in the call and no other subscriber has joined.
+    @inlinable
+    func join(
+        _ key: Key,
+        priority: Priority,
+        subscribed: (FlightSubscription<Key, Value>) -> Void,
+        start: (Flight<Key, Value>) -> Void,
+        deliver: @escaping ResultHandler
+    ) {
+        let (flight, id, isNew, isMoreUrgent) = subscribe(key, priority, deliver)
+        subscribed(FlightSubscription(flight: flight, id: id))
+        if isNew, !flight.cancellation.isCancelled { start(flight) }
+        if isMoreUrgent { flight.priority.publish() }
+    }
+
+    /// Adds a subscriber to the run for a key, or to a new run.
+    @inlinable
+    func subscribe(
+        _ key: Key, _ priority: Priority, _ deliver: @escaping ResultHandler
+    ) -> (flight: Flight<Key, Value>, id: Int, isNew: Bool, isMoreUrgent: Bool) {
+        flights.withLock { flights in
             if let flight = flights[key] {
                 let (id, isMoreUrgent) = flight.subscribers.withLock { subscribers in
                     (subscribers.add(priority, deliver), flight.priority.raise(to: priority))
@@ -73,11 +98,6 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
             flights[key] = flight
             return (flight, flight.subscribers.withLock { $0.add(priority, deliver) }, true, false)
         }
-        let subscription = FlightSubscription(flight: flight, id: id)
-        subscribed(subscription)
-        if isNew, !flight.cancellation.isCancelled { start(flight) }
-        if isMoreUrgent { flight.priority.publish() }
-        return subscription
     }
 
     // MARK: Calls of flights and subscriptions
@@ -86,12 +106,18 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     ///
     /// - Returns: The subscribers that have no result yet.
     @inlinable
-    func end(_ flight: Flight<Key, Value>) -> [Flight<Key, Value>.Subscriber] {
+    func end(_ flight: Flight<Key, Value>) -> Flight<Key, Value>.Subscribers {
         flights.withLock { flights in
             // Another run may have taken the key after this one was cancelled.
-            guard let index = flights.index(forKey: flight.key), flights.values[index] === flight else { return [] }
+            guard let index = flights.index(forKey: flight.key), flights.values[index] === flight else {
+                return Flight.Subscribers()
+            }
             flights.remove(at: index)
-            return flight.subscribers.withLock { $0.removeAll() }
+            return flight.subscribers.withLock { subscribers in
+                var ended = Flight<Key, Value>.Subscribers()
+                swap(&ended, &subscribers)
+                return ended
+            }
         }
     }
 
@@ -100,7 +126,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
         let (departed, isLast, isChanged) = flights.withLock { flights in
             flight.subscribers.withLock { subscribers -> (Flight<Key, Value>.Subscriber?, Bool, Bool) in
                 guard let departed = subscribers.remove(id) else { return (nil, false, false) }
-                if subscribers.all.isEmpty {
+                if subscribers.count == 0 {
                     // This subscriber was the last one, so the key still belongs to this run.
                     flights[flight.key] = nil
                     return (departed, true, false)
@@ -158,12 +184,12 @@ extension SingleFlight {
         return try await withTaskCancellationHandler {
             let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
                 // Before the work starts, so that a cancellation during its start reaches it.
-                join(key, priority: priority) { flight in
+                join(key, priority: priority) { subscription in
+                    waiter.begin(subscription, following: source)
+                } start: { flight in
                     Self.run(flight, on: executor, operation: operation)
                 } deliver: { result in
                     continuation.resume(returning: result)
-                } subscribed: { subscription in
-                    waiter.begin(subscription, following: source)
                 }
             }
             waiter.end(following: source)
@@ -217,10 +243,12 @@ package final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         }
     }
 
+    /// The subscribers in the order in which they joined. A single one, which is the rule, needs no array.
     @usableFromInline
     struct Subscribers {
         @usableFromInline var lastID = 0
-        @usableFromInline var all: [Subscriber] = []
+        @usableFromInline var first: Subscriber?
+        @usableFromInline var others: [Subscriber] = []
 
         @inlinable
         init() {}
@@ -228,33 +256,36 @@ package final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         @inlinable
         mutating func add(_ priority: Priority, _ deliver: @escaping SingleFlight<Key, Value>.ResultHandler) -> Int {
             lastID += 1
-            all.append(Subscriber(id: lastID, priority: priority, deliver: deliver))
+            let subscriber = Subscriber(id: lastID, priority: priority, deliver: deliver)
+            if count == 0 { first = subscriber } else { others.append(subscriber) }
             return lastID
         }
 
         @inlinable
-        mutating func remove(_ id: Int) -> Subscriber? {
-            all.firstIndex { $0.id == id }.map { all.remove(at: $0) }
-        }
+        var count: Int { (first == nil ? 0 : 1) + others.count }
 
         @inlinable
-        mutating func removeAll() -> [Subscriber] {
-            defer { all = [] }
-            return all
+        mutating func remove(_ id: Int) -> Subscriber? {
+            if first?.id == id { return first.take() }
+            return others.firstIndex { $0.id == id }.map { others.remove(at: $0) }
         }
 
         /// - Returns: Whether there is such a subscriber.
         @inlinable
         mutating func setPriority(_ priority: Priority, of id: Int) -> Bool {
-            guard let index = all.firstIndex(where: { $0.id == id }) else { return false }
-            all[index].priority = priority
+            if first?.id == id {
+                first?.priority = priority
+                return true
+            }
+            guard let index = others.firstIndex(where: { $0.id == id }) else { return false }
+            others[index].priority = priority
             return true
         }
 
         @inlinable
         var highestPriority: Priority {
-            var highest = Priority.veryLow
-            for subscriber in all where subscriber.priority > highest { highest = subscriber.priority }
+            var highest = first?.priority ?? .veryLow
+            for subscriber in others where subscriber.priority > highest { highest = subscriber.priority }
             return highest
         }
     }
@@ -283,7 +314,9 @@ package final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// Only the first call has an effect, and none after the run was cancelled.
     @inlinable
     package func finish(_ result: Result<Value, any Error>) {
-        for subscriber in owner.end(self) { subscriber.deliver(result) }
+        let ended = owner.end(self)
+        ended.first?.deliver(result)
+        for subscriber in ended.others { subscriber.deliver(result) }
     }
 }
 
@@ -316,7 +349,6 @@ package struct FlightSubscription<Key: Hashable & Sendable, Value: Sendable>: Se
         flight.owner.leave(flight, id)
     }
 }
-
 
 /// Passes the cancellation of an awaiting task, which may come at any moment, to its subscription.
 @usableFromInline

@@ -105,6 +105,14 @@ package final class WorkQueue: Sendable {
         start: @escaping @Sendable (WorkItem) -> Void
     ) -> WorkItem {
         let item = WorkItem(queue: self, priority: priority)
+        enqueue(item, priority: priority, onCancel: onCancel, start: start)
+        return item
+    }
+
+    private func enqueue(
+        _ item: WorkItem, priority: Priority, onCancel: (@Sendable () -> Void)?,
+        start: @escaping @Sendable (WorkItem) -> Void
+    ) {
         let startsNow = state.withLock { state in
             state.insert(item, priority: priority, start: start, onCancel: onCancel)
         }
@@ -112,7 +120,6 @@ package final class WorkQueue: Sendable {
             start(item)
             endDraining()
         }
-        return item
     }
 
     // MARK: Calls of items
@@ -238,9 +245,13 @@ extension WorkQueue {
         priority: Priority, following source: PrioritySource?
     ) async throws -> (WorkItem, PrioritySource.Registration?) {
         try Task.checkCancellation()
+        let item = WorkItem(queue: self, priority: priority)
+        if state.withLock({ $0.admit(item, priority: priority) }) {
+            return (item, source?.observe { item.priority = $0 })
+        }
         let admission = Promise<Bool>()
-        let item = enqueue(
-            priority: priority,
+        enqueue(
+            item, priority: priority,
             onCancel: { admission.fulfill(false) },
             start: { _ in admission.fulfill(true) })
         let registration = source?.observe { item.priority = $0 }

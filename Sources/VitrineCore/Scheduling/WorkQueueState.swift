@@ -65,14 +65,9 @@ struct WorkQueueState {
         _ item: WorkItem, priority: Priority,
         start: @escaping @Sendable (WorkItem) -> Void, onCancel: (@Sendable () -> Void)?
     ) -> Bool {
-        let index = freeRecords.popLast() ?? records.count
-        if index == records.count { records.append(Record()) }
-        records[index].item = item
+        let index = add(item)
         records[index].onCancel = onCancel
-        item.slot.store(index, ordering: .relaxed)
-        // Items that wait at this priority or above came first or are more urgent. Those below do not matter.
-        let isFirst = queuedCount == 0 || lines[priority.rawValue...].allSatisfy { $0.count == 0 }
-        if !isDraining, !isSuspended, isFirst, hasSlot(for: priority) {
+        if mayBegin(at: priority) {
             isDraining = true
             mustLookAgain = false
             begin(item, at: priority.rawValue)
@@ -82,6 +77,31 @@ struct WorkQueueState {
         append(index, to: priority.rawValue)
         mustLookAgain = true
         return false
+    }
+
+    /// Gives a new item a slot if one is free for it. There is nothing to start: the caller runs the work.
+    mutating func admit(_ item: WorkItem, priority: Priority) -> Bool {
+        guard mayBegin(at: priority) else { return false }
+        _ = add(item)
+        begin(item, at: priority.rawValue)
+        return true
+    }
+
+    /// - Returns: The index of the new record of an item.
+    private mutating func add(_ item: WorkItem) -> Int {
+        let index = freeRecords.popLast() ?? records.count
+        if index == records.count { records.append(Record()) }
+        records[index].item = item
+        item.slot.store(index, ordering: .relaxed)
+        return index
+    }
+
+    /// Whether a new item has a slot at once.
+    private func mayBegin(at priority: Priority) -> Bool {
+        guard !isDraining, !isSuspended else { return false }
+        // Items that wait at this priority or above came first or are more urgent. Those below do not matter.
+        guard queuedCount == 0 || lines[priority.rawValue...].allSatisfy({ $0.count == 0 }) else { return false }
+        return hasSlot(for: priority)
     }
 
     private mutating func begin(_ item: WorkItem, at level: Int) {
@@ -123,9 +143,8 @@ struct WorkQueueState {
             while level >= 0 {
                 let index = lines[level].first
                 if index >= 0, let priority = Priority(rawValue: level), hasSlot(for: priority),
-                    let item = records[index].item, let start = records[index].start {
+                    let item = records[index].item, let start = records[index].start.take() {
                     remove(index, from: level)
-                    records[index].start = nil
                     begin(item, at: level)
                     return (item, start)
                 }
@@ -188,9 +207,10 @@ struct WorkQueueState {
     // MARK: Lines
 
     private mutating func release(_ index: Int) -> Record {
-        let record = records[index]
+        var record = Record()
+        // A copy would count references twice.
+        swap(&record, &records[index])
         record.item?.slot.store(-1, ordering: .relaxed)
-        records[index] = Record()
         freeRecords.append(index)
         return record
     }

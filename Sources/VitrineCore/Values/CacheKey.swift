@@ -89,15 +89,12 @@ public struct CacheKey: Sendable {
     ///
     /// - Parameter part: The part to append.
     public func appending(_ part: String) -> CacheKey {
-        var identity: String
-        if self.identity.utf8.first == 0x1F {
-            identity = self.identity
-        } else {
-            identity = String(Self.marker)
-            Self.append(self.identity, to: &identity)
-        }
-        Self.append(part, to: &identity)
-        return CacheKey(identity: identity)
+        CacheKey(identity: Self.joined(identity, part, nil))
+    }
+
+    /// Returns the key with two more parts at its end, at the cost of one.
+    package func appending(_ first: String, _ second: String) -> CacheKey {
+        CacheKey(identity: Self.joined(identity, first, second))
     }
 
     /// The parts of the key. An identity that no key produces counts as one part.
@@ -110,6 +107,67 @@ public struct CacheKey: Sendable {
         identity += String(part.utf8.count)
         identity += ":"
         identity += part
+    }
+
+    /// Returns an identity with one or two more parts, in one piece of memory of the exact size.
+    private static func joined(_ identity: String, _ first: String, _ second: String?) -> String {
+        var (identity, first, second) = (identity, first, second)
+        return identity.withUTF8 { identity in
+            first.withUTF8 { first in
+                guard second != nil else { return joined(identity, first, nil) }
+                return second?.withUTF8 { joined(identity, first, $0) } ?? ""
+            }
+        }
+    }
+
+    private typealias Bytes = UnsafeBufferPointer<UInt8>
+
+    private static func joined(_ identity: Bytes, _ first: Bytes, _ second: Bytes?) -> String {
+        let isMarked = identity.first == 0x1F
+        let start = isMarked ? identity.count : 1 + size(identity)
+        let count = start + size(first) + (second.map(size) ?? 0)
+        return String(unsafeUninitializedCapacity: count) { target in
+            var place = 0
+            if isMarked {
+                copy(identity, to: target, &place)
+            } else {
+                target[0] = 0x1F
+                place = 1
+                write(identity, to: target, &place)
+            }
+            write(first, to: target, &place)
+            if let second { write(second, to: target, &place) }
+            return place
+        }
+    }
+
+    /// The bytes of a part with its length.
+    private static func size(_ part: Bytes) -> Int {
+        var (size, rest) = (part.count + 2, part.count)
+        while rest > 9 {
+            size += 1
+            rest /= 10
+        }
+        return size
+    }
+
+    private static func write(_ part: Bytes, to target: UnsafeMutableBufferPointer<UInt8>, _ place: inout Int) {
+        var (rest, digit) = (part.count, size(part) - part.count - 2)
+        let colon = place + digit + 1
+        repeat {
+            target[place + digit] = UInt8(truncatingIfNeeded: 0x30 + rest % 10)
+            rest /= 10
+            digit -= 1
+        } while digit >= 0
+        target[colon] = 0x3A
+        place = colon + 1
+        copy(part, to: target, &place)
+    }
+
+    private static func copy(_ part: Bytes, to target: UnsafeMutableBufferPointer<UInt8>, _ place: inout Int) {
+        guard let from = part.baseAddress, let to = target.baseAddress else { return }
+        (to + place).update(from: from, count: part.count)
+        place += part.count
     }
 
     private static func split(_ bytes: [UInt8]) -> [String]? {

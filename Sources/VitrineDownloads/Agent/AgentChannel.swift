@@ -132,7 +132,7 @@ package enum AgentCall: Sendable, Codable {
     /// All statuses, now and at every change.
     case watch
     case list
-    case start(DownloadRequest, id: String)
+    case start(Stored<DownloadRequest>, id: String)
     case perform(DownloadCommand, id: String)
     case set(DownloadLimits)
     case settled
@@ -151,10 +151,10 @@ package enum AgentMessage: Sendable, Codable {
     case hello(version: Int)
     case reply(number: Int, AgentReply)
     /// All statuses.
-    case snapshot([DownloadStatus])
-    case status(DownloadStatus)
+    case snapshot([Stored<DownloadStatus>])
+    case status(Stored<DownloadStatus>)
     /// - Parameter last: The last status, for tasks that wait for the end of the download.
-    case removed(id: String, last: DownloadStatus?)
+    case removed(id: String, last: Stored<DownloadStatus>?)
     /// The agent was stopped. Clients do not start another one for pending calls.
     case stopping
 }
@@ -162,8 +162,8 @@ package enum AgentMessage: Sendable, Codable {
 /// The reply to a call.
 package enum AgentReply: Sendable, Codable {
     case done
-    case download(DownloadStatus)
-    case list([DownloadStatus])
+    case download(Stored<DownloadStatus>)
+    case list([Stored<DownloadStatus>])
     case info(DownloadAgent.Info)
     case failed(DownloadStatus.Failure)
 

@@ -54,9 +54,9 @@ final class AgentClient: DownloadBackend {
             }
             let channel = try await thread.run { [configuration] () throws(DownloadError) in
                 let location = try AgentLocation(configuration)
-                return try AgentLauncher(location: location, settings: configuration.agent).connect()
+                return try AgentLauncher(location: location, settings: configuration).connect()
             }
-            let link = AgentLink(channel, responseTime: configuration.agent.responseTime)
+            let link = AgentLink(channel, responseTime: configuration.agentResponseTime)
             let isNew = state.withLock { $0.hasConnected }
             link.begin { [weak self] message in
                 self?.receive(message, isNew: isNew)
@@ -82,7 +82,7 @@ final class AgentClient: DownloadBackend {
 
     /// Polls the agent while tasks may wait for it, so that they do not wait for a process that hangs.
     private func startHeartbeat(_ link: AgentLink) {
-        guard let time = configuration.agent.responseTime else { return }
+        guard let time = configuration.agentResponseTime else { return }
         let heartbeat = Task { [weak self, weak link] in
             while true {
                 do { try await Task.sleep(for: time / 2) } catch { return }
@@ -100,12 +100,13 @@ final class AgentClient: DownloadBackend {
 
     private func receive(_ message: AgentMessage, isNew: Bool) {
         switch message {
-        case .snapshot(let statuses):
+        case .snapshot(let stored):
+            let statuses = stored.map(\.wrappedValue)
             let ids = Set(statuses.map(\.id))
             for known in broadcaster.snapshot.statuses where !ids.contains(known.id) { broadcaster.remove(known.id) }
             for status in statuses { broadcaster.show(status, isFresh: isNew) }
-        case .status(let status): broadcaster.show(status)
-        case .removed(let id, let last): broadcaster.remove(id, last: last)
+        case .status(let status): broadcaster.show(status.wrappedValue)
+        case .removed(let id, let last): broadcaster.remove(id, last: last?.wrappedValue)
         case .stopping: end(with: .agent(reason: "it was stopped"))
         case .hello, .reply: break
         }
@@ -163,15 +164,17 @@ final class AgentClient: DownloadBackend {
     }
 
     func list() async throws(DownloadError) -> [DownloadStatus] {
-        guard case .list(let statuses) = try await ask(.list) else { throw Self.unexpectedReply }
+        guard case .list(let stored) = try await ask(.list) else { throw Self.unexpectedReply }
+        let statuses = stored.map(\.wrappedValue)
         for status in statuses { showIfUnknown(status) }
         return statuses
     }
 
     func start(_ request: DownloadRequest, id: String) async throws(DownloadError) -> DownloadStatus {
-        guard case .download(let status) = try await ask(.start(request, id: id)) else { throw Self.unexpectedReply }
-        showIfUnknown(status)
-        return status
+        let call = AgentCall.start(Stored(wrappedValue: request), id: id)
+        guard case .download(let status) = try await ask(call) else { throw Self.unexpectedReply }
+        showIfUnknown(status.wrappedValue)
+        return status.wrappedValue
     }
 
     /// Shows the status of a reply if no newer one was reported.

@@ -12,7 +12,7 @@ import Darwin
 /// Connects to the agent and starts it if it does not run. Concurrent callers start exactly one. All calls block.
 struct AgentLauncher: Sendable {
     let location: AgentLocation
-    let settings: DownloadManager.AgentSettings
+    let settings: DownloadManager.Configuration
 
     static let program = "vitrine-agent"
     /// The number of times an agent may end just after its start.
@@ -31,7 +31,7 @@ struct AgentLauncher: Sendable {
     func connectIfRunning() throws(DownloadError) -> AgentChannel? {
         var descriptor: Int32 = -1
         let code = PathText.withSystemPath(location.socket, failure: EINVAL) {
-            cdownloads_connect($0, AgentChannel.milliseconds(settings.responseTime), &descriptor)
+            cdownloads_connect($0, AgentChannel.milliseconds(settings.agentResponseTime), &descriptor)
         }
         switch code {
         case 0: break
@@ -44,10 +44,10 @@ struct AgentLauncher: Sendable {
         guard channel.isTrusted else {
             throw .file(.untrusted(path: location.socket, reason: "another user listens there"))
         }
-        channel.limit(reading: settings.responseTime, sending: nil)
+        channel.limit(reading: settings.agentResponseTime, sending: nil)
         switch channel.receive(AgentMessage.self) {
         case .hello(AgentProtocol.version)?:
-            channel.limit(reading: nil, sending: settings.responseTime)
+            channel.limit(reading: nil, sending: settings.agentResponseTime)
             return channel
         case nil where channel.isTimedOut: throw timeout(channel.process)
         // It was ending and accepted no more clients.
@@ -61,7 +61,7 @@ struct AgentLauncher: Sendable {
     }
 
     private func timeout(_ process: Int32?) -> DownloadError {
-        .agentTimedOut(process: process, after: settings.responseTime ?? .zero)
+        .agentTimedOut(process: process, after: settings.agentResponseTime ?? .zero)
     }
 
     /// Starts an agent, unless another process does.
@@ -78,7 +78,7 @@ struct AgentLauncher: Sendable {
                     throw FileError(operation: "flock", path: lock.path, code: errno)
                 }
                 // The process with the lock waits for the agent as long as this one.
-                if let time = settings.responseTime, ContinuousClock.now - start > time * 2 { throw timeout(nil) }
+                if let time = settings.agentResponseTime, ContinuousClock.now - start > time * 2 { throw timeout(nil) }
                 usleep(1000)
             }
             // The previous owner of the lock may have started it.
@@ -95,11 +95,11 @@ struct AgentLauncher: Sendable {
     }
 
     private func spawn() throws {
-        guard let program = settings.program ?? HelperProgram.path(of: Self.program) else {
+        guard let program = settings.agentProgram ?? HelperProgram.path(of: Self.program) else {
             throw DownloadError.agent(
                 reason: "\(Self.program) was not found; \(HelperProgram.advice(for: Self.program))")
         }
-        let words = [program] + AgentArguments(location: location, idleTime: settings.idleTime).words
+        let words = [program] + AgentArguments(location: location, idleTime: settings.agentIdleTime).words
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw FileError(operation: "pipe", path: program, code: errno) }
         defer { close(ends[0]) }
@@ -117,7 +117,7 @@ struct AgentLauncher: Sendable {
         var byte: UInt8 = 0
         var count: Int
         var descriptor = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
-        let time = settings.responseTime.map { Int32(min(AgentChannel.milliseconds($0), Int(Int32.max))) } ?? -1
+        let time = settings.agentResponseTime.map { Int32(min(AgentChannel.milliseconds($0), Int(Int32.max))) } ?? -1
         var ready: Int32
         repeat { ready = poll(&descriptor, 1, time) } while ready < 0 && errno == EINTR
         guard ready != 0 else { throw timeout(nil) }
@@ -140,7 +140,7 @@ struct AgentLocation: Sendable, Hashable {
         journalDirectory = configuration.journalDirectory
         identifier = configuration.identifier
         do throws(FileError) {
-            if let given = configuration.agent.directory {
+            if let given = configuration.agentDirectory {
                 try Directory.create(given)
                 try Directories.checkPrivate(given)
                 directory = given
@@ -180,8 +180,8 @@ package struct AgentArguments: Sendable {
         configuration = DownloadManager.Configuration()
         configuration.journalDirectory = location.journalDirectory
         configuration.identifier = location.identifier
-        configuration.agent.directory = location.directory
-        configuration.agent.idleTime = idleTime
+        configuration.agentDirectory = location.directory
+        configuration.agentIdleTime = idleTime
     }
 
     /// Parses ``words``. An absent option has the default of ``DownloadManager/Configuration``.
@@ -195,18 +195,18 @@ package struct AgentArguments: Sendable {
             switch name {
             case "--journal": configuration.journalDirectory = value
             case "--identifier": configuration.identifier = value
-            case "--directory": configuration.agent.directory = value
-            case "--idle" where value == "never": configuration.agent.idleTime = nil
+            case "--directory": configuration.agentDirectory = value
+            case "--idle" where value == "never": configuration.agentIdleTime = nil
             case "--idle":
                 guard let milliseconds = Int(value), milliseconds >= 0 else { return nil }
-                configuration.agent.idleTime = .milliseconds(milliseconds)
+                configuration.agentIdleTime = .milliseconds(milliseconds)
             default: return nil
             }
         }
     }
 
     /// The time without work after which the agent ends; nil for never.
-    var idleTime: Duration? { configuration.agent.idleTime }
+    var idleTime: Duration? { configuration.agentIdleTime }
 
     /// Returns the socket and locks of the agent, and creates their directory if it is missing. Blocks.
     func location() throws(DownloadError) -> AgentLocation { try AgentLocation(configuration) }
@@ -214,7 +214,7 @@ package struct AgentArguments: Sendable {
     /// The command line without the name of the program.
     package var words: [String] {
         var words = ["--journal", configuration.journalDirectory, "--identifier", configuration.identifier]
-        if let directory = configuration.agent.directory { words += ["--directory", directory] }
+        if let directory = configuration.agentDirectory { words += ["--directory", directory] }
         return words + ["--idle", idleTime.map { "\(Int(min(max(0, $0 / .milliseconds(1)), 1e15)))" } ?? "never"]
     }
 }

@@ -43,9 +43,9 @@ package enum AgentProcess {
             open($0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         }
         guard descriptor >= 0 else { throw FileError(operation: "open", path: location.lock, code: errno) }
-        var settings = DownloadManager.AgentSettings()
+        var settings = DownloadManager.Configuration()
         // A serving agent replies at once, and the process that started this one does not wait longer.
-        settings.responseTime = .seconds(5)
+        settings.agentResponseTime = .seconds(5)
         let launcher = AgentLauncher(location: location, settings: settings)
         var code = EWOULDBLOCK
         for _ in 0..<5000 {
@@ -294,8 +294,9 @@ final class AgentSession: Sendable {
 
     private func perform(_ call: AgentCall) async throws(DownloadError) -> AgentReply {
         switch call {
-        case .list: return .list(try await engine.list())
-        case .start(let request, let id): return .download(try await engine.start(request, id: id))
+        case .list: return .list(try await engine.list().map { Stored(wrappedValue: $0) })
+        case .start(let request, let id):
+            return .download(Stored(wrappedValue: try await engine.start(request.wrappedValue, id: id)))
         case .perform(let command, let id): try await engine.perform(command, on: id)
         case .set(let limits): try await engine.set(limits)
         case .settled: try await engine.settled()
@@ -310,12 +311,14 @@ final class AgentSession: Sendable {
         // Calls that need the list report why it cannot be opened.
         try? await engine.open()
         let (statuses, version) = engine.broadcaster.snapshot
-        await send(.snapshot(statuses))
+        await send(.snapshot(statuses.map { Stored(wrappedValue: $0) }))
         await send(.reply(number: number, .done))
         var seen = version
         while let update = await engine.broadcaster.next(after: seen, of: nil) {
             seen = update.version
-            await send(update.status.map { .status($0) } ?? .removed(id: update.id, last: update.removedCompletion))
+            let last = update.removedCompletion.map { Stored(wrappedValue: $0) }
+            await send(
+                update.status.map { .status(Stored(wrappedValue: $0)) } ?? .removed(id: update.id, last: last))
         }
     }
 

@@ -10,17 +10,16 @@ import Darwin
 
 /// The agent `vitrine-agent`, a process that carries downloads after their programs have ended.
 ///
-/// ``DownloadManager``s with ``DownloadManager/Mode/agent`` start it on demand. This type inspects, stops and installs
-/// it.
+/// ``DownloadManager``s with ``DownloadManager/Mode/agent`` start it on demand. This type stops and installs it.
 public struct DownloadAgent: Sendable {
     /// The state of a running agent.
-    public struct Info: Sendable, Hashable, Codable {
+    package struct Info: Sendable, Hashable, Codable {
         /// The number of its process.
-        public let process: Int32
+        package let process: Int32
         /// The number of downloads on its list.
-        public let downloads: Int
+        package let downloads: Int
         /// The number of downloads that run, wait or are delayed.
-        public let unsettled: Int
+        package let unsettled: Int
     }
 
     private let configuration: DownloadManager.Configuration
@@ -35,7 +34,7 @@ public struct DownloadAgent: Sendable {
     /// Returns the state of the agent, or nil if it does not run. Does not start it.
     ///
     /// - Throws: ``DownloadError`` if the agent cannot be reached.
-    public func info() async throws(DownloadError) -> Info? {
+    package func info() async throws(DownloadError) -> Info? {
         guard let link = try await link() else { return nil }
         guard case .info(let info)? = try await link.ask(.info) else { return nil }
         return info
@@ -54,7 +53,7 @@ public struct DownloadAgent: Sendable {
         let end = Task {
             await ended.value()
         }
-        guard let time = configuration.agent.responseTime else {
+        guard let time = configuration.agentResponseTime else {
             await end.value
             return true
         }
@@ -67,16 +66,16 @@ public struct DownloadAgent: Sendable {
     }
 
     /// The path of its executable, or nil if it was not found.
-    package var program: String? { configuration.agent.program ?? HelperProgram.path(of: AgentLauncher.program) }
+    package var program: String? { configuration.agentProgram ?? HelperProgram.path(of: AgentLauncher.program) }
 
     private func link(atEnd: @escaping @Sendable () -> Void = {}) async throws(DownloadError) -> AgentLink? {
         let thread = BlockingExecutor(threads: 1, name: "vitrine-connect")
         let channel = try await thread.run { [configuration] () throws(DownloadError) in
             let location = try AgentLocation(configuration)
-            return try AgentLauncher(location: location, settings: configuration.agent).connectIfRunning()
+            return try AgentLauncher(location: location, settings: configuration).connectIfRunning()
         }
         guard let channel else { return nil }
-        let link = AgentLink(channel, responseTime: configuration.agent.responseTime)
+        let link = AgentLink(channel, responseTime: configuration.agentResponseTime)
         link.begin(receive: { _ in }, disconnected: atEnd)
         return link
     }

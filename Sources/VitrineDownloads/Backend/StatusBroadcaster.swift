@@ -135,20 +135,17 @@ extension StatusBroadcaster.State {
 extension Notification.Name {
     /// Posted when a download progresses, at most ten times a second.
     ///
-    /// The object is the ``Download``. The user information has ``DownloadNotification/progress``.
+    /// The object is the ``Download``. The user information has the status under ``Download/statusKey``.
     public static let downloadProgressDidChange = Notification.Name("DownloadProgressNotification")
     /// Posted when a download has ended.
     ///
-    /// The object is the ``Download``. After a failure, the user information has ``DownloadNotification/error``.
+    /// The object is the ``Download``. The user information has the status under ``Download/statusKey``.
     public static let downloadDidComplete = Notification.Name("DownloadDidComplete")
 }
 
-/// The keys of the user information of download notifications.
-public enum DownloadNotification {
-    /// The fraction received, a `Double` from 0 to 1.
-    public static let progress = "progress"
-    /// The reason of a failure, a ``DownloadStatus/Failure``.
-    public static let error = "CompleteError"
+extension Download {
+    /// The key of the ``DownloadStatus`` in the user information of download notifications.
+    public static let statusKey = "DownloadStatus"
 }
 
 /// Posts the changes of downloads to the notification centre, in order.
@@ -176,14 +173,14 @@ enum NotificationPoster {
     private static func post(_ status: DownloadStatus, _ lease: () -> BackendLease?) {
         guard let lease = lease() else { return }
         let center = NotificationCenter.default
-        let subject = Download(status, lease: lease)
+        let name: Notification.Name
         if status.state.isOver {
-            var details: [AnyHashable: Any] = [:]
-            if let failure = status.failure { details[DownloadNotification.error] = failure }
-            center.post(name: .downloadDidComplete, object: subject, userInfo: details)
-        } else if let fraction = status.fraction {
-            center.post(
-                name: .downloadProgressDidChange, object: subject, userInfo: [DownloadNotification.progress: fraction])
+            name = .downloadDidComplete
+        } else if status.fraction != nil {
+            name = .downloadProgressDidChange
+        } else {
+            return
         }
+        center.post(name: name, object: Download(status, lease: lease), userInfo: [Download.statusKey: status])
     }
 }

@@ -19,8 +19,8 @@ import Foundation
 package struct DownloadRecord: Sendable, Codable {
     let id: String
     /// The request, with an absolute directory.
-    package var request: DownloadRequest
-    package var status: DownloadStatus
+    @Stored package var request: DownloadRequest
+    @Stored package var status: DownloadStatus
     /// Its position in the queue; lower ones come first.
     var position: Double
     /// The current address: 0 for the first, then the mirrors.
@@ -374,5 +374,44 @@ final class Journal: Sendable {
         } catch {
             throw .file(.untrusted(path: path, reason: "\(error)"))
         }
+    }
+}
+
+/// A type whose values are stored in the journal and sent between programs and the agent.
+///
+/// Public types conform to it instead of `Codable`, so that the stored form is not part of the public interface.
+package protocol StoredForm: Sendable {
+    init(stored decoder: any Decoder) throws
+    func store(to encoder: any Encoder) throws
+}
+
+/// The `Codable` form of a value.
+@propertyWrapper package struct Stored<Value: StoredForm>: Sendable, Codable {
+    package var wrappedValue: Value
+
+    package init(wrappedValue: Value) { self.wrappedValue = wrappedValue }
+
+    package init(from decoder: any Decoder) throws { wrappedValue = try Value(stored: decoder) }
+
+    package func encode(to encoder: any Encoder) throws { try wrappedValue.store(to: encoder) }
+}
+
+extension KeyedDecodingContainer {
+    /// Decodes a value that is stored as text.
+    ///
+    /// - Parameter value: Returns nil for text that is not valid.
+    func decodeNamed<Value>(forKey key: Key, _ value: (String) -> Value?) throws -> Value {
+        let text = try decode(String.self, forKey: key)
+        guard let value = value(text) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: key, in: self, debugDescription: "\(text) is not a \(Value.self)")
+        }
+        return value
+    }
+
+    /// Decodes an optional value that is stored as text.
+    func decodeNamedIfPresent<Value>(forKey key: Key, _ value: (String) -> Value?) throws -> Value? {
+        guard contains(key), try !decodeNil(forKey: key) else { return nil }
+        return try decodeNamed(forKey: key, value)
     }
 }

@@ -12,9 +12,9 @@ public import VitrineCore
 /// ```swift
 /// request.checksum = Checksum("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
 /// ```
-public struct Checksum: Sendable, Hashable, Codable, CustomStringConvertible {
+public struct Checksum: Sendable, Hashable, CustomStringConvertible {
     /// The algorithm of a digest. Collisions of MD5 and SHA-1 can be made on purpose.
-    package enum Algorithm: String, Sendable, Hashable, Codable, CaseIterable {
+    package enum Algorithm: String, Sendable, Hashable, CaseIterable {
         case sha256, sha1, md5
 
         /// The number of digits of a digest.

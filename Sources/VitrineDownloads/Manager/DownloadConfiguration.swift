@@ -8,7 +8,7 @@ public import VitrineNetwork
 
 extension DownloadManager {
     /// The process that carries the downloads.
-    public enum Mode: String, Sendable, Hashable, CaseIterable {
+    public enum Mode: Sendable, Hashable {
         /// The program itself. Downloads stop with it and resume in its next run.
         case inProcess
         /// `vitrine-agent`, a process of the user that starts on demand, continues when the program ends or is killed,
@@ -26,8 +26,8 @@ extension DownloadManager {
     public struct Configuration: Sendable {
         /// The process that carries the downloads. Default: ``Mode/inProcess``.
         ///
-        /// The agent has its own list. It uses ``identifier``, ``directory``, ``journalDirectory`` and ``agent`` of
-        /// this configuration. Its limits are set by ``DownloadManager/setLimit(_:perHost:)`` and
+        /// The agent has its own list. It uses ``identifier``, ``directory``, ``journalDirectory`` and the `agent`
+        /// properties of this configuration. Its limits are set by ``DownloadManager/setLimit(_:perHost:)`` and
         /// ``DownloadManager/setMaximumRate(_:)``, for all its clients.
         ///
         /// A background session uses ``identifier``, the directories and ``reservedSpace``. It starts all downloads at
@@ -55,8 +55,23 @@ extension DownloadManager {
         public var network = NetworkLoader.Configuration()
         /// The time of day, for dates of servers. Measurements and waits do not depend on it, so it may jump.
         package var clock = WallClock.system
-        /// How the agent is found and started.
-        public var agent = AgentSettings()
+        /// The path of the agent's executable. Default: `$VITRINE_AGENT`, or `vitrine-agent` beside the running program
+        /// or in `PATH`.
+        public var agentProgram: String?
+        /// The directory of the agent's socket, which only this user may enter. It is created if it is missing.
+        ///
+        /// Default: `vitrine` in `$XDG_RUNTIME_DIR`, or in a private directory among the temporary files.
+        public var agentDirectory: String?
+        /// The time without work and clients after which the agent ends, or nil for never. Default: 30 seconds.
+        ///
+        /// It takes effect if this manager starts the agent.
+        public var agentIdleTime: Duration? = .seconds(30)
+        /// The time within which the agent must accept a connection, start, and reply, or nil for no limit. Default: 30
+        /// seconds.
+        ///
+        /// After it, calls and tasks that wait for downloads throw ``DownloadError/agentTimedOut(process:after:)``. The
+        /// manager polls the agent while tasks wait.
+        public var agentResponseTime: Duration? = .seconds(30)
         /// The longest delay before the second attempt of a download. Later delays are longer.
         package var retryDelay = Duration.seconds(2)
         /// How long cancelling and removing wait for a transfer to stop.
@@ -84,33 +99,9 @@ extension DownloadManager {
             var result = self
             result.directory = resolved(directory)
             result.journalDirectory = resolved(journalDirectory)
-            result.agent.directory = agent.directory.map(resolved)
-            result.agent.program = agent.program.map(resolved)
+            result.agentDirectory = agentDirectory.map(resolved)
+            result.agentProgram = agentProgram.map(resolved)
             return result
         }
-    }
-
-    /// How the agent is found and started.
-    public struct AgentSettings: Sendable, Hashable {
-        /// The path of the agent's executable. Default: `$VITRINE_AGENT`, or `vitrine-agent` beside the running program
-        /// or in `PATH`.
-        public var program: String?
-        /// The directory of the agent's socket, which only this user may enter. It is created if it is missing.
-        ///
-        /// Default: `vitrine` in `$XDG_RUNTIME_DIR`, or in a private directory among the temporary files.
-        public var directory: String?
-        /// The time without work and clients after which the agent ends, or nil for never. Default: 30 seconds.
-        ///
-        /// It takes effect if this manager starts the agent.
-        public var idleTime: Duration? = .seconds(30)
-        /// The time within which the agent must accept a connection, start, and reply, or nil for no limit. Default: 30
-        /// seconds.
-        ///
-        /// After it, calls and tasks that wait for downloads throw ``DownloadError/agentTimedOut(process:after:)``. The
-        /// manager polls the agent while tasks wait.
-        public var responseTime: Duration? = .seconds(30)
-
-        /// Creates the default settings.
-        public init() {}
     }
 }

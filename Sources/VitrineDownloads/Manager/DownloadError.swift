@@ -25,7 +25,9 @@ public enum DownloadError: Error, Sendable {
     /// Another program, or another manager in this one, uses the list of downloads.
     case inUse(path: String)
     /// The error of the agent or of an earlier run of the program.
-    case reported(DownloadStatus.Failure)
+    ///
+    /// `code` is its ``code``, and `message` its ``description``.
+    case reported(code: Int, message: String)
     /// The agent is not available, or was stopped.
     case agent(reason: String)
     /// The agent did not reply in time. `process` is its number, if the system reports it.
@@ -51,7 +53,7 @@ public enum DownloadError: Error, Sendable {
         case .size: -621
         case .journal: -630
         case .inUse: -631
-        case .reported(let failure): failure.code
+        case .reported(let code, _): code
         case .agent: -632
         case .agentTimedOut: -633
         case .endsProcess: -634
@@ -124,7 +126,7 @@ extension DownloadError: CustomStringConvertible {
                 + "\"vitrine download reset\", or rename the file, to begin an empty list. Downloaded files stay."
         case .journal(_, let message, false): "The list of downloads cannot be used: \(message)"
         case .inUse(let path): "Another program uses the list of downloads at \(path)."
-        case .reported(let failure): failure.message
+        case .reported(_, let message): message
         case .agent(let reason): "The download agent cannot be used: \(reason)."
         case .agentTimedOut(let process, let time): Self.timeoutText(process, time)
         case .endsProcess(let url, let count):
@@ -145,6 +147,10 @@ extension DownloadError: CustomStringConvertible {
 }
 
 extension DownloadError {
+    static func reported(_ failure: DownloadStatus.Failure) -> DownloadError {
+        .reported(code: failure.code, message: failure.message)
+    }
+
     /// Creates the error for a failure of the journal's database.
     init(_ error: DatabaseError) {
         let isDamaged = error.reason == .corrupt || error.reason == .other

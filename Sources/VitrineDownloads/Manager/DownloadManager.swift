@@ -27,7 +27,6 @@ public import VitrineCore
 /// - ``start(_:)-(String)``
 /// - ``restore()``
 /// ### Observing
-/// - ``downloads``
 /// - ``download(for:)``
 /// - ``updates``
 /// - ``settled()``
@@ -41,8 +40,7 @@ public final class DownloadManager: Sendable {
     /// The shared manager, with the default configuration.
     public static let shared = DownloadManager()
 
-    /// The configuration of the manager.
-    public let configuration: Configuration
+    let configuration: Configuration
     let lease: BackendLease
 
     /// Creates a manager. Relative paths of the configuration are resolved against the current directory.
@@ -74,7 +72,9 @@ public final class DownloadManager: Sendable {
         self.init(configuration)
     }
 
-    /// Reads the journal and resumes its downloads. Paused downloads stay paused. Every other call also does this.
+    /// Returns the list of downloads. The first call of any method reads the journal and resumes its downloads.
+    ///
+    /// Paused downloads stay paused.
     ///
     /// - Returns: All downloads, in the order of the queue.
     /// - Throws: ``DownloadError/journal(path:message:isDamaged:)`` or ``DownloadError/inUse(path:)``.
@@ -113,23 +113,11 @@ public final class DownloadManager: Sendable {
         return try await start(DownloadRequest(address))
     }
 
-    /// All downloads, in the order of the queue.
-    public var downloads: [Download] {
-        get async throws(DownloadError) { try await restore() }
-    }
-
     /// Returns the newest download of a URL, or nil if there is none.
     ///
     /// - Parameter url: The address of its request.
     public func download(for url: URL) async throws(DownloadError) -> Download? {
         try await restore().last { $0.url == url }
-    }
-
-    /// Returns the download with an identifier, or nil if there is none.
-    ///
-    /// - Parameter id: The ``Download/id``, also of an earlier run of the program.
-    public func download(id: String) async throws(DownloadError) -> Download? {
-        try await restore().first { $0.id == id }
     }
 
     /// The status of each download and each later one, as ``Download/updates`` describes. The sequence does not end
@@ -145,7 +133,7 @@ public final class DownloadManager: Sendable {
     }
 
     /// Removes all downloads from the list that have ended. Their files stay.
-    public func removeSettled() async throws(DownloadError) {
+    package func removeSettled() async throws(DownloadError) {
         for download in try await restore() where download.status?.state.isOver == true {
             do throws(DownloadError) { try await download.remove() } catch .unknown {
                 // Another task has removed it.

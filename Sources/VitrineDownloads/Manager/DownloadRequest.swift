@@ -16,7 +16,7 @@ public import VitrineNetwork
 /// ```
 public struct DownloadRequest: Sendable, Hashable {
     /// The treatment of an existing file with the name of the download.
-    public enum ExistingFile: String, Sendable, Hashable, Codable {
+    public enum ExistingFile: Sendable, Hashable {
         /// The new file replaces it once it is complete, if the request or its address gives the name.
         ///
         /// A name that the server chooses never replaces a file; the new file gets a number as with ``number``.
@@ -25,6 +25,21 @@ public struct DownloadRequest: Sendable, Hashable {
         case number
         /// The existing file stays and the download fails, before it starts if the name is known by then.
         case keep
+
+        /// The name in journals, messages of the agent and command lines.
+        package var name: String {
+            switch self {
+            case .replace: "replace"
+            case .number: "number"
+            case .keep: "keep"
+            }
+        }
+
+        /// - Returns: nil for any other name.
+        package init?(name: String) {
+            guard let found = [Self.replace, .number, .keep].first(where: { $0.name == name }) else { return nil }
+            self = found
+        }
     }
 
     /// The address, `http` or `https`.
@@ -91,24 +106,23 @@ public struct DownloadRequest: Sendable, Hashable {
     }
 }
 
-extension DownloadRequest: Codable {
+extension DownloadRequest: StoredForm {
     private enum Keys: String, CodingKey {
         case url, mirrors, directory, name, existing, headers, priority, checksum, expectedSize, maximumRate, attempts
         case connections, maximumSeconds
     }
 
-    /// Decodes a request.
-    public init(from decoder: any Decoder) throws {
+    package init(stored decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: Keys.self)
         url = try values.decode(URL.self, forKey: .url)
         mirrors = try values.decodeIfPresent([URL].self, forKey: .mirrors) ?? []
         directory = try values.decodeIfPresent(String.self, forKey: .directory)
         name = try values.decodeIfPresent(String.self, forKey: .name)
-        existing = try values.decodeIfPresent(ExistingFile.self, forKey: .existing) ?? .replace
+        existing = try values.decodeNamedIfPresent(forKey: .existing, ExistingFile.init(name:)) ?? .replace
         let fields = try values.decodeIfPresent([[String]].self, forKey: .headers) ?? []
         headers = HTTPHeaders(fields.filter { $0.count == 2 }.map { HTTPHeaders.Field(name: $0[0], value: $0[1]) })
         priority = try values.decodeIfPresent(Priority.self, forKey: .priority) ?? .normal
-        checksum = try values.decodeIfPresent(Checksum.self, forKey: .checksum)
+        checksum = try values.decodeNamedIfPresent(forKey: .checksum, Checksum.init(_:))
         expectedSize = try values.decodeIfPresent(Int.self, forKey: .expectedSize)
         maximumRate = try values.decodeIfPresent(Int.self, forKey: .maximumRate).map { ByteCount($0) }
         attempts = try values.decodeIfPresent(Int.self, forKey: .attempts) ?? 5
@@ -116,17 +130,16 @@ extension DownloadRequest: Codable {
         maximumTime = try values.decodeIfPresent(Double.self, forKey: .maximumSeconds).flatMap(Self.duration)
     }
 
-    /// Encodes the request.
-    public func encode(to encoder: any Encoder) throws {
+    package func store(to encoder: any Encoder) throws {
         var values = encoder.container(keyedBy: Keys.self)
         try values.encode(url, forKey: .url)
         if !mirrors.isEmpty { try values.encode(mirrors, forKey: .mirrors) }
         try values.encodeIfPresent(directory, forKey: .directory)
         try values.encodeIfPresent(name, forKey: .name)
-        try values.encode(existing, forKey: .existing)
+        try values.encode(existing.name, forKey: .existing)
         if !headers.fields.isEmpty { try values.encode(headers.fields.map { [$0.name, $0.value] }, forKey: .headers) }
         try values.encode(priority, forKey: .priority)
-        try values.encodeIfPresent(checksum, forKey: .checksum)
+        try values.encodeIfPresent(checksum?.description, forKey: .checksum)
         try values.encodeIfPresent(expectedSize, forKey: .expectedSize)
         try values.encodeIfPresent(maximumRate?.bytes, forKey: .maximumRate)
         try values.encode(attempts, forKey: .attempts)

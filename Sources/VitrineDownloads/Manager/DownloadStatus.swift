@@ -6,9 +6,9 @@ public import Foundation
 public import VitrineCore
 
 /// The status of a download at one moment.
-public struct DownloadStatus: Sendable, Hashable, Codable, Identifiable {
+public struct DownloadStatus: Sendable, Hashable, Identifiable {
     /// The state of a download.
-    public enum State: String, Sendable, Hashable, Codable, CaseIterable {
+    public enum State: Sendable, Hashable, CaseIterable {
         /// It waits for a free slot.
         case waiting
         /// It is loading.
@@ -34,14 +34,33 @@ public struct DownloadStatus: Sendable, Hashable, Codable, Identifiable {
 
         /// Whether it has ended: ``isSettled``, and not paused.
         package var isOver: Bool { isSettled && self != .paused }
+
+        /// The name in journals, messages of the agent and reports.
+        package var name: String {
+            switch self {
+            case .waiting: "waiting"
+            case .running: "running"
+            case .delayed: "delayed"
+            case .paused: "paused"
+            case .completed: "completed"
+            case .failed: "failed"
+            case .cancelled: "cancelled"
+            }
+        }
+
+        /// - Returns: nil for any other name.
+        package init?(name: String) {
+            guard let found = Self.allCases.first(where: { $0.name == name }) else { return nil }
+            self = found
+        }
     }
 
-    /// The reason why a download failed or is delayed.
-    public struct Failure: Sendable, Hashable, Codable {
+    /// The stored form of an error.
+    package struct Failure: Sendable, Hashable, Codable {
         /// The ``DownloadError/code`` of the error.
-        public let code: Int
+        package let code: Int
         /// A sentence for people.
-        public let message: String
+        package let message: String
 
         init(_ error: DownloadError) {
             code = error.code
@@ -70,13 +89,13 @@ public struct DownloadStatus: Sendable, Hashable, Codable, Identifiable {
     /// The priority among waiting downloads.
     public internal(set) var priority: Priority
     /// The reason why it failed or is delayed.
-    public internal(set) var failure: Failure?
+    package internal(set) var failure: Failure?
     /// The time of the next attempt of a ``State/delayed`` download.
     public internal(set) var retryDate: Date?
     /// The time of the request.
-    public let added: Date
+    package let added: Date
     /// The time of the end.
-    public internal(set) var ended: Date?
+    package internal(set) var ended: Date?
 
     init(id: String, url: URL, path: String, priority: Priority, added: Date) {
         self.id = id
@@ -86,32 +105,10 @@ public struct DownloadStatus: Sendable, Hashable, Codable, Identifiable {
         self.added = added
     }
 
-    private enum CodingKeys: String, CodingKey {
-        case id, url, state, path, received, total, speed, restarts, retries, priority, failure, retryDate, added, ended
-    }
-
-    /// Decodes a status. Numbers of a journal or another process are limited to valid ranges, so that computing with
-    /// them is safe.
-    public init(from decoder: any Decoder) throws {
-        let values = try decoder.container(keyedBy: CodingKeys.self)
-        id = try values.decode(String.self, forKey: .id)
-        url = try values.decode(URL.self, forKey: .url)
-        state = try values.decode(State.self, forKey: .state)
-        path = try values.decode(String.self, forKey: .path)
-        received = max(0, try values.decode(Int.self, forKey: .received))
-        total = try values.decodeIfPresent(Int.self, forKey: .total).map { max(0, $0) }
-        speed = try values.decodeIfPresent(Double.self, forKey: .speed).map { min(max(0, $0), 1e15) }
-        restarts = min(max(0, try values.decode(Int.self, forKey: .restarts)), Self.highestCount)
-        retries = min(max(0, try values.decode(Int.self, forKey: .retries)), Self.highestCount)
-        priority = try values.decode(Priority.self, forKey: .priority)
-        failure = try values.decodeIfPresent(Failure.self, forKey: .failure)
-        retryDate = try values.decodeIfPresent(Date.self, forKey: .retryDate)
-        added = try values.decode(Date.self, forKey: .added)
-        ended = try values.decodeIfPresent(Date.self, forKey: .ended)
-    }
-
-    /// A number above any possible count, and far from an overflow.
-    private static let highestCount = 1 << 40
+    /// The reason why it failed or is delayed, as ``DownloadError/reported(code:message:)``.
+    ///
+    /// ``Download/file`` throws the original error if it occurred in this process.
+    public var error: DownloadError? { failure.map { .reported($0) } }
 
     /// The fraction received, from 0 to 1, or nil while the total is not known.
     public var fraction: Double? {
@@ -125,5 +122,52 @@ public struct DownloadStatus: Sendable, Hashable, Codable, Identifiable {
         guard state == .running, let total, let speed, speed > 0 else { return nil }
         // In floating point, as the numbers may come from another process.
         return max(0, Double(total) - Double(received)) / speed
+    }
+}
+
+extension DownloadStatus: StoredForm {
+    private enum Keys: String, CodingKey {
+        case id, url, state, path, received, total, speed, restarts, retries, priority, failure, retryDate, added, ended
+    }
+
+    /// A number above any possible count, and far from an overflow.
+    private static let highestCount = 1 << 40
+
+    /// Decodes a status. Numbers of a journal or another process are limited to valid ranges, so that computing with
+    /// them is safe.
+    package init(stored decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: Keys.self)
+        id = try values.decode(String.self, forKey: .id)
+        url = try values.decode(URL.self, forKey: .url)
+        state = try values.decodeNamed(forKey: .state, State.init(name:))
+        path = try values.decode(String.self, forKey: .path)
+        received = max(0, try values.decode(Int.self, forKey: .received))
+        total = try values.decodeIfPresent(Int.self, forKey: .total).map { max(0, $0) }
+        speed = try values.decodeIfPresent(Double.self, forKey: .speed).map { min(max(0, $0), 1e15) }
+        restarts = min(max(0, try values.decode(Int.self, forKey: .restarts)), Self.highestCount)
+        retries = min(max(0, try values.decode(Int.self, forKey: .retries)), Self.highestCount)
+        priority = try values.decode(Priority.self, forKey: .priority)
+        failure = try values.decodeIfPresent(Failure.self, forKey: .failure)
+        retryDate = try values.decodeIfPresent(Date.self, forKey: .retryDate)
+        added = try values.decode(Date.self, forKey: .added)
+        ended = try values.decodeIfPresent(Date.self, forKey: .ended)
+    }
+
+    package func store(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: Keys.self)
+        try values.encode(id, forKey: .id)
+        try values.encode(url, forKey: .url)
+        try values.encode(state.name, forKey: .state)
+        try values.encode(path, forKey: .path)
+        try values.encode(received, forKey: .received)
+        try values.encodeIfPresent(total, forKey: .total)
+        try values.encodeIfPresent(speed, forKey: .speed)
+        try values.encode(restarts, forKey: .restarts)
+        try values.encode(retries, forKey: .retries)
+        try values.encode(priority, forKey: .priority)
+        try values.encodeIfPresent(failure, forKey: .failure)
+        try values.encodeIfPresent(retryDate, forKey: .retryDate)
+        try values.encode(added, forKey: .added)
+        try values.encodeIfPresent(ended, forKey: .ended)
     }
 }

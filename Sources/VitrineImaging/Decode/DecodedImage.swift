@@ -52,7 +52,7 @@ package struct DecodedImage: Sendable {
     }
 
     /// Whether and how alpha is there.
-    package enum Alpha: Sendable, Hashable {
+    package enum Alpha: UInt8, Sendable {
         case none, straight, premultiplied
     }
 

@@ -11,13 +11,14 @@ import VitrineCore
 /// Examples are the block means of a large JPEG, the first scan of a progressive one, or a scaled decode. Decoding at a
 /// size is therefore far cheaper than decoding and resizing afterwards.
 ///
-/// The header is checked against ``limits`` before any pixel is decoded. Formats whose libraries cannot be stopped or
-/// trusted are decoded in a worker process; see ``Isolation``. ``register(_:)`` adds decoders for further formats.
+/// The header is checked against its ``ImageLimits`` before any pixel is decoded. Formats whose libraries cannot be
+/// stopped or trusted are decoded in a worker process; see ``Isolation``. ``register(_:)`` adds decoders for further
+/// formats.
 public struct ImageDecoder: Sendable {
     /// Bounds on the input and on the work; see ``ImageLimits``.
-    public var limits: ImageLimits
+    package var limits: ImageLimits
     /// Which decoders run in worker processes. Default ``Isolation/standard``.
-    public var isolation: Isolation
+    package var isolation: Isolation
     package var registry: DecoderRegistry
     package var pool: WorkerPool
 

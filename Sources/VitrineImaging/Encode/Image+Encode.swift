@@ -105,7 +105,7 @@ public enum OutputFormat: Sendable, Hashable {
     @usableFromInline package static let defaultQuality = 0.8
 
     /// Returns the file format of an encoded `image`; ``automatic(quality:prefersWebP:)`` depends on its pixels.
-    public func imageFormat(for image: Image) -> ImageFormat {
+    package func imageFormat(for image: Image) -> ImageFormat {
         switch self {
         case .jpeg: .jpeg
         case .png: .png

@@ -56,7 +56,7 @@ extension Color {
     }
 
     /// The colour as `#rrggbb`, or `#rrggbbaa` unless it is opaque; ``init(css:)`` reads it back exactly.
-    public var cssString: String {
+    package var cssString: String {
         let digits = Array("0123456789abcdef")
         let channels = alpha == 255 ? [red, green, blue] : [red, green, blue, alpha]
         return channels.reduce(into: "#") { text, channel in

@@ -14,7 +14,7 @@ public struct Image: Sendable {
         /// Colour channels have been multiplied by alpha.
         case premultiplied
 
-        /// The number in cache keys and in messages to workers.
+        /// The number in cache keys.
         var code: UInt8 {
             switch self {
             case .opaque: 0
@@ -40,7 +40,7 @@ public struct Image: Sendable {
     /// Width and height in pixels.
     public var size: PixelSize { PixelSize(width: width, height: height) }
     /// Whether any pixel may be other than opaque.
-    public var hasAlpha: Bool { alpha != .opaque }
+    package var hasAlpha: Bool { alpha != .opaque }
     /// The bytes of memory that the pixels occupy.
     package var byteCount: Int { storage.count }
 

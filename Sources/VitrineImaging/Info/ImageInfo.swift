@@ -50,7 +50,7 @@ public struct ImageInfo: Sendable, Hashable {
     /// The embedded ICC profile, if it has at most 4 MB.
     public var colorProfile: [UInt8]?
     /// Its description (`desc` tag), for example "Display P3".
-    public var colorProfileName: String?
+    package var colorProfileName: String?
     /// Frames of an animation or pages of a document; 1 for a still image.
     public var frameCount = 1
     /// Seconds of one loop of an animation; nil for other images.

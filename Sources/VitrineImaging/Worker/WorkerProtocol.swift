@@ -14,7 +14,7 @@
 package enum WorkerProtocol {
     /// `VWKR`.
     package static let magic: UInt32 = 0x524B_5756
-    package static let version: UInt16 = 5
+    package static let version: UInt16 = 6
     /// The most bytes of a packet.
     package static let maximumPacket = 16 << 10
     /// Bytes before the payload.
@@ -90,6 +90,11 @@ package struct WireWriter {
     }
 
     package mutating func write(_ value: Int) { write(Int64(value)) }
+
+    /// Writes a case of an enumeration without raw values, by its position among all cases.
+    package mutating func write<T: CaseIterable & Equatable>(case value: T) {
+        for (position, other) in T.allCases.enumerated() where other == value { write(UInt8(position)) }
+    }
 
     package mutating func write(_ value: Bool) { bytes.append(value ? 1 : 0) }
 
@@ -185,6 +190,14 @@ package struct WireReader {
     package mutating func enumeration<T: RawRepresentable>(_ type: T.Type, or fallback: T) -> T
     where T.RawValue == UInt8 {
         if let value = T(rawValue: integer(UInt8.self)) { return value }
+        isValid = false
+        return fallback
+    }
+
+    /// Reads a case that ``WireWriter/write(case:)`` wrote.
+    package mutating func enumeration<T: CaseIterable>(casesOf type: T.Type, or fallback: T) -> T {
+        let position = Int(integer(UInt8.self))
+        if let value = T.allCases.dropFirst(position).first { return value }
         isValid = false
         return fallback
     }

@@ -150,7 +150,7 @@ package struct WorkerReply: Sendable {
             let code: UInt8 = matrix == .bt601 ? 4 : matrix == .bt709 ? 6 : 8
             wire.write(code + (fullRange ? 1 : 0))
         }
-        wire.write(UInt8(shape.alpha == .none ? 0 : shape.alpha == .straight ? 1 : 2))
+        wire.write(shape.alpha.rawValue)
         wire.write(shape.isPartial)
         wire.write(shape.samplesAreMeans)
         switch shape.profile {
@@ -174,12 +174,7 @@ package struct WorkerReply: Sendable {
             shape.model = .yCbCr(matrix, fullRange: model % 2 == 1)
         default: wire.invalidate()
         }
-        switch wire.integer(UInt8.self) {
-        case 0: shape.alpha = .none
-        case 1: shape.alpha = .straight
-        case 2: shape.alpha = .premultiplied
-        default: wire.invalidate()
-        }
+        shape.alpha = wire.enumeration(DecodedImage.Alpha.self, or: .none)
         shape.isPartial = wire.bool()
         shape.samplesAreMeans = wire.bool()
         let kind = wire.int()
@@ -242,8 +237,7 @@ package struct WorkerFailure: Error, Sendable, Hashable {
     package init(from wire: inout WireReader) {
         kind = wire.enumeration(Kind.self, or: .workerFailed)
         reason = wire.text()
-        let name = wire.text()
-        limit = ImageLimits.Kind.allCases.first { "\($0)" == name } ?? .memory
+        limit = wire.enumeration(casesOf: ImageLimits.Kind.self, or: .memory)
         actual = wire.int()
         allowed = wire.int()
     }
@@ -251,7 +245,7 @@ package struct WorkerFailure: Error, Sendable, Hashable {
     package func write(to wire: inout WireWriter) {
         wire.write(kind.rawValue)
         wire.write(reason)
-        wire.write("\(limit)")
+        wire.write(case: limit)
         wire.write(actual)
         wire.write(allowed)
     }

@@ -57,7 +57,7 @@ package struct WorkerRequest: WorkerMessage {
         wire.write(profileCount)
         wire.write(inputCount)
         wire.write(bytesPerRow)
-        wire.write(alpha.code)
+        wire.write(case: alpha)
         wire.write(quality)
         wire.write(isProgressive)
         return wire.bytes
@@ -80,12 +80,7 @@ package struct WorkerRequest: WorkerMessage {
         profileCount = wire.int()
         inputCount = wire.int()
         bytesPerRow = wire.int()
-        let code = wire.integer(UInt8.self)
-        if let value = Image.Alpha.allCases.first(where: { $0.code == code }) {
-            alpha = value
-        } else {
-            wire.invalidate()
-        }
+        alpha = wire.enumeration(casesOf: Image.Alpha.self, or: .opaque)
         quality = wire.double()
         isProgressive = wire.bool()
         guard wire.isComplete else { return nil }

@@ -84,9 +84,9 @@ extension NetworkError {
         switch self {
         case .invalidURL(let url, _), .invalidRequest(let url, _), .refused(let url, _), .unsupportedScheme(let url, _),
             .handler(let url, _), .nameNotResolved(let url, _), .notConnected(let url, _), .insecure(let url, _),
-            .timedOut(let url, _), .tookTooLong(let url), .truncated(let url, _, _), .invalidResponse(let url, _), .headerTooLarge(let url),
-            .bodyTooLarge(let url, _), .status(let url, _), .contentType(let url, _), .tooManyRedirects(let url, _),
-            .busy(let url, _), .cancelled(let url), .unavailable(let url, _):
+            .timedOut(let url, _), .tookTooLong(let url), .truncated(let url, _, _), .invalidResponse(let url, _),
+            .headerTooLarge(let url), .bodyTooLarge(let url, _), .status(let url, _), .contentType(let url, _),
+            .tooManyRedirects(let url, _), .busy(let url, _), .cancelled(let url), .unavailable(let url, _):
             url
         case .file(let error): error.path
         }

@@ -22,7 +22,7 @@ extension ImagePipeline {
         do throws(ImagePipelineError) {
             try checkPlace(task.request.source)
             let identity = try task.request.source.identity()
-            if let image = memoryHit(task.request, identity) {
+            if let image = memoryHit(task.request, key(of: task.request, identity: identity)) {
                 task.finish(.success(image), from: .memory)
             } else if let error = task.request.invalidity(identity) {
                 throw error
@@ -48,7 +48,7 @@ extension ImagePipeline {
             task.settlePlaceholder((try? placeholder(key, source, render)) ?? nil)
         }
         let (job, work) = change { scheduler, effects in
-            let id = scheduler.join(task, source, identity, spec, &effects).id
+            let id = scheduler.join(task, source, identity, spec, spec.key(for: identity), &effects).id
             return (id, scheduler.takeOver(id, &effects))
         }
         if task.state.isFinal { leave(task) }

@@ -165,7 +165,13 @@ extension ImagePipeline {
     ///   or in a task, where nothing may block; see ``ImageSource/knownIdentity``.
     public func cachedImage(for request: ImageRequest) -> Image? {
         let known = request.source.knownIdentity ?? (CallingThread.mayBlock ? try? request.source.identity() : nil)
-        return known.flatMap { memoryHit(request, $0) }
+        return known.flatMap { memoryHit(request, request.spec.key(for: $0)) }
+    }
+
+    /// Returns the image of a request with a view's identity if it is in memory.
+    package func cachedImage(for request: ImageRequest, _ identity: ImageRequest.ViewIdentity?) -> Image? {
+        guard case .image(let key) = identity else { return cachedImage(for: request) }
+        return memoryHit(request, key)
     }
 
     /// Returns whether the image of a request is in memory or on disk, on a level that the request and the pipeline

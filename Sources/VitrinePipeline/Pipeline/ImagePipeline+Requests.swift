@@ -68,27 +68,29 @@ extension ImagePipeline {
 
     /// Goes on with a task whose source is known.
     func take(_ task: ImageTask, _ identity: CacheKey) {
-        if let image = memoryHit(task.request, identity) { return task.finish(.success(image), from: .memory) }
+        let spec = task.request.spec
+        let key = spec.key(for: identity)
+        if let image = memoryHit(task.request, key) { return task.finish(.success(image), from: .memory) }
         if let error = task.request.invalidity(identity) { return task.finish(.failure(error)) }
         makeWantedPlaceholder(of: task, identity)
-        join(task, task.request.source, identity, task.request.spec)
+        join(task, task.request.source, identity, spec, key)
         // It may have been cancelled before it had joined.
         if task.state.isFinal { leave(task) }
     }
 
-    /// The image in memory, if the task and the pipeline may use that.
-    func memoryHit(_ request: ImageRequest, _ identity: CacheKey) -> Image? {
+    /// The image in memory under the key of a request, if the request and the pipeline may use that.
+    func memoryHit(_ request: ImageRequest, _ key: CacheKey) -> Image? {
         guard configuration.usesMemoryCache, request.cacheLevels.contains(.memory) else { return nil }
-        return cache[request.spec.key(for: identity)]
+        return cache[key]
     }
 
     /// Adds a subscriber to the job for an image, and starts that if it is new.
     func join(
-        _ subscriber: any JobSubscriber, _ source: any ImageSource, _ identity: CacheKey,
-        _ spec: ResultSpec
+        _ subscriber: any JobSubscriber, _ source: any ImageSource, _ identity: CacheKey, _ spec: ResultSpec,
+        _ key: CacheKey
     ) {
         let (id, slot, preview) = change { scheduler, effects in
-            let (id, slot) = scheduler.join(subscriber, source, identity, spec, &effects)
+            let (id, slot) = scheduler.join(subscriber, source, identity, spec, key, &effects)
             return (id, slot, subscriber.isProgressive ? scheduler.jobs[id]?.preview : nil)
         }
         if let slot { return beginLookup(id, slot) }

@@ -88,12 +88,12 @@ struct RequestScheduler {
 
     /// Adds a subscriber to the job for an image.
     ///
+    /// - Parameter key: The key of the image, by `spec` and `identity`.
     /// - Returns: The job, and its turn if it is new and has to begin.
     mutating func join(
         _ subscriber: any JobSubscriber, _ source: any ImageSource, _ identity: CacheKey,
-        _ spec: ResultSpec, _ effects: inout Effects
+        _ spec: ResultSpec, _ key: CacheKey, _ effects: inout Effects
     ) -> (id: Int, newSlot: QueueSlot?) {
-        let key = spec.key(for: identity)
         if let id = joinable[key] {
             jobs[id]?.subscribers.append(subscriber)
             places[ObjectIdentifier(subscriber)] = id

@@ -10,7 +10,9 @@ struct ResultSpec: Hashable, Sendable {
 
     /// The key of a source's image.
     func key(for identity: CacheKey) -> CacheKey {
-        var key = identity.appending("\(size.width)x\(size.height)").appending(modeName)
+        // Every lookup in memory makes this key: short texts without interpolation need no memory of their own.
+        let sizeName = size == .zero ? "0x0" : String(size.width) + "x" + String(size.height)
+        var key = identity.appending(sizeName, modeName)
         if !allowsUpscaling { key = key.appending("no-upscaling") }
         for processor in processors { key = key.appending(processor.identifier) }
         return key

@@ -51,7 +51,7 @@ public struct ImageRequest: Sendable {
     ///   - priority: How urgent it is.
     ///   - isProgressive: See ``isProgressive``.
     public init(
-        _ source: some ImageSource, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
+        _ source: any ImageSource, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
         priority: Priority = .normal, isProgressive: Bool = false
     ) {
         self.source = (source as? BuiltInSource)?.base ?? source
@@ -100,10 +100,19 @@ public struct ImageRequest: Sendable {
 }
 
 extension ImageRequest {
-    /// Identifies the image for a view that shows it, without a look at a file; nil if the source has no such identity.
+    /// Identifies an image for a view that shows it.
+    package enum ViewIdentity: Hashable, Sendable {
+        /// The key of the image in the caches.
+        case image(CacheKey)
+        /// The path of a file, whose content may change.
+        case place(CacheKey)
+    }
+
+    /// Identifies the image without a look at a file; nil if the source has no such identity.
     ///
-    /// A file is identified by its path, although its content may change.
-    package var viewIdentity: CacheKey? {
+    /// Makes a key: callers that need it several times keep it.
+    package var viewIdentity: ViewIdentity? {
+        if let known = source.knownIdentity { return .image(spec.key(for: known)) }
         let place: CacheKey? =
             switch source {
             case let file as ImageFileSource:
@@ -111,6 +120,6 @@ extension ImageRequest {
             case let remote as URLImageSource: CacheKey("url", remote.url.absoluteString, "\(remote.part)")
             default: nil
             }
-        return (source.knownIdentity ?? place).map { spec.key(for: $0) }
+        return place.map { .place(spec.key(for: $0)) }
     }
 }

@@ -117,7 +117,8 @@ extension ImagePipeline {
         do {
             let identity = try await identity(of: request.source)
             if let error = request.invalidity(identity) { throw error }
-            join(subscriber, request.source, identity, request.spec)
+            let spec = request.spec
+            join(subscriber, request.source, identity, spec, spec.key(for: identity))
             let made = try await subscriber.made.cancellableValue().get()
             prefetch.update { progress in
                 if made.origin == .disk { progress.skipped += 1 } else { progress.made += 1 }

@@ -12,15 +12,6 @@ extension ImageStore.Blocking {
         return try decode(.bytes(try load(name, as: .thumbnail), name: name), name)
     }
 
-    /// The picture decoded at a size, from the thumbnail if that has enough pixels.
-    package func image(_ name: String, at resizer: ImageResizer) throws(StoreError) -> Image {
-        let path = try files.regularFile(name)
-        if let small = pairedThumbnail(name, path), shows(small, insteadOf: path, at: resizer) {
-            return try decode(.file(small), name, at: resizer)
-        }
-        return try decode(.file(path), name, at: resizer)
-    }
-
     /// The path of the thumbnail that belongs to the picture at a path; nil for none.
     func pairedThumbnail(_ name: String, _ path: String) -> String? {
         guard store.keeps(.thumbnail), let small = try? store.thumbnails.path(of: name),
@@ -84,12 +75,10 @@ extension ImageStore.Blocking {
         }
     }
 
-    private func decode(
-        _ input: ImageInput, _ name: String, at resizer: ImageResizer = .none
-    ) throws(StoreError) -> Image {
+    private func decode(_ input: ImageInput, _ name: String) throws(StoreError) -> Image {
         do throws(ImageError) {
             return try ImageDecoder(limits: configuration.limits).decode(
-                input, at: resizer, cancellation: cancellation ?? CancellationToken())
+                input, cancellation: cancellation ?? CancellationToken())
         } catch {
             throw StoreError(error, name: name)
         }

@@ -12,30 +12,33 @@ struct BindingContent {
     struct Sized {
         let requests: [ImageRequest]
         let pipeline: ImagePipeline
+        /// One for each request, made once; nil for a source whose identity takes a look at a file.
+        private let identities: [ImageRequest.ViewIdentity?]
+
+        init(requests: [ImageRequest], pipeline: ImagePipeline) {
+            self.requests = requests
+            self.pipeline = pipeline
+            identities = requests.map(\.viewIdentity)
+        }
 
         var sizes: [ImageResizer] { requests.map(\.size) }
 
         /// Identifies the images; nil if a source has no identity that is known without a look at a file.
         var identity: ContentIdentity? {
-            var keys: [CacheKey] = []
-            for request in requests {
-                guard let key = request.viewIdentity else { return nil }
-                keys.append(key)
-            }
-            return ContentIdentity(pipeline: ObjectIdentifier(pipeline), keys: keys)
+            guard !identities.contains(nil) else { return nil }
+            return ContentIdentity(pipeline: ObjectIdentifier(pipeline), images: identities)
         }
 
         /// Whether both are known to give the same image.
-        @MainActor
         func isSame(as other: Sized?) -> Bool {
-            guard let other, let identity else { return false }
-            return identity == other.identity
+            guard let other, pipeline === other.pipeline, identities == other.identities else { return false }
+            return !identities.contains(nil)
         }
 
         /// The best image in memory, and its place among the requests. Never blocks.
         func inMemory() -> (image: Image, index: Int)? {
-            for (index, request) in requests.enumerated() {
-                if let image = pipeline.cachedImage(for: request) { return (image, index) }
+            for index in requests.indices {
+                if let image = pipeline.cachedImage(for: requests[index], identities[index]) { return (image, index) }
             }
             return nil
         }
@@ -43,12 +46,9 @@ struct BindingContent {
 
     /// Gives requests without a size that of a target.
     func sized(for geometry: TargetGeometry?) -> Sized {
-        let sized = requests.map { request in
-            guard request.size.mode == .none, let geometry else { return request }
-            var request = request
-            request.size = geometry.resizer
-            return request
-        }
+        guard let geometry else { return Sized(requests: requests, pipeline: pipeline) }
+        var sized = requests
+        for index in sized.indices where sized[index].size.mode == .none { sized[index].size = geometry.resizer }
         return Sized(requests: sized, pipeline: pipeline)
     }
 }
@@ -56,7 +56,7 @@ struct BindingContent {
 /// Distinguishes the contents of targets.
 struct ContentIdentity: Hashable, Sendable {
     let pipeline: ObjectIdentifier
-    let keys: [CacheKey]
+    let images: [ImageRequest.ViewIdentity?]
 }
 
 /// The loading of one content, which ends when this is deallocated.

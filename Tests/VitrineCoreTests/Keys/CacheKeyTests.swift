@@ -20,6 +20,22 @@ struct CacheKeyTests {
         #expect(CacheKey("a").appending("b").hash == CacheKey("a", "b").hash)
     }
 
+    @Test func appendingTwoPartsEqualsAppendingThemOneByOne() {
+        let lengths = [0, 1, 9, 10, 11, 99, 100, 101, 1_000]
+        let texts = lengths.map { String(repeating: "x", count: $0) } + ["é:1", "\u{1F}x", "日本語の長い名前"]
+        for first in texts {
+            for second in texts {
+                for key in [CacheKey(first), CacheKey(second, "b")] {
+                    let both = key.appending(first, second)
+                    #expect(both.parts == key.parts + [first, second])
+                    #expect(both == key.appending(first).appending(second))
+                    #expect(both.identity == CacheKey(parts: both.parts).identity)
+                    #expect(both.hash == CacheKey(parts: both.parts).hash)
+                }
+            }
+        }
+    }
+
     @Test func textThatLooksLikeSeveralPartsStaysOne() {
         let imitation = CacheKey("a", "b").identity
         #expect(CacheKey(imitation) != CacheKey("a", "b"))

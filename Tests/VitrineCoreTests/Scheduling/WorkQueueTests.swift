@@ -144,6 +144,28 @@ struct WorkQueueTests {
         #expect(queue.counts == .init(queued: 0, running: 0))
     }
 
+    @Test func awaitedWorkWaitsForItsTurnAndForReservedSlots() async throws {
+        let queue = WorkQueue(limit: 2, reserved: [.high: 1])
+        let log = Recorder<String>()
+        let blocker = queue.enqueue(priority: .low) { _ in }
+        let low = Task { try await queue.run(priority: .low) { log.add("low") } }
+        while queue.counts.queued == 0 { await Task.yield() }
+        try await queue.run(priority: .high) {
+            log.add("high")
+            #expect(queue.counts == .init(queued: 1, running: 2))
+        }
+        queue.suspend()
+        let normal = Task { try await queue.run { log.add("normal") } }
+        while queue.counts.queued < 2 { await Task.yield() }
+        blocker.finish()
+        #expect(log.all == ["high"])
+        queue.resume()
+        try await low.value
+        try await normal.value
+        #expect(log.all == ["high", "normal", "low"])
+        #expect(queue.counts == .init(queued: 0, running: 0))
+    }
+
     @Test func cancelledTaskLeavesTheQueueAtOnce() async {
         let queue = WorkQueue(isSuspended: true)
         let started = Recorder<Int>()

@@ -47,6 +47,31 @@ import VitrineImaging
         #expect(image?.samplesAreMeans == samplesAreMeans)
     }
 
+    @Test(arguments: Image.Alpha.allCases)
+    func requestsKeepTheMeaningOfAlpha(alpha: Image.Alpha) throws {
+        var request = WorkerRequest(
+            id: 1, operation: .encode, info: ImageInfo(format: .png, storedSize: .zero), limits: .standard)
+        request.alpha = alpha
+        request.bytesPerRow = 0x1234_5678
+        var packet = request.encoded()
+        #expect(try #require(WorkerRequest(packet)).alpha == alpha)
+        // The byte after the length of a row; no fourth case exists.
+        let row = try #require(packet.indices.first { packet[$0...].starts(with: [0x78, 0x56, 0x34, 0x12]) })
+        packet[row + 8] = 3
+        #expect(WorkerRequest(packet) == nil)
+    }
+
+    @Test(arguments: ImageLimits.Kind.allCases)
+    func failuresKeepTheLimit(limit: ImageLimits.Kind) throws {
+        let error = ImageError.limitExceeded(input: "a", limit: limit, actual: 7, allowed: 5)
+        let packet = WorkerReply(id: 1, outcome: .failed(WorkerFailure(error)), memory: 5).encoded()
+        guard case .failed(let back) = try #require(WorkerReply(packet)).outcome else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(back.error(input: "a", format: nil) == error)
+    }
+
     @Test func brokenPacketsAreRefusedAtEveryLength() {
         var failure = WorkerFailure(kind: .limitExceeded, reason: "größer")
         failure.limit = .pixels

@@ -201,6 +201,39 @@ struct NetworkLoaderTests {
         }
     }
 
+    @Test(arguments: [0..<0, 100..<100, -1..<5, -5 ..< -1])
+    func emptyAndNegativeRangesAreNotSent(range: Range<Int>) async throws {
+        let http = ScriptedLoader { (request, _) throws(NetworkError) in answer(request, 200) }
+        var request = try request("http://h/")
+        request.range = range
+        let error = await failure { [request] in _ = try await NetworkLoader(http).load(request) }
+        guard case .invalidRequest(_, let reason)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(reason == "its range is empty or negative" && error?.code == -411)
+        #expect(http.requests.all.isEmpty)
+    }
+
+    @Test func everyErrorHasACodeOfItsOwn() {
+        let url = "http://h/", bytes = ByteCount(1)
+        let errors: [NetworkError] = [
+            .invalidURL(url: url, reason: ""), .invalidRequest(url: url, reason: ""), .refused(url: url, reason: ""),
+            .unsupportedScheme(url: url, scheme: ""), .handler(url: url, underlying: CancellationError()),
+            .nameNotResolved(url: url, host: ""), .notConnected(url: url, reason: ""), .insecure(url: url, reason: ""),
+            .timedOut(url: url, .connect), .tookTooLong(url: url), .truncated(url: url, received: bytes, reason: ""),
+            .invalidResponse(url: url, reason: ""), .headerTooLarge(url: url), .bodyTooLarge(url: url, limit: bytes),
+            .status(url: url, HTTPResponseHead(status: 404, headers: [:], url: URL(filePath: "/"))),
+            .contentType(url: url, type: nil), .tooManyRedirects(url: url, reason: ""),
+            .file(.notFound(path: "/")), .busy(url: url, path: ""), .cancelled(url: url),
+            .unavailable(url: url, reason: ""),
+        ]
+        #expect(Set(errors.map(\.code)).count == errors.count)
+        #expect(NetworkError.timedOut(url: url, .idle).code == -423)
+        #expect(NetworkError.timedOut(url: url, .total).code == -424)
+        #expect(NetworkError.tooManyRedirects(url: url, reason: "a loop").code == -440)
+    }
+
     @Test func conditionalRequestsGetTheir304() async throws {
         let http = ScriptedLoader { (request, _) throws(NetworkError) in answer(request, 304, ["ETag": "\"a\""]) }
         var request = try request("http://h/")

@@ -160,6 +160,19 @@ import VitrinePipeline
         #expect(ImagePipeline.Configuration().concurrency == ProcessorCount.active)
     }
 
+    @Test func keysOnDiskNeverChange() {
+        let service = ImagePipeline.stored(in: directory)
+        func key(_ size: ImageResizer, _ scale: Double = 1) -> CacheKey {
+            service.key(of: ImageRequest(ClosureSource.picture("a"), size: size, scale: scale), identity: "a")
+        }
+        #expect(key(.none) == CacheKey("a", "0x0", "none"))
+        #expect(key(.fit(width: 300, height: 20), 2) == CacheKey("a", "600x40", "fit"))
+        #expect(key(.limit(width: 12_345, height: 0)) == CacheKey("a", "12345x0", "limit", "no-upscaling"))
+        var small = ImageResizer.fill(width: 1, height: 2)
+        small.allowsUpscaling = false
+        #expect(key(small) == CacheKey("a", "1x2", "cover", "no-upscaling"))
+    }
+
     // MARK: Damage and change
 
     @Test func damagedEntriesAreMadeAgain() async throws {

@@ -85,6 +85,21 @@ import VitrinePipeline
         await service.waitUntilIdle()
     }
 
+    @Test func cancellingOthersSparesIt() async throws {
+        let service = ImagePipeline.stored(in: directory, concurrency: 1)
+        let source = FiringSource()
+        let precaching = service.prefetch([ImageRequest(source, size: .fit(20))])
+        await source.begun.reach(1)
+        let request = ImageTask.counted(source, 20)
+        service.start(request)
+        request.cancel()
+        source.fire()
+        #expect(await precaching.finished.made == 1)
+        #expect(source.ended.count == 1)
+        #expect(await service.contains(ImageRequest(source, size: .fit(20)), at: .disk))
+        await service.waitUntilIdle()
+    }
+
     @Test func writesWhatIsInMemoryOnly() async throws {
         let service = ImagePipeline.stored(in: directory)
         let calls = Counter()

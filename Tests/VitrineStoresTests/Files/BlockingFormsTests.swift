@@ -70,7 +70,6 @@ import VitrineStores
         #expect(try pictures.list().count == 4)
         #expect(try pictures.image("a.png") == pictures.image("b.png"))
         #expect(try pictures.image("a.png", as: .thumbnail).size == PixelSize(width: 256, height: 128))
-        #expect(try pictures.image("a.png", at: .fit(50)).size == PixelSize(width: 50, height: 25))
         #expect(try pictures.load("c.png") == pictures.load("a.png"))
         try pictures.rename("a.png", to: "d.png")
         #expect(pictures.exists("d.png") && !pictures.exists("a.png"))

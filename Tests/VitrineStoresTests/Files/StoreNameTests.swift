@@ -55,7 +55,7 @@ import VitrineStores
         await refuses { try await store.save(fileAt: Samples.path("lake.jpg"), as: name) }
         await refuses { _ = try await store.load(name) }
         await refuses { _ = try await store.image(name, as: .thumbnail) }
-        await refuses { _ = try store.blocking.image(name, at: .fit(8)) }
+        await refuses { _ = try store.blocking.image(name) }
         await refuses { _ = try store.source(name) }
         await refuses { try await store.delete(name) }
         await refuses { try await store.rename("a.png", to: name) }

@@ -172,14 +172,6 @@ import VitrineStores
         #expect(FileManager.default.fileExists(atPath: try store.path(of: "a.png", as: .thumbnail)))
     }
 
-    @Test func anySizeComesFromTheThumbnailOnlyIfThatIsLargeEnough() async throws {
-        let store = store()
-        try await store.save(Self.gradient(1000, 500), as: "a.png")
-        #expect(try store.blocking.image("a.png", at: .fit(100)).size == PixelSize(width: 100, height: 50))
-        #expect(try store.blocking.image("a.png", at: .fit(600)).size == PixelSize(width: 600, height: 300))
-        #expect(try store.blocking.image("a.png", at: .crop(width: 64, height: 64)).size == PixelSize(64))
-    }
-
     @Test func removesThumbnailsWithoutPictures() async throws {
         let store = store()
         try await store.save(Self.gradient(40, 20), as: "a.png")

@@ -7,7 +7,8 @@ public enum ImagePipelineError: Error { case cancelled(source: String) }
 public struct ImageRequest: Sendable {
     public var size: ImageResizer
     public var priority: Priority
-    package var viewIdentity: CacheKey? { nil }
+    package enum ViewIdentity: Hashable, Sendable { case image(CacheKey) }
+    package var viewIdentity: ViewIdentity? { nil }
 }
 
 public final class ImageTask: Sendable {
@@ -34,6 +35,7 @@ public final class ImagePipeline: Sendable {
     public static let shared = ImagePipeline()
     public func start(_ task: ImageTask) {}
     public func cachedImage(for request: ImageRequest) -> Image? { nil }
+    package func cachedImage(for request: ImageRequest, _ identity: ImageRequest.ViewIdentity?) -> Image? { nil }
     public func contains(_ request: ImageRequest) async -> Bool { false }
     public func image(for request: ImageRequest) async throws -> Image { fatalError("a declaration") }
 }

@@ -12,7 +12,9 @@ func processorTime() -> Int {
     return time.tv_sec * 1_000_000 + time.tv_nsec / 1000
 }
 
+/// Calls a body twice and prints the time of the second call, which gets its memory from the first.
 func measure<Value>(_ name: String, _ body: () throws -> Value) throws -> Value {
+    _ = try body()
     let begin = processorTime()
     let value = try body()
     print(name, processorTime() - begin, separator: "\t")
@@ -40,11 +42,11 @@ for (name, format) in formats {
 }
 let processors: [(String, ImageProcessor)] = [
     ("rotate", .rotate(degrees: 30)), ("rotate by a quarter", .rotate(degrees: 90)), ("blur", .blur(radius: 8)),
-    ("sharpen", .sharpen(amount: 1, radius: 1)), ("round corners", .roundCorners(40)), ("trim", .trim(tolerance: 0.1)),
+    ("sharpen", .sharpen(amount: 1, radius: 1)), ("round corners", .roundCorners(40)), ("trim", .trim(tolerance: 10)),
 ]
 for (name, processor) in processors {
     _ = try measure(name) { try picture.processed(by: [processor]) }
 }
 _ = try measure("dominant colours") { picture.dominantColors(count: 5) }
 _ = try measure("ThumbHash") { ThumbHash.encode(picture) }
-_ = try measure("BlurHash") { BlurHash.encode(picture, x: 4, y: 3) }
+_ = try measure("BlurHash") { try BlurHash.encode(picture, x: 4, y: 3) }

@@ -75,7 +75,7 @@ final class DownloadModel {
 
     private func reload() async {
         await perform {
-            self.downloads = try await self.manager.downloads
+            self.downloads = try await self.manager.restore()
             for download in self.downloads { self.statuses[download.id] = download.status }
             self.onList?()
         }

@@ -58,7 +58,7 @@ final class DownloadRow: ListCell {
         name.text = String(status.path.split(separator: "/").last ?? "")
         gtk_progress_bar_set_fraction(bar.opaque, status.fraction ?? 0)
         state.text = Self.text(status)
-        gtk_widget_set_tooltip_text(state.widget, status.failure?.message)
+        gtk_widget_set_tooltip_text(state.widget, status.error?.description)
         let (symbol, tooltip) = Self.symbol(status.state)
         gtk_button_set_icon_name(UnsafeMutablePointer<GtkButton>(button.opaque), symbol)
         gtk_widget_set_tooltip_text(button.widget, tooltip)
@@ -91,10 +91,10 @@ final class DownloadRow: ListCell {
         case .running:
             let speed = status.speed.map { ", \(ByteCount(Int($0))) a second" } ?? ""
             return amount + speed
-        case .delayed: return "\(amount), retrying: \(status.failure?.message ?? "")"
+        case .delayed: return "\(amount), retrying: \(status.error?.description ?? "")"
         case .paused: return "\(amount), paused"
         case .completed: return "\(ByteCount(status.received)), done"
-        case .failed: return status.failure?.message ?? "failed"
+        case .failed: return status.error?.description ?? "failed"
         case .cancelled: return "cancelled"
         }
     }
