@@ -53,7 +53,7 @@ struct DownloadFailureTests {
         #expect(fixture.files.names.isEmpty)
     }
 
-    @Test func aTransferEndsAfterItsMaximumTimeAndIsResumed() async throws {
+    @Test func aTransferEndsAfterItsMaximumTimeAndIsTriedAgain() async throws {
         let site = FileSite(content), fixture = try DownloadFixture(), requests = Counter()
         let server = try LoopbackServer { request in
             requests.add(1) == 1 ? site.reply(to: request, upTo: 30_000, then: [.hang]) : site.reply(to: request)
@@ -63,7 +63,6 @@ struct DownloadFailureTests {
         _ = try await download.file
         #expect(fixture.bytes("a") == content)
         #expect(requests.value == 2)
-        #expect(server.requests.last?.header("Range") == "bytes=30000-")
     }
 
     @Test(arguments: [404, 403, 410, 500]) func failuresOfServersMakeNoFile(status: Int) async throws {

@@ -15,9 +15,9 @@ final class WALCheckpointer: Sendable {
         var written: Int64 = 0
     }
 
-    /// The length from which on the log is too long, in bytes, at most half of the capacity. The longer it is, the fewer
-    /// pages are moved: those of the tables and indexes are in the log many times, and moved once.
-    private static let bounds = 8 << 20...32 << 20
+    /// So many bytes are moved while others are written, but no more than a fourth of the capacity. The more, the fewer
+    /// pages: those of the tables and indexes are in the log many times, and moved once.
+    private static let busyLimits = 4 << 20...16 << 20
     /// The length above which an idle log is moved. The log is not mapped, and slower to read.
     private static let idleLimit = 1 << 20
     /// The time without writes, in nanoseconds, after which the log is idle.
@@ -31,12 +31,12 @@ final class WALCheckpointer: Sendable {
 
     init(generation: Generation) { self.generation = generation }
 
-    /// The length from which on the log is too long, in bytes: 8 to 32 MiB.
-    static func bound(capacity: Int) -> Int { min(max(capacity / 2, bounds.lowerBound), bounds.upperBound) }
+    private static func busyLimit(capacity: Int) -> Int {
+        min(max(capacity / 4, busyLimits.lowerBound), busyLimits.upperBound)
+    }
 
-    /// So many bytes are moved while others are written: late, so that pages are moved as seldom as possible, but early
-    /// enough to leave the writer less than half of the log.
-    private static func busyLimit(capacity: Int) -> Int { bound(capacity: capacity) / 4 * 3 }
+    /// The length from which on the log is too long, in bytes: 8 to 32 MiB.
+    static func bound(capacity: Int) -> Int { 2 * busyLimit(capacity: capacity) }
 
     /// Bytes of the log that are beyond its bound and the largest batch: they count towards the capacity.
     func excess(capacity: Int) -> Int {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
-@testable import VitrinePipeline
+import VitrinePipeline
 
 @Suite struct BuiltInSourceTests {
     private let path = Samples.path("lake.jpg")
