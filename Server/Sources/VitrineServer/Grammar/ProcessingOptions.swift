@@ -94,6 +94,8 @@ public struct ProcessingOptions: Sendable, Hashable {
     /// Like ``extend``, up to the box's aspect ratio only.
     public var extendAspectRatio: Gravity?
     public var gravity = Gravity()
+    /// Settings that depend on the source's size; ``resolved(forSource:)`` applies them. Nil in the native grammar.
+    public var sourceRules: SourceRules?
 
     // MARK: Drawing
 
@@ -160,6 +162,8 @@ public struct ImageURL: Sendable, Hashable {
     public var options: ProcessingOptions
     /// The address of the source: a URL, or a path that the server completes with its base URL.
     public var source: String
+    /// Whether the answer is JSON about the image instead of the image.
+    public var wantsInfo = false
     /// What the URL asks for that this server leaves out without harm, for example a detector; reported in the answer.
     public var ignored: [String] = []
 }
