@@ -3,8 +3,8 @@ public import VitrineCore
 
 /// Bounds the renders and the loads of sources that are under way, and the queues for both.
 ///
-/// Loads hold no place of a render, so that a slow origin stops nobody else. A load keeps its own place until its render
-/// has one: bytes that wait for a render are bounded as well.
+/// Loads hold no place of a render, so that a slow origin stops nobody else. A load keeps its own place until its
+/// render has one: bytes that wait for a render are bounded as well.
 public final class Admission: Sendable {
     /// The limits.
     public struct Limits: Sendable, Hashable {
@@ -107,7 +107,8 @@ final class Place: Sendable {
     }
 }
 
-/// A queue for places, of which each has a cost. The most urgent request is first, and of equally urgent ones the oldest.
+/// A queue for places, of which each has a cost. The most urgent request is first, and of equally urgent ones the
+/// oldest.
 final class PlaceQueue: Sendable {
     private typealias Outcome = Result<Place, RequestError>
 

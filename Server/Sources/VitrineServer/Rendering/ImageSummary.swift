@@ -1,5 +1,5 @@
 import Foundation
-public import VitrineImaging
+import VitrineImaging
 
 /// What ``Renderer/info(for:priority:deadline:)`` tells of a source.
 public struct ImageSummary: Sendable, Hashable, Codable {

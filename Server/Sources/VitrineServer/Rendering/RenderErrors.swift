@@ -56,7 +56,8 @@ extension RequestError {
         case .insecure: self.init(502, "source-insecure", "the host of the source has no acceptable certificate")
         case .timedOut, .tookTooLong: self.init(504, "source-timeout", "the source took too long")
         case .truncated: self.init(502, "source-truncated", "the source ended early")
-        case .invalidResponse, .headerTooLarge: self.init(502, "source-invalid", "the answer of the source is not valid")
+        case .invalidResponse, .headerTooLarge:
+            self.init(502, "source-invalid", "the answer of the source is not valid")
         case .bodyTooLarge(_, let limit): self = .sourceTooLarge(limit)
         case .status(_, let head): self.init(sourceStatus: head.status)
         case .contentType: self = .notAnImage
@@ -106,11 +107,7 @@ extension RequestError {
             self.init(503, "unavailable", "no image can be decoded at the moment", retryAfter: 5)
         case .toolMissing: self.init(501, "helper-missing", "this server lacks the program for content of this kind")
         case .underlying(_, let error):
-            if error is ImagePipelineError || error is ImageError || error is CancellationError || error is RequestError {
-                self.init(rendering: error)
-            } else {
-                self.init(422, "undecodable", "the image cannot be decoded")
-            }
+            self.init(rendering: error)
         }
     }
 

@@ -150,7 +150,7 @@ public struct RenderGeometry: Sendable, Hashable {
             let start =
                 switch place {
                 case 0?: offset
-                case nil: rounded(Double(outer - inner + 1) / 2) + offset
+                case nil: (outer - inner + 1) / 2 + offset
                 default: outer - inner - offset
                 }
             return mayExceed

@@ -40,8 +40,8 @@ struct RenderSteps: ImageProcessing {
     var isEmpty: Bool {
         guard let geometry, options.trim == nil, geometry.crop == nil else { return false }
         return undo == .up && quarterTurns == 0 && !options.flipHorizontal && !options.flipVertical
-            && geometry.croppedSize == geometry.scaled && filters.isEmpty && geometry.resultSize(options) == geometry.scaled
-            && watermark == nil && options.background == nil
+            && geometry.croppedSize == geometry.scaled && geometry.resultSize(options) == geometry.scaled
+            && filters.isEmpty && watermark == nil && options.background == nil
     }
 
     var identifier: String {
@@ -162,7 +162,9 @@ struct RenderSteps: ImageProcessing {
         return image.withUnsafeBytes { bytes -> (left: Int, top: Int, right: Int, bottom: Int)? in
             func isEdge(_ x: Int, _ y: Int) -> Bool {
                 let at = y &* image.bytesPerRow &+ 4 &* x
-                for channel in 0..<4 where abs(Int(bytes[at &+ channel]) &- channels[channel]) > tolerance { return false }
+                for channel in 0..<4 where abs(Int(bytes[at &+ channel]) &- channels[channel]) > tolerance {
+                    return false
+                }
                 return true
             }
             var left = image.width, right = 0, top = image.height, bottom = 0

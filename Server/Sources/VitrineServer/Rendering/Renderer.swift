@@ -54,8 +54,8 @@ public struct Rendering: Sendable {
 /// - A result is fresh as long as its source. Afterwards it is used while the source is asked whether it has changed,
 ///   for ``Configuration/staleWhileRevalidate``; a source with equal bytes confirms it without a render.
 /// - Errors are kept for seconds, so that a source that fails is not asked for each request.
-/// - AVIF and JPEG XL that take longer than ``Configuration/encodeDeadline`` are answered in another format, and made in
-///   the background for the next request.
+/// - AVIF and JPEG XL that take longer than ``Configuration/encodeDeadline`` are answered in another format, and made
+///   in the background for the next request.
 /// - Work whose last request is cancelled stops.
 public final class Renderer: Sendable {
     /// How long errors are kept.
@@ -197,8 +197,8 @@ public final class Renderer: Sendable {
     /// - Parameters:
     ///   - url: The parsed URL.
     ///   - format: What the client accepts best, where the URL names no format; nil for the source's own.
-    ///   - alternative: A format that the client accepts as well and that takes less time than AVIF and JPEG XL; nil for
-    ///     JPEG, or PNG for translucent pictures.
+    ///   - alternative: A format that the client accepts as well and that takes less time than AVIF and JPEG XL; nil
+    ///     for JPEG, or PNG for translucent pictures.
     ///   - priority: How urgent it is.
     ///   - deadline: When the request ends with 504; nil for never.
     /// - Throws: ``RequestError``; 499 `cancelled` if the task was cancelled.
@@ -330,13 +330,7 @@ public final class Renderer: Sendable {
         if let stored, job.source.isLocal, let made = try await confirmedFile(job, stored) { return made }
         let (outcome, waited) = try await groups.outcome(
             of: job, storedVersion: stored?.sourceVersion, priority: priority)
-        var made: Made
-        do throws(RequestError) {
-            made = try await result(of: outcome, job, stored, alternative)
-        } catch {
-            failures.add(error, for: job.key)
-            throw error
-        }
+        var made = try await rememberedResult(of: outcome, job, stored, alternative)
         (made.times.queue, made.times.fetch) = (waited.queue, waited.fetch)
         return made
     }
@@ -349,6 +343,18 @@ public final class Renderer: Sendable {
         // The disk need not know: it is looked at once, and then again by its file.
         results[job.key] = image
         return Made(image: image, isConfirmed: true)
+    }
+
+    /// ``result(of:_:_:_:)``, whose error is kept for a while.
+    private func rememberedResult(
+        of outcome: SourceGroups.Outcome, _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?
+    ) async throws(RequestError) -> Made {
+        do throws(RequestError) {
+            return try await result(of: outcome, job, stored, alternative)
+        } catch {
+            failures.add(error, for: job.key)
+            throw error
+        }
     }
 
     private func result(
@@ -515,7 +521,8 @@ public final class Renderer: Sendable {
     private func finished(_ bytes: [UInt8], _ image: Image, _ original: SourceTable.Original) -> RenderedImage {
         let format = ImageFormat.detect(Array(bytes.prefix(64)))
         return rendered(
-            bytes, mediaType: format?.mediaType ?? "application/octet-stream", format: format, size: image.size, original)
+            bytes, mediaType: format?.mediaType ?? "application/octet-stream", format: format, size: image.size,
+            original)
     }
 
     /// The value of a task, or nil if it takes longer.

@@ -40,7 +40,8 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     ///   - deadline: When this caller stops waiting; nil for never.
     ///   - body: The work. It may ask for its priority whenever it needs it.
     /// - Returns: The value, and whether the work had been started by another caller.
-    /// - Throws: The error of the work; ``RequestError/cancelled`` or ``RequestError/deadlineExceeded`` for this caller.
+    /// - Throws: The error of the work; ``RequestError/cancelled`` or ``RequestError/deadlineExceeded`` for this
+    ///   caller.
     func value(
         for key: Key, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil,
         _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
@@ -72,7 +73,8 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Starts work that nobody waits for, unless there is some for the key.
     func start(
-        for key: Key, priority: Priority, _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
+        for key: Key, priority: Priority,
+        _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
     ) {
         state.withLock { state in
             guard state.work[key] == nil else { return }

@@ -1,5 +1,5 @@
 import Foundation
-public import VitrineCore
+import VitrineCore
 public import VitrineImaging
 import VitrinePipeline
 
@@ -152,12 +152,14 @@ public struct SourceHeader: Sendable, Hashable {
     func estimatedBytes(decodingTo target: PixelSize?, sourceBytes: Int) -> Int {
         let all = max(1, size.pixelCount)
         // Decoders that reduce deliver up to twice the size in both directions.
-        let reduced = target.map { min(all, 4 * max(1, min(size.width, $0.width)) * max(1, min(size.height, $0.height))) }
+        let reduced = target.map { target in
+            min(all, 4 * max(1, min(size.width, target.width)) * max(1, min(size.height, target.height)))
+        }
         let result = target.map { max(1, min($0.pixelCount, 1 << 26)) } ?? all
         let decoded: Int
         switch format {
         case .jpeg? where isProgressive:
-            // Coefficients of two bytes for the luma and as much again for both chromas, unless the first scan suffices.
+            // Coefficients of two bytes for the luma and as much again for both chromas, unless a scan suffices.
             let isSmall = target.map { 8 * max($0.width, 1) <= size.width && 8 * max($0.height, 1) <= size.height }
             decoded = isSmall == true ? (reduced ?? all) * 4 : all * 4 + (reduced ?? all) * 4
         case .jpeg?, .tiff?, .bmp?, .ico?: decoded = (reduced ?? all) * 4

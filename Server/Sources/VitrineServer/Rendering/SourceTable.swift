@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
-@_spi(HTTPCacheEngine) import VitrineNetwork
-public import VitrineCache
+import VitrineCache
 public import VitrineCore
+@_spi(HTTPCacheEngine) public import VitrineNetwork
 
 #if canImport(Glibc)
 import Glibc
@@ -428,7 +428,8 @@ private struct LocalRoot: Sendable {
 
     private func openDirectory(_ path: String) -> Int32 {
         var descriptor: Int32
-        repeat { descriptor = openFile(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY) } while descriptor < 0 && errno == EINTR
+        let flags = O_RDONLY | O_CLOEXEC | O_DIRECTORY
+        repeat { descriptor = openFile(path, flags) } while descriptor < 0 && errno == EINTR
         return descriptor
     }
 
@@ -499,7 +500,9 @@ private enum InlineData {
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else { return nil }
+            guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+                return nil
+            }
             bytes.append(high << 4 | low)
         }
         return bytes
@@ -515,8 +518,8 @@ private enum InlineData {
     }
 }
 
-/// A version of bytes: their number and 128 bits of a digest that is fast, and not for bytes that were chosen to collide
-/// with others of the same source.
+/// A version of bytes: their number and 128 bits of a digest that is fast. It does not resist bytes that were chosen to
+/// collide with others of the same source.
 enum ContentVersion {
     static func text(of bytes: [UInt8]) -> String {
         // Two sums of 64-bit words, multiplied and folded as in wyhash (Wang Yi, public domain).
