@@ -1,7 +1,9 @@
 import Foundation
+import NIOCore
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrinePipeline
 
 @testable import VitrineServer
 

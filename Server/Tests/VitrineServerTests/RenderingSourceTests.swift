@@ -1,7 +1,10 @@
 import Foundation
+import HTTPTypes
+import NIOCore
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineNetwork
 
 @testable import VitrineServer
 

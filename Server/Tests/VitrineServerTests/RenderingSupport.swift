@@ -4,9 +4,11 @@ import Hummingbird
 import NIOCore
 import Synchronization
 import Testing
+import VitrineCache
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
+import VitrinePipeline
 
 @testable import VitrineServer
 

@@ -1,8 +1,12 @@
 import Foundation
+import HTTPTypes
+import NIOCore
 import Synchronization
 import Testing
+import VitrineCache
 import VitrineCore
 import VitrineImaging
+import VitrineNetwork
 import VitrinePipeline
 
 @testable import VitrineServer

@@ -177,14 +177,14 @@ struct EncodingPlan: Sendable, Hashable {
     ///
     /// If even the lowest quality has more than ``maximumBytes``, or the format has no quality, the result has more.
     func encode(_ image: Image, metadata source: [UInt8]?) throws(ImageError) -> [UInt8] {
-        let metadata = source.flatMap { metadata(of: $0) }
+        let kept = source.flatMap { self.metadata(of: $0) }
         let format = outputFormat(quality)
         guard let maximumBytes, self.format != .png, self.format != .gif else {
-            return try image.encoded(as: format, isProgressive: isProgressive, metadata: metadata)
+            return try image.encoded(as: format, isProgressive: isProgressive, metadata: kept)
         }
         do throws(ImageError) {
             return try image.encoded(
-                as: format, maximumBytes: maximumBytes, isProgressive: isProgressive, metadata: metadata)
+                as: format, maximumBytes: maximumBytes, isProgressive: isProgressive, metadata: kept)
         } catch .encodingFailed {
             return try image.encoded(as: outputFormat(0.01), isProgressive: isProgressive, metadata: nil)
         }

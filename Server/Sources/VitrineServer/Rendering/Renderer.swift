@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 public import VitrineCache
 public import VitrineCore
 public import VitrineImaging
