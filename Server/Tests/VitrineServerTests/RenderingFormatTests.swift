@@ -9,7 +9,7 @@ import VitrinePipeline
 
 /// The files that come out: formats, qualities, lengths, metadata, and what is passed through.
 @Suite(.timeLimit(.minutes(3))) struct RenderingFormatTests {
-    private static func small(_ options: inout ProcessingOptions) { (options.width, options.height) = (90, 90) }
+    private static func small(_ options: inout ProcessingOptions) { (options.width, options.height) = (60, 60) }
 
     @Test(arguments: [
         ("lake.jpg", ImageFormat.jpeg), ("leaf.png", .png), ("lake.webp", .webp), ("moon.gif", .gif),
@@ -22,10 +22,10 @@ import VitrinePipeline
         #expect(rendering.image.format == format)
         #expect(rendering.image.mediaType == format.mediaType)
         #expect(try rendering.image.info.format == format)
-        #expect(max(rendering.image.size?.width ?? 0, rendering.image.size?.height ?? 0) == 90)
+        #expect(max(rendering.image.size?.width ?? 0, rendering.image.size?.height ?? 0) == 60)
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .png, .webp, .avif, .gif])
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp, .avif, .jxl, .gif])
     func resultsHaveTheFormatThatIsAskedFor(format: ImageFormat) async throws {
         let fixture = try RenderingFixture()
         let named = try await fixture.image("local:///leaf.png") { options in
@@ -178,7 +178,7 @@ import VitrinePipeline
             Self.small(&options)
             options.skipProcessing = [.jpeg]
         }.image
-        #expect(other.size == PixelSize(90))
+        #expect(other.size == PixelSize(60))
         // Nothing was decoded for these two.
         #expect(fixture.renderer.pipeline.statistics.calls == 2)
         let page = "data:text/html,<script>alert(1)</script>"
@@ -210,6 +210,10 @@ import VitrinePipeline
         let quick = try await full.renderer.image(for: url, format: .avif)
         #expect(quick.image.format == .jpeg)
         #expect(quick.image.isProvisional)
+        // It is kept for a moment, and then made once more.
+        #expect(try await full.renderer.image(for: url, format: .avif).origin == .memory)
+        full.clock.advance(by: .seconds(6))
+        #expect(try await full.renderer.image(for: url, format: .avif).origin == .made)
     }
 
     @Test func infoDescribesTheSource() async throws {

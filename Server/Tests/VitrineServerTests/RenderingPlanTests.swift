@@ -321,7 +321,8 @@ import VitrinePipeline
         let gray = try made(source) { $0.grayscale = true }[0, 0]
         #expect(gray.red == gray.green && gray.green == gray.blue)
         #expect(try made(source) { $0.blur = 5 } != source)
-        #expect(try made(source) { $0.sharpen = 2 } != source)
+        let soft = try made(source) { $0.blur = 5 }
+        #expect(try made(soft) { $0.sharpen = 2 } != soft)
         let mosaic = try made(source) { $0.pixelate = 40 }
         #expect(mosaic[0, 0] == mosaic[39, 39])
         #expect(try made(source) { ($0.blur, $0.sharpen, $0.pixelate) = (0, 0, 1) } == source)

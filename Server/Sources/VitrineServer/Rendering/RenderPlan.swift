@@ -52,8 +52,8 @@ public struct RenderPlan: Sendable {
         _ options: ProcessingOptions, _ header: SourceHeader, _ settings: RenderSettings = RenderSettings(),
         sourceBytes: Int = 0
     ) throws(RequestError) {
-        page = max(1, options.page)
-        moment = options.second.map { .second(max(0, $0)) } ?? .poster
+        page = max(1, min(options.page, 1_000_000))
+        moment = Self.moment(options)
         var steps = RenderSteps(options, header, settings)
         // Another page may have another size, which is known when it is decoded.
         let isSizeKnown = header.size.width > 0 && header.size.height > 0 && (page == 1 || header.kind != .image)
@@ -91,12 +91,17 @@ public struct RenderPlan: Sendable {
     }
 
     private init(summaryOf options: ProcessingOptions, _ header: SourceHeader, sourceBytes: Int) {
-        page = max(1, options.page)
-        moment = options.second.map { .second(max(0, $0)) } ?? .poster
+        page = max(1, min(options.page, 1_000_000))
+        moment = Self.moment(options)
         let side = 100
         resizer = .limit(width: side, height: side)
         (processors, resultSize) = ([], nil)
         estimatedBytes = header.estimatedBytes(decodingTo: PixelSize(side), sourceBytes: sourceBytes)
+    }
+
+    private static func moment(_ options: ProcessingOptions) -> VideoMoment {
+        guard let second = options.second, second.isFinite else { return .poster }
+        return .second(max(0, second))
     }
 
     private static func check(_ size: PixelSize) throws(RequestError) {

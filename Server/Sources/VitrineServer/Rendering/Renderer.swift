@@ -144,6 +144,8 @@ public final class Renderer: Sendable {
     private let failures: RecentFailures
     private let encoders: BlockingExecutor
     private let background: BackgroundEncodes
+    private let settingsName: String
+    private let watermarkName: String
 
     /// What shared work gives to all that wait for it.
     struct Made: Sendable {
@@ -156,6 +158,8 @@ public final class Renderer: Sendable {
     public init(_ configuration: Configuration) {
         self.configuration = configuration
         Isolation.standard = configuration.isolation
+        settingsName = Self.name(of: configuration.settings)
+        watermarkName = Self.watermarkName(of: configuration.settings)
         let blocking = BlockingExecutor(threads: 2 * Self.processors + 2, name: "vitrine-serve")
         results = Self.cache(
             "Results", memory: configuration.resultMemory, disk: configuration.resultDisk, configuration)
@@ -260,17 +264,16 @@ public final class Renderer: Sendable {
     }
 
     /// The settings that change results, so that another configuration makes them anew.
-    private var settingsName: String {
-        let settings = configuration.settings
+    private static func name(of settings: RenderSettings) -> String {
         let formats = settings.formatQuality.map { "\($0.key)\($0.value)" }.sorted().joined(separator: ",")
         let flags = [settings.stripsMetadata, settings.keepsCopyright, settings.isProgressive].map { $0 ? "1" : "0" }
         return "q\(settings.quality),\(formats),\(flags.joined())"
     }
 
-    private var watermarkName: String {
-        guard let mark = configuration.settings.watermark else { return "none" }
+    private static func watermarkName(of settings: RenderSettings) -> String {
+        guard let mark = settings.watermark else { return "none" }
         let version = mark.withUnsafeBytes { ContentVersion.text(of: Array($0)) }
-        return "\(version),\(configuration.settings.watermarkOpacity)"
+        return "\(mark.size),\(version),\(settings.watermarkOpacity)"
     }
 
     private func rendering(
@@ -305,7 +308,9 @@ public final class Renderer: Sendable {
     /// The result in memory or on disk, whether its time has passed or not.
     private func storedRendering(of job: RenderJob, _ alternative: ImageFormat?) async -> Rendering? {
         if let image = results[job.key] { return Rendering(image: image, origin: .memory) }
-        if background.isRunning(job.key), let image = results[Self.provisionalKey(job, alternative)] {
+        if job.format == .avif || job.format == .jxl,
+            let image = results[Self.provisionalKey(job, alternative)], image.freshUntil > configuration.clock.now
+        {
             return Rendering(image: image, origin: .memory)
         }
         guard configuration.resultDisk.bytes > 0 else { return nil }
@@ -316,7 +321,7 @@ public final class Renderer: Sendable {
 
     /// Asks in the background whether a source has changed.
     private func refresh(_ job: RenderJob, _ stored: RenderedImage) {
-        guard failures[job.source.key] == nil else { return }
+        guard failures[job.source.key] == nil, !background.isRunning(job.key) else { return }
         work.start(for: job.key.appending("refresh"), priority: .low) {
             [self] (priority: SharedPriority) async throws(RequestError) in
             try await make(job, stored, nil, priority)
@@ -433,7 +438,9 @@ public final class Renderer: Sendable {
     private func freshUntil(_ original: SourceTable.Original, _ now: Duration) -> Duration {
         // A hundred years for what never changes.
         let end = original.expires ?? now + .seconds(3_155_760_000)
-        return original.isStale ? now + configuration.minimumFreshness : max(end, now + configuration.minimumFreshness)
+        if original.isLocal { return end }
+        let least = now + configuration.minimumFreshness
+        return original.isStale ? least : max(end, least)
     }
 
     private func store(_ image: RenderedImage, _ job: RenderJob, _ original: SourceTable.Original) async {
@@ -461,6 +468,9 @@ public final class Renderer: Sendable {
         guard background.begin(job.key) else {
             var result = finished(try await bytes(of: image, quick, original), image, original)
             result.isProvisional = true
+            // Kept for a moment, or each request would be a render as long as the background is busy.
+            result.freshUntil = min(result.freshUntil, configuration.clock.now + configuration.minimumFreshness)
+            if original.isStorable { results[Self.provisionalKey(job, alternative)] = result }
             return result
         }
         let encoding = Task { [self] in await outcome(of: image, plan, original) }

@@ -236,7 +236,7 @@ final class SourceGroups: Sendable {
     ) async throws(RequestError) -> SourceHeader? {
         let needing = members(of: source.key, group).filter { !$0.job.options.isRaw || $0.job.kind == .summary }
         guard let first = needing.first else { return nil }
-        let page = max(1, needing.map(\.job.options.page).min() ?? first.job.options.page)
+        let page = max(1, min(needing.map(\.job.options.page).min() ?? first.job.options.page, 1_000_000))
         let limits = limits
         do throws(RequestError) {
             return try await executor.run { () throws(RequestError) in

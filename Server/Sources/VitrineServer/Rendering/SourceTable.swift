@@ -112,6 +112,8 @@ public struct SourceTable: Sendable {
         let isStale: Bool
         /// As the server sent it.
         let lastModified: String?
+        /// Whether it costs no request to look at it again.
+        var isLocal = false
     }
 
     let configuration: Configuration
@@ -262,7 +264,7 @@ public struct SourceTable: Sendable {
             let file = try await executor.run { () throws(RequestError) in try root.read(names, upTo: limit) }
             return Original(
                 bytes: file.bytes, version: file.version, expires: clock.now + configuration.localFreshness,
-                isStorable: true, isStale: false, lastModified: file.lastModified)
+                isStorable: true, isStale: false, lastModified: file.lastModified, isLocal: true)
         case .inline(let address):
             let bytes = try InlineData.bytes(of: address)
             guard bytes.count <= configuration.maximumBytes.bytes else {
