@@ -140,6 +140,17 @@ import VitrinePipeline
         let first = try await fixture.image("local:///lake.pdf") { $0.format = .png }.image
         let second = try await fixture.image("local:///lake.pdf") { ($0.format, $0.page) = (.png, 2) }.image
         #expect(first.bytes != second.bytes)
+        // Pages that are asked for at once keep their own sizes.
+        let other = try RenderingFixture()
+        let pages = try await withThrowingTaskGroup(of: (Int, Rendering).self) { group in
+            for page in 1...3 {
+                group.addTask { (page, try await other.image("local:///lake.pdf") { ($0.format, $0.page) = (.png, page) }) }
+            }
+            return try await group.reduce(into: [Int: Rendering]()) { $0[$1.0] = $1.1 }
+        }
+        #expect(pages[1]?.image.bytes == first.bytes)
+        #expect(pages[2]?.image.bytes == second.bytes)
+        #expect(pages[3]?.image.size == (try await fixture.image("local:///lake.pdf") { $0.page = 3 }).image.size)
         let missing = await fixture.error("local:///lake.pdf") { $0.page = 99 }
         #expect(missing?.status == 422)
         #expect(missing?.code == "no-such-page")

@@ -14,6 +14,11 @@ struct RenderJob: Sendable {
     let source: SourceTable.Source
     /// Identifies the result.
     let key: CacheKey
+
+    /// Identifies what is loaded and decoded together. Pages of a document have sizes of their own.
+    var groupKey: CacheKey {
+        options.page == 1 ? source.key : source.key.appending("page \(options.page)")
+    }
 }
 
 /// Loads each source once for all jobs that wait for it, and starts their renders together, so that they share one
@@ -58,6 +63,11 @@ final class SourceGroups: Sendable {
         let priority: SharedPriority
         var task: Task<Void, Never>?
         var members: [Int: Member] = [:]
+    }
+
+    private struct GroupID {
+        let key: CacheKey
+        let number: Int
     }
 
     private struct State {
@@ -113,7 +123,7 @@ final class SourceGroups: Sendable {
                 join(id, Member(job: job, storedVersion: storedVersion, continuation: continuation), priority.value)
             }
         } onCancel: {
-            leave(id, job.source.key)
+            leave(id, job.groupKey)
         }
         state.withLock { _ = $0.ended.remove(id) }
         let (outcome, times) = try delivery.get()
@@ -123,7 +133,7 @@ final class SourceGroups: Sendable {
     // MARK: Members
 
     private func join(_ id: Int, _ member: Member, _ priority: Priority) {
-        let key = member.job.source.key
+        let key = member.job.groupKey
         let hasEnded = state.withLock { state in
             if state.ended.remove(id) != nil { return true }
             if let group = state.groups[key] {
@@ -134,8 +144,8 @@ final class SourceGroups: Sendable {
             state.nextID += 1
             var group = Group(id: state.nextID, priority: SharedPriority(priority))
             group.members[id] = member
-            let (source, number, shared) = (member.job.source, group.id, group.priority)
-            group.task = Task { await self.run(source, number, shared) }
+            let (source, id, shared) = (member.job.source, GroupID(key: key, number: group.id), group.priority)
+            group.task = Task { await self.run(source, id, shared) }
             state.groups[key] = group
             return false
         }
@@ -158,38 +168,38 @@ final class SourceGroups: Sendable {
 
     /// Takes members out of a group, and ends the group if none is left.
     private func take(
-        from key: CacheKey, _ group: Int, where isWanted: (Member) -> Bool = { _ in true }
+        _ group: GroupID, where isWanted: (Member) -> Bool = { _ in true }
     ) -> [(id: Int, member: Member)] {
         state.withLock { state in
-            guard let current = state.groups[key], current.id == group else { return [] }
+            guard let current = state.groups[group.key], current.id == group.number else { return [] }
             let taken = current.members.filter { isWanted($0.value) }
-            for id in taken.keys { state.groups[key]?.members[id] = nil }
-            if state.groups[key]?.members.isEmpty == true { state.groups[key] = nil }
+            for id in taken.keys { state.groups[group.key]?.members[id] = nil }
+            if state.groups[group.key]?.members.isEmpty == true { state.groups[group.key] = nil }
             return taken.sorted { $0.key < $1.key }.map { (id: $0.key, member: $0.value) }
         }
     }
 
-    private func members(of key: CacheKey, _ group: Int) -> [Member] {
+    private func members(of group: GroupID) -> [Member] {
         state.withLock { state in
-            guard let current = state.groups[key], current.id == group else { return [] }
+            guard let current = state.groups[group.key], current.id == group.number else { return [] }
             return Array(current.members.values)
         }
     }
 
     // MARK: The work
 
-    private func run(_ source: SourceTable.Source, _ group: Int, _ priority: SharedPriority) async {
+    private func run(_ source: SourceTable.Source, _ group: GroupID, _ priority: SharedPriority) async {
         do throws(RequestError) {
             try await carryOut(source, group, priority)
         } catch {
-            for (_, member) in take(from: source.key, group) {
+            for (_, member) in take(group) {
                 member.continuation.resume(returning: .failure(error))
             }
         }
     }
 
     private func carryOut(
-        _ source: SourceTable.Source, _ group: Int, _ priority: SharedPriority
+        _ source: SourceTable.Source, _ group: GroupID, _ priority: SharedPriority
     ) async throws(RequestError) {
         var times = Times()
         var begin = ContinuousClock.now
@@ -200,23 +210,23 @@ final class SourceGroups: Sendable {
         times.fetch = ContinuousClock.now - begin
         var header: SourceHeader?
         while header == nil {
-            deliverUnchanged(source, group, original, times)
+            deliverUnchanged(group, original, times)
             header = try await self.header(of: original, source, group)
-            deliverPassedThrough(source, group, Loaded(original: original, header: header), times)
-            if members(of: source.key, group).isEmpty { return }
+            deliverPassedThrough(group, Loaded(original: original, header: header), times)
+            if members(of: group).isEmpty { return }
         }
         let loaded = Loaded(original: original, header: header)
         // All share one decode, that of the largest.
-        let bytes = members(of: source.key, group).reduce(0) { total, member in
+        let bytes = members(of: group).reduce(0) { total, member in
             max(total, (try? plan(member.job, loaded))?.estimatedBytes ?? 0)
         }
         begin = .now
         let place = try await admission.render(bytes: bytes, priority: priority.value)
         times.queue += ContinuousClock.now - begin
         loadPlace.release()
-        deliverUnchanged(source, group, original, times)
-        deliverPassedThrough(source, group, loaded, times)
-        start(take(from: source.key, group).map(\.member), loaded, place, times, priority.value)
+        deliverUnchanged(group, original, times)
+        deliverPassedThrough(group, loaded, times)
+        start(take(group).map(\.member), loaded, place, times, priority.value)
     }
 
     private func load(
@@ -232,9 +242,9 @@ final class SourceGroups: Sendable {
 
     /// The header, if a job is left that needs it. Answers as they are need none.
     private func header(
-        of original: SourceTable.Original, _ source: SourceTable.Source, _ group: Int
+        of original: SourceTable.Original, _ source: SourceTable.Source, _ group: GroupID
     ) async throws(RequestError) -> SourceHeader? {
-        let needing = members(of: source.key, group).filter { !$0.job.options.isRaw || $0.job.kind == .summary }
+        let needing = members(of: group).filter { !$0.job.options.isRaw || $0.job.kind == .summary }
         guard let first = needing.first else { return nil }
         let page = max(1, min(needing.map(\.job.options.page).min() ?? first.job.options.page, 1_000_000))
         let limits = limits
@@ -248,19 +258,15 @@ final class SourceGroups: Sendable {
         }
     }
 
-    private func deliverUnchanged(
-        _ source: SourceTable.Source, _ group: Int, _ original: SourceTable.Original, _ times: Times
-    ) {
+    private func deliverUnchanged(_ group: GroupID, _ original: SourceTable.Original, _ times: Times) {
         let loaded = Loaded(original: original, header: nil)
-        for (_, member) in take(from: source.key, group, where: { $0.storedVersion == original.version }) {
+        for (_, member) in take(group, where: { $0.storedVersion == original.version }) {
             member.continuation.resume(returning: .success((.unchanged(loaded), times)))
         }
     }
 
-    private func deliverPassedThrough(
-        _ source: SourceTable.Source, _ group: Int, _ loaded: Loaded, _ times: Times
-    ) {
-        for (_, member) in take(from: source.key, group, where: { Self.passesThrough($0.job, loaded.header) }) {
+    private func deliverPassedThrough(_ group: GroupID, _ loaded: Loaded, _ times: Times) {
+        for (_, member) in take(group, where: { Self.passesThrough($0.job, loaded.header) }) {
             member.continuation.resume(returning: .success((.passThrough(loaded), times)))
         }
     }
