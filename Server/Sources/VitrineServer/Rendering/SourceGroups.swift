@@ -144,8 +144,8 @@ final class SourceGroups: Sendable {
             state.nextID += 1
             var group = Group(id: state.nextID, priority: SharedPriority(priority))
             group.members[id] = member
-            let (source, id, shared) = (member.job.source, GroupID(key: key, number: group.id), group.priority)
-            group.task = Task { await self.run(source, id, shared) }
+            let (source, own, shared) = (member.job.source, GroupID(key: key, number: group.id), group.priority)
+            group.task = Task { await self.run(source, own, shared) }
             state.groups[key] = group
             return false
         }
