@@ -61,7 +61,17 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "VitrineServerTests",
-            dependencies: ["VitrineServer", .product(name: "HummingbirdTesting", package: "hummingbird")],
+            dependencies: [
+                "VitrineServer", .product(name: "VitrineCore", package: "Vitrine"),
+                .product(name: "VitrineCache", package: "Vitrine"),
+                .product(name: "VitrineImaging", package: "Vitrine"),
+                .product(name: "VitrineNetwork", package: "Vitrine"),
+                .product(name: "VitrinePipeline", package: "Vitrine"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdTesting", package: "hummingbird"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
             swiftSettings: swift),
     ],
     swiftLanguageModes: [.v6]

@@ -213,24 +213,37 @@ extension Cache {
     }
 
     /// The bytes of an original, and how long they may be used.
-    package struct OriginalBytes: Sendable {
+    public struct OriginalBytes: Sendable {
         /// The bytes as the source gave them.
-        package let bytes: [UInt8]
+        public let bytes: [UInt8]
         /// When they stop being fresh, since 1970; nil for never.
-        package let expires: Duration?
+        public let expires: Duration?
         /// The levels on which results made from them may be kept.
-        package let levels: CacheLevels
+        public let levels: CacheLevels
         /// Whether they are used although they are no longer fresh. Results made from them are not to be kept.
-        package let isStale: Bool
+        public let isStale: Bool
+        /// The fetcher's tag of the bytes, see ``FetchResult/tag``; empty if there is none.
+        public let tag: [UInt8]
     }
 
     /// Returns the original bytes of a fetcher's key, from disk if they are fresh, else from the fetcher. Does not
     /// decode them, and leaves memory alone.
     ///
     /// Concurrent calls share one fetch, also with loads of the key's values. New bytes are stored on disk as far as
-    /// the fetcher and the configuration allow.
+    /// the fetcher and the configuration allow. Use it where results are made from the bytes that have a cache of their
+    /// own, and are to expire with the bytes.
     ///
+    /// - Parameters:
+    ///   - fetcher: The source of the bytes.
+    ///   - priority: The priority.
     /// - Throws: ``CacheError/source(key:underlying:)`` with the fetcher's error, ``CacheError/cancelled(key:)``.
+    public func originalBytes(
+        from fetcher: some Fetcher<Value>, priority: Priority = .normal
+    ) async throws(CacheError) -> OriginalBytes {
+        try await originalBytes(from: fetcher, following: PrioritySource(priority))
+    }
+
+    /// ``originalBytes(from:priority:)`` with a priority that changes.
     package func originalBytes(
         from fetcher: some Fetcher<Value>, following priority: PrioritySource
     ) async throws(CacheError) -> OriginalBytes {
@@ -238,7 +251,8 @@ extension Cache {
         let levels = configuration.levels.intersection(source.levels)
         do {
             if levels.contains(.readDisk), let entry = try? await readBytes(key, in: original) {
-                return OriginalBytes(bytes: entry.bytes, expires: entry.expires, levels: .all, isStale: false)
+                return OriginalBytes(
+                    bytes: entry.bytes, expires: entry.expires, levels: .all, isStale: false, tag: entry.tag)
             }
             let result = try await askOnce(source, key, .missing, levels, priority)
             if case .stale(refreshing: true) = result.origin { refreshBehind(key, in: original, source, levels) }
@@ -250,7 +264,7 @@ extension Cache {
             guard let bytes else { throw CacheError.notFound(key: key) }
             return OriginalBytes(
                 bytes: bytes, expires: expiry(result.timeToLive, in: original), levels: result.levels,
-                isStale: result.isStale)
+                isStale: result.isStale, tag: result.tag)
         } catch {
             throw CacheError(error, key: key)
         }

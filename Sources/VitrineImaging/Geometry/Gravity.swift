@@ -49,6 +49,30 @@ public enum Gravity: Hashable, Sendable {
     private static func unit(_ value: Double) -> Double {
         value.isNaN ? 0.5 : max(0, min(1, value))
     }
+
+    /// Returns the upper left corner of a part of `size` at this place, in fractions of the picture.
+    func corner(of size: PixelSize, in image: Image) -> (x: Double, y: Double) {
+        let (width, height) = (Double(size.width) / Double(image.width), Double(size.height) / Double(image.height))
+        let corner: (x: Double, y: Double)
+        if let focus {
+            corner = (focus.x - width / 2, focus.y - height / 2)
+        } else {
+            corner = AttentionMap(image.forAttention).bestWindow(width: width, height: height)
+        }
+        return (max(0, min(1 - width, corner.x)), max(0, min(1 - height, corner.y)))
+    }
+}
+
+extension Image {
+    /// The picture reduced as far as ``AttentionMap`` needs it.
+    var forAttention: Image {
+        let longest = 200
+        guard size.longestSide > longest else { return converted(to: alpha == .straight ? .premultiplied : alpha) }
+        let side = Double(longest) / Double(size.longestSide)
+        return scaled(
+            to: PixelSize(width: max(1, Int(Double(width) * side)), height: max(1, Int(Double(height) * side))),
+            region: nil)
+    }
 }
 
 /// Scores of the detail at each place of a small picture, and the window with the highest score.

@@ -234,16 +234,8 @@ extension ImageResizer {
         let width = Double(image.width)
         let height = Double(image.height)
         var window = window(of: output, in: image.size, (0.5, 0.5))
-        let longest = 200
-        let small: Image
-        if image.size.longestSide > longest {
-            let side = Double(longest) / Double(image.size.longestSide)
-            small = image.scaled(
-                to: PixelSize(width: max(1, Int(width * side)), height: max(1, Int(height * side))), region: nil)
-        } else {
-            small = image.converted(to: image.alpha == .straight ? .premultiplied : image.alpha)
-        }
-        let best = AttentionMap(small).bestWindow(width: window.width / width, height: window.height / height)
+        let best = AttentionMap(image.forAttention).bestWindow(
+            width: window.width / width, height: window.height / height)
         window.x = max(0, min(width - window.width, best.x * width))
         window.y = max(0, min(height - window.height, best.y * height))
         return window

@@ -18,6 +18,26 @@ struct CropProcessor: ImageProcessing {
     }
 }
 
+/// Cuts a part of a size out, where a gravity says.
+struct GravityCropProcessor: ImageProcessing {
+    let width: Int, height: Int
+    let gravity: Gravity
+
+    var identifier: String { "crop(\(width)x\(height),\(gravity))" }
+
+    func process(_ image: Image) throws(ImageError) -> Image {
+        guard width > 0, height > 0 else {
+            throw .invalidRequest(reason: "a part of a picture cannot be \(width)×\(height)")
+        }
+        let size = PixelSize(width: min(width, image.width), height: min(height, image.height))
+        guard size != image.size else { return image }
+        let corner = gravity.corner(of: size, in: image)
+        return image.cropped(
+            x: Int((corner.x * Double(image.width)).rounded()), y: Int((corner.y * Double(image.height)).rounded()),
+            width: size.width, height: size.height)
+    }
+}
+
 /// Removes edges of one colour.
 struct TrimProcessor: ImageProcessing {
     let tolerance: Int

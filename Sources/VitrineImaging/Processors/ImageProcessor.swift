@@ -59,6 +59,7 @@ extension Image {
 ///
 /// - ``resize(_:)``
 /// - ``crop(x:y:width:height:)``
+/// - ``crop(width:height:gravity:)``
 /// - ``trim(tolerance:)``
 /// - ``roundCorners(_:border:)``
 /// - ``roundCorners(topLeft:topRight:bottomRight:bottomLeft:border:)``
@@ -127,6 +128,14 @@ extension ImageProcessor {
     /// - Throws: ``ImageError/invalidRequest(reason:)`` when nothing of the picture is inside.
     public static func crop(x: Int, y: Int, width: Int, height: Int) -> ImageProcessor {
         ImageProcessor(CropProcessor(x: x, y: y, width: width, height: height))
+    }
+
+    /// Cuts a part of this size out, and scales nothing. A side longer than the picture's becomes the picture's.
+    ///
+    /// - Parameter gravity: The place of the part. ``Gravity/attention`` finds the part with the most detail.
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` for a side that is not positive.
+    public static func crop(width: Int, height: Int, gravity: Gravity) -> ImageProcessor {
+        ImageProcessor(GravityCropProcessor(width: width, height: height, gravity: gravity))
     }
 
     /// Removes edges in the colour of the top left pixel. A picture in that colour alone stays as it is.

@@ -24,7 +24,7 @@ public import VitrineNetwork
 /// ### Files and bytes
 /// - ``ImageSource/file(_:page:fitsLongestSide:allowsEmbeddedPreview:allowsPartial:)``
 /// - ``ImageSource/bytes(_:name:page:)``
-/// - ``ImageSource/bytes(identity:load:)``
+/// - ``ImageSource/bytes(identity:page:at:load:)``
 /// - ``ImageSource/image(_:identity:)``
 /// ### Documents, videos and web pages
 /// - ``ImageSource/pdf(_:page:password:background:)``
@@ -116,13 +116,17 @@ extension ImageSource where Self == BuiltInSource {
     /// ```
     ///
     /// - Parameters:
-    ///   - identity: Identifies the image. Must change with the content.
+    ///   - identity: Identifies the image. Must change with the content, the page and the moment.
+    ///   - page: The page of a document, or the frame of an animation, from 1.
+    ///   - moment: The moment of a video. Another page than the first goes before it.
     ///   - load: Returns the bytes. Called if no cache has the result, once for all requests that wait for it. Must not
     ///     block. Its task is cancelled when no request needs the image any more.
     public static func bytes(
-        identity: CacheKey, load: @escaping @Sendable () async throws -> [UInt8]
+        identity: CacheKey, page: Int = 1, at moment: VideoMoment = .poster,
+        load: @escaping @Sendable () async throws -> [UInt8]
     ) -> BuiltInSource {
-        BuiltInSource(LoadedBytesSource(identifier: identity, bytes: load))
+        BuiltInSource(
+            LoadedBytesSource(identifier: identity, part: .init(page: page, moment: moment), bytes: load))
     }
 
     /// An image that is in memory already.

@@ -50,11 +50,17 @@ extension RemoteImageSource {
 struct LoadedBytesSource: RemoteImageSource, IdentifiableSource {
     /// Identifies the bytes.
     var identifier: CacheKey?
+    /// The page of a document, or the moment of a video.
+    let part: SourceDetector.Options
     let bytes: @Sendable () async throws -> [UInt8]
 
     func load(_ context: SourceLoadContext) async throws -> LoadedSource {
-        let name = identifier?.description ?? "bytes"
-        return LoadedSource(ImageFileSource(.bytes(try await bytes(), name: name)))
+        let input = ImageInput.bytes(try await bytes(), name: identifier?.description ?? "bytes")
+        let part = part
+        return LoadedSource(
+            try await ImagePipeline.lookupExecutor.run { () throws(ImagePipelineError) in
+                try SourceDetector.source(for: input, part)
+            })
     }
 }
 

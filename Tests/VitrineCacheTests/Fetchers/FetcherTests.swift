@@ -101,4 +101,25 @@ struct FetcherTests {
         #expect(try await fixture.cache.bytes(forKey: "k") == bytes)
         #expect(try await fixture.cache.info(forKey: "k")?.tag == [7])
     }
+
+    @Test func originalBytesComeWithTheirTagAndTheirEnd() async throws {
+        let fixture = try CacheFixture<JSONLike>()
+        let runs = Counter()
+        // No value of the cache's type: the bytes are not decoded.
+        let fetcher = ValueFetcher<JSONLike>(
+            key: "k",
+            fetch: { _ in
+                runs.add(1)
+                return FetchResult(bytes: [0xFF, 1], timeToLive: .seconds(60), tag: [7])
+            })
+        let now = fixture.cache.configuration.clock.now
+        for _ in 0..<2 {
+            let original = try await fixture.cache.originalBytes(from: fetcher, priority: .high)
+            #expect(original.bytes == [0xFF, 1])
+            #expect(original.tag == [7])
+            #expect(original.expires == now + .seconds(60))
+            #expect(!original.isStale)
+        }
+        #expect(runs.value == 1)
+    }
 }

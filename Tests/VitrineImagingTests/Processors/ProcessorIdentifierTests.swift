@@ -33,6 +33,7 @@ struct ProcessorIdentifierTests {
 
     @Test func everyParameterShows() {
         let variants: [ImageProcessor] = Self.known.map(\.0) + [
+            .crop(width: 3, height: 4, gravity: .center), .crop(width: 3, height: 4, gravity: .attention),
             .trim(tolerance: 1), .roundCorners(topLeft: 12), .roundCorners(topRight: 12),
             .roundCorners(12, border: ImageBorder(color: .white)), .circle(border: ImageBorder(color: .black)),
             .tint(.black, opacity: 0.5),

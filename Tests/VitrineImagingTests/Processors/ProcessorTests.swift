@@ -118,6 +118,26 @@ struct ProcessorTests {
         #expect(try faint.processed(by: [.pixelate(block: 2)])[1, 0] == Color(white: 255, alpha: 128))
     }
 
+    @Test func cutsAPartOutWhereTheGravitySays() throws {
+        let image = TestImages.gray([[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]])
+        func part(_ width: Int, _ height: Int, _ gravity: Gravity) throws -> [[UInt8]] {
+            TestImages.reds(try image.processed(by: [.crop(width: width, height: height, gravity: gravity)]))
+        }
+        #expect(try part(2, 1, .center) == [[6, 7]])
+        #expect(try part(2, 2, .bottomRight) == [[7, 8], [11, 12]])
+        #expect(try part(1, 9, .left) == [[1], [5], [9]])
+        #expect(try part(2, 1, .focal(x: 1, y: 0)) == [[3, 4]])
+        #expect(try image.processed(by: [.crop(width: 9, height: 9, gravity: .attention)]) == image)
+        // The only detail of a plain picture is in the part that attention keeps.
+        var plain = Image(size: PixelSize(width: 400, height: 300), color: Color(white: 40))
+        plain.withUnsafeMutableBytes { bytes in
+            for y in 200..<240 { for x in 300..<340 where (x + y) % 2 == 0 { bytes[y * 1600 + x * 4] = 255 } }
+        }
+        let kept = try plain.processed(by: [.crop(width: 60, height: 60, gravity: .attention)])
+        #expect(kept.size == PixelSize(60))
+        #expect(TestImages.reds(kept).joined().count { $0 == 255 } == 800)
+    }
+
     @Test func trimsEdgesOfOneColor() throws {
         let image = TestImages.gray([[9, 9, 9, 9], [9, 9, 50, 9], [9, 11, 9, 9], [9, 9, 9, 9]])
         #expect(TestImages.reds(try image.processed(by: [.trim()])) == [[9, 50], [11, 9]])
@@ -200,7 +220,8 @@ struct ProcessorTests {
         .sharpen(radius: 1e9), .roundCorners(-1), .roundCorners(.nan),
         .roundCorners(1, border: .init(width: .nan, color: .black)),
         .border(width: -3, color: .black), .rotate(degrees: .nan), .rotate(degrees: .infinity), .pixelate(block: 0),
-        .pixelate(block: .min), .trim(tolerance: -1), .tint(.black, opacity: 2), .tint(.black, opacity: .nan),
+        .pixelate(block: .min), .trim(tolerance: -1), .crop(width: 0, height: 5, gravity: .center),
+        .tint(.black, opacity: 2), .tint(.black, opacity: .nan),
         .watermark(Image(size: PixelSize(1)), scale: .nan),
         .watermark(Image(size: PixelSize(1)), opacity: -1),
         .watermark(Image(size: PixelSize(1)), margin: .max),

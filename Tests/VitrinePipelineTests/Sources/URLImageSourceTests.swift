@@ -201,6 +201,27 @@ import VitrinePipeline
         }
     }
 
+    @Test func loadedBytesGiveTheFrameThatIsAskedFor() async throws {
+        let service = ImagePipeline.withoutDisk()
+        var frames: [Image] = []
+        for page in 1...2 {
+            let source = BuiltInSource.bytes(identity: CacheKey("moon", "\(page)"), page: page) {
+                try Samples.bytes("moon.gif")
+            }
+            frames.append(try await service.image(for: ImageRequest(source)))
+        }
+        #expect(frames[0].size == frames[1].size)
+        #expect(frames[0] != frames[1])
+        let words = BuiltInSource.bytes(identity: "words") { Array("no picture".utf8) }
+        let error = await #expect(throws: ImagePipelineError.self) {
+            try await service.image(for: ImageRequest(words))
+        }
+        guard case .unsupported = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
     @Test func loadsSourcesOfTheUsersOwn() async throws {
         // Without a disk to look at, both requests are in line when they have been started.
         let service = ImagePipeline.withoutDisk()

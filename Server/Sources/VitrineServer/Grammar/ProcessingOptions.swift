@@ -175,8 +175,10 @@ public struct RequestError: Error, Hashable, Sendable {
     /// Lowercase words joined by hyphens, for example `unknown-option`.
     public var code: String
     public var reason: String
+    /// The seconds after which the client may try again; nil if nobody knows whether that helps.
+    public var retryAfter: Int?
 
-    public init(_ status: Int, _ code: String, _ reason: String) {
-        (self.status, self.code, self.reason) = (status, code, reason)
+    public init(_ status: Int, _ code: String, _ reason: String, retryAfter: Int? = nil) {
+        (self.status, self.code, self.reason, self.retryAfter) = (status, code, reason, retryAfter)
     }
 }

@@ -1,0 +1,189 @@
+import Synchronization
+import VitrineCache
+import VitrineCore
+import VitrineImaging
+import VitrineNetwork
+import VitrinePipeline
+
+/// The errors of sources and renders, as clients see them. No reason names the address of the source or a file.
+extension RequestError {
+    /// The client has gone. 499, the status by which proxies log this.
+    static let cancelled = RequestError(499, "cancelled", "the request was cancelled")
+    /// The time of the request is up.
+    static let deadlineExceeded = RequestError(504, "deadline-exceeded", "the image was not made in time")
+    /// The server ends.
+    static let shuttingDown = RequestError(503, "shutting-down", "the server is shutting down", retryAfter: 1)
+    static let sourceNotFound = RequestError(404, "source-not-found", "the source does not exist")
+    static let notAnImage = RequestError(422, "not-an-image", "the source is not an image, a document or a video")
+
+    static func overloaded(retryAfter: Int) -> RequestError {
+        RequestError(503, "overloaded", "too many requests are waiting", retryAfter: retryAfter)
+    }
+
+    static func badSource(_ reason: String) -> RequestError { RequestError(400, "invalid-source", reason) }
+
+    static func forbiddenSource(_ reason: String) -> RequestError { RequestError(403, "source-not-allowed", reason) }
+
+    static func sourceTooLarge(_ limit: ByteCount) -> RequestError {
+        RequestError(413, "source-too-large", "the source has more bytes than the limit of \(limit)")
+    }
+
+    /// The error of a load.
+    init(loading error: any Error) {
+        switch error {
+        case let error as RequestError: self = error
+        case let error as NetworkError: self.init(error)
+        case let error as CacheError:
+            switch error {
+            case .cancelled: self = .cancelled
+            case .source(_, let underlying), .invalidData(_, let underlying), .transform(_, _, let underlying):
+                self.init(loading: underlying)
+            default: self.init(502, "source-failed", "the source could not be loaded")
+            }
+        case is CancellationError: self = .cancelled
+        default: self.init(502, "source-failed", "the source could not be loaded")
+        }
+    }
+
+    /// The error of a transfer.
+    init(_ error: NetworkError) {
+        switch error {
+        case .invalidURL, .invalidRequest: self = .badSource("the address of the source is not valid")
+        case .unsupportedScheme: self = .badSource("sources of this scheme are not loaded")
+        case .refused: self = .forbiddenSource("the address of the source, or one it leads to, is not allowed")
+        case .nameNotResolved: self.init(502, "source-unreachable", "the host of the source has no address")
+        case .notConnected: self.init(502, "source-unreachable", "the host of the source cannot be connected to")
+        case .insecure: self.init(502, "source-insecure", "the host of the source has no acceptable certificate")
+        case .timedOut, .tookTooLong: self.init(504, "source-timeout", "the source took too long")
+        case .truncated: self.init(502, "source-truncated", "the source ended early")
+        case .invalidResponse, .headerTooLarge:
+            self.init(502, "source-invalid", "the answer of the source is not valid")
+        case .bodyTooLarge(_, let limit): self = .sourceTooLarge(limit)
+        case .status(_, let head): self.init(sourceStatus: head.status)
+        case .contentType: self = .notAnImage
+        case .tooManyRedirects: self.init(502, "source-redirects", "the source redirects too often")
+        case .cancelled: self = .cancelled
+        case .unavailable: self.init(503, "unavailable", "no source can be loaded at the moment", retryAfter: 5)
+        case .handler, .file, .busy: self.init(502, "source-failed", "the source could not be loaded")
+        }
+    }
+
+    private init(sourceStatus status: Int) {
+        switch status {
+        case 404: self = .sourceNotFound
+        case 410: self.init(410, "source-gone", "the source does not exist any more")
+        case 401, 403, 407: self.init(502, "source-denied", "the host of the source denies access to it")
+        case 408, 504: self.init(504, "source-timeout", "the source took too long")
+        default: self.init(502, "source-failed", "the host of the source answered with status \(status)")
+        }
+    }
+
+    /// The error of a render.
+    init(rendering error: any Error) {
+        switch error {
+        case let error as RequestError: self = error
+        case let error as ImagePipelineError: self.init(error)
+        case let error as ImageError: self.init(error)
+        case is CancellationError: self = .cancelled
+        default: self.init(422, "undecodable", "the image cannot be decoded")
+        }
+    }
+
+    private init(_ error: ImagePipelineError) {
+        switch error {
+        case .unreadable: self.init(422, "undecodable", "the image cannot be decoded")
+        case .unsupported: self.init(422, "unsupported-image", "images of this kind cannot be decoded")
+        case .damaged: self.init(422, "damaged-image", "the image is damaged")
+        case .limitExceeded(_, let limit, let actual, let allowed): self.init(limit, actual, allowed)
+        case .encrypted, .wrongPassword: self.init(422, "encrypted", "the document needs a password")
+        case .noSuchPage(_, let page, let count):
+            self.init(422, "no-such-page", "there is no page \(page): the last one is \(count)")
+        case .noVideo: self.init(422, "no-video", "there are no moving pictures")
+        case .beyondEnd(_, _, let duration):
+            self.init(422, "beyond-end", "the video ends after \(duration) seconds")
+        case .timedOut: self.init(504, "render-timeout", "the image took too long to decode")
+        case .cancelled: self = .cancelled
+        case .tooManyAbandonedThreads:
+            self.init(503, "unavailable", "no image can be decoded at the moment", retryAfter: 5)
+        case .toolMissing: self.init(501, "helper-missing", "this server lacks the program for content of this kind")
+        case .underlying(_, let error):
+            self.init(rendering: error)
+        }
+    }
+
+    private init(_ error: ImageError) {
+        switch error {
+        case .unreadable, .workerFailed, .decoderFailed:
+            self.init(422, "undecodable", "the image cannot be decoded")
+        case .empty, .notAnImage: self = .notAnImage
+        case .unsupported: self.init(422, "unsupported-image", "images of this kind cannot be decoded")
+        case .corrupt: self.init(422, "damaged-image", "the image is damaged")
+        case .truncated: self.init(422, "damaged-image", "the image ends early")
+        case .limitExceeded(_, let limit, let actual, let allowed): self.init(limit, actual, allowed)
+        case .invalidRequest: self.init(422, "impossible-request", "the options do not suit this image")
+        case .timedOut: self.init(504, "render-timeout", "the image took too long to decode")
+        case .cancelled: self = .cancelled
+        case .encodingFailed(let format, _):
+            self.init(422, "not-encodable", "the result cannot be written as \(format)")
+        }
+    }
+
+    private init(_ limit: ImageLimits.Kind, _ actual: Int, _ allowed: Int) {
+        let status = limit == .inputBytes || limit == .documentBytes ? 413 : 422
+        let what =
+            switch limit {
+            case .inputBytes, .documentBytes: "bytes of the source"
+            case .pixels: "pixels of the source"
+            case .side: "pixels on a side of the source"
+            case .frames: "frames"
+            case .profileBytes: "bytes of the colour profile"
+            case .outputSide: "pixels on a side of the result"
+            case .memory: "bytes of memory"
+            }
+        self.init(status, "limit-exceeded", "\(actual) \(what) are more than the limit of \(allowed)")
+    }
+}
+
+/// The errors of the last seconds, so that a source that fails is not asked again for each request.
+final class RecentFailures: Sendable {
+    private struct Entry {
+        let error: RequestError
+        let end: Duration
+    }
+
+    private let entries = Mutex<[CacheKey: Entry]>([:])
+    private let lifetimes: Renderer.FailureLifetimes
+    private let clock: WallClock
+    private static let capacity = 10_000
+
+    init(_ lifetimes: Renderer.FailureLifetimes, clock: WallClock) {
+        self.lifetimes = lifetimes
+        self.clock = clock
+    }
+
+    /// The error of a key, if its time is not up.
+    subscript(key: CacheKey) -> RequestError? {
+        let now = clock.now
+        return entries.withLock { entries in
+            guard let entry = entries[key] else { return nil }
+            if entry.end > now { return entry.error }
+            entries[key] = nil
+            return nil
+        }
+    }
+
+    /// Keeps an error for the time that the lifetimes say, which may be none.
+    func add(_ error: RequestError, for key: CacheKey) {
+        guard let lifetime = lifetimes.lifetime(of: error), lifetime > .zero else { return }
+        let now = clock.now
+        entries.withLock { entries in
+            if entries.count >= Self.capacity { entries = entries.filter { $0.value.end > now } }
+            if entries.count >= Self.capacity { entries.removeAll(keepingCapacity: true) }
+            entries[key] = Entry(error: error, end: now + lifetime)
+        }
+    }
+
+    func remove(_ key: CacheKey) { entries.withLock { _ = $0.removeValue(forKey: key) } }
+
+    func removeAll() { entries.withLock { $0 = [:] } }
+}

@@ -1,0 +1,217 @@
+public import VitrineImaging
+public import VitrinePipeline
+
+/// The settings of a server for all its results.
+public struct RenderSettings: Sendable {
+    /// The quality from 1 to 100 where the URL names none. Default: 80.
+    public var quality = 80
+    /// The quality of single formats. Default: WebP 79, AVIF 63, JPEG XL 77.
+    public var formatQuality: [ImageFormat: Int] = [.webp: 79, .avif: 63, .jxl: 77]
+    /// Whether Exif and XMP are removed where the URL does not say. Default: true.
+    public var stripsMetadata = true
+    /// Whether the artist and the copyright stay where metadata is removed. Default: true.
+    public var keepsCopyright = true
+    /// The picture of the option `watermark`; nil for none.
+    public var watermark: Image?
+    /// Multiplies the opacity of watermarks. Default: 1.
+    public var watermarkOpacity = 1.0
+    /// Whether JPEG and PNG are written so that they can be shown before they are complete. Default: false.
+    public var isProgressive = false
+
+    /// Creates the defaults.
+    public init() {}
+}
+
+/// The way from a source to an image: the size at which the pipeline decodes it, and all that follows.
+///
+/// The picture is decoded no larger than the result needs. Only `trim`, and a part that is enlarged, need every pixel.
+/// The size is exact, so that several sizes of one source share one decode.
+public struct RenderPlan: Sendable {
+    /// The size for the pipeline.
+    public let resizer: ImageResizer
+    /// What is done afterwards.
+    public let processors: [ImageProcessor]
+    /// The page of a document or the frame of an animation, from 1.
+    public let page: Int
+    /// The moment of a video.
+    public let moment: VideoMoment
+    /// The size of the result; nil if it depends on the pixels.
+    public let resultSize: PixelSize?
+    /// The bytes that decoding and processing need, by estimate.
+    public let estimatedBytes: Int
+
+    /// Plans a render.
+    ///
+    /// - Parameters:
+    ///   - options: The processing.
+    ///   - header: The source.
+    ///   - settings: The watermark.
+    ///   - sourceBytes: The length of the source.
+    /// - Throws: ``RequestError`` 422 for a result above `ImageLimits/maximumOutputSide`.
+    public init(
+        _ options: ProcessingOptions, _ header: SourceHeader, _ settings: RenderSettings = RenderSettings(),
+        sourceBytes: Int = 0
+    ) throws(RequestError) {
+        page = max(1, min(options.page, 1_000_000))
+        moment = Self.moment(options)
+        var steps = RenderSteps(options, header, settings)
+        // Another page may have another size, which is known when it is decoded.
+        let isSizeKnown = header.size.width > 0 && header.size.height > 0 && (page == 1 || header.kind != .image)
+        let turned = steps.turnsSideways
+            ? PixelSize(width: header.size.height, height: header.size.width) : header.size
+        guard isSizeKnown else {
+            (resizer, resultSize) = (.none, nil)
+            processors = [ImageProcessor(steps)]
+            estimatedBytes = header.estimatedBytes(decodingTo: nil, sourceBytes: sourceBytes)
+            return
+        }
+        let geometry = RenderGeometry(source: turned, options, mayGrow: header.isVector)
+        resultSize = options.trim == nil ? geometry.resultSize(options) : nil
+        if let resultSize, resultSize.width > turned.width || resultSize.height > turned.height {
+            try Self.check(resultSize)
+        }
+        if options.trim == nil, let whole = Self.wholeSize(geometry) {
+            steps.geometry = geometry
+            let upright = steps.turnsSideways ? PixelSize(width: whole.height, height: whole.width) : whole
+            resizer = upright == header.size
+                ? .none : ImageResizer(size: upright, mode: .fill, allowsUpscaling: true)
+            processors = steps.isEmpty ? [] : [ImageProcessor(steps)]
+            let decoded = header.estimatedBytes(decodingTo: upright, sourceBytes: sourceBytes)
+            estimatedBytes = decoded + 8 * (resultSize ?? whole).pixelCount
+        } else {
+            resizer = .none
+            processors = [ImageProcessor(steps)]
+            estimatedBytes = header.estimatedBytes(decodingTo: nil, sourceBytes: sourceBytes)
+        }
+    }
+
+    /// A plan for a small picture from which placeholders and colours are computed.
+    static func summary(_ options: ProcessingOptions, _ header: SourceHeader, sourceBytes: Int) -> RenderPlan {
+        RenderPlan(summaryOf: options, header, sourceBytes: sourceBytes)
+    }
+
+    private init(summaryOf options: ProcessingOptions, _ header: SourceHeader, sourceBytes: Int) {
+        page = max(1, min(options.page, 1_000_000))
+        moment = Self.moment(options)
+        let side = 100
+        resizer = .limit(width: side, height: side)
+        (processors, resultSize) = ([], nil)
+        estimatedBytes = header.estimatedBytes(decodingTo: PixelSize(side), sourceBytes: sourceBytes)
+    }
+
+    private static func moment(_ options: ProcessingOptions) -> VideoMoment {
+        guard let second = options.second, second.isFinite else { return .poster }
+        return .second(max(0, second))
+    }
+
+    private static func check(_ size: PixelSize) throws(RequestError) {
+        let limit = ImageLimits.standard.maximumOutputSide
+        let longest = max(size.width, size.height)
+        guard longest > limit else { return }
+        throw RequestError(
+            rendering: ImageError.limitExceeded(input: "", limit: .outputSide, actual: longest, allowed: limit))
+    }
+
+    /// The size of the whole picture by the factors of its part; nil if that would be more than it has, or more than
+    /// can be decoded.
+    private static func wholeSize(_ geometry: RenderGeometry) -> PixelSize? {
+        guard let crop = geometry.crop else {
+            return max(geometry.scaled.width, geometry.scaled.height) <= ImageLimits.standard.maximumOutputSide
+                ? geometry.scaled : geometry.scaled == geometry.source ? geometry.source : nil
+        }
+        func side(_ all: Int, _ part: Int, _ scaled: Int) -> Int {
+            max(scaled, RenderGeometry.scaled(all, by: Double(scaled) / Double(part)))
+        }
+        let whole = PixelSize(
+            width: side(geometry.source.width, crop.width, geometry.scaled.width),
+            height: side(geometry.source.height, crop.height, geometry.scaled.height))
+        let isReduced = whole.width <= geometry.source.width && whole.height <= geometry.source.height
+        let fits = max(whole.width, whole.height) <= ImageLimits.standard.maximumOutputSide || whole == geometry.source
+        return isReduced && fits ? whole : nil
+    }
+}
+
+/// The file that becomes of an image.
+struct EncodingPlan: Sendable, Hashable {
+    /// Nil to choose by the pixels: JPEG, or PNG if any is translucent.
+    var format: ImageFormat?
+    /// From 0 to 1.
+    var quality: Double
+    /// Nil for no limit.
+    var maximumBytes: Int?
+    var isProgressive: Bool
+    var stripsMetadata: Bool
+    var keepsCopyright: Bool
+
+    /// The formats that can be written.
+    static let writable: Set<ImageFormat> = [.jpeg, .png, .webp, .avif, .jxl, .gif]
+
+    /// - Parameters:
+    ///   - options: The processing.
+    ///   - negotiated: What the client accepts best, if the URL names no format; nil for the source's own.
+    ///   - header: The source.
+    ///   - settings: The server's qualities.
+    init(_ options: ProcessingOptions, negotiated: ImageFormat?, _ header: SourceHeader, _ settings: RenderSettings) {
+        let wanted = options.format ?? negotiated
+        let own = header.format.flatMap { Self.writable.contains($0) ? $0 : nil }
+        format = wanted ?? own
+        quality = Self.quality(options, format ?? .jpeg, settings)
+        maximumBytes = options.maximumBytes > 0 ? options.maximumBytes : nil
+        isProgressive = settings.isProgressive
+        stripsMetadata = options.stripMetadata ?? settings.stripsMetadata
+        keepsCopyright = options.keepCopyright ?? settings.keepsCopyright
+    }
+
+    private static func quality(
+        _ options: ProcessingOptions, _ format: ImageFormat, _ settings: RenderSettings
+    ) -> Double {
+        let own = options.quality.flatMap { $0 > 0 ? $0 : nil }
+        let percent = own ?? options.formatQuality[format] ?? settings.formatQuality[format] ?? settings.quality
+        return Double(max(1, min(100, percent))) / 100
+    }
+
+    /// The same in another format; nil to choose by the pixels.
+    func replacing(_ other: ImageFormat?, _ options: ProcessingOptions, _ settings: RenderSettings) -> EncodingPlan {
+        var plan = self
+        plan.format = other
+        plan.quality = Self.quality(options, other ?? .jpeg, settings)
+        return plan
+    }
+
+    /// Encodes an image. Blocks.
+    ///
+    /// If even the lowest quality has more than ``maximumBytes``, or the format has no quality, the result has more.
+    func encode(_ image: Image, metadata source: [UInt8]?) throws(ImageError) -> [UInt8] {
+        let kept = source.flatMap { self.metadata(of: $0) }
+        let format = outputFormat(quality)
+        guard let maximumBytes, self.format != .png, self.format != .gif else {
+            return try image.encoded(as: format, isProgressive: isProgressive, metadata: kept)
+        }
+        do throws(ImageError) {
+            return try image.encoded(
+                as: format, maximumBytes: maximumBytes, isProgressive: isProgressive, metadata: kept)
+        } catch .encodingFailed {
+            return try image.encoded(as: outputFormat(0.01), isProgressive: isProgressive, metadata: nil)
+        }
+    }
+
+    private func outputFormat(_ quality: Double) -> OutputFormat {
+        switch format {
+        case .jpeg?: .jpeg(quality: quality)
+        case .png?: .png
+        case .webp?: .webp(quality: quality)
+        case .avif?: .avif(quality: quality)
+        case .jxl?: .jxl(quality: quality)
+        case .gif?: .gif
+        default: .automatic(quality: quality)
+        }
+    }
+
+    /// The metadata to write of a source.
+    private func metadata(of source: [UInt8]) -> ImageMetadata? {
+        guard !stripsMetadata || keepsCopyright, let own = try? ImageMetadata(of: .bytes(source)) else { return nil }
+        if !stripsMetadata { return own.sanitizedForUprightPixels() }
+        guard let exif = own.exif, let block = ExifFields(exif).copyrightBlock else { return nil }
+        return ImageMetadata(exif: block)
+    }
+}

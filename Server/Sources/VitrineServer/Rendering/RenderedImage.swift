@@ -1,0 +1,130 @@
+import Crypto
+import Foundation
+public import NIOCore
+public import VitrineCore
+public import VitrineImaging
+
+/// A result: the bytes of a file with all that its answer says about them.
+public struct RenderedImage: Sendable, Hashable {
+    /// The file. Copies share its memory.
+    public let bytes: ByteBuffer
+    /// The media type.
+    public let mediaType: String
+    /// The format of an image; nil for content that is answered as it is, and for summaries.
+    public let format: ImageFormat?
+    /// The size in pixels; nil where nothing was decoded.
+    public let size: PixelSize?
+    /// A strong entity tag of the bytes, with its quotes.
+    public let entityTag: String
+    /// The version of the source that it was made from.
+    public let sourceVersion: String
+    /// When the source is to be looked at again, since 1970.
+    public var freshUntil: Duration
+    /// The date of the source's last change as its server sent it; nil if it did not.
+    public var lastModified: String?
+    /// When it was made or confirmed, since 1970.
+    public var confirmed: Duration
+    /// Whether a better format is on its way, so that no cache is to keep this one for long.
+    public var isProvisional = false
+
+    init(
+        bytes: [UInt8], mediaType: String, format: ImageFormat?, size: PixelSize?, sourceVersion: String,
+        freshUntil: Duration, lastModified: String?, confirmed: Duration
+    ) {
+        self.bytes = ByteBuffer(bytes: bytes)
+        self.mediaType = mediaType
+        self.format = format
+        self.size = size
+        entityTag = Self.entityTag(of: bytes)
+        self.sourceVersion = sourceVersion
+        self.freshUntil = freshUntil
+        self.lastModified = lastModified
+        self.confirmed = confirmed
+    }
+
+    private init(
+        bytes: ByteBuffer, mediaType: String, format: ImageFormat?, size: PixelSize?, entityTag: String,
+        sourceVersion: String, freshUntil: Duration, lastModified: String?, confirmed: Duration
+    ) {
+        self.bytes = bytes
+        self.mediaType = mediaType
+        self.format = format
+        self.size = size
+        self.entityTag = entityTag
+        self.sourceVersion = sourceVersion
+        self.freshUntil = freshUntil
+        self.lastModified = lastModified
+        self.confirmed = confirmed
+    }
+
+    /// 120 bits of the SHA-256 digest in base64url.
+    private static func entityTag(of bytes: [UInt8]) -> String {
+        let text = Data(SHA256.hash(data: bytes).prefix(15)).base64EncodedString()
+        return "\"" + text.replacing("+", with: "-").replacing("/", with: "_") + "\""
+    }
+
+    /// The same bytes, of a source that has not changed.
+    func confirmed(until freshUntil: Duration, at now: Duration, lastModified: String?) -> RenderedImage {
+        var image = self
+        image.freshUntil = freshUntil
+        image.confirmed = now
+        image.lastModified = lastModified ?? self.lastModified
+        return image
+    }
+}
+
+extension RenderedImage: CacheableValue {
+    private static let version = "vitrine-result-1"
+
+    /// The lines of ``cacheBytes()`` before the file.
+    private static let lineCount = 10
+
+    /// The bytes are not those of a result.
+    struct Damaged: Error {}
+
+    public init(cacheBytes: [UInt8]) throws {
+        var lines: [String] = []
+        var start = 0
+        while lines.count < Self.lineCount {
+            guard let end = cacheBytes[start...].firstIndex(of: 10), end - start <= 4_096 else { throw Damaged() }
+            lines.append(String(decoding: cacheBytes[start..<end], as: UTF8.self))
+            start = end + 1
+        }
+        guard lines[0] == Self.version, let freshUntil = Int64(lines[7]), let confirmed = Int64(lines[9]) else {
+            throw Damaged()
+        }
+        let sides = (Int(lines[3]), Int(lines[4]))
+        self.init(
+            bytes: ByteBuffer(bytes: cacheBytes[start...]), mediaType: lines[1],
+            format: lines[2].isEmpty ? nil : ImageFormat(rawValue: lines[2]),
+            size: sides.0.flatMap { width in sides.1.map { PixelSize(width: width, height: $0) } },
+            entityTag: lines[5], sourceVersion: lines[6], freshUntil: .milliseconds(freshUntil),
+            lastModified: lines[8].isEmpty ? nil : lines[8], confirmed: .milliseconds(confirmed))
+    }
+
+    /// Ten lines, then the file.
+    public func cacheBytes() -> [UInt8] {
+        let lines = [
+            Self.version, mediaType, format?.rawValue ?? "", size.map { "\($0.width)" } ?? "",
+            size.map { "\($0.height)" } ?? "", entityTag, sourceVersion, "\(freshUntil.milliseconds)",
+            lastModified ?? "", "\(confirmed.milliseconds)",
+        ]
+        // A line break in a field of a server would end its line.
+        let head = lines.map { $0.filter { !$0.isNewline } }.joined(separator: "\n") + "\n"
+        var all: [UInt8] = []
+        all.reserveCapacity(head.utf8.count + bytes.readableBytes)
+        all.append(contentsOf: head.utf8)
+        all.append(contentsOf: bytes.readableBytesView)
+        return all
+    }
+
+    public var cacheCost: Int { bytes.readableBytes + 512 }
+}
+
+extension Duration {
+    /// Whole milliseconds.
+    fileprivate var milliseconds: Int64 {
+        components.seconds.multipliedReportingOverflow(by: 1_000).partialValue
+            &+ components.attoseconds / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,592 @@
+import Foundation
+import NIOCore
+public import VitrineCache
+public import VitrineCore
+public import VitrineImaging
+public import VitrinePipeline
+
+/// An image as it is answered, and where it comes from.
+public struct Rendering: Sendable {
+    /// Where a result comes from.
+    public enum Origin: String, Sendable, CaseIterable {
+        /// The cache of results in memory.
+        case memory
+        /// The cache of results on disk.
+        case disk
+        /// Made for this request.
+        case made
+        /// Made for another request that wanted the same at the same time.
+        case coalesced
+        /// The cache, after the source was found unchanged.
+        case confirmed
+    }
+
+    /// The time of each step; zero for steps that were not needed.
+    public struct Times: Sendable, Hashable {
+        /// The wait for places.
+        public var queue = Duration.zero
+        /// The load of the source.
+        public var fetch = Duration.zero
+        /// Decoding and processing, with the wait for a thread.
+        public var decode = Duration.zero
+        /// Encoding.
+        public var encode = Duration.zero
+    }
+
+    /// The result.
+    public var image: RenderedImage
+    /// Where it comes from.
+    public var origin: Origin
+    /// Whether its source was to be looked at again. It is, in the background, or could not be.
+    public var isStale = false
+    /// The times of the work, also if another request had started it.
+    public var times = Times()
+}
+
+/// Makes the images of URLs, each once, and keeps them in memory and on disk.
+///
+/// ```swift
+/// let renderer = Renderer(configuration)
+/// let rendering = try await renderer.image(for: url, format: .webp)
+/// ```
+///
+/// - Equal requests share one load and one render. Several sizes of a source that wait together share one load and one
+///   decode.
+/// - A result is fresh as long as its source. Afterwards it is used while the source is asked whether it has changed,
+///   for ``Configuration/staleWhileRevalidate``; a source with equal bytes confirms it without a render.
+/// - Errors are kept for seconds, so that a source that fails is not asked for each request.
+/// - AVIF and JPEG XL that take longer than ``Configuration/encodeDeadline`` are answered in another format, and made
+///   in the background for the next request.
+/// - Work whose last request is cancelled stops.
+public final class Renderer: Sendable {
+    /// How long errors are kept.
+    public struct FailureLifetimes: Sendable, Hashable {
+        /// 404 and 410. Default: 10 seconds.
+        public var missing: Duration = .seconds(10)
+        /// 5xx of sources, and their timeouts. Default: 5 seconds.
+        public var unavailable: Duration = .seconds(5)
+        /// Sources that cannot be decoded or exceed a limit, and sources that are not allowed. Default: 10 seconds.
+        public var unusable: Duration = .seconds(10)
+
+        /// Creates the defaults.
+        public init() {}
+
+        func lifetime(of error: RequestError) -> Duration? {
+            switch error.status {
+            case 404, 410: missing
+            case 403, 413, 422: unusable
+            case 502, 504: unavailable
+            default: nil
+            }
+        }
+    }
+
+    /// The configuration.
+    public struct Configuration: Sendable {
+        /// The directory of the caches.
+        public var cacheRoot: String
+        /// The memory of results. Default: 64 MB.
+        public var resultMemory: ByteCount = .megabytes(64)
+        /// The disk space of results. 0 keeps none. Default: 2 GB.
+        public var resultDisk: ByteCount = .gigabytes(2)
+        /// The disk space of sources. 0 keeps none. Default: 2 GB.
+        public var sourceDisk: ByteCount = .gigabytes(2)
+        /// The sources.
+        public var sources = SourceTable.Configuration()
+        /// The settings of all results.
+        public var settings = RenderSettings()
+        /// The limits on work under way.
+        public var admission = Admission.Limits()
+        /// The limits of each decode.
+        public var limits = ImageLimits.standard
+        /// Where decoders run. It becomes the isolation of the process, `Isolation.standard`. Default: always in
+        /// workers.
+        public var isolation = Isolation.always
+        /// How long errors are kept.
+        public var failures = FailureLifetimes()
+        /// How long a result whose time has passed is used while its source is asked. Default: 1 minute.
+        public var staleWhileRevalidate: Duration = .seconds(60)
+        /// How long a result whose time has passed is used while its source fails. Default: 1 day.
+        public var staleIfError: Duration = .seconds(86_400)
+        /// The least time for which a source is not asked again, whatever its server says. Results of sources that must
+        /// not be stored are not kept in any case. Default: 5 seconds.
+        public var minimumFreshness: Duration = .seconds(5)
+        /// How long the encoder of a negotiated AVIF or JPEG XL may take before another format is answered; nil for no
+        /// limit. Default: 500 milliseconds.
+        public var encodeDeadline: Duration? = .milliseconds(500)
+        /// How many of these are completed in the background at once. Default: 2.
+        public var backgroundEncodes = 2
+        /// How long decoding and processing may take. Default: 30 seconds.
+        public var renderTimeLimit: Duration = .seconds(30)
+        /// The time of day.
+        public var clock = WallClock.system
+
+        /// Creates the defaults.
+        public init(cacheRoot: String) { self.cacheRoot = cacheRoot }
+    }
+
+    /// The number of processors.
+    static let processors = max(1, ProcessInfo.processInfo.activeProcessorCount)
+
+    /// The configuration.
+    public let configuration: Configuration
+    /// The limits on work under way, and how much there is.
+    public let admission: Admission
+    /// The results by source, options and format.
+    public let results: Cache<RenderedImage>
+    /// The bytes of sources under the rules of HTTP.
+    public let originals: Cache<[UInt8]>
+    /// Makes the images. Its statistics count decodes.
+    public let pipeline: ImagePipeline
+    private let sources: SourceTable
+    private let groups: SourceGroups
+    private let work = SharedWork<CacheKey, Made>()
+    private let failures: RecentFailures
+    private let encoders: BlockingExecutor
+    private let background: BackgroundEncodes
+    private let settingsName: String
+    private let watermarkName: String
+
+    /// What shared work gives to all that wait for it.
+    struct Made: Sendable {
+        var image: RenderedImage
+        var isConfirmed = false
+        var times = Rendering.Times()
+    }
+
+    /// Creates a renderer.
+    public init(_ configuration: Configuration) {
+        self.configuration = configuration
+        Isolation.standard = configuration.isolation
+        settingsName = Self.name(of: configuration.settings)
+        watermarkName = Self.watermarkName(of: configuration.settings)
+        let blocking = BlockingExecutor(threads: 2 * Self.processors + 2, name: "vitrine-serve")
+        results = Self.cache(
+            "Results", memory: configuration.resultMemory, disk: configuration.resultDisk, configuration)
+        originals = Self.cache("Sources", memory: 0, disk: configuration.sourceDisk, configuration)
+        admission = Admission(configuration.admission)
+        failures = RecentFailures(configuration.failures, clock: configuration.clock)
+        encoders = BlockingExecutor(threads: max(2, Self.processors), name: "vitrine-enc")
+        background = BackgroundEncodes(limit: configuration.backgroundEncodes)
+        var making = ImagePipeline.Configuration(
+            name: "Server", root: configuration.cacheRoot, concurrency: max(2, Self.processors))
+        (making.usesMemoryCache, making.usesDiskCache) = (false, false)
+        making.limits = configuration.limits
+        making.timeLimit = configuration.renderTimeLimit
+        pipeline = ImagePipeline(making)
+        sources = SourceTable(
+            configuration.sources, originals: originals, clock: configuration.clock, executor: blocking)
+        let failures = failures
+        groups = SourceGroups(
+            sources, pipeline, admission, configuration.settings, limits: configuration.limits, executor: blocking
+        ) { source, error in
+            failures.add(error, for: source.key)
+        }
+    }
+
+    private static func cache<Value: CacheableValue>(
+        _ name: String, memory: ByteCount, disk: ByteCount, _ configuration: Configuration
+    ) -> Cache<Value> {
+        var cache = CacheConfiguration(root: configuration.cacheRoot)
+        cache.memoryCapacity = memory
+        cache.diskCapacity = disk
+        cache.clock = configuration.clock
+        if disk.bytes == 0 { cache.levels = .memory }
+        return Cache(name: name, configuration: cache)
+    }
+
+    // MARK: Requests
+
+    /// Returns the image of a URL.
+    ///
+    /// - Parameters:
+    ///   - url: The parsed URL.
+    ///   - format: What the client accepts best, where the URL names no format; nil for the source's own.
+    ///   - alternative: A format that the client accepts as well and that takes less time than AVIF and JPEG XL; nil
+    ///     for JPEG, or PNG for translucent pictures.
+    ///   - priority: How urgent it is.
+    ///   - deadline: When the request ends with 504; nil for never.
+    /// - Throws: ``RequestError``; 499 `cancelled` if the task was cancelled.
+    public func image(
+        for url: ImageURL, format: ImageFormat? = nil, alternative: ImageFormat? = nil, priority: Priority = .normal,
+        deadline: ContinuousClock.Instant? = nil
+    ) async throws(RequestError) -> Rendering {
+        for wanted in [url.options.format, format, alternative] {
+            guard let wanted, !EncodingPlan.writable.contains(wanted) else { continue }
+            throw RequestError(400, "unsupported-format", "images are not written as \(wanted)")
+        }
+        let source = try sources.source(url.source)
+        let job = RenderJob(
+            kind: .image, options: url.options, format: url.options.format == nil ? format : nil, source: source,
+            key: key(of: source, url.options, format))
+        return try await rendering(of: job, alternative, priority, deadline)
+    }
+
+    /// Returns what is known of a source, as JSON of an ``ImageSummary``, which is cached like an image.
+    ///
+    /// Of the options, only the page and the second count.
+    ///
+    /// - Throws: As ``image(for:format:alternative:priority:deadline:)``.
+    public func infoDocument(
+        for url: ImageURL, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil
+    ) async throws(RequestError) -> Rendering {
+        let source = try sources.source(url.source)
+        var options = ProcessingOptions()
+        (options.page, options.second, options.cacheBuster) =
+            (url.options.page, url.options.second, url.options.cacheBuster)
+        let job = RenderJob(
+            kind: .summary, options: options, format: nil, source: source,
+            key: source.key.appending("info-1").appending(options.resultName))
+        return try await rendering(of: job, nil, priority, deadline)
+    }
+
+    /// Returns what is known of a source: size, format, placeholders, colours, Exif.
+    ///
+    /// - Throws: As ``image(for:format:alternative:priority:deadline:)``.
+    public func info(
+        for url: ImageURL, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil
+    ) async throws(RequestError) -> ImageSummary {
+        let document = try await infoDocument(for: url, priority: priority, deadline: deadline)
+        let data = Data(document.image.bytes.readableBytesView)
+        guard let summary = try? JSONDecoder().decode(ImageSummary.self, from: data) else {
+            throw RequestError(422, "undecodable", "the image cannot be described")
+        }
+        return summary
+    }
+
+    private func key(
+        of source: SourceTable.Source, _ options: ProcessingOptions, _ format: ImageFormat?
+    ) -> CacheKey {
+        let format = options.format == nil ? format?.rawValue ?? "own" : "named"
+        var name = options.resultName
+        if options.watermark != nil { name += "/" + watermarkName }
+        return source.key.appending("image-1").appending(name).appending(format).appending(settingsName)
+    }
+
+    /// The settings that change results, so that another configuration makes them anew.
+    private static func name(of settings: RenderSettings) -> String {
+        let formats = settings.formatQuality.map { "\($0.key)\($0.value)" }.sorted().joined(separator: ",")
+        let flags = [settings.stripsMetadata, settings.keepsCopyright, settings.isProgressive].map { $0 ? "1" : "0" }
+        return "q\(settings.quality),\(formats),\(flags.joined())"
+    }
+
+    private static func watermarkName(of settings: RenderSettings) -> String {
+        guard let mark = settings.watermark else { return "none" }
+        let version = mark.withUnsafeBytes { ContentVersion.text(of: Array($0)) }
+        return "\(mark.size),\(version),\(settings.watermarkOpacity)"
+    }
+
+    private func rendering(
+        of job: RenderJob, _ alternative: ImageFormat?, _ priority: Priority, _ deadline: ContinuousClock.Instant?
+    ) async throws(RequestError) -> Rendering {
+        let stored = await storedRendering(of: job, alternative)
+        let now = configuration.clock.now
+        if let stored, stored.image.freshUntil > now { return stored }
+        if let stored, !job.source.isLocal, now - stored.image.freshUntil <= configuration.staleWhileRevalidate {
+            refresh(job, stored.image)
+            var stale = stored
+            stale.isStale = true
+            return stale
+        }
+        do throws(RequestError) {
+            if let failure = failures[job.source.key] ?? failures[job.key] { throw failure }
+            let key = alternative.map { job.key.appending($0.rawValue) } ?? job.key
+            let (made, isShared) = try await work.value(for: key, priority: priority, deadline: deadline) {
+                [self] (priority: SharedPriority) async throws(RequestError) in
+                try await make(job, stored?.image, alternative, priority)
+            }
+            let origin: Rendering.Origin = made.isConfirmed ? .confirmed : isShared ? .coalesced : .made
+            return Rendering(image: made.image, origin: origin, times: made.times)
+        } catch {
+            guard var stale = stored, error.status >= 500, now - stale.image.freshUntil <= configuration.staleIfError
+            else { throw error }
+            stale.isStale = true
+            return stale
+        }
+    }
+
+    /// The result in memory or on disk, whether its time has passed or not.
+    private func storedRendering(of job: RenderJob, _ alternative: ImageFormat?) async -> Rendering? {
+        if let image = results[job.key] { return Rendering(image: image, origin: .memory) }
+        if job.format == .avif || job.format == .jxl,
+            let image = results[Self.provisionalKey(job, alternative)], image.freshUntil > configuration.clock.now
+        {
+            return Rendering(image: image, origin: .memory)
+        }
+        guard configuration.resultDisk.bytes > 0 else { return nil }
+        // A disk that cannot be read is a miss.
+        let image = (try? await results.value(forKey: job.key, depth: .disk)) ?? nil
+        return image.map { Rendering(image: $0, origin: .disk) }
+    }
+
+    /// Asks in the background whether a source has changed.
+    private func refresh(_ job: RenderJob, _ stored: RenderedImage) {
+        guard failures[job.source.key] == nil, !background.isRunning(job.key) else { return }
+        work.start(for: job.key.appending("refresh"), priority: .low) {
+            [self] (priority: SharedPriority) async throws(RequestError) in
+            try await make(job, stored, nil, priority)
+        }
+    }
+
+    // MARK: Work
+
+    private func make(
+        _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?, _ priority: SharedPriority
+    ) async throws(RequestError) -> Made {
+        if let stored, job.source.isLocal, let made = try await confirmedFile(job, stored) { return made }
+        let (outcome, waited) = try await groups.outcome(
+            of: job, storedVersion: stored?.sourceVersion, priority: priority)
+        var made = try await rememberedResult(of: outcome, job, stored, alternative)
+        (made.times.queue, made.times.fetch) = (waited.queue, waited.fetch)
+        return made
+    }
+
+    /// The stored result of a file that has not changed since.
+    private func confirmedFile(_ job: RenderJob, _ stored: RenderedImage) async throws(RequestError) -> Made? {
+        guard try await sources.localVersion(of: job.source) == stored.sourceVersion else { return nil }
+        let now = configuration.clock.now
+        let image = stored.confirmed(until: now + configuration.sources.localFreshness, at: now, lastModified: nil)
+        // The disk need not know: it is looked at once, and then again by its file.
+        results[job.key] = image
+        return Made(image: image, isConfirmed: true)
+    }
+
+    /// ``result(of:_:_:_:)``, whose error is kept for a while.
+    private func rememberedResult(
+        of outcome: SourceGroups.Outcome, _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?
+    ) async throws(RequestError) -> Made {
+        do throws(RequestError) {
+            return try await result(of: outcome, job, stored, alternative)
+        } catch {
+            failures.add(error, for: job.key)
+            throw error
+        }
+    }
+
+    private func result(
+        of outcome: SourceGroups.Outcome, _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?
+    ) async throws(RequestError) -> Made {
+        switch outcome {
+        case .unchanged(let loaded):
+            guard let stored else { throw .sourceNotFound }
+            let original = loaded.original
+            let now = configuration.clock.now
+            let image = stored.confirmed(
+                until: freshUntil(original, now), at: now, lastModified: original.lastModified)
+            await store(image, job, original)
+            return Made(image: image, isConfirmed: true)
+        case .passThrough(let loaded):
+            let original = loaded.original
+            let bytes = original.bytes
+            let image = rendered(
+                bytes, mediaType: SourceHeader.mediaType(of: bytes),
+                format: ImageFormat.detect(Array(bytes.prefix(4_096))), size: loaded.header?.size, original)
+            await store(image, job, original)
+            return Made(image: image)
+        case .render(let task, _, let loaded, let place):
+            return try await render(job, task, loaded, place, alternative)
+        }
+    }
+
+    private func render(
+        _ job: RenderJob, _ task: ImageTask, _ loaded: SourceGroups.Loaded, _ place: Place, _ alternative: ImageFormat?
+    ) async throws(RequestError) -> Made {
+        var made: Made
+        let began = ContinuousClock.now
+        let image = try await value(of: task)
+        let decoded = ContinuousClock.now
+        guard let header = loaded.header else { throw .notAnImage }
+        switch job.kind {
+        case .summary:
+            let source = loaded.original.bytes
+            let json = try await encoders.run { () throws(RequestError) in
+                try ImageSummary(header, source, image).json()
+            }
+            made = Made(
+                image: rendered(json, mediaType: "application/json", format: nil, size: nil, loaded.original))
+            await store(made.image, job, loaded.original)
+        case .image:
+            let plan = EncodingPlan(job.options, negotiated: job.format, header, configuration.settings)
+            made = Made(image: try await encoded(image, plan, job, loaded.original, place, alternative))
+        }
+        made.times.decode = decoded - began
+        made.times.encode = ContinuousClock.now - decoded
+        return made
+    }
+
+    private func value(of task: ImageTask) async throws(RequestError) -> Image {
+        do {
+            return try await withTaskCancellationHandler {
+                try await task.value
+            } onCancel: {
+                task.cancel()
+            }
+        } catch {
+            throw RequestError(rendering: error)
+        }
+    }
+
+    private func rendered(
+        _ bytes: [UInt8], mediaType: String, format: ImageFormat?, size: PixelSize?, _ original: SourceTable.Original
+    ) -> RenderedImage {
+        let now = configuration.clock.now
+        return RenderedImage(
+            bytes: bytes, mediaType: mediaType, format: format, size: size, sourceVersion: original.version,
+            freshUntil: freshUntil(original, now), lastModified: original.lastModified, confirmed: now)
+    }
+
+    private func freshUntil(_ original: SourceTable.Original, _ now: Duration) -> Duration {
+        // A hundred years for what never changes.
+        let end = original.expires ?? now + .seconds(3_155_760_000)
+        if original.isLocal { return end }
+        let least = now + configuration.minimumFreshness
+        return original.isStale ? least : max(end, least)
+    }
+
+    private func store(_ image: RenderedImage, _ job: RenderJob, _ original: SourceTable.Original) async {
+        failures.remove(job.key)
+        guard original.isStorable || original.isStale else { return }
+        let levels: CacheLevels = configuration.resultDisk.bytes > 0 ? .all : .memory
+        // A full disk leaves the result in memory.
+        _ = try? await results.set(image, forKey: job.key, levels: levels)
+    }
+
+    // MARK: Encoding
+
+    private func encoded(
+        _ image: Image, _ plan: EncodingPlan, _ job: RenderJob, _ original: SourceTable.Original, _ place: Place,
+        _ alternative: ImageFormat?
+    ) async throws(RequestError) -> RenderedImage {
+        let isSlow = plan.format == .avif || plan.format == .jxl
+        guard isSlow, job.options.format == nil, let deadline = configuration.encodeDeadline else {
+            let bytes = try await bytes(of: image, plan, original)
+            let result = finished(bytes, image, original)
+            await store(result, job, original)
+            return result
+        }
+        let quick = plan.replacing(alternative, job.options, configuration.settings)
+        guard background.begin(job.key) else {
+            var result = finished(try await bytes(of: image, quick, original), image, original)
+            result.isProvisional = true
+            // Kept for a moment, or each request would be a render as long as the background is busy.
+            result.freshUntil = min(result.freshUntil, configuration.clock.now + configuration.minimumFreshness)
+            if original.isStorable { results[Self.provisionalKey(job, alternative)] = result }
+            return result
+        }
+        let encoding = Task { [self] in await outcome(of: image, plan, original) }
+        if let outcome = await Self.value(of: encoding, within: deadline) {
+            background.end(job.key)
+            let result = finished(try outcome.get(), image, original)
+            await store(result, job, original)
+            return result
+        }
+        return try await provisional(image, quick, job, original, place, alternative, encoding)
+    }
+
+    /// Answers in a format that takes less time, while the better one is completed for the next request.
+    private func provisional(
+        _ image: Image, _ quick: EncodingPlan, _ job: RenderJob, _ original: SourceTable.Original, _ place: Place,
+        _ alternative: ImageFormat?, _ encoding: Task<Result<[UInt8], RequestError>, Never>
+    ) async throws(RequestError) -> RenderedImage {
+        place.keep(cost: 4 * image.size.pixelCount)
+        let key = Self.provisionalKey(job, alternative)
+        let store: @Sendable () async -> Void = { [self] in
+            // The place is held until its pixels are not needed any more.
+            defer { place.release() }
+            if case .success(let bytes) = await encoding.value {
+                await self.store(finished(bytes, image, original), job, original)
+            }
+            results[key] = nil
+            background.end(job.key)
+        }
+        do throws(RequestError) {
+            var result = finished(try await bytes(of: image, quick, original), image, original)
+            result.isProvisional = true
+            if original.isStorable { results[key] = result }
+            Task { await store() }
+            return result
+        } catch {
+            Task { await store() }
+            throw error
+        }
+    }
+
+    private static func provisionalKey(_ job: RenderJob, _ alternative: ImageFormat?) -> CacheKey {
+        job.key.appending("provisional").appending(alternative?.rawValue ?? "any")
+    }
+
+    private func bytes(
+        of image: Image, _ plan: EncodingPlan, _ original: SourceTable.Original
+    ) async throws(RequestError) -> [UInt8] {
+        try await outcome(of: image, plan, original).get()
+    }
+
+    private func outcome(
+        of image: Image, _ plan: EncodingPlan, _ original: SourceTable.Original
+    ) async -> Result<[UInt8], RequestError> {
+        let source = plan.stripsMetadata && !plan.keepsCopyright ? nil : original.bytes
+        let result = await encoders.run { Result { () throws(ImageError) in try plan.encode(image, metadata: source) } }
+        return result.mapError { RequestError(rendering: $0) }
+    }
+
+    private func finished(_ bytes: [UInt8], _ image: Image, _ original: SourceTable.Original) -> RenderedImage {
+        let format = ImageFormat.detect(Array(bytes.prefix(64)))
+        return rendered(
+            bytes, mediaType: format?.mediaType ?? "application/octet-stream", format: format, size: image.size,
+            original)
+    }
+
+    /// The value of a task, or nil if it takes longer.
+    private static func value<T: Sendable>(of task: Task<T, Never>, within time: Duration) async -> T? {
+        let first = FirstValue<T?>()
+        let timer = Task {
+            try await Task.sleep(for: time)
+            first.set(nil)
+        }
+        Task { first.set(await task.value) }
+        defer { timer.cancel() }
+        return await first.value
+    }
+
+    // MARK: Care
+
+    /// Removes the stored results of a URL in all formats, and the stored bytes of its source.
+    public func purge(_ url: ImageURL) async throws(RequestError) {
+        let source = try sources.source(url.source)
+        let formats = EncodingPlan.writable.map { Optional($0) } + [nil]
+        for format in url.options.format == nil ? formats : [nil] {
+            await results.remove(key(of: source, url.options, format))
+        }
+        await results.remove(source.key.appending("info-1").appending(""))
+        failures.remove(source.key)
+        await sources.remove(source)
+    }
+
+    /// Removes all results, and the bytes of all sources.
+    ///
+    /// - Throws: 500 `cache-failed` if the disk cannot be changed.
+    public func purgeAll() async throws(RequestError) {
+        failures.removeAll()
+        do {
+            try await results.removeAll()
+            try await originals.removeAll()
+        } catch {
+            throw RequestError(500, "cache-failed", "the caches could not be emptied")
+        }
+    }
+
+    /// Work under way: results that are being made, and sources that are being loaded.
+    public var workCount: (results: Int, sources: Int) { (work.count, groups.count) }
+
+    /// The requests that wait for the result of a URL.
+    func waiters(for url: ImageURL, format: ImageFormat? = nil) throws(RequestError) -> Int {
+        work.waiters(for: key(of: try sources.source(url.source), url.options, format))
+    }
+
+    /// Cancels all work, whose requests end with 503, and returns when all results are on disk.
+    public func shutDown() async {
+        work.cancelAll()
+        try? await results.flush()
+        try? await originals.flush()
+    }
+}

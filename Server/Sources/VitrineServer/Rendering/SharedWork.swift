@@ -1,0 +1,257 @@
+import Synchronization
+import VitrineCore
+
+/// Runs one task for all callers that want the same at the same time.
+///
+/// Each caller waits until the task has ended, its own task is cancelled, or its deadline has passed. The work is
+/// cancelled with the last caller.
+final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private typealias Outcome = Result<Value, RequestError>
+
+    private struct Work {
+        let id: Int
+        let priority: SharedPriority
+        var task: Task<Void, Never>?
+        var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
+        /// Whether it runs to its end without anyone waiting.
+        var isKept: Bool
+    }
+
+    private struct State {
+        var work: [Key: Work] = [:]
+        var nextID = 0
+        /// Callers that ended before they could be added.
+        var ended: [Int: RequestError] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// The number of keys with work under way.
+    var count: Int { state.withLock { $0.work.count } }
+
+    /// The number of callers that wait for a key.
+    func waiters(for key: Key) -> Int { state.withLock { $0.work[key]?.waiters.count ?? 0 } }
+
+    /// Returns the value of the work that runs for a key, or of `body` if none does.
+    ///
+    /// - Parameters:
+    ///   - key: What is wanted.
+    ///   - priority: Raises that of the work.
+    ///   - deadline: When this caller stops waiting; nil for never.
+    ///   - body: The work. It may ask for its priority whenever it needs it.
+    /// - Returns: The value, and whether the work had been started by another caller.
+    /// - Throws: The error of the work; ``RequestError/cancelled`` or ``RequestError/deadlineExceeded`` for this
+    ///   caller.
+    func value(
+        for key: Key, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil,
+        _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
+    ) async throws(RequestError) -> (value: Value, isShared: Bool) {
+        let waiter = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        let timer = deadline.map { deadline in
+            Task {
+                try await Task.sleep(until: deadline, clock: .continuous)
+                leave(key, waiter, .deadlineExceeded)
+            }
+        }
+        let isShared = Mutex(false)
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Outcome, Never>) in
+                let joined = join(key, waiter, priority, continuation, body)
+                isShared.withLock { $0 = joined }
+            }
+        } onCancel: {
+            leave(key, waiter, .cancelled)
+        }
+        timer?.cancel()
+        // The cancellation may have come after the result.
+        state.withLock { _ = $0.ended.removeValue(forKey: waiter) }
+        return (try outcome.get(), isShared.withLock { $0 })
+    }
+
+    /// Starts work that nobody waits for, unless there is some for the key.
+    func start(
+        for key: Key, priority: Priority,
+        _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
+    ) {
+        state.withLock { state in
+            guard state.work[key] == nil else { return }
+            add(key, priority, isKept: true, &state, body)
+        }
+    }
+
+    /// Cancels all work. Its callers get ``RequestError/shuttingDown``.
+    func cancelAll() {
+        let all = state.withLock { state in
+            defer { state.work = [:] }
+            return Array(state.work.values)
+        }
+        for work in all {
+            work.task?.cancel()
+            for waiter in work.waiters.values { waiter.resume(returning: .failure(.shuttingDown)) }
+        }
+    }
+
+    // MARK: Callers
+
+    /// Adds a caller, and the work if there is none.
+    private func join(
+        _ key: Key, _ waiter: Int, _ priority: Priority, _ continuation: CheckedContinuation<Outcome, Never>,
+        _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
+    ) -> Bool {
+        let (error, isShared) = state.withLock { state -> (RequestError?, Bool) in
+            if let error = state.ended.removeValue(forKey: waiter) { return (error, false) }
+            if let work = state.work[key] {
+                work.priority.raise(to: priority)
+                state.work[key]?.waiters[waiter] = continuation
+                return (nil, true)
+            }
+            add(key, priority, isKept: false, &state, body)
+            state.work[key]?.waiters[waiter] = continuation
+            return (nil, false)
+        }
+        if let error { continuation.resume(returning: .failure(error)) }
+        return isShared
+    }
+
+    private func add(
+        _ key: Key, _ priority: Priority, isKept: Bool, _ state: inout State,
+        _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
+    ) {
+        state.nextID += 1
+        let id = state.nextID
+        let shared = SharedPriority(priority)
+        let task = Task { self.finish(key, id, await Self.outcome(of: body, shared)) }
+        state.work[key] = Work(id: id, priority: shared, task: task, isKept: isKept)
+    }
+
+    private static func outcome(
+        of body: @Sendable (SharedPriority) async throws(RequestError) -> Value, _ priority: SharedPriority
+    ) async -> Outcome {
+        do throws(RequestError) {
+            return .success(try await body(priority))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func finish(_ key: Key, _ id: Int, _ outcome: Outcome) {
+        let waiters = state.withLock { state -> [CheckedContinuation<Outcome, Never>] in
+            guard let work = state.work[key], work.id == id else { return [] }
+            state.work[key] = nil
+            return Array(work.waiters.values)
+        }
+        for waiter in waiters { waiter.resume(returning: outcome) }
+    }
+
+    /// Ends a caller.
+    private func leave(_ key: Key, _ waiter: Int, _ error: RequestError) {
+        let (continuation, task) = state.withLock {
+            state -> (CheckedContinuation<Outcome, Never>?, Task<Void, Never>?) in
+            guard let continuation = state.work[key]?.waiters.removeValue(forKey: waiter) else {
+                state.ended[waiter] = error
+                return (nil, nil)
+            }
+            guard let work = state.work[key], work.waiters.isEmpty, !work.isKept else { return (continuation, nil) }
+            state.work[key] = nil
+            return (continuation, work.task)
+        }
+        task?.cancel()
+        continuation?.resume(returning: .failure(error))
+    }
+}
+
+/// The highest priority of all that wait for a piece of work.
+final class SharedPriority: Sendable {
+    private let current: Mutex<Priority>
+
+    init(_ priority: Priority) { current = Mutex(priority) }
+
+    var value: Priority { current.withLock { $0 } }
+
+    func raise(to priority: Priority) { current.withLock { $0 = max($0, priority) } }
+}
+
+/// Opens once, for any number of waiting tasks.
+final class Gate: Sendable {
+    private struct State {
+        var isOpen = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Returns as soon as the gate is open.
+    func pass() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiting.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+
+    func open() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for task in waiting { task.resume() }
+    }
+}
+
+/// The first of several values.
+final class FirstValue<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value?
+        var isSet = false
+        var waiter: CheckedContinuation<Value, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    /// Sets the value, unless it is set already.
+    func set(_ value: Value) {
+        let waiter = state.withLock { state -> CheckedContinuation<Value, Never>? in
+            guard !state.isSet else { return nil }
+            (state.value, state.isSet) = (value, true)
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(returning: value)
+    }
+
+    /// The value, as soon as there is one. For one reader.
+    var value: Value {
+        get async {
+            await withCheckedContinuation { continuation in
+                let known = state.withLock { state -> Value? in
+                    if !state.isSet { state.waiter = continuation }
+                    return state.value
+                }
+                if let known { continuation.resume(returning: known) }
+            }
+        }
+    }
+}
+
+/// The results that are completed in the background, of which there is a limited number.
+final class BackgroundEncodes: Sendable {
+    private let keys = Mutex<Set<CacheKey>>([])
+    private let limit: Int
+
+    init(limit: Int) { self.limit = max(0, limit) }
+
+    /// Takes a place for a result; false if there is none, or the result has one already.
+    func begin(_ key: CacheKey) -> Bool {
+        keys.withLock { $0.count < limit && $0.insert(key).inserted }
+    }
+
+    func end(_ key: CacheKey) { keys.withLock { _ = $0.remove(key) } }
+
+    func isRunning(_ key: CacheKey) -> Bool { keys.withLock { $0.contains(key) } }
+}

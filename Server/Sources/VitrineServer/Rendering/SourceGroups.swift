@@ -1,0 +1,330 @@
+import Synchronization
+import VitrineCore
+import VitrineImaging
+import VitrinePipeline
+
+/// A result that is wanted of a source.
+struct RenderJob: Sendable {
+    enum Kind: Sendable { case image, summary }
+
+    let kind: Kind
+    let options: ProcessingOptions
+    /// What the client accepts best; nil for the source's own format.
+    let format: ImageFormat?
+    let source: SourceTable.Source
+    /// Identifies the result.
+    let key: CacheKey
+
+    /// Identifies what is loaded and decoded together. Pages of a document have sizes of their own.
+    var groupKey: CacheKey {
+        options.page == 1 ? source.key : source.key.appending("page \(options.page)")
+    }
+}
+
+/// Loads each source once for all jobs that wait for it, and starts their renders together, so that they share one
+/// decode.
+///
+/// The steps of a group: a place for the load, the load, the header, a place for the render, the start of all renders.
+/// Jobs may join until the renders start.
+final class SourceGroups: Sendable {
+    /// A source that was loaded.
+    struct Loaded: Sendable {
+        let original: SourceTable.Original
+        /// Nil if no job needed it.
+        let header: SourceHeader?
+    }
+
+    /// What becomes of a job.
+    enum Outcome: Sendable {
+        /// The source is of the version that the job's stored result was made from.
+        case unchanged(Loaded)
+        /// The source itself is the result.
+        case passThrough(Loaded)
+        /// The pipeline is making the image.
+        case render(ImageTask, RenderPlan, Loaded, Place)
+    }
+
+    /// The time of each step, in the order of the work.
+    struct Times: Sendable, Hashable {
+        var queue = Duration.zero
+        var fetch = Duration.zero
+    }
+
+    private typealias Delivery = Result<(Outcome, Times), RequestError>
+
+    private struct Member {
+        let job: RenderJob
+        let storedVersion: String?
+        let continuation: CheckedContinuation<Delivery, Never>
+    }
+
+    private struct Group {
+        let id: Int
+        let priority: SharedPriority
+        var task: Task<Void, Never>?
+        var members: [Int: Member] = [:]
+    }
+
+    private struct GroupID {
+        let key: CacheKey
+        let number: Int
+    }
+
+    private struct State {
+        var groups: [CacheKey: Group] = [:]
+        var nextID = 0
+        /// Jobs that ended before they could be added.
+        var ended: Set<Int> = []
+    }
+
+    private let state = Mutex(State())
+    private let sources: SourceTable
+    private let pipeline: ImagePipeline
+    private let admission: Admission
+    private let settings: RenderSettings
+    private let limits: ImageLimits
+    private let executor: BlockingExecutor
+    private let didFail: @Sendable (SourceTable.Source, RequestError) -> Void
+
+    /// - Parameters:
+    ///   - didFail: Called with errors that concern the source, whatever is made from it.
+    init(
+        _ sources: SourceTable, _ pipeline: ImagePipeline, _ admission: Admission, _ settings: RenderSettings,
+        limits: ImageLimits, executor: BlockingExecutor,
+        didFail: @escaping @Sendable (SourceTable.Source, RequestError) -> Void
+    ) {
+        self.sources = sources
+        self.pipeline = pipeline
+        self.admission = admission
+        self.settings = settings
+        self.limits = limits
+        self.executor = executor
+        self.didFail = didFail
+    }
+
+    /// The number of sources that are being loaded or wait for a place.
+    var count: Int { state.withLock { $0.groups.count } }
+
+    /// Returns what becomes of a job, as soon as its render runs.
+    ///
+    /// - Parameters:
+    ///   - job: The job.
+    ///   - storedVersion: The version of the source that a stored result was made from; nil without one.
+    ///   - priority: Raises that of the source's load and the renders.
+    func outcome(
+        of job: RenderJob, storedVersion: String?, priority: SharedPriority
+    ) async throws(RequestError) -> (outcome: Outcome, times: Times) {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        let delivery = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Delivery, Never>) in
+                join(id, Member(job: job, storedVersion: storedVersion, continuation: continuation), priority.value)
+            }
+        } onCancel: {
+            leave(id, job.groupKey)
+        }
+        state.withLock { _ = $0.ended.remove(id) }
+        let (outcome, times) = try delivery.get()
+        return (outcome, times)
+    }
+
+    // MARK: Members
+
+    private func join(_ id: Int, _ member: Member, _ priority: Priority) {
+        let key = member.job.groupKey
+        let hasEnded = state.withLock { state in
+            if state.ended.remove(id) != nil { return true }
+            if let group = state.groups[key] {
+                group.priority.raise(to: priority)
+                state.groups[key]?.members[id] = member
+                return false
+            }
+            state.nextID += 1
+            var group = Group(id: state.nextID, priority: SharedPriority(priority))
+            group.members[id] = member
+            let (source, own, shared) = (member.job.source, GroupID(key: key, number: group.id), group.priority)
+            group.task = Task { await self.run(source, own, shared) }
+            state.groups[key] = group
+            return false
+        }
+        if hasEnded { member.continuation.resume(returning: .failure(.cancelled)) }
+    }
+
+    private func leave(_ id: Int, _ key: CacheKey) {
+        let (member, task) = state.withLock { state -> (Member?, Task<Void, Never>?) in
+            guard let member = state.groups[key]?.members.removeValue(forKey: id) else {
+                state.ended.insert(id)
+                return (nil, nil)
+            }
+            guard let group = state.groups[key], group.members.isEmpty else { return (member, nil) }
+            state.groups[key] = nil
+            return (member, group.task)
+        }
+        task?.cancel()
+        member?.continuation.resume(returning: .failure(.cancelled))
+    }
+
+    /// Takes members out of a group, and ends the group if none is left.
+    private func take(
+        _ group: GroupID, where isWanted: (Member) -> Bool = { _ in true }
+    ) -> [(id: Int, member: Member)] {
+        state.withLock { state in
+            guard let current = state.groups[group.key], current.id == group.number else { return [] }
+            let taken = current.members.filter { isWanted($0.value) }
+            for id in taken.keys { state.groups[group.key]?.members[id] = nil }
+            if state.groups[group.key]?.members.isEmpty == true { state.groups[group.key] = nil }
+            return taken.sorted { $0.key < $1.key }.map { (id: $0.key, member: $0.value) }
+        }
+    }
+
+    private func members(of group: GroupID) -> [Member] {
+        state.withLock { state in
+            guard let current = state.groups[group.key], current.id == group.number else { return [] }
+            return Array(current.members.values)
+        }
+    }
+
+    // MARK: The work
+
+    private func run(_ source: SourceTable.Source, _ group: GroupID, _ priority: SharedPriority) async {
+        do throws(RequestError) {
+            try await carryOut(source, group, priority)
+        } catch {
+            for (_, member) in take(group) {
+                member.continuation.resume(returning: .failure(error))
+            }
+        }
+    }
+
+    private func carryOut(
+        _ source: SourceTable.Source, _ group: GroupID, _ priority: SharedPriority
+    ) async throws(RequestError) {
+        var times = Times()
+        var begin = ContinuousClock.now
+        let loadPlace = try await admission.load(host: source.host, priority: priority.value)
+        times.queue = ContinuousClock.now - begin
+        begin = .now
+        let original = try await load(source, priority.value)
+        times.fetch = ContinuousClock.now - begin
+        var header: SourceHeader?
+        while header == nil {
+            deliverUnchanged(group, original, times)
+            header = try await self.header(of: original, source, group)
+            deliverPassedThrough(group, Loaded(original: original, header: header), times)
+            if members(of: group).isEmpty { return }
+        }
+        let loaded = Loaded(original: original, header: header)
+        // All share one decode, that of the largest.
+        let bytes = members(of: group).reduce(0) { total, member in
+            max(total, (try? plan(member.job, loaded))?.estimatedBytes ?? 0)
+        }
+        begin = .now
+        let place = try await admission.render(bytes: bytes, priority: priority.value)
+        times.queue += ContinuousClock.now - begin
+        loadPlace.release()
+        deliverUnchanged(group, original, times)
+        deliverPassedThrough(group, loaded, times)
+        start(take(group).map(\.member), loaded, place, times, priority.value)
+    }
+
+    private func load(
+        _ source: SourceTable.Source, _ priority: Priority
+    ) async throws(RequestError) -> SourceTable.Original {
+        do throws(RequestError) {
+            return try await sources.load(source, priority: priority)
+        } catch {
+            didFail(source, error)
+            throw error
+        }
+    }
+
+    /// The header, if a job is left that needs it. Answers as they are need none.
+    private func header(
+        of original: SourceTable.Original, _ source: SourceTable.Source, _ group: GroupID
+    ) async throws(RequestError) -> SourceHeader? {
+        let needing = members(of: group).filter { !$0.job.options.isRaw || $0.job.kind == .summary }
+        guard let first = needing.first else { return nil }
+        let page = max(1, min(needing.map(\.job.options.page).min() ?? first.job.options.page, 1_000_000))
+        let limits = limits
+        do throws(RequestError) {
+            return try await executor.run { () throws(RequestError) in
+                try SourceHeader(of: original.bytes, page: page, limits: limits)
+            }
+        } catch {
+            if page == 1 { didFail(source, error) }
+            throw error
+        }
+    }
+
+    private func deliverUnchanged(_ group: GroupID, _ original: SourceTable.Original, _ times: Times) {
+        let loaded = Loaded(original: original, header: nil)
+        for (_, member) in take(group, where: { $0.storedVersion == original.version }) {
+            member.continuation.resume(returning: .success((.unchanged(loaded), times)))
+        }
+    }
+
+    private func deliverPassedThrough(_ group: GroupID, _ loaded: Loaded, _ times: Times) {
+        for (_, member) in take(group, where: { Self.passesThrough($0.job, loaded.header) }) {
+            member.continuation.resume(returning: .success((.passThrough(loaded), times)))
+        }
+    }
+
+    private static func passesThrough(_ job: RenderJob, _ header: SourceHeader?) -> Bool {
+        guard job.kind == .image else { return false }
+        if job.options.isRaw { return true }
+        guard let format = header?.format, job.options.skipProcessing.contains(format) else { return false }
+        // Another format is made, whatever is not processed.
+        return (job.options.format ?? job.format ?? format) == format
+    }
+
+    private func plan(_ job: RenderJob, _ loaded: Loaded) throws(RequestError) -> RenderPlan {
+        guard let header = loaded.header else { throw .notAnImage }
+        let count = loaded.original.bytes.count
+        return job.kind == .summary
+            ? .summary(job.options, header, sourceBytes: count)
+            : try RenderPlan(job.options, header, settings, sourceBytes: count)
+    }
+
+    /// Starts the renders of all members in one go.
+    private func start(
+        _ members: [Member], _ loaded: Loaded, _ place: Place, _ times: Times, _ priority: Priority
+    ) {
+        let gate = Gate()
+        var deliveries: [(Member, Delivery)] = []
+        for member in members {
+            do throws(RequestError) {
+                let plan = try plan(member.job, loaded)
+                let task = pipeline.start(request(plan, member.job.source, loaded.original, gate, priority))
+                deliveries.append((member, .success((.render(task, plan, loaded, place), times))))
+            } catch {
+                deliveries.append((member, .failure(error)))
+            }
+        }
+        // The pipeline has them all in one batch now.
+        gate.open()
+        for (member, delivery) in deliveries { member.continuation.resume(returning: delivery) }
+    }
+
+    private func request(
+        _ plan: RenderPlan, _ source: SourceTable.Source, _ original: SourceTable.Original, _ gate: Gate,
+        _ priority: Priority
+    ) -> ImageRequest {
+        let moment =
+            switch plan.moment {
+            case .poster: "poster"
+            case .second(let second): "second \(second)"
+            }
+        let identity = source.key.appending(original.version).appending("page \(plan.page)").appending(moment)
+        let image = BuiltInSource.bytes(identity: identity, page: plan.page, at: plan.moment) {
+            await gate.pass()
+            return original.bytes
+        }
+        var request = ImageRequest(image, size: plan.resizer, processors: plan.processors, priority: priority)
+        // Results are kept as files, and the bytes by the cache of sources.
+        request.cacheLevels = []
+        request.executionPriority = .normal
+        return request
+    }
+}

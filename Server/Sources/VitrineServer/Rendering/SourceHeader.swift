@@ -1,0 +1,173 @@
+import Foundation
+import VitrineCore
+public import VitrineImaging
+import VitrinePipeline
+
+/// What is known of a source before it is decoded.
+public struct SourceHeader: Sendable, Hashable {
+    /// The kind of the content.
+    public enum Kind: String, Sendable, Codable { case image, document, video }
+
+    /// The kind.
+    public var kind: Kind
+    /// The format of an image; nil for documents and videos.
+    public var format: ImageFormat?
+    /// The media type by the content.
+    public var mediaType: String
+    /// Upright pixels; points of a document's page, at one pixel each.
+    public var size: PixelSize
+    /// How stored pixels are turned to be upright.
+    public var orientation = Orientation.up
+    /// Whether pixels may be other than opaque.
+    public var hasAlpha = false
+    /// Pages of a document or frames of an animation.
+    public var pageCount = 1
+    /// Seconds of a video or of one loop of an animation.
+    public var duration: Double?
+    /// Whether rows are stored in several passes.
+    public var isProgressive = false
+
+    /// Whether it is drawn at any size, so that it may always grow.
+    public var isVector: Bool { kind == .document || format == .svg }
+
+    /// Reads the header of a source. May block: documents and videos are opened by a helper program.
+    ///
+    /// - Parameters:
+    ///   - bytes: The source.
+    ///   - page: The page of a document whose size is wanted.
+    ///   - limits: The limits of helpers.
+    /// - Throws: ``RequestError`` 422 for other content.
+    public init(of bytes: [UInt8], page: Int = 1, limits: ImageLimits = .standard) throws(RequestError) {
+        let input = ImageInput.bytes(bytes, name: "the source")
+        if let media = Self.mediaType(ofDocumentOrVideo: bytes) {
+            if media == "application/pdf" {
+                self = try Self.document(input, page, limits)
+            } else {
+                self = try Self.video(input, media, limits)
+            }
+            return
+        }
+        self = try Self.image(input, limits)
+    }
+
+    private init(kind: Kind, format: ImageFormat? = nil, mediaType: String, size: PixelSize) {
+        (self.kind, self.format, self.mediaType, self.size) = (kind, format, mediaType, size)
+    }
+
+    private static func image(_ input: ImageInput, _ limits: ImageLimits) throws(RequestError) -> SourceHeader {
+        do {
+            let info = try ImageInfo(of: input, limits: limits)
+            var header = SourceHeader(
+                kind: .image, format: info.format, mediaType: info.format.mediaType, size: info.size)
+            header.orientation = info.orientation
+            header.hasAlpha = info.hasAlpha
+            header.pageCount = max(1, info.frameCount)
+            header.duration = info.duration
+            header.isProgressive = info.isProgressive
+            return header
+        } catch {
+            throw RequestError(rendering: error)
+        }
+    }
+
+    private static func document(
+        _ input: ImageInput, _ page: Int, _ limits: ImageLimits
+    ) throws(RequestError) -> SourceHeader {
+        do {
+            let info = try PDFDocument(input).info(pages: page...page, limits: limits)
+            let size = info.size(ofPage: page) ?? PointSize(width: 0, height: 0)
+            var header = SourceHeader(kind: .document, mediaType: "application/pdf", size: Self.pixels(size))
+            header.pageCount = info.pageCount
+            return header
+        } catch {
+            throw RequestError(rendering: error)
+        }
+    }
+
+    private static func pixels(_ size: PointSize) -> PixelSize {
+        func side(_ points: Double) -> Int { points.isFinite ? Int(max(1, min(points.rounded(), 1e6))) : 1 }
+        return PixelSize(width: side(size.width), height: side(size.height))
+    }
+
+    private static func video(
+        _ input: ImageInput, _ mediaType: String, _ limits: ImageLimits
+    ) throws(RequestError) -> SourceHeader {
+        do {
+            let info = try VideoInfo(of: input, limits: limits)
+            var header = SourceHeader(kind: .video, mediaType: mediaType, size: info.size)
+            header.duration = info.duration
+            return header
+        } catch {
+            throw RequestError(rendering: error)
+        }
+    }
+
+    // MARK: Content
+
+    /// The media type of a document or a video; nil for anything else, such as images.
+    static func mediaType(ofDocumentOrVideo bytes: [UInt8]) -> String? {
+        let start = bytes.prefix(1_024)
+        func has(_ mark: StaticString, at offset: Int = 0) -> Bool {
+            let length = mark.utf8CodeUnitCount
+            guard start.count >= offset + length else { return false }
+            return mark.withUTF8Buffer { start[offset..<(offset + length)].elementsEqual($0) }
+        }
+        if has("ftyp", at: 4) {
+            // HEIF and AVIF are images in the same container.
+            if ImageFormat.detect(Array(start)) != nil { return nil }
+            return has("qt  ", at: 8) ? "video/quicktime" : has("M4A ", at: 8) ? "audio/mp4" : "video/mp4"
+        }
+        if ImageFormat.detect(Array(bytes.prefix(4_096))) != nil { return nil }
+        if start.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) { return "video/x-matroska" }
+        if has("RIFF"), has("AVI ", at: 8) { return "video/x-msvideo" }
+        if has("FLV\u{1}") { return "video/x-flv" }
+        if has("OggS") { return "video/ogg" }
+        if has("ID3") { return "audio/mpeg" }
+        if has("fLaC") { return "audio/flac" }
+        if start.first == 0, ["moov", "mdat", "wide", "free", "skip"].contains(where: { has($0, at: 4) }) {
+            return "video/quicktime"
+        }
+        if start.starts(with: [0, 0, 1, 0xBA]) || start.starts(with: [0, 0, 1, 0xB3]) { return "video/mpeg" }
+        if start.count > 753, (0...4).allSatisfy({ start[$0 * 188] == 0x47 }) { return "video/mp2t" }
+        // Readers look for the mark within the first 1,024 bytes (ISO 32000-1, annex H.3, note 13).
+        let mark = Array("%PDF-".utf8)
+        let isDocument = start.indices.contains { start[$0...].starts(with: mark) }
+        return isDocument ? "application/pdf" : nil
+    }
+
+    /// The media type of bytes that are answered as they are. Content that is no image, document or video is of no
+    /// type that a browser opens.
+    static func mediaType(of bytes: [UInt8]) -> String {
+        if let media = mediaType(ofDocumentOrVideo: bytes) { return media }
+        return ImageFormat.detect(Array(bytes.prefix(4_096)))?.mediaType ?? "application/octet-stream"
+    }
+
+    // MARK: Memory
+
+    /// An estimate of the bytes that decoding needs, for results of at most some size.
+    ///
+    /// - Parameters:
+    ///   - target: The largest size to decode for; nil for every pixel.
+    ///   - sourceBytes: The bytes of the source, which are held meanwhile.
+    func estimatedBytes(decodingTo target: PixelSize?, sourceBytes: Int) -> Int {
+        let all = max(1, size.pixelCount)
+        // Decoders that reduce deliver up to twice the size in both directions.
+        let reduced = target.map { target in
+            min(all, 4 * max(1, min(size.width, target.width)) * max(1, min(size.height, target.height)))
+        }
+        let result = target.map { max(1, min($0.pixelCount, 1 << 26)) } ?? all
+        let decoded: Int
+        switch format {
+        case .jpeg? where isProgressive:
+            // Coefficients of two bytes for the luma and as much again for both chromas, unless a scan suffices.
+            let isSmall = target.map { 8 * max($0.width, 1) <= size.width && 8 * max($0.height, 1) <= size.height }
+            decoded = isSmall == true ? (reduced ?? all) * 4 : all * 4 + (reduced ?? all) * 4
+        case .jpeg?, .tiff?, .bmp?, .ico?: decoded = (reduced ?? all) * 4
+        case .png? where !isProgressive: decoded = (reduced ?? all) * 4
+        case .svg?, nil: decoded = result * 4
+        default: decoded = all * 4
+        }
+        let total = Double(decoded) + Double(result) * 8 + Double(sourceBytes) + 2_000_000
+        return Int(min(total, 1e12))
+    }
+}
