@@ -171,8 +171,10 @@ public struct RequestError: Error, Hashable, Sendable {
     /// Lowercase words joined by hyphens, for example `unknown-option`.
     public var code: String
     public var reason: String
+    /// After how many seconds the client may try again; nil to leave that open.
+    public var retryAfter: Int?
 
-    public init(_ status: Int, _ code: String, _ reason: String) {
-        (self.status, self.code, self.reason) = (status, code, reason)
+    public init(_ status: Int, _ code: String, _ reason: String, retryAfter: Int? = nil) {
+        (self.status, self.code, self.reason, self.retryAfter) = (status, code, reason, retryAfter)
     }
 }
