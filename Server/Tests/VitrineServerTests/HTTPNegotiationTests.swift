@@ -31,8 +31,8 @@ import VitrineImaging
     @Test(arguments: [
         nil, "", "   ", ",,,", "*/*", "image/*", "text/html", "image/*,*/*;q=0.8", "image/png,image/jpeg;q=0.5",
         "image/png;q=0.5,image/webp;q=0.2,image/jpeg", "webp", "image/", "/webp", "image/webp;q=2",
-        "image/webp;q=0.1234", "image/webp;q=", "image/webp;q=abc", "image/webp;q=1.5", "*/webp", "image/*;q=1,image/avif;q=0", "\u{0}",
-        "image/svg+xml", "application/signed-exchange;v=b3;q=0.7,*/*;q=0.8",
+        "image/webp;q=0.1234", "image/webp;q=", "image/webp;q=abc", "image/webp;q=1.5", "*/webp",
+        "image/*;q=1,image/avif;q=0", "\u{0}", "image/svg+xml", "application/signed-exchange;v=b3;q=0.7,*/*;q=0.8",
     ])
     func sourceDecidesForClientsThatNameNoBetterFormat(accept: String?) {
         #expect(negotiation.choice(for: accept).preferred == nil)

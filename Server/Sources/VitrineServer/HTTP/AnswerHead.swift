@@ -1,4 +1,5 @@
 import HTTPTypes
+import NIOCore
 import VitrineImaging
 
 /// The header fields of an image, made once for a result and used for each request of it.

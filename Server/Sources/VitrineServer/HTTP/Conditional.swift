@@ -133,9 +133,9 @@ enum HTTPTime {
         parts.removeFirst()
         if text.contains(",") {
             // `06 Nov 1994 08:49:37 GMT` and `06-Nov-94 08:49:37 GMT`.
-            guard parts.count == 5, parts[4] == "GMT", let number = number(parts[2], 2, 4), parts[2].utf8.count != 3
+            guard parts.count == 5, parts[4] == "GMT", let short = number(parts[2], 2, 4), parts[2].utf8.count != 3
             else { return nil }
-            let year = parts[2].utf8.count == 2 ? century(of: number, now: now) : number
+            let year = parts[2].utf8.count == 2 ? century(of: short, now: now) : short
             return seconds(year: year, parts[1], parts[0], parts[3])
         }
         // `Nov  6 08:49:37 1994`.
