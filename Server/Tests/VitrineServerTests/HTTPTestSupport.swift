@@ -227,11 +227,11 @@ enum TestServer {
     /// Runs a server on loopback.
     static func live(
         _ backend: MemoryBackend = MemoryBackend(), limits: ConnectionLimits = ConnectionLimits(),
-        drain: ConnectionDrain? = nil, _ test: @escaping @Sendable (Int) async throws -> Void
+        isDraining: @escaping @Sendable () -> Bool = { false }, _ test: @escaping @Sendable (Int) async throws -> Void
     ) async throws {
         let application = Application(
             responder: ImageResponder(service(backend), context: ImageRequestContext.self),
-            server: .images(limits: limits, drain: drain), logger: logger)
+            server: .images(limits: limits, isDraining: isDraining), logger: logger)
         try await application.test(.live) { client in try await test(client.port ?? 0) }
     }
 }

@@ -5,7 +5,6 @@ public import Logging
 public import NIOCore
 import NIOHTTP1
 public import NIOHTTPTypes
-import Synchronization
 
 /// The limits of a connection.
 public struct ConnectionLimits: Sendable, Hashable {
@@ -26,19 +25,6 @@ public struct ConnectionLimits: Sendable, Hashable {
     public init() {}
 }
 
-/// Lets connections end with their current answer, before the server stops listening.
-public final class ConnectionDrain: Sendable {
-    private let draining = Atomic<Bool>(false)
-
-    public init() {}
-
-    /// Whether every answer closes its connection.
-    public var isDraining: Bool { draining.load(ordering: .relaxed) }
-
-    /// Closes every connection after its current or next answer, which says `Connection: close`.
-    public func start() { draining.store(true, ordering: .relaxed) }
-}
-
 /// A connection of HTTP/1.1 for images.
 ///
 /// It differs from Hummingbird's own in what untrusted clients need: it refuses a missing or repeated `Host`, answers
@@ -49,15 +35,17 @@ public struct ImageHTTP1Channel: HTTPChannelHandler {
 
     public let responder: HTTPChannelHandler.Responder
     private let limits: ConnectionLimits
-    private let drain: ConnectionDrain?
+    private let isDraining: @Sendable () -> Bool
 
+    /// - Parameter isDraining: Whether the connection is to end with its current or next answer, which says
+    ///   `Connection: close` then. Asked for each answer. Default: false.
     public init(
         responder: @escaping HTTPChannelHandler.Responder, limits: ConnectionLimits = ConnectionLimits(),
-        drain: ConnectionDrain? = nil
+        isDraining: @escaping @Sendable () -> Bool = { false }
     ) {
         self.responder = responder
         self.limits = limits
-        self.drain = drain
+        self.isDraining = isDraining
     }
 
     public func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
@@ -69,7 +57,7 @@ public struct ImageHTTP1Channel: HTTPChannelHandler {
             let pipeline = channel.pipeline.syncOperations
             let decoder = HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding)
             try pipeline.addHandler(ByteToMessageHandler(decoder))
-            try pipeline.addHandler(ConnectionHandler(limits: limits, drain: drain))
+            try pipeline.addHandler(ConnectionHandler(limits: limits, isDraining: isDraining))
             return try NIOAsyncChannel(
                 wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
         }
@@ -83,10 +71,10 @@ public struct ImageHTTP1Channel: HTTPChannelHandler {
 extension HTTPServerBuilder {
     /// Serves HTTP/1.1 by ``ImageHTTP1Channel``.
     public static func images(
-        limits: ConnectionLimits = ConnectionLimits(), drain: ConnectionDrain? = nil
+        limits: ConnectionLimits = ConnectionLimits(), isDraining: @escaping @Sendable () -> Bool = { false }
     ) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            ImageHTTP1Channel(responder: responder, limits: limits, drain: drain)
+            ImageHTTP1Channel(responder: responder, limits: limits, isDraining: isDraining)
         }
     }
 }
@@ -111,7 +99,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private let limits: ConnectionLimits
-    private let drain: ConnectionDrain?
+    private let isDraining: @Sendable () -> Bool
     private var pending = CircularBuffer<Pending>(initialCapacity: 2)
     /// Whether the end of the last request is still to come.
     private var isReading = false
@@ -128,9 +116,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var lastBuffered = 0
     private var timer: RepeatedTask?
 
-    init(limits: ConnectionLimits, drain: ConnectionDrain?) {
+    init(limits: ConnectionLimits, isDraining: @escaping @Sendable () -> Bool) {
         self.limits = limits
-        self.drain = drain
+        self.isDraining = isDraining
     }
 
     // MARK: Life
@@ -366,7 +354,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         Self.write(head.status, to: &buffer)
         let isInformational = head.status.kind == .informational
         let hasNoBody = isInformational || head.status.code == 204 || head.status.code == 304
-        var (closes, hasLength) = (request.closes || closesNext || drain?.isDraining == true, false)
+        var (closes, hasLength) = (request.closes || closesNext || isDraining(), false)
         for field in head.headerFields {
             switch field.name.canonicalName {
             case "connection":
