@@ -273,7 +273,7 @@ final class RawConnection: Sendable {
             var offset = 0
             while offset < bytes.count {
                 let count = bytes.withUnsafeBytes {
-                    Glibc.send(descriptor, $0.baseAddress! + offset, bytes.count - offset, Int32(MSG_NOSIGNAL.rawValue))
+                    Glibc.send(descriptor, $0.baseAddress! + offset, bytes.count - offset, Int32(MSG_NOSIGNAL))
                 }
                 guard count > 0 else { return }
                 offset += count
