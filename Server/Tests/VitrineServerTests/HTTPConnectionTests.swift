@@ -101,6 +101,52 @@ import Testing
         }
     }
 
+    @Test func requestToChangeTheProtocolIsAnsweredAndTheLast() async throws {
+        try await TestServer.live { port in
+            let connection = try RawConnection(port: port)
+            await connection.send(Self.lakeGet + "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n")
+            #expect(Self.answers(await connection.readText()) == ["200"])
+        }
+    }
+
+    /// Routes of the application whose bodies have no known length.
+    @Test func otherRoutesOfTheApplicationAreFramed() async throws {
+        let router = Router(context: ImageRequestContext.self)
+        router.get("/stream") { _, _ in
+            let pieces = AsyncStream<ByteBuffer> { continuation in
+                for piece in ["one", "", "two, which is longer"] { continuation.yield(ByteBuffer(string: piece)) }
+                continuation.finish()
+            }
+            return Response(status: .ok, body: ResponseBody(asyncSequence: pieces))
+        }
+        router.post("/upload") { request, _ in
+            let body = try await request.body.collect(upTo: 100_000)
+            return "\(body.readableBytes)"
+        }
+        router.addImages(TestServer.service(MemoryBackend()), at: "/images")
+        let application = Application(router: router, server: .images(), logger: TestServer.logger)
+        try await application.test(.live) { client async throws in
+            let port = client.port ?? 0
+            let new = try RawConnection(port: port)
+            await new.send(
+                "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n"
+                    + "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
+                    + "POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n"
+                    + "GET /images/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            let text = try #require(await new.readText())
+            #expect(Self.answers(text) == ["200", "200", "200", "200"])
+            let chunks = "chunked\r\n\r\n3\r\none\r\n14\r\ntwo, which is longer\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"
+            #expect(text.contains(chunks))
+            #expect(text.contains("\r\n\r\n3HTTP/1.1") && text.contains("\r\n\r\n4HTTP/1.1"))
+            let old = try RawConnection(port: port)
+            await old.send("GET /stream HTTP/1.0\r\n\r\n")
+            #expect(await old.readText()?.hasSuffix("\r\n\r\nonetwo, which is longer") == true)
+            let bad = try RawConnection(port: port)
+            await bad.send("POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\nZZ\r\n")
+            #expect(Self.answers(await bad.readText()) == ["400"])
+        }
+    }
+
     // MARK: Malformed requests
 
     /// Each is refused by one answer, and nothing behind it is taken for a request.
@@ -138,9 +184,9 @@ import Testing
 
     @Test(arguments: [
         ("no host", "GET /health HTTP/1.1\r\n\r\n", "400"),
-        ("unknown version", "GET /health HTTP/3.7\r\nHost: a\r\n\r\n", "400"),
+        ("unknown version", "GET /health HTTP/3.7\r\nHost: a\r\n\r\n", "505"),
         ("second version", "GET /health HTTP/2.0\r\nHost: a\r\n\r\n", "505"),
-        ("no version", "GET /health\r\n\r\n", "400"),
+        ("no version", "GET /health\r\n\r\n", "505"),
         ("no method", "/health HTTP/1.1\r\nHost: a\r\n\r\n", "400"),
         ("space in the target", "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", "400"),
         ("NUL in the target", "GET /a\0b HTTP/1.1\r\nHost: a\r\n\r\n", "400"),

@@ -180,7 +180,8 @@ import VitrineImaging
             let error = try await client.execute(uri: "/insecure/plain/missing", method: .get)
             #expect(error.headers[name] == "*")
         }
-        try await TestServer.router(MemoryBackend(), { $0.allowedOrigins = ["https://a.example"] }) { client async throws in
+        let change: (inout ImageHTTPConfiguration) -> Void = { $0.allowedOrigins = ["https://a.example"] }
+        try await TestServer.router(MemoryBackend(), change) { client async throws in
             for _ in 0..<2 {
                 let good = try await client.execute(
                     uri: Self.lake, method: .get, headers: [.origin: "https://a.example"])
@@ -218,7 +219,8 @@ import VitrineImaging
                 uri: "/insecure/raw:1/plain/lake.jpg", method: .get, headers: [.accept: "image/avif"])
             #expect(raw.headers[.contentType] == "image/jpeg" && raw.headers[.vary] == nil)
         }
-        try await TestServer.router(backend, { $0.negotiation = FormatNegotiation(formats: []) }) { client async throws in
+        let off: (inout ImageHTTPConfiguration) -> Void = { $0.negotiation = FormatNegotiation(formats: []) }
+        try await TestServer.router(backend, off) { client async throws in
             let answer = try await client.execute(uri: Self.lake, method: .get, headers: [.accept: "image/avif"])
             #expect(answer.headers[.contentType] == "image/jpeg" && answer.headers[.vary] == nil)
         }

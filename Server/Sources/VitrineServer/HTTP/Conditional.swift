@@ -68,8 +68,8 @@ enum ByteRange: Equatable {
     case part(Range<Int>)
     case unsatisfiable
 
-    /// Parses `bytes=0-99`, `bytes=100-` or `bytes=-100`; nil for other units, several ranges and what is malformed,
-    /// which all stand for the whole.
+    /// Parses `bytes=0-99`, `bytes=100-` or `bytes=-100`. Other units, several ranges and malformed ranges are nil, and
+    /// the whole is sent.
     init?(_ text: String, count: Int) {
         let bytes = Array(text.utf8)
         guard bytes.count > 6, bytes[..<6].map({ (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }) == Self.unit else {
@@ -94,7 +94,7 @@ enum ByteRange: Equatable {
 
     private static let unit = Array("bytes=".utf8)
 
-    /// A number, limited to what fits; an empty text is no number, other text is malformed.
+    /// Parses a number. An empty text gives the inner nil, other text the outer one. Large numbers are limited.
     private static func number(_ text: Substring) -> Int??  {
         if text.isEmpty { return .some(nil) }
         var value = 0

@@ -6,7 +6,7 @@ public import VitrineImaging
 ///
 /// Every error that is to reach a client is a ``RequestError``. Other errors are answered by 500 without their text.
 public protocol ImageBackend: Sendable {
-    /// What the backend derives from a URL once, for example its cache keys.
+    /// Values that the backend derives from a URL once, for example its cache keys.
     associatedtype Plan: Sendable = ImageURL
 
     /// Verifies the signature of a request's target and parses it.
@@ -14,7 +14,7 @@ public protocol ImageBackend: Sendable {
     /// The result depends on nothing but the target and the backend's configuration, because results of recent targets
     /// are kept. Call ``ImageService/forgetTargets()`` after a change of keys, presets or limits.
     ///
-    /// - Throws: ``RequestError`` with the status 403 for a wrong signature and 400 for what cannot be parsed.
+    /// - Throws: ``RequestError``, with the status 403 for a wrong signature and 400 for a malformed target.
     func parse(_ target: ImageTarget) throws(RequestError) -> ImageURL
 
     /// Prepares a parsed URL for the other functions. Results for recent targets are kept as well.
@@ -48,7 +48,7 @@ public struct ImageTarget: Sendable, Hashable {
     }
 }
 
-/// What is known of the request beside its target.
+/// Facts of a request beside its target.
 public struct RequestInformation: Sendable {
     /// The client's `X-Request-ID` or one made for the request.
     public var id: String

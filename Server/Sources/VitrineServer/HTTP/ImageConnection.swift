@@ -27,9 +27,12 @@ public struct ConnectionLimits: Sendable, Hashable {
 
 /// A connection of HTTP/1.1 for images.
 ///
-/// It differs from Hummingbird's own in what untrusted clients need: it refuses a missing or repeated `Host`, answers
-/// malformed and too large headers by JSON, closes connections as its answers say, and ends those that stall. It takes
-/// targets as they were sent. A large answer may take any time as long as the client reads.
+/// It is made for untrusted clients, unlike Hummingbird's own:
+///
+/// - A missing or repeated `Host` is refused. Malformed and too large headers are answered by JSON.
+/// - A connection closes after an answer that says `Connection: close`.
+/// - A connection that stalls ends. A large answer may take any time as long as the client reads.
+/// - Targets keep the bytes that were sent.
 public struct ImageHTTP1Channel: HTTPChannelHandler {
     public typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
@@ -105,7 +108,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var isReading = false
     /// Whether nothing more is read from the client.
     private var isRefusing = false
-    /// Whether the connection ends with the current answer, whatever it says.
+    /// Whether the connection ends with the current answer.
     private var closesNext = false
     private var hasClosedOutput = false
     private var framing = Framing.none
@@ -285,7 +288,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Answers a request that nobody else sees, after those before it, and closes the connection.
+    /// Answers a malformed request after the requests before it, and closes the connection.
     private func refuse(_ error: RequestError, _ context: ChannelHandlerContext) {
         isRefusing = true
         refusal = error
@@ -415,8 +418,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Says that no more comes, after what was written. The client has time to close then: what it is still sending
-    /// would otherwise reset the connection, and the answer with it.
+    /// Closes the sending side after the pending writes. The client then has time to close: bytes that arrive after a
+    /// full close would reset the connection, and the answer would be lost.
     private func closeOutput(_ context: ChannelHandlerContext) {
         guard !hasClosedOutput else { return }
         hasClosedOutput = true

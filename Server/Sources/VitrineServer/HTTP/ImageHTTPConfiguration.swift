@@ -58,7 +58,7 @@ public struct ImageHTTPConfiguration: Sendable {
     public var maximumTargetLength = 16_384
     /// How many parsed URLs are kept. Default: 4,096.
     public var keptTargets = 4096
-    /// Receives what was answered, on the request's task, before the answer is sent.
+    /// Receives a record of every answer, on the request's task, before the answer is sent.
     public var observe: (@Sendable (AnswerRecord) -> Void)?
 
     public init() {}

@@ -42,12 +42,12 @@ public final class ImageService<Backend: ImageBackend>: Sendable {
     /// Forgets parsed and verified targets. Call it after a change of keys, presets or limits of the backend.
     public func forgetTargets() { targets.removeAll() }
 
-    /// What is known of a request, from its header on.
+    /// A request after its header was read.
     private struct Exchange {
         let fields: RequestFields
         let requestID: String
         let isHead: Bool
-        /// Nil if nobody asks how long it took.
+        /// Nil if the duration is not needed.
         let started: ContinuousClock.Instant?
         var route = AnswerRecord.Route.other
     }

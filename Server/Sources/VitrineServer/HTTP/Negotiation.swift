@@ -164,7 +164,13 @@ public struct FormatNegotiation: Sendable {
         while position < bytes.count {
             position += 1
             var end = position
-            while end < bytes.count, bytes[end] != 0x3B { end += 1 }
+            var isQuoted = false
+            while end < bytes.count, isQuoted || bytes[end] != 0x3B {
+                if bytes[end] == 0x22 { isQuoted.toggle() }
+                if isQuoted, bytes[end] == 0x5C { end += 1 }
+                end += 1
+            }
+            end = min(end, bytes.count)
             let parameter = FieldText.trimmed(bytes, position..<end)
             position = end
             guard parameter.count >= 2, bytes[parameter.lowerBound] | 0x20 == 0x71,
@@ -191,7 +197,7 @@ public struct FormatNegotiation: Sendable {
     }
 }
 
-/// Uses what a client says of its display, for URLs that leave it open. Off by default.
+/// Sets pixel ratio, width and quality by the client's hints, for URLs that leave them open. Off by default.
 ///
 /// Values are rounded up to few different ones, because each makes a result of its own. Every field that is used is
 /// listed in `Accept-CH` and `Vary`.
