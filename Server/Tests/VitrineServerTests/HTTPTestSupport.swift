@@ -283,11 +283,10 @@ final class RawConnection: Sendable {
 
     func closeOutput() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Ends the connection by a reset.
-    func reset() {
+    /// Lets the connection end by a reset, when the value is released.
+    func resetAtEnd() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
-        shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
     /// Reads until the server closes; nil if it does not within 10 s.

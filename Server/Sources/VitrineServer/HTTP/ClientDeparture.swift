@@ -6,7 +6,8 @@ enum ClientDeparture {
     /// Runs an operation, and cancels it when the channel becomes inactive or the client closes its side.
     ///
     /// Hummingbird's `consumeWithCancellationOnInboundClose` reads the connection itself and loses the next request of
-    /// a kept connection, so a handler in the channel's pipeline listens instead.
+    /// a kept connection, so a handler in the channel's pipeline listens instead. A half-closed connection counts as
+    /// one that the client left.
     static func cancelling<Value: Sendable>(
         _ channel: (any Channel)?, _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -24,7 +25,7 @@ enum ClientDeparture {
 }
 
 /// A closure that runs at most once, and not after ``end()``.
-private final class DepartureWatch: Sendable {
+final class DepartureWatch: Sendable {
     private let action: Mutex<(@Sendable () -> Void)?>
 
     init(_ action: @escaping @Sendable () -> Void) { self.action = Mutex(action) }
@@ -42,8 +43,9 @@ private final class DepartureWatch: Sendable {
     }
 }
 
-/// Notices the end of a connection. Added to a connection when it is first needed.
-private final class DepartureHandler: ChannelInboundHandler, RemovableChannelHandler {
+/// Notices the end of a connection. ``ImageHTTP1Channel`` always has one. Other channels get it when it is first needed,
+/// and may have ended unnoticed before.
+final class DepartureHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
     private var hasLeft = false

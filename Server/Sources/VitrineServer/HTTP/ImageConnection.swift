@@ -59,6 +59,7 @@ public struct ImageHTTP1Channel: HTTPChannelHandler {
             decoding.maxHeaderFieldCount = limits.fieldCount
             let pipeline = channel.pipeline.syncOperations
             let decoder = HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding)
+            try pipeline.addHandler(DepartureHandler())
             try pipeline.addHandler(ByteToMessageHandler(decoder))
             try pipeline.addHandler(ConnectionHandler(limits: limits, isDraining: isDraining))
             return try NIOAsyncChannel(
