@@ -1,0 +1,88 @@
+import NIOCore
+import Synchronization
+
+/// Cancels work when the client closes its connection or resets its stream.
+enum ClientDeparture {
+    /// Runs an operation, and cancels it when the channel becomes inactive or the client closes its side.
+    ///
+    /// Hummingbird's `consumeWithCancellationOnInboundClose` reads the connection itself and loses the next request of
+    /// a kept connection, so a handler in the channel's pipeline listens instead. A half-closed connection counts as
+    /// one that the client left.
+    static func cancelling<Value: Sendable>(
+        _ channel: (any Channel)?, _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        guard let channel else { return try await operation() }
+        let task = Task { try await operation() }
+        let watch = DepartureWatch { task.cancel() }
+        defer { watch.end() }
+        channel.eventLoop.execute { DepartureHandler.add(watch, to: channel) }
+        return try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            task.cancel()
+        }
+    }
+}
+
+/// A closure that runs at most once, and not after ``end()``.
+final class DepartureWatch: Sendable {
+    private let action: Mutex<(@Sendable () -> Void)?>
+
+    init(_ action: @escaping @Sendable () -> Void) { self.action = Mutex(action) }
+
+    var hasEnded: Bool { action.withLock { $0 == nil } }
+
+    func end() { action.withLock { $0 = nil } }
+
+    func fire() {
+        let action = action.withLock { action in
+            defer { action = nil }
+            return action
+        }
+        action?()
+    }
+}
+
+/// Notices the end of a connection. ``ImageHTTP1Channel`` always has one. Other channels get it when it is first needed,
+/// and may have ended unnoticed before.
+final class DepartureHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = NIOAny
+
+    private var hasLeft = false
+    private var watches: [DepartureWatch] = []
+
+    static func add(_ watch: DepartureWatch, to channel: any Channel) {
+        guard channel.isActive else { return watch.fire() }
+        let pipeline = channel.pipeline.syncOperations
+        if let handler = try? pipeline.handler(type: DepartureHandler.self) { return handler.add(watch) }
+        let handler = DepartureHandler()
+        // Without a handler, the work is merely not cancelled.
+        try? pipeline.addHandler(handler, position: .first)
+        handler.add(watch)
+    }
+
+    private func add(_ watch: DepartureWatch) {
+        if hasLeft { return watch.fire() }
+        watches.removeAll(where: \.hasEnded)
+        watches.append(watch)
+    }
+
+    private func leave() {
+        hasLeft = true
+        let gone = watches
+        watches = []
+        for watch in gone { watch.fire() }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if let event = event as? ChannelEvent, event == .inputClosed { leave() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        leave()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { leave() }
+}

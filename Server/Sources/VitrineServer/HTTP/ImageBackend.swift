@@ -1,0 +1,146 @@
+public import NIOCore
+import Synchronization
+public import VitrineImaging
+
+/// The parser and the renderer of images, as the HTTP layer sees them.
+///
+/// Every error that is to reach a client is a ``RequestError``. Other errors are answered by 500 without their text.
+public protocol ImageBackend: Sendable {
+    /// Values that the backend derives from a URL once, for example its cache keys.
+    associatedtype Plan: Sendable = ImageURL
+
+    /// Verifies the signature of a request's target and parses it.
+    ///
+    /// The result depends on nothing but the target and the backend's configuration, because results of recent targets
+    /// are kept. Call ``ImageService/forgetTargets()`` after a change of keys, presets or limits.
+    ///
+    /// - Throws: ``RequestError``, with the status 403 for a wrong signature and 400 for a malformed target.
+    func parse(_ target: ImageTarget) throws(RequestError) -> ImageURL
+
+    /// Prepares a parsed URL for the other functions. Results for recent targets are kept as well.
+    func plan(for url: ImageURL) throws(RequestError) -> Plan
+
+    /// Returns the result if it is in memory and fresh, without suspending. Called for every request.
+    func resultInMemory(for plan: Plan, format: FormatChoice) -> ImageResult?
+
+    /// Returns the result from a cache or makes it. Cancelled when all clients that wait have left.
+    func result(for plan: Plan, format: FormatChoice, request: RequestInformation) async throws -> ImageAnswer
+
+    /// Returns a JSON description of the source. Cancelled like ``result(for:format:request:)``.
+    func information(for plan: Plan, request: RequestInformation) async throws -> ImageAnswer
+}
+
+extension ImageBackend where Plan == ImageURL {
+    public func plan(for url: ImageURL) throws(RequestError) -> ImageURL { url }
+}
+
+/// The part of a request's target that names an image, as the client sent it: percent-encoded, below the mount.
+public struct ImageTarget: Sendable, Hashable {
+    /// The grammar that the route stands for.
+    public var grammar: ImageURL.Grammar
+    /// The path after the prefix of the route, with its leading slash and the signature: `/SIGNATURE/rs:fit:200/…`.
+    public var path: Substring
+    /// The text after the first `?`. The native grammar has no query.
+    public var query: Substring?
+
+    public init(grammar: ImageURL.Grammar, path: Substring, query: Substring? = nil) {
+        (self.grammar, self.path, self.query) = (grammar, path, query)
+    }
+}
+
+/// Facts of a request beside its target.
+public struct RequestInformation: Sendable {
+    /// The client's `X-Request-ID` or one made for the request.
+    public var id: String
+
+    public init(id: String) { self.id = id }
+}
+
+/// The formats that a client accepts, if the URL leaves the choice open.
+///
+/// There are few different values for one configuration, so that they can be parts of cache keys.
+public struct FormatChoice: Sendable, Hashable {
+    /// The format to answer with; nil if the URL or the source decides.
+    public var preferred: ImageFormat?
+    /// All formats that the client accepts, the best one first; empty if the URL decides. An answer in another of
+    /// these formats is allowed, for example while the preferred one is being encoded.
+    public var acceptable: [ImageFormat]
+    /// The place of ``preferred`` in the configuration, for tables.
+    let slot: Int
+
+    public init(preferred: ImageFormat? = nil, acceptable: [ImageFormat] = []) {
+        self.init(preferred: preferred, acceptable: acceptable, slot: 0)
+    }
+
+    init(preferred: ImageFormat?, acceptable: [ImageFormat], slot: Int) {
+        (self.preferred, self.acceptable, self.slot) = (preferred, acceptable, slot)
+    }
+
+    /// The URL decides.
+    public static let byURL = FormatChoice()
+}
+
+/// A result that may be sent any number of times. Its bytes are shared, not copied.
+public final class ImageResult: Sendable {
+    public let bytes: ByteBuffer
+    /// For example `image/webp`.
+    public let mediaType: String
+    /// An identifier of the bytes, without quotes: equal bytes have equal tags, different bytes different ones.
+    public let entityTag: String
+    /// Seconds since 1970; nil if the source has no date.
+    public let lastModified: Int64?
+    /// When the source stops being fresh, in seconds since 1970; nil if it does not say.
+    public let expires: Int64?
+    /// The directives of the source's `Cache-Control`; nil if it has none.
+    public let sourceCacheControl: String?
+    /// Whether the bytes are the source's own, which the server neither decoded nor checked.
+    public let isSource: Bool
+    /// Differs from that of every other result of this process.
+    let number: UInt64
+
+    private static let counter = Atomic<UInt64>(0)
+
+    public init(
+        bytes: ByteBuffer, mediaType: String, entityTag: String, lastModified: Int64? = nil, expires: Int64? = nil,
+        sourceCacheControl: String? = nil, isSource: Bool = false
+    ) {
+        self.bytes = bytes
+        self.mediaType = mediaType
+        self.entityTag = entityTag
+        self.lastModified = lastModified
+        self.expires = expires
+        self.sourceCacheControl = sourceCacheControl
+        self.isSource = isSource
+        number = Self.counter.add(1, ordering: .relaxed).newValue
+    }
+}
+
+/// A result and how it was found.
+public struct ImageAnswer: Sendable {
+    public enum Origin: String, Sendable, CaseIterable {
+        case memory, disk
+        /// Rendered for this request.
+        case made
+        /// Rendered for another request that ran already.
+        case coalesced
+        /// From a cache although no longer fresh.
+        case stale
+    }
+
+    /// A part of the work: `queue`, `fetch`, `decode`, `process` or `encode`.
+    public struct Stage: Sendable {
+        /// A token of HTTP.
+        public var name: String
+        public var duration: Duration
+
+        public init(_ name: String, _ duration: Duration) { (self.name, self.duration) = (name, duration) }
+    }
+
+    public var result: ImageResult
+    public var origin: Origin
+    public var stages: [Stage]
+
+    public init(_ result: ImageResult, _ origin: Origin, stages: [Stage] = []) {
+        (self.result, self.origin, self.stages) = (result, origin, stages)
+    }
+}

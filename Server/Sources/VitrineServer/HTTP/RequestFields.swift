@@ -1,0 +1,92 @@
+import HTTPTypes
+
+/// The header fields of a request that matter here, found in one pass.
+struct RequestFields {
+    var accept: String?
+    var ifNoneMatch: String?
+    var ifModifiedSince: String?
+    var ifRange: String?
+    var range: String?
+    var origin: String?
+    var requestID: String?
+    var pixelRatio: String?
+    var width: String?
+    var saveData: String?
+    /// Whether the request announces a body.
+    var hasBody = false
+
+    init(_ fields: HTTPFields) {
+        for field in fields {
+            let name = field.name.canonicalName
+            // The length decides most comparisons.
+            switch name.utf8.count {
+            case 3:
+                if name == "dpr", pixelRatio == nil { pixelRatio = field.value }
+            case 5:
+                // A repeated range is no single one.
+                if name == "range" { range = range == nil ? field.value : "" }
+                if name == "width", width == nil { width = field.value }
+            case 6:
+                if name == "accept" { accept = Self.joined(accept, field.value) }
+                if name == "origin" { origin = field.value }
+            case 8:
+                if name == "if-range" { ifRange = field.value }
+            case 9:
+                if name == "save-data" { saveData = field.value }
+            case 10:
+                if name == "sec-ch-dpr" { pixelRatio = field.value }
+            case 12:
+                if name == "x-request-id" { requestID = field.value }
+                if name == "sec-ch-width" { width = field.value }
+            case 13:
+                if name == "if-none-match" { ifNoneMatch = Self.joined(ifNoneMatch, field.value) }
+            case 14:
+                if name == "content-length", field.value != "0" { hasBody = true }
+            case 17:
+                if name == "if-modified-since" { ifModifiedSince = field.value }
+                if name == "transfer-encoding" { hasBody = true }
+            default: break
+            }
+        }
+    }
+
+    private static func joined(_ first: String?, _ second: String) -> String {
+        guard let first else { return second }
+        return first + "," + second
+    }
+
+    /// The client's request identifier, if it consists of at most 128 letters, digits and `-_.:=+/`.
+    var validRequestID: String? {
+        guard let requestID, (1...128).contains(requestID.utf8.count) else { return nil }
+        let isValid = requestID.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x5F, 0x2E, 0x3A, 0x3D, 0x2B, 0x2F: true
+            default: false
+            }
+        }
+        return isValid ? requestID : nil
+    }
+}
+
+/// Comparisons of bytes in header fields.
+enum FieldText {
+    /// The range without spaces and tabs at its ends.
+    static func trimmed(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Range<Int> {
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, bytes[start] == 0x20 || bytes[start] == 0x09 { start += 1 }
+        while start < end, bytes[end - 1] == 0x20 || bytes[end - 1] == 0x09 { end -= 1 }
+        return start..<end
+    }
+
+    /// Whether the bytes are those of a lowercase name, in any case.
+    static func equal(_ bytes: UnsafeBufferPointer<UInt8>, _ lowercase: [UInt8]) -> Bool {
+        guard bytes.count == lowercase.count else { return false }
+        for index in bytes.indices {
+            let byte = bytes[index]
+            guard (0x41...0x5A).contains(byte) ? byte | 0x20 == lowercase[index] : byte == lowercase[index] else {
+                return false
+            }
+        }
+        return true
+    }
+}
