@@ -1,7 +1,7 @@
-package import HTTPTypes
-package import Hummingbird
-package import HummingbirdCore
 import Foundation
+import HTTPTypes
+import Hummingbird
+package import HummingbirdCore
 package import Logging
 package import NIOCore
 

@@ -1,4 +1,4 @@
-package import HTTPTypes
+import HTTPTypes
 package import HummingbirdCore
 package import HummingbirdHTTP2
 package import Logging

@@ -108,9 +108,10 @@ package final class HTTPListener: Sendable {
 
     /// Removes the socket of a program that has ended. A socket that a program listens on stays.
     private static func removeUnusedSocket(_ path: String) throws {
-        var info = stat()
-        guard lstat(path, &info) == 0 else { return }
-        guard info.st_mode & S_IFMT == S_IFSOCK else { throw SettingError("is a file that is not a socket") }
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else { return }
+        guard attributes[.type] as? FileAttributeType == .typeSocket else {
+            throw SettingError("is a file that is not a socket")
+        }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }

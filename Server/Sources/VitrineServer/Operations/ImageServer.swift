@@ -1,10 +1,10 @@
 import Foundation
 package import Hummingbird
 import HummingbirdCore
-package import Logging
+import Logging
 package import NIOCore
 import NIOPosix
-package import ServiceLifecycle
+import ServiceLifecycle
 import Synchronization
 
 /// The server without the work on images: listeners, limits, reports, reload and stop.

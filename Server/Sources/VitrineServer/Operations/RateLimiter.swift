@@ -1,3 +1,4 @@
+import Dispatch
 package import NIOCore
 import Synchronization
 
@@ -29,30 +30,35 @@ package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
         } else if text.split(separator: ":", omittingEmptySubsequences: false).count == 2 {
             text = String(text.prefix { $0 != ":" })
         }
-        var four = in_addr()
-        if inet_pton(AF_INET, text, &four) == 1 {
-            self.init(high: 0, low: 0xFFFF_0000_0000 | UInt64(UInt32(bigEndian: four.s_addr)))
-            return
+        // The 4 or 16 bytes of in_addr and in6_addr.
+        var bytes = (UInt64(0), UInt64(0))
+        if inet_pton(AF_INET, text, &bytes) == 1 {
+            self = withUnsafeBytes(of: &bytes) { ClientAddress(ipv4: $0) }
+        } else if inet_pton(AF_INET6, text, &bytes) == 1 {
+            self = withUnsafeBytes(of: &bytes) { ClientAddress(ipv6: $0) }
+        } else {
+            return nil
         }
-        var six = in6_addr()
-        guard inet_pton(AF_INET6, text, &six) == 1 else { return nil }
-        let halves = withUnsafeBytes(of: &six) {
-            ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-        }
-        self.init(high: UInt64(bigEndian: halves.0), low: UInt64(bigEndian: halves.1))
+    }
+
+    private init(ipv4 bytes: UnsafeRawBufferPointer) {
+        self.init(high: 0, low: 0xFFFF_0000_0000 | UInt64(UInt32(bigEndian: bytes.loadUnaligned(as: UInt32.self))))
+    }
+
+    private init(ipv6 bytes: UnsafeRawBufferPointer) {
+        self.init(
+            high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+            low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
     }
 
     /// The other end of a connection; nil if it has no address.
     package init?(_ address: SocketAddress?) {
         switch address {
+        // The offsets of sin_addr and sin6_addr are the same on all systems.
         case .v4(let address):
-            self.init(high: 0, low: 0xFFFF_0000_0000 | UInt64(UInt32(bigEndian: address.address.sin_addr.s_addr)))
+            self = withUnsafeBytes(of: address.address) { ClientAddress(ipv4: .init(rebasing: $0[4..<8])) }
         case .v6(let address):
-            var six = address.address.sin6_addr
-            let halves = withUnsafeBytes(of: &six) {
-                ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-            }
-            self.init(high: UInt64(bigEndian: halves.0), low: UInt64(bigEndian: halves.1))
+            self = withUnsafeBytes(of: address.address) { ClientAddress(ipv6: .init(rebasing: $0[8..<24])) }
         case .unixDomainSocket: self = .unix
         case nil: return nil
         }
@@ -66,11 +72,7 @@ package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     package var description: String {
         if isUnix { return "unix" }
         if isIPv4 { return (0..<4).map { String(low >> (24 - 8 * UInt64($0)) & 0xFF) }.joined(separator: ".") }
-        var six = in6_addr()
-        withUnsafeMutableBytes(of: &six) {
-            $0.storeBytes(of: high.bigEndian, as: UInt64.self)
-            $0.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
-        }
+        var six = (high.bigEndian, low.bigEndian)
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
             guard let text = inet_ntop(AF_INET6, &six, buffer.baseAddress, socklen_t(buffer.count)) else { return "" }
             return String(cString: text)
@@ -196,7 +198,5 @@ package final class RateLimiter: Sendable {
 
 /// The time of a clock that never goes back, as systemd wants it too.
 package func monotonicNanoseconds() -> Int64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    Int64(DispatchTime.now().uptimeNanoseconds)
 }

@@ -1,12 +1,12 @@
 import Foundation
-package import HTTPTypes
+import HTTPTypes
 package import Hummingbird
 package import HummingbirdCore
 package import Logging
 package import NIOCore
 import NIOHTTP1
 import Synchronization
-package import Tracing
+import Tracing
 
 /// The context of a request: its logger with the request's identifier, its client, and its connection.
 package struct ServerRequestContext: RequestContext {

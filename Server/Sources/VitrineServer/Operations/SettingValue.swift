@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// A value of a setting, as a flag, a variable or a file gives it.
 package indirect enum SettingValue: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 
 #if canImport(Glibc)
 import Glibc
@@ -96,6 +97,11 @@ package struct InheritedSocket: Sendable, Equatable {
         for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] { unsetenv(name) }
     }
 
+    private static func address(of address: SocketAddress) -> ListenAddress? {
+        guard let host = ClientAddress(address), let port = address.port else { return nil }
+        return .tcp(host: host.description, port: port)
+    }
+
     /// The address that the socket is bound to.
     package var address: ListenAddress? {
         var storage = sockaddr_storage()
@@ -106,18 +112,8 @@ package struct InheritedSocket: Sendable, Equatable {
             else { return nil }
             switch Int32(base.loadUnaligned(as: sockaddr.self).sa_family) {
             case AF_UNIX: return .unix("")
-            case AF_INET:
-                let four = base.loadUnaligned(as: sockaddr_in.self)
-                let address = ClientAddress(
-                    high: 0, low: 0xFFFF_0000_0000 | UInt64(UInt32(bigEndian: four.sin_addr.s_addr)))
-                return .tcp(host: address.description, port: Int(UInt16(bigEndian: four.sin_port)))
-            case AF_INET6:
-                var six = base.loadUnaligned(as: sockaddr_in6.self)
-                let halves = withUnsafeBytes(of: &six.sin6_addr) {
-                    ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-                }
-                let address = ClientAddress(high: UInt64(bigEndian: halves.0), low: UInt64(bigEndian: halves.1))
-                return .tcp(host: address.description, port: Int(UInt16(bigEndian: six.sin6_port)))
+            case AF_INET: return Self.address(of: SocketAddress(base.loadUnaligned(as: sockaddr_in.self)))
+            case AF_INET6: return Self.address(of: SocketAddress(base.loadUnaligned(as: sockaddr_in6.self)))
             default: return nil
             }
         }
