@@ -28,7 +28,8 @@ final class ServerProcess: Sendable {
 
     init(_ arguments: [String], environment: [String: String] = [:], socket: Int32? = nil) throws {
         var pipes: [Int32] = [0, 0]
-        try #require(pipe2(&pipes, O_CLOEXEC) == 0)
+        try #require(pipe(&pipes) == 0)
+        for descriptor in pipes { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         let (reading, writing) = (pipes[0], pipes[1])
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -50,7 +51,8 @@ final class ServerProcess: Sendable {
         let status = posix_spawn(&process, words[0], &actions, nil, argv, envp)
         close(writing)
         try #require(status == 0)
-        pid = process
+        let child = process
+        pid = child
         Thread.detachNewThread {
             var buffer = [UInt8](repeating: 0, count: 4096)
             while true {
@@ -60,7 +62,7 @@ final class ServerProcess: Sendable {
             }
             close(reading)
             var status: Int32 = 0
-            waitpid(process, &status, 0)
+            waitpid(child, &status, 0)
             self.ended.withLock { $0 = status & 0x7F == 0 ? status >> 8 & 0xFF : -(status & 0x7F) }
         }
     }

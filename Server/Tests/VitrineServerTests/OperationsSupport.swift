@@ -13,6 +13,9 @@ import Glibc
 import Darwin
 #endif
 
+/// Not Hummingbird's.
+typealias ServerConfiguration = VitrineServer.ServerConfiguration
+
 /// An HTTP/1.1 client that shows what is on its connection: it neither retries nor hides an error.
 ///
 /// Its calls block, so that they belong on threads of their own; see ``onThread(_:)``.
@@ -61,7 +64,7 @@ final class PlainClient {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
-                systemSend(descriptor, $0.baseAddress.map { $0 + sent }, bytes.count - sent, Int32(MSG_NOSIGNAL.rawValue))
+                systemSend(descriptor, $0.baseAddress.map { $0 + sent }, bytes.count - sent, Int32(MSG_NOSIGNAL))
             }
             guard count > 0 else { throw Failure.closed }
             sent += count
