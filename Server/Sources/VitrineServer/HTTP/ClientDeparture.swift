@@ -43,8 +43,8 @@ final class DepartureWatch: Sendable {
     }
 }
 
-/// Notices the end of a connection. ``ImageHTTP1Channel`` always has one. Other channels get it when it is first needed,
-/// and may have ended unnoticed before.
+/// Notices the end of a connection. ``ImageHTTP1Channel`` always has one. Other channels get it when it is first
+/// needed, and may have ended unnoticed before.
 final class DepartureHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
