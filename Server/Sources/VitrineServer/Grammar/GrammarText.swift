@@ -12,9 +12,19 @@ enum GrammarText {
         guard path.utf8.count <= maximumPathLength else {
             throw RequestError(414, "path-too-long", "The path has more than \(maximumPathLength) bytes.")
         }
-        for scalar in path.unicodeScalars where scalar.value < 0x20 || scalar.value == 0x7F || scalar == "\u{FFFD}" {
-            throw RequestError(400, "malformed-path", "The path has a control character or is not UTF-8.")
+        let isASCII = path.utf8.allSatisfy { $0 < 0x80 }
+        // Bytes that were not UTF-8 have become the replacement character.
+        guard !path.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }),
+            isASCII || !path.unicodeScalars.contains("\u{FFFD}")
+        else { throw RequestError(400, "malformed-path", "The path has a control character or is not UTF-8.") }
+    }
+
+    /// The parts between separators, empty ones included. A mark that combines with a separator does not hide it.
+    static func split(_ text: Substring, at separator: Character) -> [Substring] {
+        guard let byte = separator.asciiValue else {
+            return text.split(separator: separator, omittingEmptySubsequences: false)
         }
+        return text.utf8.split(separator: byte, omittingEmptySubsequences: false).map { Substring($0) }
     }
 
     static func trimmed(_ text: Substring) -> Substring {

@@ -43,16 +43,17 @@ public struct NativeGrammar: Sendable {
     ///   ``validate()`` accepts cause no error.
     public func parse(_ path: Substring) throws(RequestError) -> ImageURL {
         try GrammarText.checkPath(path)
-        var segments = GrammarText.withoutQuery(path).split(separator: "/", omittingEmptySubsequences: false)[...]
+        var segments = GrammarText.split(GrammarText.withoutQuery(path), at: "/")[...]
         if segments.first?.isEmpty == true { segments = segments.dropFirst() }
         var options = ProcessingOptions()
-        if presets["default"] != nil { try apply(preset: "default", to: &options, within: []) }
+        var applied = AppliedPresets()
+        if presets["default"] != nil { try apply(preset: "default", to: &options, &applied) }
         if onlyPresets {
             guard let names = segments.popFirst(), !names.isEmpty else { throw .missingSource }
             let arguments = try OptionArguments(option: "preset", encoded: split(names) ?? [names])
-            for name in arguments.values { try apply(preset: name, to: &options, within: []) }
+            for name in arguments.values { try apply(preset: name, to: &options, &applied) }
         } else {
-            try applyOptions(&segments, to: &options)
+            try applyOptions(&segments, to: &options, &applied)
         }
         let (source, format) = try self.source(segments)
         if let format, !options.isRaw { options.format = try GrammarText.resultFormat(format, option: "extension") }
@@ -62,7 +63,8 @@ public struct NativeGrammar: Sendable {
 
     /// Applies the options at the front of the segments and removes them.
     private func applyOptions(
-        _ segments: inout ArraySlice<Substring>, to options: inout ProcessingOptions
+        _ segments: inout ArraySlice<Substring>, to options: inout ProcessingOptions,
+        _ applied: inout AppliedPresets
     ) throws(RequestError) {
         while let segment = segments.first, let parts = split(segment) {
             segments = segments.dropFirst()
@@ -70,17 +72,17 @@ public struct NativeGrammar: Sendable {
             if let allowed, !allowed.contains(option) {
                 throw RequestError(400, "forbidden-option", "The option \(option.rawValue) is not allowed in URLs.")
             }
-            try apply(option, parts.dropFirst(), to: &options, within: [])
+            try apply(option, parts.dropFirst(), to: &options, &applied)
         }
     }
 
     /// The parts of an option; nil if the segment is none, but the source begins.
     private func split(_ segment: Substring) -> [Substring]? {
-        var parts = segment.split(separator: argumentsSeparator, omittingEmptySubsequences: false)
+        var parts = GrammarText.split(segment, at: argumentsSeparator)
         // Some clients escape the colon.
         if parts.count == 1, argumentsSeparator == ":", segment.contains("%") {
             let unescaped = segment.replacing("%3A", with: ":").replacing("%3a", with: ":")
-            parts = unescaped.split(separator: ":", omittingEmptySubsequences: false)
+            parts = GrammarText.split(unescaped, at: ":")
             guard let name = parts.first, onlyPresets || NativeOption.named[String(name)] != nil else { return nil }
         }
         return parts.count > 1 ? parts : nil
@@ -88,11 +90,11 @@ public struct NativeGrammar: Sendable {
 
     private func apply(
         _ option: NativeOption, _ arguments: ArraySlice<Substring>, to options: inout ProcessingOptions,
-        within presets: [String]
+        _ applied: inout AppliedPresets
     ) throws(RequestError) {
         let arguments = try OptionArguments(option: option.rawValue, encoded: arguments)
         if option == .preset {
-            for name in arguments.values { try apply(preset: name, to: &options, within: presets) }
+            for name in arguments.values { try apply(preset: name, to: &options, &applied) }
         } else {
             try option.apply(arguments, to: &options)
         }
@@ -130,8 +132,9 @@ public struct NativeGrammar: Sendable {
     public func validate() throws(RequestError) {
         for name in presets.keys.sorted() {
             var options = ProcessingOptions()
+            var applied = AppliedPresets()
             do throws(RequestError) {
-                try apply(preset: name, to: &options, within: [])
+                try apply(preset: name, to: &options, &applied)
                 try options.checkResultSides()
             } catch {
                 throw RequestError(
@@ -141,26 +144,35 @@ public struct NativeGrammar: Sendable {
         for name in (allowedOptions ?? []).sorted() { _ = try NativeOption.find(name[...]) }
     }
 
+    /// The presets of one URL.
+    private struct AppliedPresets {
+        /// The presets that are being applied, each named by the one before.
+        var stack: [String] = []
+        /// How often presets were applied. Presets that name others many times over are exponential work.
+        var count = 0
+    }
+
     private func apply(
-        preset name: String, to options: inout ProcessingOptions, within outer: [String]
+        preset name: String, to options: inout ProcessingOptions, _ applied: inout AppliedPresets
     ) throws(RequestError) {
         guard let definition = presets[name] else {
             throw RequestError(400, "unknown-preset", "There is no preset \(GrammarText.printable(name)).")
         }
-        guard !outer.contains(name) else {
+        guard !applied.stack.contains(name) else {
             throw RequestError(
                 400, "recursive-preset", "The preset \(GrammarText.printable(name)) contains itself.")
         }
-        guard outer.count < 16 else {
-            throw RequestError(400, "recursive-preset", "Presets contain each other more than 16 deep.")
-        }
-        for segment in definition.split(separator: "/", omittingEmptySubsequences: false) {
+        applied.count += 1
+        guard applied.count <= 64 else { throw .invalidArgument("preset", "at most 64 presets in all") }
+        applied.stack.append(name)
+        for segment in GrammarText.split(definition[...], at: "/") {
             guard let parts = split(segment) else {
                 throw RequestError(
                     400, "invalid-preset", "\(GrammarText.printable(segment)) is not an option with arguments.")
             }
-            try apply(NativeOption.find(parts[0]), parts.dropFirst(), to: &options, within: outer + [name])
+            try apply(NativeOption.find(parts[0]), parts.dropFirst(), to: &options, &applied)
         }
+        applied.stack.removeLast()
     }
 
     // MARK: Source
@@ -176,7 +188,7 @@ public struct NativeGrammar: Sendable {
             throw RequestError(
                 400, "malformed-path", "Write /resize:fill:300:400/ instead of the old form /fill/300/400/.")
         }
-        let parts = segments.joined(separator: "").split(separator: ".", omittingEmptySubsequences: false)
+        let parts = GrammarText.split(segments.joined(separator: "")[...], at: ".")
         let format = try extensionPart(parts)
         return (try GrammarText.source(GrammarText.base64Decoded(parts[0])), format)
     }
@@ -185,7 +197,7 @@ public struct NativeGrammar: Sendable {
         _ segments: ArraySlice<Substring>
     ) throws(RequestError) -> (String, format: Substring?) {
         let joined = GrammarText.restoringSlashes(of: segments.joined(separator: "/")[...])
-        let parts = joined.split(separator: "@", omittingEmptySubsequences: false)
+        let parts = GrammarText.split(joined, at: "@")
         let format = try extensionPart(parts)
         return (try GrammarText.source(GrammarText.percentDecoded(parts[0])), format)
     }

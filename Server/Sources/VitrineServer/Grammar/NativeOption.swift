@@ -328,7 +328,6 @@ extension NativeOption {
 
     private func fileName(_ arguments: OptionArguments) throws(RequestError) -> String? {
         try arguments.check(1...2)
-        // Not by `&&`, whose second operand throws any error.
         let isEncoded = try arguments.has(1) ? arguments.flag(1) : false
         guard let name = isEncoded ? GrammarText.base64Decoded(arguments[0]) : arguments[0] else {
             throw .invalidArgument(rawValue, "base64 in the alphabet for URLs")
