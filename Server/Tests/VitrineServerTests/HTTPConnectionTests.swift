@@ -19,7 +19,7 @@ import Testing
     // MARK: Keeping connections
 
     @Test func connectionIsKeptAndPipelined() async throws {
-        try await TestServer.live { port in
+        try await HTTPTestServer.live { port in
             let connection = try RawConnection(port: port)
             for _ in 0..<3 {
                 await connection.send(Self.lakeGet + "\r\n")
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func answersHaveNoBodyWhereHTTPHasNone() async throws {
-        try await TestServer.live { port in
+        try await HTTPTestServer.live { port in
             let connection = try RawConnection(port: port)
             await connection.send(
                 "HEAD /insecure/plain/a HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func oldClientGetsAnAnswerAndTheEnd() async throws {
-        try await TestServer.live { port in
+        try await HTTPTestServer.live { port in
             let connection = try RawConnection(port: port)
             await connection.send("GET /health HTTP/1.0\r\n\r\n")
             let text = try #require(await connection.readText())
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func halfClosedConnectionGetsItsAnswer() async throws {
-        try await TestServer.live { port in
+        try await HTTPTestServer.live { port in
             let connection = try RawConnection(port: port)
             await connection.send("GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
             connection.closeOutput()
@@ -77,7 +77,7 @@ import Testing
         #expect(ConnectionHandler.path(of: "http://h?a=1") == "/?a=1")
         #expect(ConnectionHandler.path(of: "*") == "*")
         #expect(ConnectionHandler.path(of: "a:80") == "a:80")
-        try await TestServer.live(MemoryBackend(signs: true)) { port in
+        try await HTTPTestServer.live(MemoryBackend(signs: true)) { port in
             let rest = "/w:1/plain/http://x/%2f[]"
             let connection = try RawConnection(port: port)
             let target = "/" + MemoryBackend.signature(of: rest) + rest
@@ -90,7 +90,7 @@ import Testing
 
     @Test func answersCloseConnectionsWhileDraining() async throws {
         let drain = Atomic(false)
-        try await TestServer.live(isDraining: { drain.load(ordering: .relaxed) }) { port in
+        try await HTTPTestServer.live(isDraining: { drain.load(ordering: .relaxed) }) { port in
             let connection = try RawConnection(port: port)
             await connection.send(Self.lakeGet + "\r\n")
             #expect(await connection.readAnswer()?.contains("Connection: close") == false)
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func requestToChangeTheProtocolIsAnsweredAndTheLast() async throws {
-        try await TestServer.live { port in
+        try await HTTPTestServer.live { port in
             let connection = try RawConnection(port: port)
             await connection.send(Self.lakeGet + "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n")
             #expect(Self.answers(await connection.readText()) == ["200"])
@@ -123,8 +123,8 @@ import Testing
             let body = try await request.body.collect(upTo: 100_000)
             return "\(body.readableBytes)"
         }
-        router.addImages(TestServer.service(MemoryBackend()), at: "/images")
-        let application = Application(router: router, server: .images(), logger: TestServer.logger)
+        router.addImages(HTTPTestServer.service(MemoryBackend()), at: "/images")
+        let application = Application(router: router, server: .images(), logger: HTTPTestServer.logger)
         try await application.test(.live) { client async throws in
             let port = client.port ?? 0
             let new = try RawConnection(port: port)
@@ -171,7 +171,7 @@ import Testing
         ("carriage return in value", "X: a\rY: b\r\n\r\n", ["400"]),
     ])
     func smugglingIsRefused(name: String, rest: String, statuses: [String]) async throws {
-        try await TestServer.live { port in
+        try await HTTPTestServer.live { port in
             let connection = try RawConnection(port: port)
             await connection.send(Self.lakeGet + rest + "GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
             let text = await connection.readText()
@@ -195,7 +195,7 @@ import Testing
         ("a proxy's greeting", "PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n\r\n", "400"),
     ])
     func malformedHeadIsRefused(name: String, request: String, status: String) async throws {
-        try await TestServer.live { port in
+        try await HTTPTestServer.live { port in
             let connection = try RawConnection(port: port)
             await connection.send(request)
             let text = await connection.readText()
@@ -206,7 +206,7 @@ import Testing
 
     /// A continued line is one value or an error, never a second field.
     @Test func continuedLineIsNoField() async throws {
-        try await TestServer.live { port in
+        try await HTTPTestServer.live { port in
             let connection = try RawConnection(port: port)
             await connection.send(
                 "GET /health HTTP/1.1\r\nHost: a\r\nX: 1\r\n Content-Length: 50\r\nConnection: close\r\n\r\n")
@@ -231,7 +231,7 @@ import Testing
             case "150 fields": Self.lakeGet + String(repeating: "X: a\r\n", count: 150) + "\r\n"
             default: Self.lakeGet + String(repeating: "X: \(letters(1000))\r\n", count: 70) + "\r\n"
             }
-        try await TestServer.live { port in
+        try await HTTPTestServer.live { port in
             let connection = try RawConnection(port: port)
             await connection.send(request)
             let text = status == "414" ? await connection.readAnswer() : await connection.readText()
@@ -241,7 +241,7 @@ import Testing
 
     @Test func refusalWaitsForTheAnswersBeforeIt() async throws {
         let backend = MemoryBackend()
-        try await TestServer.live(backend) { port in
+        try await HTTPTestServer.live(backend) { port in
             let connection = try RawConnection(port: port)
             await connection.send("GET /insecure/plain/slow HTTP/1.1\r\nHost: a\r\n\r\nrubbish\r\n\r\n")
             try await backend.started.wait()
@@ -251,7 +251,7 @@ import Testing
     }
 
     @Test func bodyOfAGetEndsTheConnection() async throws {
-        try await TestServer.live { port in
+        try await HTTPTestServer.live { port in
             let connection = try RawConnection(port: port)
             await connection.send(
                 Self.lakeGet + "Content-Length: 44\r\n\r\nGET /insecure/plain/smuggled HTTP/1.1\r\n\r\nabcd")
@@ -277,7 +277,7 @@ import Testing
     }
 
     @Test func connectionsWithoutACompleteRequestEnd() async throws {
-        try await TestServer.live(limits: Self.short) { port in
+        try await HTTPTestServer.live(limits: Self.short) { port in
             for start in ["", "GET /health HT", "GET /health HTTP/1.1\r\nHost: a\r\nX: "] {
                 let connection = try RawConnection(port: port)
                 await connection.send(start)
@@ -299,7 +299,7 @@ import Testing
 
     @Test func longRenderIsNotIdle() async throws {
         let backend = MemoryBackend()
-        try await TestServer.live(backend, limits: Self.short) { port in
+        try await HTTPTestServer.live(backend, limits: Self.short) { port in
             let connection = try RawConnection(port: port)
             await connection.send("GET /insecure/plain/slow HTTP/1.1\r\nHost: a\r\n\r\n")
             try await backend.started.wait()
@@ -310,7 +310,7 @@ import Testing
     }
 
     @Test func clientThatReadsNothingIsDropped() async throws {
-        try await TestServer.live(limits: Self.short) { port in
+        try await HTTPTestServer.live(limits: Self.short) { port in
             let connection = try RawConnection(port: port, receiveBuffer: 4096)
             await connection.send("GET /insecure/plain/huge HTTP/1.1\r\nHost: a\r\n\r\n")
             try await Task.sleep(for: .milliseconds(1500))
@@ -320,7 +320,7 @@ import Testing
     }
 
     @Test func clientThatReadsSlowlyGetsEverything() async throws {
-        try await TestServer.live(limits: Self.short) { port in
+        try await HTTPTestServer.live(limits: Self.short) { port in
             let connection = try RawConnection(port: port)
             await connection.send("GET /insecure/plain/huge HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
             // 16 MB at 256 KB in 20 ms last three times longer than the limits.
@@ -334,7 +334,7 @@ import Testing
     @Test(arguments: ["close", "reset", "half"])
     func renderIsCancelledWhenTheClientLeaves(way: String) async throws {
         let backend = MemoryBackend()
-        try await TestServer.live(backend) { port in
+        try await HTTPTestServer.live(backend) { port in
             var connection: RawConnection? = try RawConnection(port: port)
             await connection?.send("GET /insecure/plain/slow HTTP/1.1\r\nHost: a\r\n\r\n")
             try await backend.started.wait()
@@ -356,8 +356,8 @@ import Testing
     @Test func renderIsCancelledOnHummingbirdsOwnConnections() async throws {
         let backend = MemoryBackend()
         let router = Router(context: ImageRequestContext.self)
-        router.addImages(TestServer.service(backend), at: "/images")
-        try await Application(router: router, logger: TestServer.logger).test(.live) { client in
+        router.addImages(HTTPTestServer.service(backend), at: "/images")
+        try await Application(router: router, logger: HTTPTestServer.logger).test(.live) { client in
             let connection = try RawConnection(port: client.port ?? 0)
             for source in ["a", "b"] {
                 await connection.send("GET /images/insecure/plain/\(source) HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -373,7 +373,7 @@ import Testing
     @Test func serverEndsWhileConnectionsAreKept() async throws {
         // The tests of this suite would not end otherwise: idle connections are closed when the server stops.
         let kept = Kept()
-        try await TestServer.live { port in
+        try await HTTPTestServer.live { port in
             let connection = try RawConnection(port: port)
             await connection.send(Self.lakeGet + "\r\n")
             _ = await connection.readAnswer()

@@ -16,7 +16,7 @@ import VitrineImaging
 
     @Test func imageIsMadeOnceAndThenSentFromMemory() async throws {
         let backend = MemoryBackend()
-        try await TestServer.router(backend) { client async throws in
+        try await HTTPTestServer.router(backend) { client async throws in
             let first = try await client.execute(uri: Self.lake, method: .get)
             #expect(first.status == .ok)
             #expect(first.headers[.contentType] == "image/jpeg")
@@ -32,7 +32,7 @@ import VitrineImaging
 
     @Test func signatureIsMadeOfThePathAsSent() async throws {
         let backend = MemoryBackend(signs: true)
-        try await TestServer.router(backend, at: "/images") { client async throws in
+        try await HTTPTestServer.router(backend, at: "/images") { client async throws in
             for rest in [
                 "/w:1/plain/a%2Fb.jpg", "/w:1/plain/a%2fb.jpg", "/w:1/plain/../x//y/./z.jpg", "/w:1/plain/http://h/%20",
                 "/w:1/plain/%F0%9F%8C%84;a=1,2", "/plain/K",
@@ -53,7 +53,7 @@ import VitrineImaging
     }
 
     @Test func mountPassesOnWhatIsNotBelowIt() async throws {
-        try await TestServer.router(at: "/images/") { client async throws in
+        try await HTTPTestServer.router(at: "/images/") { client async throws in
             #expect(try await client.execute(uri: "/own", method: .get).text == "own")
             #expect(try await client.execute(uri: "/later", method: .get).text == "later")
             #expect(try await client.execute(uri: "/imagesx/insecure/plain/a", method: .get).status == .notFound)
@@ -65,7 +65,7 @@ import VitrineImaging
                 #expect(answer.text.contains(#""code":"not-found""#))
             }
         }
-        try await TestServer.router(at: "/") { client async throws in
+        try await HTTPTestServer.router(at: "/") { client async throws in
             #expect(try await client.execute(uri: "/own", method: .get).text == "own")
             #expect(try await client.execute(uri: "/later", method: .get).status == .badRequest)
         }
@@ -73,7 +73,7 @@ import VitrineImaging
 
     @Test func thumborRouteKeepsItsQuery() async throws {
         let backend = MemoryBackend()
-        try await TestServer.router(backend) { client async throws in
+        try await HTTPTestServer.router(backend) { client async throws in
             for path in ["/thumbor/unsafe/a.jpg", "/thumbor/unsafe/a.jpg?v=1", "/thumbor/unsafe/a.jpg?v=2"] {
                 #expect(try await client.execute(uri: path, method: .get).status == .ok)
             }
@@ -84,18 +84,18 @@ import VitrineImaging
             }
             #expect(backend.renders == 4)
         }
-        try await TestServer.router(backend, { $0.thumborPrefix = "/t" }) { client async throws in
+        try await HTTPTestServer.router(backend, { $0.thumborPrefix = "/t" }) { client async throws in
             #expect(try await client.execute(uri: "/t/unsafe/a.jpg", method: .get).status == .ok)
             #expect(try await client.execute(uri: "/thumbor/unsafe/a.jpg", method: .get).status == .badRequest)
         }
-        try await TestServer.router(backend, { $0.thumborPrefix = nil }) { client async throws in
+        try await HTTPTestServer.router(backend, { $0.thumborPrefix = nil }) { client async throws in
             #expect(try await client.execute(uri: "/thumbor/unsafe/a.jpg", method: .get).status == .badRequest)
         }
     }
 
     @Test func informationIsJSON() async throws {
         let backend = MemoryBackend(signs: true)
-        try await TestServer.router(backend) { client async throws in
+        try await HTTPTestServer.router(backend) { client async throws in
             let rest = "/plain/lake.jpg"
             let path = "/info/" + MemoryBackend.signature(of: rest) + rest
             let answer = try await client.execute(uri: path, method: .get)
@@ -110,7 +110,7 @@ import VitrineImaging
 
     @Test func healthAnswersWithoutTheBackend() async throws {
         let backend = MemoryBackend(signs: true)
-        try await TestServer.router(backend) { client async throws in
+        try await HTTPTestServer.router(backend) { client async throws in
             let answer = try await client.execute(uri: "/health", method: .get)
             #expect(answer.status == .ok && answer.text == "{\"status\":\"ok\"}\n")
             #expect(answer.headers[.cacheControl] == "no-store")
@@ -122,7 +122,7 @@ import VitrineImaging
     // MARK: Methods and bodies
 
     @Test func headHasTheFieldsOfGet() async throws {
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             let get = try await client.execute(uri: Self.lake, method: .get)
             let head = try await client.execute(uri: Self.lake, method: .head)
             #expect(head.body.readableBytes == 0)
@@ -137,7 +137,7 @@ import VitrineImaging
 
     @Test(arguments: [HTTPRequest.Method.post, .put, .delete, .patch, .trace, .connect])
     func otherMethodsAreNotAllowed(method: HTTPRequest.Method) async throws {
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             let answer = try await client.execute(uri: Self.lake, method: method)
             #expect(answer.status == .methodNotAllowed)
             #expect(answer.headers[.allow] == "GET, HEAD, OPTIONS")
@@ -146,7 +146,7 @@ import VitrineImaging
     }
 
     @Test func bodyOfAGetIsRefused() async throws {
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             let body = ByteBuffer(string: "x")
             let answer = try await client.execute(uri: Self.lake, method: .get, body: body)
             #expect(answer.status == .contentTooLarge)
@@ -161,7 +161,7 @@ import VitrineImaging
     }
 
     @Test func optionsTellsWhatIsAllowed() async throws {
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             let answer = try await client.execute(uri: Self.lake, method: .options)
             #expect(answer.status == .noContent)
             #expect(answer.headers[.allow] == "GET, HEAD, OPTIONS")
@@ -171,7 +171,7 @@ import VitrineImaging
 
     @Test func originsAreAllowedByConfiguration() async throws {
         let name = HTTPField.Name.accessControlAllowOrigin
-        try await TestServer.router(MemoryBackend(), { $0.allowedOrigins = ["*"] }) { client async throws in
+        try await HTTPTestServer.router(MemoryBackend(), { $0.allowedOrigins = ["*"] }) { client async throws in
             let answer = try await client.execute(uri: Self.lake, method: .get)
             #expect(answer.headers[name] == "*" && answer.headers[.vary] == "Accept")
             let preflight = try await client.execute(uri: Self.lake, method: .options)
@@ -181,7 +181,7 @@ import VitrineImaging
             #expect(error.headers[name] == "*")
         }
         let change: (inout ImageHTTPConfiguration) -> Void = { $0.allowedOrigins = ["https://a.example"] }
-        try await TestServer.router(MemoryBackend(), change) { client async throws in
+        try await HTTPTestServer.router(MemoryBackend(), change) { client async throws in
             for _ in 0..<2 {
                 let good = try await client.execute(
                     uri: Self.lake, method: .get, headers: [.origin: "https://a.example"])
@@ -199,7 +199,7 @@ import VitrineImaging
 
     @Test func formatFollowsAcceptAndVarySaysSo() async throws {
         let backend = MemoryBackend()
-        try await TestServer.router(backend) { client async throws in
+        try await HTTPTestServer.router(backend) { client async throws in
             for (accept, type) in [
                 ("image/avif,image/webp,*/*", "image/avif"), ("image/webp,*/*", "image/webp"), ("*/*", "image/jpeg"),
                 ("image/png", "image/png"), ("text/plain", "image/jpeg"),
@@ -220,14 +220,14 @@ import VitrineImaging
             #expect(raw.headers[.contentType] == "image/jpeg" && raw.headers[.vary] == nil)
         }
         let off: (inout ImageHTTPConfiguration) -> Void = { $0.negotiation = FormatNegotiation(formats: []) }
-        try await TestServer.router(backend, off) { client async throws in
+        try await HTTPTestServer.router(backend, off) { client async throws in
             let answer = try await client.execute(uri: Self.lake, method: .get, headers: [.accept: "image/avif"])
             #expect(answer.headers[.contentType] == "image/jpeg" && answer.headers[.vary] == nil)
         }
     }
 
     @Test func clientThatAcceptsNothingIsRefusedIfConfigured() async throws {
-        try await TestServer.router(MemoryBackend(), { $0.refusesUnacceptable = true }) { client async throws in
+        try await HTTPTestServer.router(MemoryBackend(), { $0.refusesUnacceptable = true }) { client async throws in
             let answer = try await client.execute(uri: Self.lake, method: .get, headers: [.accept: "text/html"])
             #expect(answer.status == .notAcceptable)
             #expect(answer.headers[.vary] == "Accept" && answer.headers[.cacheControl] == "no-store")
@@ -239,7 +239,7 @@ import VitrineImaging
     @Test func hintsMakeResultsOfTheirOwn() async throws {
         let backend = MemoryBackend()
         let dpr = HTTPField.Name("Sec-CH-DPR")!, width = HTTPField.Name("Sec-CH-Width")!
-        try await TestServer.router(backend, { $0.clientHints = ClientHints() }) { client async throws in
+        try await HTTPTestServer.router(backend, { $0.clientHints = ClientHints() }) { client async throws in
             let plain = try await client.execute(uri: "/insecure/plain/a", method: .get)
             #expect(plain.headers[.vary] == "Accept, Sec-CH-DPR, DPR, Sec-CH-Width, Width, Save-Data")
             #expect(plain.headers[.acceptCH] == "Sec-CH-DPR, DPR, Sec-CH-Width, Width, Save-Data")
@@ -253,7 +253,7 @@ import VitrineImaging
             let again = try await client.execute(uri: "/insecure/plain/a", method: .get)
             #expect(again.text == plain.text)
         }
-        try await TestServer.router(backend) { client async throws in
+        try await HTTPTestServer.router(backend) { client async throws in
             let ignored = try await client.execute(uri: "/insecure/plain/a", method: .get, headers: [dpr: "2"])
             #expect(ignored.text.contains("d1.0") && ignored.headers[.acceptCH] == nil)
         }
@@ -262,7 +262,7 @@ import VitrineImaging
     // MARK: Conditions and ranges
 
     @Test func unchangedImageIsNotSentAgain() async throws {
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             let first = try await client.execute(uri: Self.lake, method: .get)
             let tag = try #require(first.headers[.eTag])
             #expect(tag.hasPrefix("\"") && tag.hasSuffix("\""))
@@ -288,7 +288,7 @@ import VitrineImaging
     }
 
     @Test func partIsSent() async throws {
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             let whole = try await client.execute(uri: Self.lake, method: .get)
             let count = whole.body.readableBytes
             #expect(whole.headers[.acceptRanges] == "bytes")
@@ -319,7 +319,7 @@ import VitrineImaging
     // MARK: Cache fields
 
     @Test func lifetimeIsThatOfTheConfiguration() async throws {
-        try await TestServer.router(MemoryBackend(), {
+        try await HTTPTestServer.router(MemoryBackend(), {
             $0.cacheControl.maximumAge = 600
             $0.cacheControl.isImmutable = true
         }) { client async throws in
@@ -336,7 +336,7 @@ import VitrineImaging
     }
 
     @Test func lifetimeFollowsTheSourceIfConfigured() async throws {
-        try await TestServer.router(MemoryBackend(), { $0.cacheControl.followsSource = true }) { client async throws in
+        try await HTTPTestServer.router(MemoryBackend(), { $0.cacheControl.followsSource = true }) { client async throws in
             func control(_ source: String) async throws -> String? {
                 try await client.execute(uri: "/insecure/plain/\(source)", method: .get).headers[.cacheControl]
             }
@@ -348,7 +348,7 @@ import VitrineImaging
     }
 
     @Test func lifetimeEndsWithTheURL() async throws {
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             let live = try await client.execute(uri: "/insecure/exp:1000090/plain/a", method: .get)
             #expect(live.headers[.cacheControl] == "public, max-age=90")
             for end in ["1000000", "999999", "0"] {
@@ -359,14 +359,14 @@ import VitrineImaging
     }
 
     @Test func remainingLifetimeIsCountedAnewEachSecond() async throws {
-        let clock = Mutex(TestServer.now)
+        let clock = Mutex(HTTPTestServer.now)
         var configuration = ImageHTTPConfiguration()
         configuration.cacheControl.followsSource = true
         let service = ImageService(MemoryBackend(), configuration: configuration, now: { clock.withLock { $0 } })
         let application = Application(responder: ImageResponder(service, context: BasicRequestContext.self))
         try await application.test(.router) { client async throws in
             for (time, age) in [(0, 600), (0, 600), (1, 599), (599, 1), (700, 0)] {
-                clock.withLock { $0 = TestServer.now + Int64(time) }
+                clock.withLock { $0 = HTTPTestServer.now + Int64(time) }
                 let answer = try await client.execute(uri: "/insecure/plain/fresh", method: .get)
                 #expect(answer.headers[.cacheControl] == "public, max-age=\(age)")
             }
@@ -375,7 +375,7 @@ import VitrineImaging
 
     @Test func fieldsOfMemoryHitsAreThoseOfTheResult() async throws {
         let backend = MemoryBackend()
-        try await TestServer.router(backend) { client async throws in
+        try await HTTPTestServer.router(backend) { client async throws in
             let first = try await client.execute(uri: "/insecure/fn:one/plain/a", method: .get)
             #expect(first.headers[.contentDisposition] == "inline; filename=\"one.jpg\"")
             let hit = try await client.execute(uri: "/insecure/fn:one/plain/a", method: .get)
@@ -399,14 +399,14 @@ import VitrineImaging
         ("fn:100%25", "inline; filename=\"100_.jpg\"; filename*=UTF-8''100%25.jpg"),
     ])
     func nameIsSent(options: String, value: String) async throws {
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             let answer = try await client.execute(uri: "/insecure/\(options)/plain/a", method: .get)
             #expect(answer.headers[.contentDisposition] == value)
         }
     }
 
     @Test func sourcesCannotRunScripts() async throws {
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             let image = try await client.execute(uri: Self.lake, method: .get)
             #expect(image.headers[.contentSecurityPolicy] == nil)
             #expect(image.headers[.xContentTypeOptions] == "nosniff")
@@ -422,18 +422,18 @@ import VitrineImaging
     }
 
     @Test func timingIsSentIfConfigured() async throws {
-        try await TestServer.router(MemoryBackend(), { $0.sendsServerTiming = true }) { client async throws in
+        try await HTTPTestServer.router(MemoryBackend(), { $0.sendsServerTiming = true }) { client async throws in
             let answer = try await client.execute(uri: Self.lake, method: .get)
             let timing = try #require(answer.headers[.serverTiming])
             #expect(timing.hasPrefix("fetch;dur=1.500, encode;dur=20.000, total;dur="))
         }
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             #expect(try await client.execute(uri: Self.lake, method: .get).headers[.serverTiming] == nil)
         }
     }
 
     @Test func noOtherExperimentalFieldIsSent() async throws {
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             for path in [Self.lake, Self.lake, "/insecure/plain/missing", "/health"] {
                 let names = try await client.execute(uri: path, method: .get).headers.map(\.name.canonicalName)
                 let own = Set(names.filter { $0.hasPrefix("x-") })
@@ -447,7 +447,7 @@ import VitrineImaging
 
     @Test func requestIdentifierIsPassedOnIfValid() async throws {
         let backend = MemoryBackend()
-        try await TestServer.router(backend) { client async throws in
+        try await HTTPTestServer.router(backend) { client async throws in
             let good = "0af7651916cd43dd-8448/eb=_:.+"
             let answer = try await client.execute(uri: Self.lake, method: .get, headers: [.requestID: good])
             #expect(answer.headers[.requestID] == good && backend.identifiers == [good])
@@ -461,7 +461,7 @@ import VitrineImaging
             #expect(error.text.contains(#""requestID":"0af7651916cd43dd-8448/eb=_:.+""#))
             #expect(error.headers[.requestID] == good)
         }
-        try await TestServer.router(backend, { $0.sendsRequestID = false }) { client async throws in
+        try await HTTPTestServer.router(backend, { $0.sendsRequestID = false }) { client async throws in
             #expect(try await client.execute(uri: Self.lake, method: .get).headers[.requestID] == nil)
         }
     }
@@ -482,7 +482,7 @@ import VitrineImaging
             var reason: String
             var requestID: String
         }
-        try await TestServer.router { client async throws in
+        try await HTTPTestServer.router { client async throws in
             let answer = try await client.execute(uri: "/insecure/plain/\(source)", method: .get)
             #expect(answer.status.code == status)
             #expect(answer.headers[.contentType] == "application/json")
@@ -506,7 +506,7 @@ import VitrineImaging
 
     @Test func wrongURLsAreNotKept() async throws {
         let backend = MemoryBackend()
-        try await TestServer.router(backend) { client async throws in
+        try await HTTPTestServer.router(backend) { client async throws in
             for _ in 0..<2 {
                 let answer = try await client.execute(uri: "/insecure/zoom:9/plain/a", method: .get)
                 #expect(answer.status == .badRequest && answer.headers[.cacheControl] == "no-store")
@@ -522,7 +522,7 @@ import VitrineImaging
         bytes: ByteBuffer(string: "fallback"), mediaType: "image/png")
 
     @Test func fallbackReplacesChosenErrors() async throws {
-        try await TestServer.router(MemoryBackend(), {
+        try await HTTPTestServer.router(MemoryBackend(), {
             var fallback = Self.fallback
             fallback.statuses = [404, 502]
             fallback.lifetime = 30
@@ -540,7 +540,7 @@ import VitrineImaging
             #expect(info.text.contains("source-not-found"))
             #expect(try await client.execute(uri: "/nothing", method: .get).text.contains("bad-url"))
         }
-        try await TestServer.router(MemoryBackend(), {
+        try await HTTPTestServer.router(MemoryBackend(), {
             var fallback = Self.fallback
             fallback.status = 200
             $0.fallback = fallback
@@ -552,7 +552,7 @@ import VitrineImaging
 
     @Test func answersAreObserved() async throws {
         let records = Mutex<[AnswerRecord]>([])
-        try await TestServer.router(MemoryBackend(), {
+        try await HTTPTestServer.router(MemoryBackend(), {
             $0.observe = { record in records.withLock { $0.append(record) } }
         }) { client async throws in
             for path in [

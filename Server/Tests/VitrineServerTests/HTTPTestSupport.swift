@@ -193,7 +193,7 @@ final class TestGate: Sendable {
     }
 }
 
-enum TestServer {
+enum HTTPTestServer {
     static let now: Int64 = 1_000_000
 
     static var logger: Logger {

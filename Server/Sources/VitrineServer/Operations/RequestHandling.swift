@@ -108,7 +108,6 @@ extension HTTPField.Name {
         guard let name = HTTPField.Name(text) else { preconditionFailure("“\(text)” is not the name of a field") }
         return name
     }
-    static let requestID = name("X-Request-ID")
     static let forwardedFor = name("X-Forwarded-For")
 }
 

@@ -54,11 +54,13 @@ public struct RenderPlan: Sendable {
     ) throws(RequestError) {
         page = max(1, min(options.page, 1_000_000))
         moment = Self.moment(options)
+        let asked = RenderSteps(options, header, settings)
+        let turned = asked.turnsSideways
+            ? PixelSize(width: header.size.height, height: header.size.width) : header.size
+        let options = options.resolved(forSource: turned)
         var steps = RenderSteps(options, header, settings)
         // Another page may have another size, which is known when it is decoded.
         let isSizeKnown = header.size.width > 0 && header.size.height > 0 && (page == 1 || header.kind != .image)
-        let turned = steps.turnsSideways
-            ? PixelSize(width: header.size.height, height: header.size.width) : header.size
         guard isSizeKnown else {
             (resizer, resultSize) = (.none, nil)
             processors = [ImageProcessor(steps)]
