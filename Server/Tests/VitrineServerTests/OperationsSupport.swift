@@ -197,7 +197,7 @@ struct TestServer {
 }
 
 /// A signal that tests give and wait for.
-final class Gate: Sendable {
+final class OpenSignal: Sendable {
     private let state = Mutex<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
 
     func open() {
