@@ -1,0 +1,378 @@
+import Foundation
+package import Metrics
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Metrics of swift-metrics as text for Prometheus.
+///
+/// Names are those of swift-metrics with `_` for every character that Prometheus does not allow. Counters end in
+/// `_total`; timers become histograms of seconds.
+package final class PrometheusRegistry: MetricsFactory {
+    package enum Kind: String, Sendable { case counter, gauge, histogram }
+
+    /// Upper bounds in seconds.
+    package static let latencyBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+    private struct Family {
+        var kind: Kind
+        var series: [String: any Series] = [:]
+    }
+    private struct State {
+        var families: [String: Family] = [:]
+        var collectors: [@Sendable (PrometheusRegistry) -> Void] = []
+    }
+    private let state = Mutex(State())
+    private let help: [String: String]
+    private let maximumSeries: Int
+
+    /// - Parameters:
+    ///   - help: The meaning of metrics by their names.
+    ///   - maximumSeries: The labels' combinations of one metric. Further ones count as one without labels.
+    package init(help: [String: String] = [:], maximumSeries: Int = 1000) {
+        self.help = help
+        self.maximumSeries = maximumSeries
+    }
+
+    /// Calls `collector` before each text is made, to set gauges.
+    package func onCollect(_ collector: @escaping @Sendable (PrometheusRegistry) -> Void) {
+        state.withLock { $0.collectors.append(collector) }
+    }
+
+    package func setGauge(_ name: String, _ labels: [(String, String)] = [], to value: Double) {
+        gauge(name, labels).set(value)
+    }
+
+    package func setCounter(_ name: String, _ labels: [(String, String)] = [], to value: Double) {
+        counter(name, labels).set(value)
+    }
+
+    package func counter(_ name: String, _ labels: [(String, String)] = []) -> PrometheusNumber {
+        series(Self.counterName(name), .counter, labels, PrometheusNumber.init) ?? PrometheusNumber()
+    }
+
+    package func gauge(_ name: String, _ labels: [(String, String)] = []) -> PrometheusNumber {
+        series(Self.sanitized(name), .gauge, labels, PrometheusNumber.init) ?? PrometheusNumber()
+    }
+
+    package func histogram(
+        _ name: String, _ labels: [(String, String)] = [], buckets: [Double] = latencyBuckets
+    ) -> PrometheusHistogram {
+        series(Self.sanitized(name), .histogram, labels) { PrometheusHistogram(buckets: buckets) }
+            ?? PrometheusHistogram(buckets: buckets)
+    }
+
+    /// The series with these labels, made if there is none; nil if the name is one of another kind.
+    private func series<S: Series>(
+        _ name: String, _ kind: Kind, _ labels: [(String, String)], _ make: () -> S
+    ) -> S? {
+        let text = Self.text(of: labels)
+        return state.withLock { state in
+            var family = state.families[name] ?? Family(kind: kind)
+            guard family.kind == kind else { return nil }
+            let key = family.series[text] != nil || family.series.count < maximumSeries ? text : ""
+            if let series = family.series[key] { return series as? S }
+            let series = make()
+            family.series[key] = series
+            state.families[name] = family
+            return series
+        }
+    }
+
+    /// The exposition format 0.0.4 of Prometheus, sorted.
+    package func text() -> String {
+        for collector in state.withLock({ $0.collectors }) { collector(self) }
+        let families = state.withLock { $0.families }
+        var text = ""
+        for name in families.keys.sorted() {
+            guard let family = families[name] else { continue }
+            let meaning = (help[name] ?? "A metric of a library.").replacing("\\", with: "\\\\")
+                .replacing("\n", with: "\\n")
+            text += "# HELP \(name) \(meaning)\n# TYPE \(name) \(family.kind.rawValue)\n"
+            for labels in family.series.keys.sorted() {
+                family.series[labels]?.write(name, labels, to: &text)
+            }
+        }
+        return text
+    }
+
+    package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+    static func sanitized(_ name: String) -> String {
+        let characters = name.utf8.map { byte -> Character in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                Character(Unicode.Scalar(byte))
+            default: "_"
+            }
+        }
+        return characters.first.map { $0.isNumber } ?? true ? "_" + String(characters) : String(characters)
+    }
+
+    private static func counterName(_ name: String) -> String {
+        let name = sanitized(name)
+        return name.hasSuffix("_total") ? name : name + "_total"
+    }
+
+    private static func text(of labels: [(String, String)]) -> String {
+        labels.sorted { $0.0 < $1.0 }.map { name, value in
+            let escaped = value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+                .replacing("\n", with: "\\n")
+            return "\(sanitized(name))=\"\(escaped)\""
+        }.joined(separator: ",")
+    }
+
+    // MARK: MetricsFactory
+
+    package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        counter(label, dimensions)
+    }
+
+    package func makeFloatingPointCounter(
+        label: String, dimensions: [(String, String)]
+    ) -> any FloatingPointCounterHandler {
+        counter(label, dimensions)
+    }
+
+    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+        gauge(label, dimensions)
+    }
+
+    package func makeRecorder(
+        label: String, dimensions: [(String, String)], aggregate: Bool
+    ) -> any RecorderHandler {
+        guard aggregate else { return gauge(label, dimensions) }
+        let powersOfEight = (0...9).map { Double(sign: .plus, exponent: $0 * 3, significand: 1) }
+        return histogram(label, dimensions, buckets: powersOfEight)
+    }
+
+    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        let name = label.hasSuffix("seconds") ? label : label + "_seconds"
+        return histogram(name, dimensions)
+    }
+
+    // Series stay: a counter that starts anew would look like a restart of the process.
+    package func destroyCounter(_ handler: any CounterHandler) {}
+    package func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
+    package func destroyMeter(_ handler: any MeterHandler) {}
+    package func destroyRecorder(_ handler: any RecorderHandler) {}
+    package func destroyTimer(_ handler: any TimerHandler) {}
+}
+
+private protocol Series: AnyObject, Sendable {
+    func write(_ name: String, _ labels: String, to text: inout String)
+}
+
+/// A value that is set or grows.
+package final class PrometheusNumber: Series, CounterHandler, FloatingPointCounterHandler, MeterHandler,
+    RecorderHandler
+{
+    private let value = Mutex(0.0)
+
+    package var current: Double { value.withLock { $0 } }
+    package func increment(by amount: Int64) { increment(by: Double(amount)) }
+    package func increment(by amount: Double) { value.withLock { $0 += amount } }
+    package func decrement(by amount: Double) { value.withLock { $0 -= amount } }
+    package func reset() { set(0.0) }
+    package func set(_ value: Int64) { set(Double(value)) }
+    package func set(_ new: Double) { value.withLock { $0 = new } }
+    package func record(_ value: Int64) { set(Double(value)) }
+    package func record(_ value: Double) { set(value) }
+
+    fileprivate func write(_ name: String, _ labels: String, to text: inout String) {
+        text += "\(name)\(labels.isEmpty ? "" : "{\(labels)}") \(Self.text(current))\n"
+    }
+
+    fileprivate static func text(_ value: Double) -> String {
+        value.isNaN ? "NaN" : value.isInfinite ? (value > 0 ? "+Inf" : "-Inf") : JSONText.number(value)
+    }
+}
+
+/// Counts of values by upper bounds.
+package final class PrometheusHistogram: Series, TimerHandler, RecorderHandler {
+    private struct State {
+        var counts: [Int]
+        var sum = 0.0
+    }
+    private let buckets: [Double]
+    private let state: Mutex<State>
+
+    init(buckets: [Double]) {
+        self.buckets = buckets
+        state = Mutex(State(counts: Array(repeating: 0, count: buckets.count + 1)))
+    }
+
+    package func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
+    package func record(_ value: Int64) { record(Double(value)) }
+    package func record(_ value: Double) {
+        let bucket = buckets.firstIndex { value <= $0 } ?? buckets.count
+        state.withLock {
+            $0.counts[bucket] += 1
+            $0.sum += value
+        }
+    }
+
+    package var count: Int { state.withLock { $0.counts.reduce(0, +) } }
+
+    fileprivate func write(_ name: String, _ labels: String, to text: inout String) {
+        let state = state.withLock { $0 }
+        var total = 0
+        for (index, count) in state.counts.enumerated() {
+            total += count
+            let bound = index < buckets.count ? PrometheusNumber.text(buckets[index]) : "+Inf"
+            text += "\(name)_bucket{\(labels.isEmpty ? "" : labels + ",")le=\"\(bound)\"} \(total)\n"
+        }
+        let braces = labels.isEmpty ? "" : "{\(labels)}"
+        text += "\(name)_sum\(braces) \(PrometheusNumber.text(state.sum))\n\(name)_count\(braces) \(total)\n"
+    }
+}
+
+/// The metrics of the server.
+package struct ServerMetrics: Sendable {
+    /// A part of the time of a request.
+    package enum Stage: String, Sendable, CaseIterable { case queue, fetch, decode, process, encode }
+    /// Where a result came from.
+    package enum CacheLevel: String, Sendable, CaseIterable { case memory, disk, coalesced, made }
+    /// Why a request was refused before it was worked on.
+    package enum Refusal: String, Sendable, CaseIterable {
+        case rateLimit = "rate-limit"
+        case queueFull = "queue-full"
+        case deadline, signature
+    }
+
+    /// Every metric of the server, for the documentation and for HELP lines.
+    package static let table: [(name: String, kind: PrometheusRegistry.Kind, labels: [String], help: String)] = [
+        ("vitrine_requests_total", .counter, ["route", "status"], "Requests that were answered."),
+        ("vitrine_requests_in_flight", .gauge, [], "Requests under way."),
+        (
+            "vitrine_request_duration_seconds", .histogram, ["route"],
+            "Time from the head of a request to the end of its answer."
+        ),
+        (
+            "vitrine_stage_duration_seconds", .histogram, ["stage"],
+            "Time that requests waited for a render (queue), for their source (fetch), or were worked on."
+        ),
+        ("vitrine_cache_results_total", .counter, ["level"], "Results by where they came from."),
+        ("vitrine_refusals_total", .counter, ["reason"], "Requests that were refused before any work was done."),
+        ("vitrine_response_bytes_total", .counter, [], "Bytes of bodies of answers."),
+        ("vitrine_source_bytes_total", .counter, [], "Bytes of sources that were downloaded."),
+        ("vitrine_connections", .gauge, ["listener"], "Open connections."),
+        ("vitrine_renders_in_flight", .gauge, [], "Renders under way."),
+        ("vitrine_render_queue_length", .gauge, [], "Requests that wait for a render."),
+        ("vitrine_render_memory_bytes", .gauge, [], "Memory of renders under way, as estimated."),
+        ("vitrine_workers", .gauge, [], "Processes that decode."),
+        ("vitrine_cache_bytes", .gauge, ["level"], "The size of kept results."),
+        ("vitrine_draining", .gauge, [], "1 while the server stops, else 0."),
+        ("vitrine_reloads_total", .counter, ["result"], "Reloads of the configuration."),
+        ("vitrine_spans_dropped_total", .counter, [], "Spans that no collector took."),
+        ("process_resident_memory_bytes", .gauge, [], "Memory of the process, without its workers."),
+        ("process_cpu_seconds_total", .counter, [], "Processor time of the process."),
+        ("process_open_fds", .gauge, [], "Open descriptors."),
+        ("process_start_time_seconds", .gauge, [], "When the process started, in seconds since 1970."),
+    ]
+
+    package let registry: PrometheusRegistry
+    package let inFlight: PrometheusNumber
+    package let responseBytes: PrometheusNumber
+    package let sourceBytes: PrometheusNumber
+    private let stages: [Stage: PrometheusHistogram]
+    private let results: [CacheLevel: PrometheusNumber]
+    private let refusals: [Refusal: PrometheusNumber]
+    private let answers = Answers()
+
+    /// The series of answers, so that no label is made into text at every request.
+    private final class Answers: Sendable {
+        struct Key: Hashable {
+            var route: String
+            var status: Int
+        }
+        private let known = Mutex<[Key: (count: PrometheusNumber, seconds: PrometheusHistogram)]>([:])
+
+        func series(
+            _ registry: PrometheusRegistry, route: String, status: Int
+        ) -> (count: PrometheusNumber, seconds: PrometheusHistogram) {
+            known.withLock { known in
+                let key = Key(route: route, status: status)
+                if let series = known[key] { return series }
+                let series = (
+                    count: registry.counter(
+                        "vitrine_requests_total", [("route", route), ("status", String(status))]),
+                    seconds: registry.histogram("vitrine_request_duration_seconds", [("route", route)])
+                )
+                known[key] = series
+                return series
+            }
+        }
+    }
+
+    package init() {
+        let registry = PrometheusRegistry(
+            help: Dictionary(uniqueKeysWithValues: Self.table.map { ($0.name, $0.help) }))
+        self.registry = registry
+        inFlight = registry.gauge("vitrine_requests_in_flight")
+        responseBytes = registry.counter("vitrine_response_bytes_total")
+        sourceBytes = registry.counter("vitrine_source_bytes_total")
+        func each<Key: Hashable, Value>(_ keys: [Key], _ make: (Key) -> Value) -> [Key: Value] {
+            Dictionary(uniqueKeysWithValues: keys.map { ($0, make($0)) })
+        }
+        stages = each(Stage.allCases) {
+            registry.histogram("vitrine_stage_duration_seconds", [("stage", $0.rawValue)])
+        }
+        results = each(CacheLevel.allCases) {
+            registry.counter("vitrine_cache_results_total", [("level", $0.rawValue)])
+        }
+        refusals = each(Refusal.allCases) {
+            registry.counter("vitrine_refusals_total", [("reason", $0.rawValue)])
+        }
+        let started = Date().timeIntervalSince1970
+        registry.onCollect { registry in
+            registry.setGauge("process_start_time_seconds", to: started)
+            let usage = ProcessUsage.now()
+            registry.setCounter("process_cpu_seconds_total", to: usage.cpuSeconds)
+            if let bytes = usage.residentBytes { registry.setGauge("process_resident_memory_bytes", to: Double(bytes)) }
+            if let files = usage.openFiles { registry.setGauge("process_open_fds", to: Double(files)) }
+        }
+    }
+
+    /// Counts an answer.
+    ///
+    /// - Parameter route: A word of the program, never a part of the URL.
+    package func answered(route: String, status: Int, seconds: Double, bytes: Int) {
+        let series = answers.series(registry, route: route, status: status)
+        series.count.increment(by: 1.0)
+        series.seconds.record(seconds)
+        responseBytes.increment(by: Double(bytes))
+    }
+
+    package func took(_ stage: Stage, _ seconds: Double) { stages[stage]?.record(seconds) }
+    package func found(_ level: CacheLevel) { results[level]?.increment(by: 1.0) }
+    package func refused(_ reason: Refusal) { refusals[reason]?.increment(by: 1.0) }
+}
+
+/// Processor time, memory and descriptors of the process.
+private struct ProcessUsage {
+    var cpuSeconds: Double
+    var residentBytes: Int?
+    var openFiles: Int?
+
+    static func now() -> ProcessUsage {
+        var usage = rusage()
+        #if canImport(Glibc)
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        #else
+        getrusage(RUSAGE_SELF, &usage)
+        #endif
+        func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+        let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ")
+            .dropFirst().first.flatMap { Int($0) }
+        return ProcessUsage(
+            cpuSeconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+            residentBytes: pages.map { $0 * Int(sysconf(Int32(_SC_PAGESIZE))) },
+            openFiles: (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))?.count)
+    }
+}

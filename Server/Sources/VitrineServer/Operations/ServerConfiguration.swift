@@ -1,0 +1,503 @@
+import Foundation
+package import Logging
+package import VitrineImaging
+
+/// The address of a listener.
+package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
+    /// A host's name or address without brackets, and a port; port 0 for a free one.
+    case tcp(host: String, port: Int)
+    /// The path of a Unix socket.
+    case unix(String)
+
+    /// Reads `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every address), `unix:/run/a.sock` or `/run/a.sock`.
+    package init(_ text: String) throws {
+        if text.hasPrefix("unix:") || text.hasPrefix("/") {
+            let path = text.hasPrefix("/") ? text : String(text.dropFirst(5))
+            // The size of sun_path, with its end.
+            guard path.hasPrefix("/"), path.utf8.count < 108 else {
+                throw SettingError("“\(text)” is no absolute path of at most 107 bytes")
+            }
+            self = .unix(path)
+            return
+        }
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+            (0...65_535).contains(port)
+        else { throw SettingError("“\(text)” is no address of the form HOST:PORT, [IPV6]:PORT or unix:/PATH") }
+        var host = text[..<colon]
+        if host.hasPrefix("[") && host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+            guard host.contains(":") else { throw SettingError("“\(text)” has no IPv6 address in its brackets") }
+        } else if host.contains(":") {
+            throw SettingError("“\(text)” has an IPv6 address without brackets")
+        }
+        self = .tcp(host: host.isEmpty ? "0.0.0.0" : String(host), port: port)
+    }
+
+    package var description: String {
+        switch self {
+        case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .unix(let path): "unix:\(path)"
+        }
+    }
+
+    /// Whether only this machine can connect.
+    package var isLocal: Bool {
+        switch self {
+        case .unix: true
+        case .tcp(let host, _):
+            host == "localhost" || host == "::1"
+                || host.split(separator: ".").count == 4 && host.hasPrefix("127.")
+                    && host.allSatisfy { $0.isNumber || $0 == "." }
+        }
+    }
+}
+
+/// The settings of the server. ``settings`` names and documents each of them.
+package struct ServerConfiguration: Sendable, Equatable {
+    package enum LogFormat: String, Sendable, CaseIterable { case json, text }
+
+    // MARK: Listeners
+    package var bind = [ListenAddress.tcp(host: "127.0.0.1", port: 8080)]
+    package var adminBind = [ListenAddress.tcp(host: "127.0.0.1", port: 8081)]
+    package var tlsCertificate = ""
+    package var tlsKey = ""
+    package var http2 = true
+    package var keepAliveTimeout = 60.0
+    package var maximumConnections = 10_000
+    package var maximumHeaderBytes = 65_536
+    package var lameDuck = 5.0
+    package var stopTimeout = 20.0
+
+    // MARK: Signatures
+    package var keys: [[UInt8]] = []
+    package var salts: [[UInt8]] = []
+    package var keyFile = ""
+    package var saltFile = ""
+    package var signatureSize = 32
+    package var trustedSignatures: [String] = []
+    package var thumborKey = ""
+    package var allowUnsigned = false
+
+    // MARK: URLs
+    package var presets: [String: String] = [:]
+    package var onlyPresets = false
+    package var allowedOptions: [String] = []
+    package var argumentsSeparator = ":"
+
+    // MARK: Sources
+    package var localRoot = ""
+    package var baseURL = ""
+    package var allowedSources: [String] = []
+    package var allowLoopbackSources = false
+    package var allowLinkLocalSources = false
+    package var allowPrivateSources = false
+    package var maximumSourceBytes = 52_428_800
+    package var maximumSourceMegapixels = 50.0
+    package var maximumRedirects = 10
+    package var downloadTimeout = 10.0
+    package var downloads = 64
+    package var downloadsPerHost = 8
+    package var userAgent = "Vitrine"
+    /// Fields of requests by host, then by name.
+    package var sourceHeaders: [String: [String: String]] = [:]
+
+    // MARK: Results
+    package var quality = 80
+    package var formatQuality: [ImageFormat: Int] = [:]
+    package var stripMetadata = true
+    package var keepCopyright = true
+    package var autoRotate = true
+    package var autoWebP = true
+    package var autoAVIF = true
+    package var autoJPEGXL = false
+    package var clientHints = false
+    package var encodeDeadline = 1.0
+    package var maximumResultDimension = 10_000
+    package var skipProcessing: [ImageFormat] = []
+    package var watermark = ""
+    package var watermarkOpacity = 1.0
+
+    // MARK: Answers
+    package var ttl = 31_536_000
+    package var cacheControlPassthrough = false
+    package var negativeTTL = 5
+    package var staleWhileRevalidate = 60
+    package var allowOrigin = ""
+    package var fallbackImage = ""
+    package var fallbackStatus = 200
+    package var fallbackTTL = 0
+
+    // MARK: Resources
+    package var timeout = 10.0
+    package var workers = 0
+    package var renderMemory = 268_435_456
+    package var queueLimit = 256
+    package var memoryCache = 134_217_728
+    package var diskCache = ""
+    package var diskCacheBytes = 1_073_741_824
+
+    // MARK: Clients
+    package var rateLimit = 0.0
+    package var rateBurst = 0
+    package var rateClients = 100_000
+    package var trustedProxies: [AddressRange] = []
+
+    // MARK: Reports
+    package var logLevel = Logger.Level.info
+    package var logFormat = LogFormat.json
+    package var logRequests = true
+    package var otlpEndpoint = ""
+    package var otlpHeaders: [String: String] = [:]
+    package var traceRatio = 1.0
+    package var serviceName = "vitrine-server"
+
+    package init() {}
+
+    /// Whether a URL needs a signature.
+    package var isSigned: Bool { !keys.isEmpty }
+
+    /// The texts that no log line and no answer may contain.
+    package var secrets: [String] {
+        (keys + salts).map { $0.map { String(format: "%02x", $0) }.joined() } + [thumborKey]
+            + sourceHeaders.values.flatMap(\.values) + otlpHeaders.values
+    }
+}
+
+/// A configuration that the server refuses, as one line.
+package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The exit status of a program whose configuration is wrong, EX_CONFIG of sysexits.h.
+    package static let exitStatus: Int32 = 78
+
+    package var description: String
+
+    package init(_ description: String) {
+        self.description = description.split(whereSeparator: \.isNewline).joined(separator: " ")
+    }
+}
+
+extension ServerConfiguration {
+    /// A configuration and how it came about.
+    package struct Loaded: Sendable {
+        package var configuration: ServerConfiguration
+        /// Names of the settings that are not at their defaults because of a flag, a variable or the file.
+        package var given: Set<String> = []
+        /// Lines for the operator about variables without an effect.
+        package var warnings: [String] = []
+    }
+
+    /// Reads flags, then the environment, then the file; the first that gives a setting decides.
+    ///
+    /// - Parameters:
+    ///   - arguments: Flags of settings and `--config FILE`, without the program's name and its commands.
+    ///   - environment: `VITRINE_…` and imgproxy's variables; others are left alone.
+    /// - Throws: ``ConfigurationError``: an unknown name, an invalid value, an unreadable file, contradictory values.
+    package static func load(arguments: [String], environment: [String: String]) throws -> Loaded {
+        let byName = Dictionary(uniqueKeysWithValues: settings.map { ($0.name, $0) })
+        var loaded = Loaded(configuration: ServerConfiguration())
+        var file = environment["VITRINE_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
+        var layers: [[(setting: Setting, value: SettingValue, origin: String)]] = []
+
+        // Flags.
+        var flags: [String: SettingValue] = [:]
+        var order: [String] = []
+        var index = 0
+        while index < arguments.count {
+            let argument = arguments[index]
+            index += 1
+            guard argument.hasPrefix("--"), argument.count > 2 else {
+                throw ConfigurationError("“\(argument)” is not a flag; see --help")
+            }
+            let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = String(parts[0])
+            let isSwitch = byName[name]?.isSwitch ?? false
+            guard name == "config" || byName[name] != nil else {
+                throw ConfigurationError("--\(name): there is no such flag\(suggestion(for: name)); see --help")
+            }
+            let text: String
+            if parts.count == 2 {
+                text = String(parts[1])
+            } else if isSwitch {
+                text = "true"
+            } else if index < arguments.count {
+                text = arguments[index]
+                index += 1
+            } else {
+                throw ConfigurationError("--\(name): its value is missing")
+            }
+            if name == "config" {
+                file = text
+            } else if let earlier = flags[name] {
+                guard byName[name]?.isList == true, case .text(let first) = earlier else {
+                    throw ConfigurationError("--\(name): it is given twice")
+                }
+                flags[name] = .text("\(first),\(text)")
+            } else {
+                flags[name] = .text(text)
+                order.append(name)
+            }
+        }
+        layers.append(
+            order.compactMap { name in
+                guard let setting = byName[name], let value = flags[name] else { return nil }
+                return (setting, value, "--\(name)")
+            })
+        layers.append(try variables(environment, &loaded.warnings))
+        if let file { layers.append(try values(ofFile: file, byName)) }
+
+        for layer in layers {
+            for (setting, value, origin) in layer where loaded.given.insert(setting.name).inserted {
+                do {
+                    try setting.set(&loaded.configuration, value)
+                } catch let error as SettingError {
+                    throw ConfigurationError("\(origin): \(error.reason)")
+                }
+            }
+        }
+        try loaded.configuration.readCredentials()
+        try loaded.configuration.validate()
+        return loaded
+    }
+
+    /// The settings that the environment gives.
+    private static func variables(
+        _ environment: [String: String], _ warnings: inout [String]
+    ) throws -> [(setting: Setting, value: SettingValue, origin: String)] {
+        var result: [(setting: Setting, value: SettingValue, origin: String)] = []
+        var known: Set<String> = ["VITRINE_CONFIG"]
+        for setting in settings {
+            known.insert(setting.variable)
+            known.formUnion(setting.aliases)
+            var found: (name: String, text: String)?
+            for name in [setting.variable] + setting.aliases {
+                // An empty variable is one that is not set.
+                guard let text = environment[name], !text.isEmpty else { continue }
+                if let found, found.text != text {
+                    throw ConfigurationError("\(name): it contradicts \(found.name)")
+                }
+                found = found ?? (name, text)
+            }
+            if let found { result.append((setting, .text(found.text), found.name)) }
+        }
+        for name in environment.keys.sorted() where !known.contains(name) && environment[name] != "" {
+            if name.hasPrefix("VITRINE_") {
+                let similar = suggestion(for: name.dropFirst(8).lowercased().replacing("_", with: "-"))
+                throw ConfigurationError("\(name): there is no such setting\(similar)")
+            }
+            guard name.hasPrefix("IMGPROXY_") else { continue }
+            if let reason = refusedVariables[name] { throw ConfigurationError("\(name): \(reason)") }
+            warnings.append("\(name) has no effect")
+        }
+        return result
+    }
+
+    /// Variables of imgproxy that limit or protect something. Ignoring one would be less safe than its operator thinks.
+    private static let refusedVariables = [
+        "IMGPROXY_SECRET": "requests with a secret are not supported; use signatures",
+        "IMGPROXY_PATH_PREFIX": "prefixes of paths are not supported; remove the prefix in the proxy in front",
+        "IMGPROXY_MAX_ANIMATION_FRAMES": "limits of animations are not configurable",
+        "IMGPROXY_MAX_ANIMATION_FRAME_RESOLUTION": "limits of animations are not configurable",
+        "IMGPROXY_PROMETHEUS_BIND": "metrics are on the admin listener; use VITRINE_ADMIN_BIND",
+        "IMGPROXY_NETWORK": "the kind of a socket is part of VITRINE_BIND: HOST:PORT or unix:/PATH",
+    ]
+
+    private static func values(
+        ofFile path: String, _ byName: [String: Setting]
+    ) throws -> [(setting: Setting, value: SettingValue, origin: String)] {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw ConfigurationError("\(path): the file cannot be read")
+        }
+        let values: [String: SettingValue]
+        do {
+            if path.hasSuffix(".json") {
+                values = try SettingValue.json(data)
+            } else {
+                guard let text = String(validating: data, as: UTF8.self) else {
+                    throw SettingError("the file is not UTF-8")
+                }
+                values = try TOMLReader.read(text)
+            }
+        } catch let error as SettingError {
+            throw ConfigurationError("\(path): \(error.reason)")
+        }
+        return try values.keys.sorted().map { name in
+            guard let setting = byName[name], let value = values[name] else {
+                throw ConfigurationError("\(path): \(name): there is no such setting\(suggestion(for: name))")
+            }
+            return (setting, value, "\(path): \(name)")
+        }
+    }
+
+    /// `, did you mean “…”?` if a setting's name is similar.
+    private static func suggestion(for name: String) -> String {
+        let similar = settings.map { ($0.name, distance(Array(name.utf8), Array($0.name.utf8))) }.min { $0.1 < $1.1 }
+        guard let similar, similar.1 <= max(2, name.count / 4) else { return "" }
+        return "; did you mean “\(similar.0)”?"
+    }
+
+    /// The Levenshtein distance.
+    private static func distance(_ first: [UInt8], _ second: [UInt8]) -> Int {
+        var row = Array(0...second.count)
+        for (i, a) in first.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, b) in second.enumerated() {
+                (diagonal, row[j + 1]) = (row[j + 1], min(row[j] + 1, row[j + 1] + 1, diagonal + (a == b ? 0 : 1)))
+            }
+        }
+        return row[second.count]
+    }
+
+    /// Adds the keys and salts of files, one a line.
+    private mutating func readCredentials() throws {
+        func pairs(_ path: String, _ name: String) throws -> [[UInt8]] {
+            guard !path.isEmpty else { return [] }
+            guard let data = FileManager.default.contents(atPath: path),
+                let text = String(validating: data, as: UTF8.self)
+            else { throw ConfigurationError("\(name): \(path) cannot be read") }
+            let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
+                .filter { !$0.isEmpty }
+            guard !lines.isEmpty else { throw ConfigurationError("\(name): \(path) is empty") }
+            return try lines.enumerated().map { number, line in
+                guard let bytes = [UInt8](hexadecimal: line), !bytes.isEmpty else {
+                    throw ConfigurationError("\(name): \(path): line \(number + 1) is not hexadecimal")
+                }
+                return bytes
+            }
+        }
+        keys += try pairs(keyFile, "key-file")
+        salts += try pairs(saltFile, "salt-file")
+    }
+
+    /// Whether the values agree.
+    private func validate() throws {
+        guard keys.count == salts.count else {
+            throw ConfigurationError(
+                "key: there are \(keys.count) keys and \(salts.count) salts; every key needs a salt of its own")
+        }
+        try requireSignatures(on: bind)
+        guard tlsCertificate.isEmpty == tlsKey.isEmpty else {
+            throw ConfigurationError(
+                tlsKey.isEmpty
+                    ? "tls-certificate: it needs tls-key" : "tls-key: it needs tls-certificate")
+        }
+        guard !bind.isEmpty else { throw ConfigurationError("bind: at least one address is needed") }
+        for address in adminBind where bind.contains(address) {
+            if case .tcp(_, 0) = address { continue }
+            throw ConfigurationError("admin-bind: \(address) is an address of bind as well")
+        }
+        guard !onlyPresets || !presets.isEmpty else {
+            throw ConfigurationError("only-presets: no preset is defined, so that every URL would be refused")
+        }
+        guard rateBurst == 0 || rateLimit > 0 else {
+            throw ConfigurationError("rate-burst: it needs rate-limit")
+        }
+        // A printed configuration gives every setting, most of them with their defaults.
+        let defaults = ServerConfiguration()
+        guard !watermark.isEmpty || watermarkOpacity == defaults.watermarkOpacity else {
+            throw ConfigurationError("watermark-opacity: it needs watermark")
+        }
+        guard !diskCache.isEmpty || diskCacheBytes == defaults.diskCacheBytes else {
+            throw ConfigurationError("disk-cache-bytes: it needs disk-cache")
+        }
+    }
+
+    /// Refuses to serve unsigned URLs to other machines.
+    package func requireSignatures(on addresses: [ListenAddress]) throws {
+        guard !isSigned, !allowUnsigned, let open = addresses.first(where: { !$0.isLocal }) else { return }
+        throw ConfigurationError(
+            "bind: \(open) is reachable from other machines, but URLs are not signed; set key and salt, "
+                + "or allow-unsigned")
+    }
+
+    /// Checks files and directories that the server needs: once, before it listens.
+    package func checkFiles() throws {
+        func directory(_ path: String) -> Bool {
+            var isDirectory: ObjCBool = false
+            return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory.boolValue
+        }
+        if !localRoot.isEmpty {
+            guard directory(localRoot), FileManager.default.isReadableFile(atPath: localRoot) else {
+                throw ConfigurationError("local-root: \(localRoot) is not a readable directory")
+            }
+        }
+        for (name, path) in [
+            ("tls-certificate", tlsCertificate), ("tls-key", tlsKey), ("watermark", watermark),
+            ("fallback-image", fallbackImage),
+        ] where !path.isEmpty {
+            guard !directory(path), let file = FileHandle(forReadingAtPath: path) else {
+                throw ConfigurationError("\(name): \(path) cannot be read")
+            }
+            try? file.close()
+        }
+        if !diskCache.isEmpty {
+            // Attempted, because permissions say nothing about a read-only file system.
+            let probe = "\(diskCache)/.vitrine-\(ProcessInfo.processInfo.processIdentifier)"
+            do {
+                try FileManager.default.createDirectory(atPath: diskCache, withIntermediateDirectories: true)
+                try Data().write(to: URL(fileURLWithPath: probe))
+                try FileManager.default.removeItem(atPath: probe)
+            } catch {
+                throw ConfigurationError("disk-cache: \(diskCache) is not a writable directory")
+            }
+        }
+    }
+
+    /// The settings of `other` that differ and that only a start of the program applies.
+    package func differencesThatNeedARestart(_ other: ServerConfiguration) -> [String] {
+        Self.settings.filter { !$0.isReloadable && $0.get(self) != $0.get(other) }.map(\.name)
+    }
+
+    /// One line of TOML for each setting in effect; secrets are masked.
+    package func toml(given: Set<String> = []) -> String {
+        Self.settings.map { setting in
+            "\(setting.name) = \(masked(setting).toml)\(given.contains(setting.name) ? "" : "  # default")\n"
+        }.joined()
+    }
+
+    /// One JSON object; secrets are masked.
+    package var json: String {
+        SettingValue.table(Dictionary(uniqueKeysWithValues: Self.settings.map { ($0.name, masked($0)) })).json
+    }
+
+    private func masked(_ setting: Setting) -> SettingValue {
+        let value = setting.get(self)
+        return setting.isSecret ? value.masked : value
+    }
+}
+
+extension SettingValue {
+    /// The value with `***` for every text in it that is not empty; the names of tables stay.
+    fileprivate var masked: SettingValue {
+        switch self {
+        case .text(let text): .text(text.isEmpty ? "" : "***")
+        case .list(let values): .list(values.map(\.masked))
+        case .table(let values): .table(values.mapValues(\.masked))
+        case .integer, .number, .boolean: .text("***")
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Nil unless the text is pairs of hexadecimal digits.
+    package init?(hexadecimal text: some StringProtocol) {
+        let digits = Array<UInt8>(text.utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        self = []
+        reserveCapacity(digits.count / 2)
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = Character(Unicode.Scalar(digits[index])).hexDigitValue,
+                let low = Character(Unicode.Scalar(digits[index + 1])).hexDigitValue
+            else { return nil }
+            append(UInt8(high << 4 | low))
+        }
+    }
+}
+
+extension ServerConfiguration {
+    /// This configuration with the reloadable settings of another one.
+    package func withReloadableSettings(of other: ServerConfiguration) -> ServerConfiguration {
+        var result = self
+        for setting in Self.settings where setting.isReloadable { setting.copy(other, &result) }
+        return result
+    }
+}

@@ -1,0 +1,532 @@
+import Foundation
+import Logging
+import VitrineImaging
+
+/// A setting: one name, from which its flag (`--name`), its variable (`VITRINE_NAME`) and its key in files follow.
+package struct Setting: Sendable {
+    package var name: String
+    /// The unit or the form of the value, for example `seconds`.
+    package var unit: String
+    package var help: String
+    /// Variables of imgproxy that mean the same.
+    package var aliases: [String] = []
+    /// Whether its value is never shown.
+    package var isSecret = false
+    /// Whether SIGHUP applies a change.
+    package var isReloadable = false
+    /// Whether its flag stands alone.
+    package var isSwitch = false
+    /// Whether its flag may be repeated.
+    package var isList = false
+    package var set: @Sendable (inout ServerConfiguration, SettingValue) throws -> Void
+    package var get: @Sendable (ServerConfiguration) -> SettingValue
+    /// Copies the value from one configuration to another.
+    package var copy: @Sendable (_ from: ServerConfiguration, _ to: inout ServerConfiguration) -> Void
+
+    package var variable: String { "VITRINE_" + name.uppercased().replacing("-", with: "_") }
+}
+
+/// How a value of a type is read and shown.
+private struct Kind<Value: Sendable>: Sendable {
+    var unit: String
+    var isSwitch = false
+    var isList = false
+    var read: @Sendable (SettingValue) throws -> Value
+    var show: @Sendable (Value) -> SettingValue
+}
+
+extension Kind where Value == Int {
+    static func integer(_ range: ClosedRange<Int>, unit: String) -> Kind {
+        Kind(unit: unit) { value in
+            let number: Int? =
+                switch value {
+                case .integer(let number): number
+                case .text(let text): Int(text)
+                default: nil
+                }
+            guard let number else { throw SettingError("\(value.brief) is not a whole number") }
+            guard range.contains(number) else {
+                throw SettingError("\(number) is not between \(range.lowerBound) and \(range.upperBound)")
+            }
+            return number
+        } show: { .integer($0) }
+    }
+
+    /// A number of bytes, or a number with KiB, MiB or GiB.
+    static func bytes(_ range: ClosedRange<Int>) -> Kind {
+        Kind(unit: "bytes") { value in
+            var number: Int?
+            switch value {
+            case .integer(let bytes): number = bytes
+            case .text(let text):
+                number = Int(text)
+                for (suffix, scale) in [("KiB", 10), ("MiB", 20), ("GiB", 30)] where text.hasSuffix(suffix) {
+                    number = Int(text.dropLast(3)).flatMap { $0 >= 0 && $0 <= Int.max >> scale ? $0 << scale : nil }
+                }
+            default: break
+            }
+            guard let number else {
+                throw SettingError("\(value.brief) is not a number of bytes, or of KiB, MiB or GiB")
+            }
+            guard range.contains(number) else {
+                throw SettingError("\(number) is not between \(range.lowerBound) and \(range.upperBound) bytes")
+            }
+            return number
+        } show: { .integer($0) }
+    }
+}
+
+extension Kind where Value == Double {
+    static func number(_ range: ClosedRange<Double>, unit: String) -> Kind {
+        Kind(unit: unit) { value in
+            let number: Double? =
+                switch value {
+                case .integer(let number): Double(number)
+                case .number(let number): number
+                case .text(let text): Double(text)
+                default: nil
+                }
+            guard let number, number.isFinite else { throw SettingError("\(value.brief) is not a number") }
+            guard range.contains(number) else {
+                let bounds = [range.lowerBound, range.upperBound].map(JSONText.number)
+                throw SettingError("\(JSONText.number(number)) is not between \(bounds[0]) and \(bounds[1])")
+            }
+            return number
+        } show: { .number($0) }
+    }
+}
+
+extension Kind where Value == Bool {
+    static var boolean: Kind {
+        Kind(unit: "true or false", isSwitch: true) { value in
+            switch value {
+            case .boolean(let value): return value
+            case .text("true"), .text("1"), .text("yes"), .text("on"), .text("t"): return true
+            case .text("false"), .text("0"), .text("no"), .text("off"), .text("f"): return false
+            default: throw SettingError("\(value.brief) is not true or false")
+            }
+        } show: { .boolean($0) }
+    }
+}
+
+extension Kind where Value == String {
+    static func text(unit: String = "text", _ check: @escaping @Sendable (String) -> String? = { _ in nil }) -> Kind {
+        Kind(unit: unit) { value in
+            guard case .text(let text) = value else { throw SettingError("\(value.brief) is not a text") }
+            guard !text.contains(where: { $0.isNewline || $0 == "\0" }) else {
+                throw SettingError("the text has several lines")
+            }
+            if let problem = check(text) { throw SettingError(problem) }
+            return text
+        } show: { .text($0) }
+    }
+
+    static var path: Kind { text(unit: "path") }
+    static var url: Kind {
+        text(unit: "URL") { text in
+            guard !text.isEmpty else { return nil }
+            let url = URLComponents(string: text)
+            let isWeb = url?.scheme == "http" || url?.scheme == "https"
+            return isWeb && url?.host?.isEmpty == false ? nil : "it is not an http or https URL"
+        }
+    }
+}
+
+/// A list in a file, or values with commas between them.
+private func list<Element: Sendable>(
+    unit: String, read: @escaping @Sendable (String) throws -> Element,
+    show: @escaping @Sendable (Element) -> String
+) -> Kind<[Element]> {
+    Kind(unit: unit, isList: true) { value in
+        switch value {
+        case .text(let text):
+            return try text.split(separator: ",").map {
+                try read($0.trimmingCharacters(in: .whitespaces))
+            }
+        case .list(let values):
+            return try values.map { value in
+                guard case .text(let text) = value else { throw SettingError("\(value.brief) is not a text") }
+                return try read(text)
+            }
+        default: throw SettingError("\(value.brief) is not a list")
+        }
+    } show: { .list($0.map { .text(show($0)) }) }
+}
+
+/// A table in a file, or `name=value` with commas between them.
+private func table<Key: Hashable & Sendable, Value: Sendable>(
+    unit: String, separator: Character = ",", key: @escaping @Sendable (String) throws -> Key,
+    name: @escaping @Sendable (Key) -> String, value kind: Kind<Value>
+) -> Kind<[Key: Value]> {
+    Kind(unit: unit, isList: true) { value in
+        var result: [Key: Value] = [:]
+        func add(_ name: String, _ value: SettingValue) throws {
+            do {
+                guard result.updateValue(try kind.read(value), forKey: try key(name)) == nil else {
+                    throw SettingError("it is given twice")
+                }
+            } catch let error as SettingError {
+                throw SettingError("“\(name)”: \(error.reason)")
+            }
+        }
+        switch value {
+        case .text(let text):
+            for part in text.split(separator: separator) {
+                let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                guard pair.count == 2 else { throw SettingError("“\(part)” is not of the form NAME=VALUE") }
+                try add(pair[0].trimmingCharacters(in: .whitespaces), .text(String(pair[1])))
+            }
+        case .table(let values):
+            for name in values.keys.sorted() { try add(name, values[name] ?? .text("")) }
+        default: throw SettingError("\(value.brief) is not a table")
+        }
+        return result
+    } show: { values in
+        .table(Dictionary(uniqueKeysWithValues: values.map { (name($0.key), kind.show($0.value)) }))
+    }
+}
+
+extension SettingValue {
+    /// The value in a message, cut.
+    fileprivate var brief: String {
+        switch self {
+        case .text(let text): "“\(text.prefix(60))”"
+        case .list: "a list"
+        case .table: "a table"
+        default: json
+        }
+    }
+}
+
+private let hexadecimal = list(
+    unit: "hexadecimal, comma-separated",
+    read: { text in
+        // The text is not part of the message: it may be most of a key.
+        guard let bytes = [UInt8](hexadecimal: text), !bytes.isEmpty else {
+            throw SettingError("a value is not hexadecimal")
+        }
+        return bytes
+    }, show: { $0.map { String(format: "%02x", $0) }.joined() })
+private let texts = list(unit: "list", read: { $0 }, show: { $0 })
+private let addresses = Kind<[ListenAddress]>(unit: "HOST:PORT or unix:/PATH, list", isList: true) { value in
+    if value == .text("off") { return [] }
+    return try list(unit: "", read: { try ListenAddress($0) }, show: \.description).read(value)
+} show: { .list($0.map { .text($0.description) }) }
+private let formats = list(
+    unit: "formats, list", read: { try format($0) }, show: { $0.rawValue })
+
+private func format(_ name: String) throws -> ImageFormat {
+    let lowercased = name.lowercased()
+    guard let format = ImageFormat(rawValue: lowercased == "jpg" ? "jpeg" : lowercased) else {
+        throw SettingError("“\(name)” is not a format")
+    }
+    return format
+}
+
+private func headers(_ unit: String) -> Kind<[String: String]> {
+    table(
+        unit: unit,
+        key: { name in
+            guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") }) else {
+                throw SettingError("it is not the name of a field")
+            }
+            return name
+        }, name: { $0 }, value: .text())
+}
+
+private func setting<Value: Sendable>(
+    _ name: String, _ path: any WritableKeyPath<ServerConfiguration, Value> & Sendable, _ kind: Kind<Value>,
+    _ aliases: String..., secret: Bool = false, reloads: Bool = false, _ help: () -> String
+) -> Setting {
+    Setting(
+        name: name, unit: kind.unit, help: help(), aliases: aliases.map { "IMGPROXY_" + $0 }, isSecret: secret,
+        isReloadable: reloads, isSwitch: kind.isSwitch, isList: kind.isList,
+        set: { $0[keyPath: path] = try kind.read($1) }, get: { kind.show($0[keyPath: path]) },
+        copy: { $1[keyPath: path] = $0[keyPath: path] })
+}
+
+extension ServerConfiguration {
+    /// Every setting, in the order of the documentation.
+    package static let settings: [Setting] = [
+        // Listeners
+        setting("bind", \.bind, addresses, "BIND") {
+            "Addresses that serve images. Sockets that systemd passes replace them."
+        },
+        setting("admin-bind", \.adminBind, addresses) {
+            "Addresses of metrics, health, configuration and purges, or “off”. Never public."
+        },
+        setting("tls-certificate", \.tlsCertificate, .path, reloads: true) {
+            "A PEM file with the certificate and its chain. Empty for cleartext."
+        },
+        setting("tls-key", \.tlsKey, .path, reloads: true) { "A PEM file with the certificate's private key." },
+        setting("http2", \.http2, .boolean) { "Whether clients may use HTTP/2, with TLS or in cleartext." },
+        setting(
+            "keep-alive-timeout", \.keepAliveTimeout, .number(1...3600, unit: "seconds"), "KEEP_ALIVE_TIMEOUT"
+        ) { "How long a connection may be idle, and how long the head of a request may take." },
+        setting(
+            "max-connections", \.maximumConnections, .integer(1...1_000_000, unit: "connections"), "MAX_CLIENTS"
+        ) { "Connections of all clients; further ones wait in the system's queue." },
+        setting("max-header-bytes", \.maximumHeaderBytes, .bytes(1024...1_048_576)) {
+            "The size of a request's head, its URL included."
+        },
+        setting("lame-duck", \.lameDuck, .number(0...300, unit: "seconds")) {
+            "How long a stopping server still accepts requests while /ready answers 503."
+        },
+        setting(
+            "stop-timeout", \.stopTimeout, .number(0...3600, unit: "seconds"), "GRACEFUL_STOP_TIMEOUT"
+        ) { "How long requests under way may take after the lame-duck time." },
+
+        // Signatures
+        setting("key", \.keys, hexadecimal, "KEY", secret: true, reloads: true) {
+            "Keys of signatures. A URL is valid if any pair of key and salt signs it."
+        },
+        setting("salt", \.salts, hexadecimal, "SALT", secret: true, reloads: true) { "The salt of each key." },
+        setting("key-file", \.keyFile, .path, reloads: true) { "A file with further keys, one a line." },
+        setting("salt-file", \.saltFile, .path, reloads: true) { "A file with the salts of these keys." },
+        setting(
+            "signature-size", \.signatureSize, .integer(1...32, unit: "bytes"), "SIGNATURE_SIZE", reloads: true
+        ) { "Bytes of a signature before it is encoded." },
+        setting(
+            "trusted-signatures", \.trustedSignatures, texts, "TRUSTED_SIGNATURES", secret: true, reloads: true
+        ) { "Signatures that are valid for every URL." },
+        setting("thumbor-key", \.thumborKey, .text(), secret: true, reloads: true) {
+            "The key of signed URLs in thumbor's grammar."
+        },
+        setting("allow-unsigned", \.allowUnsigned, .boolean) {
+            "Whether unsigned URLs are served on addresses that other machines can reach."
+        },
+
+        // URLs
+        setting(
+            "presets", \.presets,
+            table(unit: "NAME=OPTIONS, list", key: { $0 }, name: { $0 }, value: .text()), "PRESETS", reloads: true
+        ) { "Named options. “default” applies to every URL." },
+        setting("only-presets", \.onlyPresets, .boolean, "ONLY_PRESETS", reloads: true) {
+            "Whether URLs name presets instead of options."
+        },
+        setting("allowed-options", \.allowedOptions, texts, "ALLOWED_PROCESSING_OPTIONS", reloads: true) {
+            "The options that URLs may use. Empty for all."
+        },
+        setting(
+            "arguments-separator", \.argumentsSeparator,
+            .text(unit: "character") { $0.count == 1 && $0 != "/" ? nil : "it is not one character" },
+            "ARGUMENTS_SEPARATOR", reloads: true
+        ) { "The character between the arguments of an option." },
+
+        // Sources
+        setting("local-root", \.localRoot, .path, "LOCAL_FILESYSTEM_ROOT") {
+            "The directory of local:/// sources. Empty for none."
+        },
+        setting("base-url", \.baseURL, .text(unit: "URL"), "BASE_URL", reloads: true) {
+            "The beginning of every source's address."
+        },
+        setting(
+            "allowed-sources", \.allowedSources,
+            list(
+                unit: "list",
+                read: { text in
+                    guard !text.contains("*") else {
+                        throw SettingError("“\(text)” has a wildcard; only beginnings count")
+                    }
+                    return text
+                }, show: { $0 }), "ALLOWED_SOURCES", reloads: true
+        ) {
+            "Beginnings of the addresses of allowed sources. Empty for all."
+        },
+        setting(
+            "allow-loopback-sources", \.allowLoopbackSources, .boolean, "ALLOW_LOOPBACK_SOURCE_ADDRESSES"
+        ) { "Whether sources may be on this machine." },
+        setting(
+            "allow-link-local-sources", \.allowLinkLocalSources, .boolean, "ALLOW_LINK_LOCAL_SOURCE_ADDRESSES"
+        ) { "Whether sources may have link-local addresses." },
+        setting(
+            "allow-private-sources", \.allowPrivateSources, .boolean, "ALLOW_PRIVATE_SOURCE_ADDRESSES"
+        ) { "Whether sources may have addresses of private networks." },
+        setting(
+            "max-source-bytes", \.maximumSourceBytes, .bytes(1...1 << 40), "MAX_SRC_FILE_SIZE", reloads: true
+        ) { "The size of a source." },
+        setting(
+            "max-source-megapixels", \.maximumSourceMegapixels, .number(0.001...10_000, unit: "megapixels"),
+            "MAX_SRC_RESOLUTION", reloads: true
+        ) { "The pixels of a source." },
+        setting("max-redirects", \.maximumRedirects, .integer(0...50, unit: "redirects"), "MAX_REDIRECTS") {
+            "Redirects that the download of a source follows."
+        },
+        setting(
+            "download-timeout", \.downloadTimeout, .number(0.1...3600, unit: "seconds"), "DOWNLOAD_TIMEOUT",
+            reloads: true
+        ) { "How long the download of a source may take." },
+        setting("downloads", \.downloads, .integer(1...10_000, unit: "downloads")) { "Simultaneous downloads." },
+        setting("downloads-per-host", \.downloadsPerHost, .integer(1...10_000, unit: "downloads")) {
+            "Simultaneous downloads from one host."
+        },
+        setting("user-agent", \.userAgent, .text(), "USER_AGENT") { "The User-Agent field of downloads." },
+        setting(
+            "source-headers", \.sourceHeaders,
+            table(
+                unit: "tables of fields by host, files only", key: { $0.lowercased() }, name: { $0 },
+                value: headers("fields")),
+            secret: true, reloads: true
+        ) { "Fields of the requests to a host, for example its credentials." },
+
+        // Results
+        setting("quality", \.quality, .integer(1...100, unit: "1 to 100"), "QUALITY", reloads: true) {
+            "The quality of results whose URL names none."
+        },
+        setting(
+            "format-quality", \.formatQuality,
+            table(
+                unit: "FORMAT=QUALITY, list", key: { try format($0) }, name: { $0.rawValue },
+                value: .integer(1...100, unit: "")), "FORMAT_QUALITY", reloads: true
+        ) { "The quality of a format." },
+        setting("strip-metadata", \.stripMetadata, .boolean, "STRIP_METADATA", reloads: true) {
+            "Whether results have no Exif and XMP."
+        },
+        setting("keep-copyright", \.keepCopyright, .boolean, "KEEP_COPYRIGHT", reloads: true) {
+            "Whether the author and the copyright stay."
+        },
+        setting("auto-rotate", \.autoRotate, .boolean, "AUTO_ROTATE", reloads: true) {
+            "Whether pictures are turned upright by their metadata."
+        },
+        setting("auto-webp", \.autoWebP, .boolean, "AUTO_WEBP", "ENABLE_WEBP_DETECTION", reloads: true) {
+            "Whether clients that accept WebP get it."
+        },
+        setting("auto-avif", \.autoAVIF, .boolean, "AUTO_AVIF", "ENABLE_AVIF_DETECTION", reloads: true) {
+            "Whether clients that accept AVIF get it."
+        },
+        setting("auto-jxl", \.autoJPEGXL, .boolean, "AUTO_JXL", reloads: true) {
+            "Whether clients that accept JPEG XL get it."
+        },
+        setting("client-hints", \.clientHints, .boolean, "ENABLE_CLIENT_HINTS", reloads: true) {
+            "Whether the client's Width and DPR fields apply to URLs without them."
+        },
+        setting("encode-deadline", \.encodeDeadline, .number(0...60, unit: "seconds"), reloads: true) {
+            "After this time, a slow format is left to the background and a faster one is answered."
+        },
+        setting(
+            "max-result-dimension", \.maximumResultDimension, .integer(1...65_535, unit: "pixels"),
+            "MAX_RESULT_DIMENSION", reloads: true
+        ) { "The longest side of a result." },
+        setting("skip-processing", \.skipProcessing, formats, "SKIP_PROCESSING_FORMATS", reloads: true) {
+            "Sources of these formats are answered as they are."
+        },
+        setting("watermark", \.watermark, .path, "WATERMARK_PATH") { "The image file of watermarks." },
+        setting(
+            "watermark-opacity", \.watermarkOpacity, .number(0...1, unit: "0 to 1"), "WATERMARK_OPACITY"
+        ) { "The opacity of a watermark whose URL says 1." },
+
+        // Answers
+        setting("ttl", \.ttl, .integer(0...315_360_000, unit: "seconds"), "TTL", reloads: true) {
+            "How long clients and proxies may keep an image."
+        },
+        setting(
+            "cache-control-passthrough", \.cacheControlPassthrough, .boolean, "CACHE_CONTROL_PASSTHROUGH",
+            reloads: true
+        ) { "Whether the source's Cache-Control and Expires take the place of ttl." },
+        setting("negative-ttl", \.negativeTTL, .integer(0...86_400, unit: "seconds"), reloads: true) {
+            "How long an error of a source is remembered."
+        },
+        setting(
+            "stale-while-revalidate", \.staleWhileRevalidate, .integer(0...31_536_000, unit: "seconds"), reloads: true
+        ) { "How long an expired image is still answered while it is made anew." },
+        setting("allow-origin", \.allowOrigin, .text(), "ALLOW_ORIGIN", reloads: true) {
+            "The Access-Control-Allow-Origin field of images. Empty for none."
+        },
+        setting("fallback-image", \.fallbackImage, .path, "FALLBACK_IMAGE_PATH") {
+            "The image file that is answered if a source has no image."
+        },
+        setting(
+            "fallback-status", \.fallbackStatus,
+            Kind(unit: "status") { value in
+                let status = try Kind.integer(0...599, unit: "").read(value)
+                guard status == 0 || status >= 200 else { throw SettingError("\(status) is not 0 or from 200 on") }
+                return status
+            } show: { .integer($0) }, "FALLBACK_IMAGE_HTTP_CODE", reloads: true
+        ) { "The status of the fallback image; 0 for that of the error." },
+        setting(
+            "fallback-ttl", \.fallbackTTL, .integer(0...315_360_000, unit: "seconds"), "FALLBACK_IMAGE_TTL",
+            reloads: true
+        ) { "How long the fallback image may be kept; 0 for ttl." },
+
+        // Resources
+        setting("timeout", \.timeout, .number(0.1...3600, unit: "seconds"), "TIMEOUT", reloads: true) {
+            "How long an answer may take."
+        },
+        setting("workers", \.workers, .integer(0...1024, unit: "renders"), "WORKERS", "CONCURRENCY") {
+            "Simultaneous renders; 0 for one per processor."
+        },
+        setting("render-memory", \.renderMemory, .bytes(16_777_216...1 << 46)) {
+            "The memory that all renders may use at once, as estimated."
+        },
+        setting(
+            "queue-limit", \.queueLimit, .integer(0...1_000_000, unit: "requests"), "REQUESTS_QUEUE_SIZE",
+            reloads: true
+        ) { "Requests that wait for a render; further ones are answered 503." },
+        setting("memory-cache", \.memoryCache, .bytes(0...1 << 46)) { "The size of results in memory; 0 for none." },
+        setting("disk-cache", \.diskCache, .path) { "The directory of results on disk. Empty for none." },
+        setting("disk-cache-bytes", \.diskCacheBytes, .bytes(1_048_576...1 << 50)) { "The size of results on disk." },
+
+        // Clients
+        setting("rate-limit", \.rateLimit, .number(0...1_000_000, unit: "requests per second"), reloads: true) {
+            "Requests of one client; an IPv6 client is its /64 network. 0 for no limit."
+        },
+        setting("rate-burst", \.rateBurst, .integer(0...1_000_000, unit: "requests"), reloads: true) {
+            "Requests of one client at once; 0 for those of two seconds."
+        },
+        setting("rate-clients", \.rateClients, .integer(16...10_000_000, unit: "clients")) {
+            "Clients whose requests are counted; the least recent are forgotten."
+        },
+        setting(
+            "trusted-proxies", \.trustedProxies,
+            list(unit: "addresses or networks, list", read: { try AddressRange($0) }, show: \.description),
+            reloads: true
+        ) { "Proxies whose X-Forwarded-For field names the client; “unix” for those on Unix sockets." },
+
+        // Reports
+        setting(
+            "log-level", \.logLevel,
+            Kind(unit: Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")) { value in
+                guard case .text(let text) = value,
+                    let level = Logger.Level(rawValue: text == "warn" ? "warning" : text)
+                else { throw SettingError("\(value.brief) is not a level") }
+                return level
+            } show: { .text($0.rawValue) }, "LOG_LEVEL", reloads: true
+        ) { "The least important level that is logged." },
+        setting(
+            "log-format", \.logFormat,
+            Kind(unit: "json or text") { value in
+                switch value {
+                case .text("json"), .text("structured"): return .json
+                case .text("text"), .text("pretty"): return .text
+                default: throw SettingError("\(value.brief) is not json or text")
+                }
+            } show: { .text($0.rawValue) }, "LOG_FORMAT"
+        ) { "The form of log lines." },
+        setting("log-requests", \.logRequests, .boolean, reloads: true) { "Whether every request is logged." },
+        setting("otlp-endpoint", \.otlpEndpoint, .url) {
+            "The base URL of an OpenTelemetry collector (OTLP over HTTP, JSON). Empty for no traces."
+        },
+        setting("otlp-headers", \.otlpHeaders, headers("NAME=VALUE, list"), secret: true) {
+            "Fields of the requests to the collector."
+        },
+        setting("trace-ratio", \.traceRatio, .number(0...1, unit: "0 to 1")) {
+            "The part of requests that is traced, if the client does not decide."
+        },
+        setting("service-name", \.serviceName, .text()) { "The name of this service in traces." },
+    ]
+
+    /// The flags as text for `--help`.
+    package static var help: String {
+        let defaults = ServerConfiguration()
+        return settings.map { setting in
+            let value = setting.get(defaults)
+            let shown = value == .text("") || value == .list([]) || value == .table([:]) ? "none" : value.toml
+            let imgproxy = setting.aliases.isEmpty ? "" : ", \(setting.aliases.joined(separator: ", "))"
+            return """
+                  --\(setting.name)  (\(setting.unit); default: \(shown))
+                      \(setting.help)
+                      \(setting.variable)\(imgproxy)\(setting.isReloadable ? "; reloaded by SIGHUP" : "")
+                """
+        }.joined(separator: "\n")
+    }
+}
