@@ -14,7 +14,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Runs a program. Returns its exit status and what it wrote.
+/// Runs a program. Returns its exit status and its output.
 func run(_ program: String, _ arguments: [String]) async throws -> (status: Int32, output: String) {
     try await onThread {
         let process = Process()
@@ -111,7 +111,9 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
     @Test func malformedRequestsAreAnswered400() async throws {
         try await TestServer.run { server in
             let port = server.port
-            for text in ["GET / HTTP/1.1\r\nbad field\r\n\r\n", "\u{16}\u{3}\u{1}\r\n\r\n", "PRI / HTTP/1.1\r\nx y\r\n\r\n"] {
+            for text in [
+                "GET / HTTP/1.1\r\nbad field\r\n\r\n", "\u{16}\u{3}\u{1}\r\n\r\n", "PRI / HTTP/1.1\r\nx y\r\n\r\n",
+            ] {
                 let status = try await onThread {
                     let client = try PlainClient(port: port)
                     try client.send(text)
@@ -160,7 +162,8 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
             }
             let waiting = Task { try await get(port, "/b") }
             try await Task.sleep(for: .milliseconds(100))
-            #expect(try await get(server.adminPort, "/metrics").body.contains("vitrine_connections{listener=\"main\"} 2\n"))
+            let metrics = try await get(server.adminPort, "/metrics").body
+            #expect(metrics.contains("vitrine_connections{listener=\"main\"} 2\n"))
             clients.removeAll()
             #expect(try await waiting.value.status == 200)
         }
@@ -175,8 +178,7 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
             await #expect(throws: ConfigurationError("bind: unix:\(path) is in use by another program")) {
                 try await TestServer.run({ $0.bind = [.unix(path)] }) { _ in }
             }
-            let another = try await onThread { try PlainClient(path: path).request("/a") }
-            #expect(another.status == 200)
+            #expect(try await onThread { try PlainClient(path: path).request("/a") }.status == 200)
         }
         #expect(!FileManager.default.fileExists(atPath: path))
         // The socket of a program that was killed is no obstacle, another file is.
@@ -207,7 +209,10 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
         try await TestServer.run { server in
             let port = server.port
             for (change, reason): ((inout ServerConfiguration) -> Void, String) in [
-                ({ $0.bind = [.tcp(host: "127.0.0.1", port: port)] }, "bind: 127.0.0.1:\(port) is in use by another program"),
+                (
+                    { $0.bind = [.tcp(host: "127.0.0.1", port: port)] },
+                    "bind: 127.0.0.1:\(port) is in use by another program"
+                ),
                 (
                     { $0.adminBind = [.tcp(host: "127.0.0.1", port: port)] },
                     "admin-bind: 127.0.0.1:\(port) is in use by another program"
@@ -229,7 +234,10 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
         try await TestServer.run { server in
             let (status, output) = try await run(
                 "/usr/bin/curl",
-                ["-sS", "--http2-prior-knowledge", "-w", " %{http_version} %{http_code}", "http://127.0.0.1:\(server.port)/a/b"])
+                [
+                    "-sS", "--http2-prior-knowledge", "-w", " %{http_version} %{http_code}",
+                    "http://127.0.0.1:\(server.port)/a/b",
+                ])
             #expect(status == 0 && output == "/a/b 2 200", "\(output)")
         }
         try await TestServer.run({ $0.http2 = false }) { server in
@@ -498,14 +506,16 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
             }
             // What a page in a browser can send.
             let all = "{\"all\":true}"
-            #expect(try await get(port, "/purge", method: "POST", ["Content-Type": "text/plain"], body: all).status == 415)
-            #expect(try await get(port, "/purge", method: "POST", type.merging(["Origin": "http://a"]) { $1 }, body: all).status == 415)
+            for fields in [["Content-Type": "text/plain"], type.merging(["Origin": "http://a"]) { $1 }] {
+                #expect(try await get(port, "/purge", method: "POST", fields, body: all).status == 415)
+            }
             #expect(purged.withLock { $0.count } == count)
             #expect(try await get(port, "/purge", method: "POST", type, body: "{\"tag\":\"broken\"}").status == 500)
         }
         try await TestServer.run { server in
             let answer = try await get(
-                server.adminPort, "/purge", method: "POST", ["Content-Type": "application/json"], body: "{\"all\":true}")
+                server.adminPort, "/purge", method: "POST", ["Content-Type": "application/json"],
+                body: "{\"all\":true}")
             #expect(answer.status == 501)
         }
     }

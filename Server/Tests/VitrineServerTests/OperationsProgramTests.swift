@@ -20,7 +20,8 @@ final class ServerProcess: Sendable {
         let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
         // Beside the tests, or beside the program that runs them.
         for argument in [own] + CommandLine.arguments {
-            let path = URL(fileURLWithPath: argument).deletingLastPathComponent().appendingPathComponent("vitrine-server")
+            let path = URL(fileURLWithPath: argument).deletingLastPathComponent()
+                .appendingPathComponent("vitrine-server")
             if FileManager.default.isExecutableFile(atPath: path.path) { return path.path }
         }
         return "vitrine-server"
@@ -74,7 +75,9 @@ final class ServerProcess: Sendable {
     func send(_ signal: Int32) { if status == nil { kill(pid, signal) } }
 
     func waitUntilReady() async throws {
-        try await eventually("the program is ready: \(output)") { self.output.contains("The server is ready") || self.status != nil }
+        try await eventually("the program is ready: \(output)") {
+            self.output.contains("The server is ready") || self.status != nil
+        }
     }
 
     @discardableResult

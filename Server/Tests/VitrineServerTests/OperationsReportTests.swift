@@ -205,10 +205,16 @@ final class LineCollector: Sendable {
     }
 
     @Test(arguments: [
-        "", "00", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-        "00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
-        "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x",
-        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333-01", "00-0af7651916cd43dd8448eb211c80319é-b7ad6b7169203331-01",
+        "",
+        "00",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
+        "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+        "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333-01",
+        "00-0af7651916cd43dd8448eb211c80319é-b7ad6b7169203331-01",
     ])
     func invalidTraceparentsAreIgnored(_ text: String) {
         #expect(TraceContext(traceparent: text) == nil)
@@ -423,7 +429,7 @@ final class LineCollector: Sendable {
         #expect(limiter.admit(client, now: 0) != nil)
     }
 
-    @Test func theTableIsBoundedAndForgetsTheLeastRecent() throws {
+    @Test func theTableIsBounded() throws {
         let limiter = RateLimiter(rate: 1, burst: 1, clients: 100)
         let active = try client("192.0.2.1")
         #expect(limiter.admit(active, now: 0) == nil)

@@ -16,7 +16,7 @@ import Darwin
 /// Not Hummingbird's.
 typealias ServerConfiguration = VitrineServer.ServerConfiguration
 
-/// An HTTP/1.1 client that shows what is on its connection: it neither retries nor hides an error.
+/// An HTTP/1.1 client on one connection that neither retries nor hides an error.
 ///
 /// Its calls block, so that they belong on threads of their own; see ``onThread(_:)``.
 final class PlainClient {

@@ -5,7 +5,7 @@ package import HummingbirdCore
 package import Logging
 package import NIOCore
 
-/// What a purge removes.
+/// The results that a purge removes.
 package enum PurgeRequest: Sendable, Equatable {
     /// Every result of a source, by its address.
     case source(String)

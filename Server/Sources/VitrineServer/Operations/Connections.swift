@@ -3,6 +3,7 @@ package import HummingbirdCore
 package import HummingbirdHTTP2
 package import Logging
 package import NIOCore
+import NIOHTTP2
 import NIOHTTPTypes
 package import NIOSSL
 import NIOTLS
@@ -22,7 +23,7 @@ package final class DrainState: Sendable {
 package final class TLSContext: Sendable {
     private let context: Mutex<NIOSSLContext>
 
-    /// - Throws: ``ConfigurationError`` if a file is not what it should be, or the key is of another certificate.
+    /// - Throws: ``ConfigurationError`` if a file has another content, or the key is of another certificate.
     package init(certificate: String, key: String, http2: Bool) throws {
         context = Mutex(try Self.load(certificate, key, http2))
     }
@@ -73,6 +74,7 @@ package struct HTTPConnectionSetup: ServerChildChannel {
 
     private let http1: HTTP1Channel
     private let http2: HTTP2Channel?
+    private let streams = OpenStreams()
     private let tls: TLSContext?
     private let timeout: TimeAmount
 
@@ -84,6 +86,7 @@ package struct HTTPConnectionSetup: ServerChildChannel {
         self.timeout = timeout
         self.tls = tls
         let limit = configuration.maximumHeaderBytes
+        let streams = streams
         let decoder = HTTP1Channel.Configuration.DecoderConfiguration(
             maxHeaderFieldSize: limit, maxHeaderListSize: limit, maxHeaderFieldCount: 256)
         http1 = HTTP1Channel(
@@ -98,7 +101,9 @@ package struct HTTPConnectionSetup: ServerChildChannel {
                 configuration: .init(
                     idleTimeout: .nanoseconds(timeout.nanoseconds),
                     gracefulCloseTimeout: .milliseconds(Int64(configuration.stopTimeout * 1000)),
-                    streamConfiguration: .init(idleTimeout: timeout, httpDecoderConfiguration: decoder)))
+                    streamConfiguration: .init(
+                        additionalChannelHandlers: [StreamCounter(streams: streams)], idleTimeout: timeout,
+                        httpDecoderConfiguration: decoder)))
             : nil
     }
 
@@ -151,6 +156,66 @@ package struct HTTPConnectionSetup: ServerChildChannel {
             logger.debug("A connection ended before its first request", metadata: ["error": "\(error)"])
             value.channel.close(promise: nil)
         }
+    }
+}
+
+extension HTTPConnectionSetup {
+    /// Tells an HTTP/2 client to use another connection for requests that follow: GOAWAY (RFC 9113, section 6.8).
+    /// Streams go on. Hummingbird's own graceful end comes only when there are none: it closes a connection before the
+    /// end of the last stream is written.
+    static func sendGoAway(_ channel: any Channel) {
+        let frame = HTTP2Frame(
+            streamID: .rootStream, payload: .goAway(lastStreamID: .maxID, errorCode: .noError, opaqueData: nil))
+        channel.writeAndFlush(frame, promise: nil)
+    }
+
+    /// Whether the last stream of an HTTP/2 connection ended a while ago, so that all of it is written.
+    func isIdle(_ channel: any Channel) -> Bool { streams.isIdle(channel) }
+}
+
+/// The streams of HTTP/2 connections.
+private final class OpenStreams: Sendable {
+    private let counts = Mutex<[ObjectIdentifier: (count: Int, changed: Int64)]>([:])
+
+    func change(_ connection: any Channel, by difference: Int) {
+        let key = ObjectIdentifier(connection)
+        counts.withLock { counts in
+            let count = (counts[key]?.count ?? 0) + difference
+            counts[key] = (count, monotonicNanoseconds())
+        }
+        // Once for each connection.
+        if difference > 0, counts.withLock({ $0[key]?.count == 1 }) {
+            connection.closeFuture.whenComplete { _ in
+                self.counts.withLock { _ = $0.removeValue(forKey: key) }
+            }
+        }
+    }
+
+    func isIdle(_ connection: any Channel) -> Bool {
+        counts.withLock { counts in
+            guard let entry = counts[ObjectIdentifier(connection)] else { return true }
+            return entry.count <= 0 && monotonicNanoseconds() - entry.changed > 200_000_000
+        }
+    }
+}
+
+/// Counts a stream while it is open.
+private final class StreamCounter: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+
+    private let streams: OpenStreams
+    private var connection: (any Channel)?
+
+    init(streams: OpenStreams) { self.streams = streams }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        connection = context.channel.parent
+        connection.map { streams.change($0, by: 1) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        connection.map { streams.change($0, by: -1) }
+        connection = nil
     }
 }
 

@@ -31,20 +31,37 @@ package final class HTTPListener: Sendable {
     package let name: String
     package let endpoint: Endpoint
     private let setup: HTTPConnectionSetup
-    private let drain: DrainState
     private let maximumConnections: Int
     private let group: any EventLoopGroup
     private let logger: Logger
     private let state = Mutex(State())
+    private let isPaused = Flag()
+
+    /// A flag of several owners.
+    private final class Flag: Sendable {
+        private let value = Atomic(false)
+        var isSet: Bool { value.load(ordering: .acquiring) }
+        func set() { value.store(true, ordering: .releasing) }
+    }
+
+    /// Decides whether another connection is accepted.
+    private struct Gate: AvailableConnectionsDelegate {
+        let limit: Int
+        let isPaused: Flag
+        var count = 0
+
+        mutating func connectionOpened() { count += 1 }
+        mutating func connectionClosed() { count -= 1 }
+        func isAcceptingNewConnections() -> Bool { count < limit && !isPaused.isSet }
+    }
 
     package init(
-        name: String, endpoint: Endpoint, setup: HTTPConnectionSetup, drain: DrainState, maximumConnections: Int,
+        name: String, endpoint: Endpoint, setup: HTTPConnectionSetup, maximumConnections: Int,
         group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton, logger: Logger
     ) {
         self.name = name
         self.endpoint = endpoint
         self.setup = setup
-        self.drain = drain
         self.maximumConnections = maximumConnections
         self.group = group
         self.logger = logger
@@ -55,6 +72,7 @@ package final class HTTPListener: Sendable {
     /// - Throws: ``ConfigurationError`` with the address and the reason.
     package func bind() async throws {
         let limit = maximumConnections
+        let isPaused = isPaused
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 4096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -62,7 +80,7 @@ package final class HTTPListener: Sendable {
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(
-                        AvailableConnectionsChannelHandler<MaximumAvailableConnections>(maxConnections: limit))
+                        AvailableConnectionsChannelHandler(delegate: Gate(limit: limit, isPaused: isPaused)))
                 }
             }
         let setup = setup
@@ -131,6 +149,9 @@ package final class HTTPListener: Sendable {
         unlink(path)
     }
 
+    /// Whether the service manager holds the socket, so that it stays open behind this process.
+    package var isInherited: Bool { if case .inherited = endpoint { true } else { false } }
+
     /// The address that clients connect to; nil before ``bind()``.
     package var localAddress: SocketAddress? { state.withLock { $0.server?.channel.localAddress } }
 
@@ -165,8 +186,6 @@ package final class HTTPListener: Sendable {
         connection.negotiated.whenSuccess { negotiated in
             guard case .http2 = negotiated else { return }
             self.state.withLock { $0.connections[ObjectIdentifier(channel)]?.isHTTP2 = true }
-            // An HTTP/1 client learns it from its answer.
-            if self.drain.isDraining { Self.quiesce(channel) }
         }
     }
 
@@ -178,11 +197,20 @@ package final class HTTPListener: Sendable {
         channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     }
 
-    /// Tells HTTP/2 clients to use another connection for requests that follow (GOAWAY).
+    /// Tells HTTP/2 clients to use another connection for requests that follow. HTTP/1 clients learn it from answers.
     package func announceDrain() {
         for (channel, isHTTP2) in state.withLock({ $0.connections.values.map { $0 } }) where isHTTP2 {
-            Self.quiesce(channel)
+            HTTPConnectionSetup.sendGoAway(channel)
         }
+    }
+
+    /// Leaves connections that follow in the queue of the socket, for the next process that listens on it.
+    package func pauseAccepting() { isPaused.set() }
+
+    /// Closes a socket that ``run()`` never served.
+    package func abandon() async {
+        guard let server = state.withLock({ $0.server }) else { return }
+        try? await server.executeThenClose { _ in }
     }
 
     /// Closes the socket, and not the connections.
@@ -194,9 +222,11 @@ package final class HTTPListener: Sendable {
         server?.channel.close(promise: nil)
     }
 
-    /// Ends idle connections now, and others after their answer.
+    /// Ends idle connections, and those of HTTP/1 after their answer.
     package func quiesce() {
-        for (channel, _) in state.withLock({ $0.connections.values.map { $0 } }) { Self.quiesce(channel) }
+        for (channel, isHTTP2) in state.withLock({ $0.connections.values.map { $0 } }) {
+            if !isHTTP2 || setup.isIdle(channel) { Self.quiesce(channel) }
+        }
     }
 
     /// Ends every connection now.

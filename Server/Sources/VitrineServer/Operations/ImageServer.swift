@@ -105,9 +105,9 @@ package final class ImageServer: Service {
         let setup = HTTPConnectionSetup(
             responder: { try await handler.respond(to: $0, writer: $1, channel: $2) }, configuration: configuration,
             tls: tls, drain: drain)
-        listeners = endpoints(mainSockets, configuration.bind).map { [drain] in
+        listeners = endpoints(mainSockets, configuration.bind).map {
             HTTPListener(
-                name: "main", endpoint: $0, setup: setup, drain: drain,
+                name: "main", endpoint: $0, setup: setup,
                 maximumConnections: configuration.maximumConnections, logger: connectionLogger)
         }
 
@@ -121,10 +121,9 @@ package final class ImageServer: Service {
         let adminSetup = HTTPConnectionSetup(
             responder: { try await responder.respond(to: $0, writer: $1, channel: $2) },
             configuration: configuration, tls: nil, drain: drain)
-        admin = endpoints(adminSockets, configuration.adminBind).map { [drain] in
+        admin = endpoints(adminSockets, configuration.adminBind).map {
             HTTPListener(
-                name: "admin", endpoint: $0, setup: adminSetup, drain: drain, maximumConnections: 256,
-                logger: connectionLogger)
+                name: "admin", endpoint: $0, setup: adminSetup, maximumConnections: 256, logger: connectionLogger)
         }
 
         let listeners = listeners
@@ -167,7 +166,7 @@ package final class ImageServer: Service {
                 bound.append(listener)
             }
         } catch {
-            for listener in bound { listener.stopAccepting() }
+            for listener in bound { await listener.abandon() }
             throw error
         }
     }
@@ -221,17 +220,28 @@ package final class ImageServer: Service {
         for listener in listeners { listener.announceDrain() }
         // A cancelled task does not wait.
         try? await Task.sleep(for: .seconds(configuration.lameDuck))
+        // A connection that was accepted is set up on another thread. Until then, its socket must stay open.
+        for listener in listeners where listener.isInherited { listener.pauseAccepting() }
+        if listeners.contains(where: \.isInherited) { try? await Task.sleep(for: .milliseconds(200)) }
         for listener in listeners { listener.stopAccepting() }
-        for listener in listeners { listener.quiesce() }
-        let end = ContinuousClock.now + .seconds(configuration.stopTimeout)
-        while listeners.contains(where: { $0.connectionCount > 0 }), ContinuousClock.now < end, !Task.isCancelled {
-            try? await Task.sleep(for: .milliseconds(10))
-        }
+        for listener in listeners { listener.announceDrain() }
+        // The request of a connection that was just accepted is still on its way.
+        let start = ContinuousClock.now
+        await waitForConnections(until: start + .seconds(min(1, configuration.stopTimeout)))
+        await waitForConnections(until: start + .seconds(configuration.stopTimeout), quiescing: true)
         let rest = listeners.map(\.connectionCount).reduce(0, +)
         if rest > 0 {
             logger.warning("Connections are closed before their answers", metadata: ["count": .stringConvertible(rest)])
         }
         for listener in listeners { listener.closeConnections() }
+    }
+
+    /// Returns when every connection has ended, or at a time.
+    private func waitForConnections(until end: ContinuousClock.Instant, quiescing: Bool = false) async {
+        while listeners.contains(where: { $0.connectionCount > 0 }), ContinuousClock.now < end, !Task.isCancelled {
+            if quiescing { for listener in listeners { listener.quiesce() } }
+            try? await Task.sleep(for: .milliseconds(10))
+        }
     }
 
     /// Tells the service manager that tasks and event loops make progress.

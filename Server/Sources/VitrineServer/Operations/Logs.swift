@@ -8,7 +8,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Removes from texts what no log may contain: configured secrets, and the credentials of URLs.
+/// Removes configured secrets and the credentials of URLs from texts.
 package struct Redactor: Sendable {
     private let secrets: [String]
 
@@ -57,7 +57,7 @@ package struct Redactor: Sendable {
     }
 }
 
-/// Where log lines go, and what is removed from them; shared by all loggers.
+/// The form and the destination of log lines, shared by all loggers.
 package final class LogOutput: Sendable {
     private struct State {
         var redactor: Redactor

@@ -147,7 +147,8 @@ package final class PrometheusRegistry: MetricsFactory {
         label: String, dimensions: [(String, String)], aggregate: Bool
     ) -> any RecorderHandler {
         guard aggregate else { return gauge(label, dimensions) }
-        return histogram(label, dimensions, buckets: (0...9).map { Double(sign: .plus, exponent: $0 * 3, significand: 1) })
+        let powersOfEight = (0...9).map { Double(sign: .plus, exponent: $0 * 3, significand: 1) }
+        return histogram(label, dimensions, buckets: powersOfEight)
     }
 
     package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
@@ -353,7 +354,7 @@ package struct ServerMetrics: Sendable {
     package func refused(_ reason: Refusal) { refusals[reason]?.increment(by: 1.0) }
 }
 
-/// What the process uses.
+/// Processor time, memory and descriptors of the process.
 private struct ProcessUsage {
     var cpuSeconds: Double
     var residentBytes: Int?

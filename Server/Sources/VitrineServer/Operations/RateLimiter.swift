@@ -66,7 +66,7 @@ package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
 
     package var isIPv4: Bool { high == 0 && low >> 32 == 0xFFFF }
 
-    /// What one client is to the limit: an IPv4 address or an IPv6 network of 64 bits.
+    /// The client that the limit counts: an IPv4 address, or an IPv6 network of 64 bits.
     package var client: ClientAddress { isIPv4 || isUnix ? self : ClientAddress(high: high, low: 0) }
 
     package var description: String {
@@ -94,11 +94,10 @@ package struct AddressRange: Sendable, Hashable, CustomStringConvertible {
             return
         }
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let address = ClientAddress(parts[0]) else { throw SettingError("“\(text)” is not an address or network") }
+        let problem = SettingError("“\(text)” is not an address or network")
+        guard let address = ClientAddress(parts[0]) else { throw problem }
         let width = address.isIPv4 ? 32 : 128
-        guard let bits = parts.count == 1 ? width : Int(parts[1]), (0...width).contains(bits) else {
-            throw SettingError("“\(text)” is not an address or network")
-        }
+        guard let bits = parts.count == 1 ? width : Int(parts[1]), (0...width).contains(bits) else { throw problem }
         self.address = address
         self.bits = bits + 128 - width
     }
@@ -167,7 +166,7 @@ package final class RateLimiter: Sendable {
         return State(cost: cost, depth: cost.multipliedReportingOverflow(by: requests - 1).partialValue)
     }
 
-    /// Applies new limits. Clients keep what they used.
+    /// Applies new limits. Requests that were counted stay counted.
     package func configure(rate: Double, burst: Int) {
         let new = Self.state(rate, burst)
         state.withLock { ($0.cost, $0.depth) = (new.cost, new.depth) }

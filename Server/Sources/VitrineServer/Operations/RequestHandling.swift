@@ -128,7 +128,7 @@ extension Response {
     }
 }
 
-/// What happens to every request of the main listeners around the work on it: health, limits, traces, metrics, logs.
+/// Surrounds the work on every request of the main listeners with health, limits, traces, metrics and logs.
 package final class RequestHandler: Sendable {
     private struct Settings {
         var locator: ClientLocator

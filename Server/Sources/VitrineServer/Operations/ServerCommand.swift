@@ -11,7 +11,7 @@ import Darwin
 
 /// The program `vitrine-server`.
 package struct ServerCommand: Sendable {
-    /// What the program leaves to the parts that work on images.
+    /// The parts of the program that work on images.
     package struct Parts: Sendable {
         /// Makes the parts for a configuration.
         package var hooks: @Sendable (ServerConfiguration, ServerMetrics, Logger) async throws -> ImageServer.Hooks

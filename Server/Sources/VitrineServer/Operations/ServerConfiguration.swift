@@ -254,7 +254,7 @@ extension ServerConfiguration {
             }
         }
         try loaded.configuration.readCredentials()
-        try loaded.configuration.validate(given: loaded.given)
+        try loaded.configuration.validate()
         return loaded
     }
 
@@ -290,7 +290,7 @@ extension ServerConfiguration {
         return result
     }
 
-    /// Variables of imgproxy that limit or protect something. To ignore one would be less safe than the operator thinks.
+    /// Variables of imgproxy that limit or protect something. Ignoring one would be less safe than its operator thinks.
     private static let refusedVariables = [
         "IMGPROXY_SECRET": "requests with a secret are not supported; use signatures",
         "IMGPROXY_PATH_PREFIX": "prefixes of paths are not supported; remove the prefix in the proxy in front",
@@ -369,7 +369,7 @@ extension ServerConfiguration {
     }
 
     /// Whether the values agree.
-    private func validate(given: Set<String>) throws {
+    private func validate() throws {
         guard keys.count == salts.count else {
             throw ConfigurationError(
                 "key: there are \(keys.count) keys and \(salts.count) salts; every key needs a salt of its own")
@@ -391,10 +391,12 @@ extension ServerConfiguration {
         guard rateBurst == 0 || rateLimit > 0 else {
             throw ConfigurationError("rate-burst: it needs rate-limit")
         }
-        guard watermark.isEmpty == false || !given.contains("watermark-opacity") else {
+        // A printed configuration gives every setting, most of them with their defaults.
+        let defaults = ServerConfiguration()
+        guard !watermark.isEmpty || watermarkOpacity == defaults.watermarkOpacity else {
             throw ConfigurationError("watermark-opacity: it needs watermark")
         }
-        guard !given.contains("disk-cache-bytes") || !diskCache.isEmpty else {
+        guard !diskCache.isEmpty || diskCacheBytes == defaults.diskCacheBytes else {
             throw ConfigurationError("disk-cache-bytes: it needs disk-cache")
         }
     }

@@ -5,7 +5,7 @@ import VitrineImaging
 /// A setting: one name, from which its flag (`--name`), its variable (`VITRINE_NAME`) and its key in files follow.
 package struct Setting: Sendable {
     package var name: String
-    /// What the value counts or is written as, for example `seconds`.
+    /// The unit or the form of the value, for example `seconds`.
     package var unit: String
     package var help: String
     /// Variables of imgproxy that mean the same.
@@ -325,7 +325,9 @@ extension ServerConfiguration {
             list(
                 unit: "list",
                 read: { text in
-                    guard !text.contains("*") else { throw SettingError("“\(text)” has a wildcard; only beginnings count") }
+                    guard !text.contains("*") else {
+                        throw SettingError("“\(text)” has a wildcard; only beginnings count")
+                    }
                     return text
                 }, show: { $0 }), "ALLOWED_SOURCES", reloads: true
         ) {

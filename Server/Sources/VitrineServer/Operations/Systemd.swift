@@ -43,7 +43,8 @@ package struct ServiceNotifier: Sendable {
         if name[0] == UInt8(ascii: "@") { name[0] = 0 }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
         // An abstract name is as long as the address says; a path ends with a zero.
-        let length = MemoryLayout.offset(of: \sockaddr_un.sun_path).map { $0 + name.count + (name[0] == 0 ? 0 : 1) } ?? 0
+        let start = MemoryLayout.offset(of: \sockaddr_un.sun_path) ?? 0
+        let length = start + name.count + (name[0] == 0 ? 0 : 1)
         #if canImport(Glibc)
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         #else

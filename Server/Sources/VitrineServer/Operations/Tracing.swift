@@ -13,7 +13,7 @@ package struct TraceContext: Sendable, Hashable {
     /// 16 hexadecimal digits in lower case, not all zero.
     package var spanID: String
     package var isSampled: Bool
-    /// What `tracestate` said; passed on as it is.
+    /// The value of `tracestate`, passed on as it is.
     package var state = ""
 
     package init(traceID: String, spanID: String, isSampled: Bool, state: String = "") {
@@ -256,6 +256,8 @@ package final class OTLPExporter: Sendable {
     private struct State {
         var waiting: [String] = []
         var dropped = 0
+        /// Ends when the interval is over; cancelled when a batch is full.
+        var pause: Task<Void, Never>?
     }
     private let state = Mutex(State())
     private let endpoint: Endpoint
@@ -264,8 +266,6 @@ package final class OTLPExporter: Sendable {
     private let interval: Duration
     private let capacity: Int
     private let logger: Logger
-    private let wake: AsyncStream<Void>
-    private let waker: AsyncStream<Void>.Continuation
     /// Spans in one request.
     private static let batch = 512
 
@@ -300,48 +300,44 @@ package final class OTLPExporter: Sendable {
         self.logger = logger
         resource = "{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":"
             + "\(JSONText.quoted(serviceName))}}]}"
-        (wake, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// The spans that no collector took.
     package var dropped: Int { state.withLock { $0.dropped } }
 
     fileprivate func add(_ span: String) {
-        let isFull = state.withLock { state in
+        let pause: Task<Void, Never>? = state.withLock { state in
             guard state.waiting.count < capacity else {
                 state.dropped += 1
-                return false
+                return nil
             }
             state.waiting.append(span)
-            return state.waiting.count == Self.batch
+            return state.waiting.count >= Self.batch ? state.pause : nil
         }
-        if isFull { waker.yield() }
+        pause?.cancel()
     }
 
-    /// Sends until the task is cancelled, then once more what waits.
+    /// Sends until the task is cancelled, then sends the spans that still wait.
     package func run() async {
         while !Task.isCancelled {
             await pause()
-            await flush()
+            // In a task of its own: the end of this one must not break a request off.
+            await Task { await flush() }.value
         }
-        await flush()
-        waker.finish()
     }
 
     /// Until a batch is full or the interval is over.
     private func pause() async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { try? await Task.sleep(for: self.interval) }
-            group.addTask {
-                var iterator = self.wake.makeAsyncIterator()
-                _ = await iterator.next()
-            }
-            await group.next()
-            group.cancelAll()
+        let pause = Task { [interval] in _ = try? await Task.sleep(for: interval) }
+        let isFull = state.withLock { state in
+            state.pause = pause
+            return state.waiting.count >= Self.batch
         }
+        if isFull { pause.cancel() }
+        await withTaskCancellationHandler { await pause.value } onCancel: { pause.cancel() }
     }
 
-    /// Sends what waits. A batch that fails is not sent again: its spans would displace newer ones.
+    /// Sends all spans that wait. A batch that fails is not sent again: its spans would displace newer ones.
     package func flush() async {
         while true {
             let spans = state.withLock { state in
