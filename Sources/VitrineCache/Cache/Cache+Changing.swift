@@ -58,7 +58,7 @@ extension Cache {
         do throws(CacheError) {
             operation = try area.disk.engine.put(
                 body, in: area.disk.format,
-                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, tag: [])
+                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, validator: [])
         } catch {
             area.memory.finish(register.change(slot, keep))
             throw error

@@ -209,7 +209,7 @@ extension Cache {
         }
         guard let entry else { return nil }
         let result = SourceResult<Value>(
-            value: nil, bytes: entry.bytes, timeToLive: remaining(entry.expires), tag: [], levels: .all,
+            value: nil, bytes: entry.bytes, timeToLive: remaining(entry.expires), validator: [], levels: .all,
             storesOriginal: true, origin: .stored, ticket: originalTicket)
         let value: Value
         do throws(CacheError) {
@@ -232,8 +232,8 @@ extension Cache {
         let made = try await applied(area, to: value, key, priority)
         metrics.countDerivation()
         let result = SourceResult(
-            value: value, bytes: nil, timeToLive: remaining(expires), tag: [], levels: .all, storesOriginal: false,
-            origin: .stored, ticket: ticket)
+            value: value, bytes: nil, timeToLive: remaining(expires), validator: [], levels: .all,
+            storesOriginal: false, origin: .stored, ticket: ticket)
         await store(made, key, in: area, from: result, levels, ticket)
         return made
     }
@@ -334,8 +334,8 @@ extension Cache {
             origin = .stored
         }
         return SourceResult(
-            value: value, bytes: bytes, timeToLive: fetched.timeToLive, tag: fetched.tag, levels: fetched.levels,
-            storesOriginal: source.storesOriginal, origin: origin, ticket: ticket)
+            value: value, bytes: bytes, timeToLive: fetched.timeToLive, validator: fetched.validator,
+            levels: fetched.levels, storesOriginal: source.storesOriginal, origin: origin, ticket: ticket)
     }
 
     private func context(
@@ -365,7 +365,7 @@ extension Cache {
         if original.excludes(key) { return nil }
         await original.pendingWrites.waitUntilIdle()
         guard let info = try? await original.disk.info(forKey: key) else { return nil }
-        return FetchContext.Stored(created: info.created, expires: info.expires, tag: info.tag)
+        return FetchContext.Stored(created: info.created, expires: info.expires, validator: info.validator)
     }
 
     /// The stored original, fresh again or although it is not.
@@ -382,15 +382,15 @@ extension Cache {
         }
         return SourceResult(
             value: nil, bytes: entry.bytes, timeToLive: fetched.timeToLive,
-            tag: fetched.keepsTag ? entry.tag : fetched.tag, levels: fetched.levels, storesOriginal: true,
-            origin: origin, ticket: ticket)
+            validator: fetched.keepsValidator ? entry.validator : fetched.validator, levels: fetched.levels,
+            storesOriginal: true, origin: origin, ticket: ticket)
     }
 
     /// Lets the stored original's time begin anew.
     private func renew(_ key: CacheKey, _ fetched: FetchResult<Value>) async {
         await original.disk.renew(
             key, timeToLive: fetched.timeToLive ?? original.format.timeToLive ?? configuration.timeToLive)
-        if !fetched.keepsTag { await original.disk.setTag(fetched.tag, forKey: key) }
+        if !fetched.keepsValidator { await original.disk.setValidator(fetched.validator, forKey: key) }
     }
 
     /// Returns whether the stored original has the same bytes. Used for sources without validators.
@@ -482,7 +482,7 @@ extension Cache {
         }
         guard levels.contains(.writeDisk) else { return }
         if !isOriginal {
-            await keepOnDisk(encoded(value, area.format), key, in: area, result.timeToLive, result.tag, ticket)
+            await keepOnDisk(encoded(value, area.format), key, in: area, result.timeToLive, result.validator, ticket)
             guard configuration.storesOriginals, result.storesOriginal else { return }
         }
         await storeOriginal(key, from: result, isInMemory: isOriginal)
@@ -497,7 +497,7 @@ extension Cache {
         }
         let body = result.bytes.map(Body.ready) ?? result.knownValue.map { encoded($0, original.format) }
         guard let body else { return }
-        await keepOnDisk(body, key, in: original, result.timeToLive, result.tag, result.ticket)
+        await keepOnDisk(body, key, in: original, result.timeToLive, result.validator, result.ticket)
     }
 
     /// Returns a body that the disk's writer encodes.
@@ -507,13 +507,13 @@ extension Cache {
 
     /// Puts an entry on disk, unless its key was changed meanwhile.
     func keepOnDisk(
-        _ body: Body, _ key: CacheKey, in area: FormatArea<Value>, _ timeToLive: Duration?, _ tag: [UInt8],
+        _ body: Body, _ key: CacheKey, in area: FormatArea<Value>, _ timeToLive: Duration?, _ validator: [UInt8],
         _ ticket: InvalidationRegister.Ticket
     ) async {
         do throws(CacheError) {
             let put = try area.disk.engine.put(
                 body, in: area.disk.format,
-                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, tag: tag)
+                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, validator: validator)
             await area.pendingWrites.send(put, forKey: key) { send in ticket.ifValid(send) ?? true }
         } catch {
             log.warning("Cannot store a value: \(error)", metadata: ["cache": "\(name)"])

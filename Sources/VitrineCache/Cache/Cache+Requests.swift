@@ -112,7 +112,7 @@ extension Cache {
     /// stays.
     ///
     /// Entries of other formats, which were made from the old original, are removed, unless the fetcher reports that
-    /// the original is unchanged. A fetcher that revalidates receives ``FetchContext/storedTag``.
+    /// the original is unchanged. A fetcher that revalidates receives ``FetchContext/storedValidator``.
     ///
     /// - Returns: The new value, as stored.
     /// - Throws: The errors of ``value(from:format:levels:priority:)``.

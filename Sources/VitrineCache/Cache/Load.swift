@@ -17,7 +17,7 @@ final class SourceResult<Value: CacheableValue>: Sendable {
     let bytes: [UInt8]?
     /// When the original stops being fresh, since 1970, if the source said so.
     let timeToLive: Duration?
-    let tag: [UInt8]
+    let validator: [UInt8]
     /// Where the source lets it be kept.
     let levels: CacheLevels
     /// Whether the original may be stored for another format's sake.
@@ -31,12 +31,12 @@ final class SourceResult<Value: CacheableValue>: Sendable {
     private let isClaimed = Atomic<Bool>(false)
 
     init(
-        value: Value?, bytes: [UInt8]?, timeToLive: Duration?, tag: [UInt8], levels: CacheLevels, storesOriginal: Bool,
-        origin: Origin, ticket: InvalidationRegister.Ticket
+        value: Value?, bytes: [UInt8]?, timeToLive: Duration?, validator: [UInt8], levels: CacheLevels,
+        storesOriginal: Bool, origin: Origin, ticket: InvalidationRegister.Ticket
     ) {
         self.bytes = bytes
         self.timeToLive = timeToLive
-        self.tag = tag
+        self.validator = validator
         self.levels = levels
         self.storesOriginal = storesOriginal
         self.origin = origin

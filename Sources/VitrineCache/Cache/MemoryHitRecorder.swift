@@ -64,7 +64,7 @@ extension Cache {
             guard let value = area.memory.peek(slot) else { return }
             let life = area.format.timeToLive ?? configuration.timeToLive
             let put = try? area.disk.engine.put(
-                encoded(value, area.format), in: area.disk.format, timeToLive: life, tag: [])
+                encoded(value, area.format), in: area.disk.format, timeToLive: life, validator: [])
             if let put { _ = ticket.ifValid { area.pendingWrites.send(put, forKey: slot.key) } }
         }
     }

@@ -36,7 +36,7 @@ struct DatabaseRecovery {
         database = try Database(path: from.databasePath, options: options)
         select = try database.prepare(
             """
-            SELECT e.key,e.size,e.created,e.expires,e.tag,e.sum,e.hits,b.data,e.body,e.format FROM entry e
+            SELECT e.key,e.size,e.created,e.expires,e.validator,e.sum,e.hits,b.data,e.body,e.format FROM entry e
             LEFT JOIN body b ON b.id=e.body WHERE e.id=?
             """)
         if let names = try? database.prepare("SELECT name FROM account WHERE id<>\(DiskWriter.totalID)") {
@@ -56,7 +56,7 @@ struct DatabaseRecovery {
             // What cannot be read is what was damaged.
             guard let (step, put, hits, isFile) = try? read(id) else { continue }
             let format = step.key.format
-            let charge = DiskWriter.charge(bytes: step.bytes.count, key: step.key.key, tag: put.tag)
+            let charge = DiskWriter.charge(bytes: step.bytes.count, key: step.key.key, validator: put.validator)
             guard charge <= limits.total - to.totals.bytes, let account = try? to.account(format.id),
                 charge <= format.limit.load(ordering: .relaxed) - account.bytes
             else { continue }
@@ -89,9 +89,9 @@ struct DatabaseRecovery {
         let size = DiskWriter.clamped(select.integer(at: 1))
         let put = Put(
             body: .ready([]), created: select.integer(at: 2), expires: select.integerIfPresent(at: 3),
-            tag: select.bytes(at: 4))
+            validator: select.bytes(at: 4))
         let sum = UInt64(bitPattern: select.integer(at: 5))
-            ^ EntrySum.seal(key: key, created: put.created, expires: put.expires, tag: put.tag)
+            ^ EntrySum.seal(key: key, created: put.created, expires: put.expires, validator: put.validator)
         guard let bytes = body(id, size: size, isFile: isFile, sum: sum) else { return nil }
         let hits = max(1, min(15, select.integer(at: 6)))
         return (DiskWriter.Step(key: entry, operation: .put(put), bytes: bytes), put, hits, isFile)

@@ -30,20 +30,21 @@ extension DiskCache {
             try engine.info(forKey: entryKey(key))
         }
 
-        /// The blocking form of ``DiskCache/set(_:forKey:timeToLive:tag:)``. Waits only while the queue is full.
+        /// The blocking form of ``DiskCache/set(_:forKey:timeToLive:validator:)``. Waits only while the queue is full.
         public func set(
-            _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = []
+            _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = []
         ) throws(CacheError) {
-            let operation = try engine.put(.ready(bytes), in: format, timeToLive: timeToLive, tag: tag)
+            let operation = try engine.put(.ready(bytes), in: format, timeToLive: timeToLive, validator: validator)
             engine.enqueueBlocking(operation, forKey: entryKey(key))
         }
 
-        /// The blocking form of ``DiskCache/set(forKey:timeToLive:tag:bytes:)``.
+        /// The blocking form of ``DiskCache/set(forKey:timeToLive:validator:bytes:)``.
         package func set(
-            forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = [],
+            forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [],
             bytes: @escaping @Sendable () throws -> [UInt8]
         ) throws(CacheError) {
-            let operation = try engine.put(.lazy(LazyBytes(bytes)), in: format, timeToLive: timeToLive, tag: tag)
+            let operation = try engine.put(
+                .lazy(LazyBytes(bytes)), in: format, timeToLive: timeToLive, validator: validator)
             engine.enqueueBlocking(operation, forKey: entryKey(key))
         }
 
@@ -66,9 +67,9 @@ extension DiskCache {
             engine.enqueueBlocking(engine.renewing(timeToLive, in: format), forKey: entryKey(key))
         }
 
-        /// The blocking form of ``DiskCache/setTag(_:forKey:)``.
-        package func setTag(_ tag: [UInt8], forKey key: CacheKey) {
-            engine.enqueueBlocking(.patch(Patch(tag: tag)), forKey: entryKey(key))
+        /// The blocking form of ``DiskCache/setValidator(_:forKey:)``.
+        package func setValidator(_ validator: [UInt8], forKey key: CacheKey) {
+            engine.enqueueBlocking(.patch(Patch(validator: validator)), forKey: entryKey(key))
         }
 
         /// The blocking form of ``DiskCache/touch(_:)``.

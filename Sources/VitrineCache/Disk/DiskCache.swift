@@ -11,7 +11,7 @@ public import VitrineCore
 /// - **Writes are queued** and written by a thread of the cache, up to 64 in a transaction. Reads of this process see
 ///   queued writes at once. A killed program loses the queued writes only; ``flush()`` waits until they are on disk.
 /// - **The capacity always holds.** Entries are evicted before each write, in the order of ``Eviction``. The size of an
-///   entry is that of its body, key and tag, plus 200 bytes.
+///   entry is that of its body, key and validator, plus 200 bytes.
 /// - **Damage is a miss.** Each entry has a checksum over body, length and key. A damaged entry is removed and logged,
 ///   others stay. A damaged database is replaced by an empty one; a deleted directory is created again.
 /// - **Several processes** may use one directory on a local file system at the same time.
@@ -28,7 +28,7 @@ public import VitrineCore
 /// - ``bytes(forKey:)``
 /// - ``contains(_:)``
 /// ### Writing
-/// - ``set(_:forKey:timeToLive:tag:)``
+/// - ``set(_:forKey:timeToLive:validator:)``
 /// - ``remove(_:)``
 /// - ``removeAll()``
 /// - ``flush()``
@@ -140,12 +140,12 @@ public final class DiskCache: Sendable {
     ///   - bytes: The body; may be empty.
     ///   - key: The key of the entry.
     ///   - timeToLive: How long the entry is fresh. Default nil: the time of the configuration.
-    ///   - tag: Some bytes of the caller, stored with the entry.
+    ///   - validator: Some bytes of the caller, stored with the entry: for example an entity tag.
     /// - Throws: The error of the directory, if it is already known that it cannot be written.
     public func set(
-        _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = []
+        _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = []
     ) async throws(CacheError) {
-        try await set(.ready(bytes), key, timeToLive, tag)
+        try await set(.ready(bytes), key, timeToLive, validator)
     }
 
     /// Stores bytes that are made on the thread of the cache.
@@ -153,18 +153,18 @@ public final class DiskCache: Sendable {
     /// - Parameters:
     ///   - key: The key of the entry.
     ///   - timeToLive: How long the entry is fresh. Default nil: the time of the configuration.
-    ///   - tag: Some bytes of the caller, stored with the entry.
+    ///   - validator: Some bytes of the caller, stored with the entry: for example an entity tag.
     ///   - bytes: Makes the bytes; called at most once. It must not wait for this cache. ``flush()`` reports its error
     ///     as ``CacheError/notEncodable(key:underlying:)``.
     public func set(
-        forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = [],
+        forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [],
         bytes: @escaping @Sendable () throws -> [UInt8]
     ) async throws(CacheError) {
-        try await set(.lazy(LazyBytes(bytes)), key, timeToLive, tag)
+        try await set(.lazy(LazyBytes(bytes)), key, timeToLive, validator)
     }
 
-    private func set(_ body: Body, _ key: CacheKey, _ life: Duration?, _ tag: [UInt8]) async throws(CacheError) {
-        let operation = try engine.put(body, in: format, timeToLive: life, tag: tag)
+    private func set(_ body: Body, _ key: CacheKey, _ life: Duration?, _ validator: [UInt8]) async throws(CacheError) {
+        let operation = try engine.put(body, in: format, timeToLive: life, validator: validator)
         await engine.enqueue(operation, forKey: entryKey(key))
     }
 
@@ -195,9 +195,9 @@ public final class DiskCache: Sendable {
         await engine.enqueue(engine.renewing(timeToLive, in: format), forKey: entryKey(key))
     }
 
-    /// Replaces the tag of an entry.
-    package func setTag(_ tag: [UInt8], forKey key: CacheKey) async {
-        await engine.enqueue(.patch(Patch(tag: tag)), forKey: entryKey(key))
+    /// Replaces the validator of an entry.
+    package func setValidator(_ validator: [UInt8], forKey key: CacheKey) async {
+        await engine.enqueue(.patch(Patch(validator: validator)), forKey: entryKey(key))
     }
 
     /// Records an access that did not read the disk, for example a memory hit. Performs no I/O.
@@ -347,8 +347,8 @@ extension DiskCache {
         package let expires: Duration?
         /// Whether its time had passed when it was read.
         package let isExpired: Bool
-        /// The tag stored by the caller.
-        package let tag: [UInt8]
+        /// The validator stored by the caller.
+        package let validator: [UInt8]
     }
 
     /// The properties of an entry without its body.
@@ -366,8 +366,8 @@ extension DiskCache {
         package let isExpired: Bool
         /// Uses, as far as eviction counts them: up to 15, and fewer after it has passed over the entry.
         package let hits: Int
-        /// The tag stored by the caller.
-        package let tag: [UInt8]
+        /// The validator stored by the caller.
+        package let validator: [UInt8]
         /// Whether the body is a file of its own.
         package let isFile: Bool
     }

@@ -7,7 +7,7 @@ extension DiskEngine {
         guard let row = try row(forKey: key, includingExpired: includingExpired) else { return nil }
         return DiskCache.Entry(
             key: key.key, bytes: row.body, created: .nanoseconds(row.created),
-            expires: row.expires.map { .nanoseconds($0) }, isExpired: isExpired(row, now), tag: row.tag)
+            expires: row.expires.map { .nanoseconds($0) }, isExpired: isExpired(row, now), validator: row.validator)
     }
 
     func bytes(forKey key: EntryKey) throws(CacheError) -> [UInt8]? {
@@ -80,14 +80,14 @@ extension DiskEngine {
         guard let bytes = try? put.body.bytes() else { return nil }
         return DiskReader.Row(
             body: bytes, size: bytes.count, created: put.created, expires: put.expires, used: put.created, hits: 1,
-            tag: put.tag, isFile: bytes.count > configuration.inlineLimit.bytes)
+            validator: put.validator, isFile: bytes.count > configuration.inlineLimit.bytes)
     }
 
     private func applied(_ patch: Patch, to row: DiskReader.Row) -> DiskReader.Row {
         var row = row
         row.created = patch.created ?? row.created
         if let expires = patch.expires { row.expires = expires }
-        row.tag = patch.tag ?? row.tag
+        row.validator = patch.validator ?? row.validator
         return row
     }
 
@@ -189,7 +189,7 @@ extension DiskEngine {
             key: key, size: ByteCount(row.size), created: .nanoseconds(row.created),
             lastAccess: .nanoseconds(min(row.used, max(now, row.created))),
             expires: row.expires.map { .nanoseconds($0) }, isExpired: isExpired(row, now), hits: row.hits,
-            tag: row.tag, isFile: row.isFile)
+            validator: row.validator, isFile: row.isFile)
     }
 
     func entries(of format: DiskFormat, after key: CacheKey?, limit: Int) throws(CacheError) -> [DiskCache.EntryInfo] {

@@ -7,7 +7,7 @@ extension DiskEngine {
     ///
     /// - Throws: If nothing can be written.
     func put(
-        _ body: Body, in format: DiskFormat, timeToLive: Duration?, tag: [UInt8]
+        _ body: Body, in format: DiskFormat, timeToLive: Duration?, validator: [UInt8]
     ) throws(CacheError) -> Operation {
         if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
         // It would be refused when its turn comes, and be readable until then.
@@ -17,7 +17,7 @@ extension DiskEngine {
         }
         let now = now
         let life = (timeToLive ?? format.timeToLive)?.nanosecondsClamped
-        return .put(Put(body: body, created: now, expires: life.map { now &+ $0 }, tag: tag))
+        return .put(Put(body: body, created: now, expires: life.map { now &+ $0 }, validator: validator))
     }
 
     private var readOnlyError: CacheError { .file(.notPermitted(path: layout.directory, code: 30)) }

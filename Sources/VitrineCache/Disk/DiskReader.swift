@@ -29,7 +29,7 @@ final class DiskReader: @unchecked Sendable {
         var expires: Int64?
         var used: Int64 = 0
         var hits = 0
-        var tag: [UInt8] = []
+        var validator: [UInt8] = []
         var isFile = false
         /// The body's file has not taken the place of the one before yet.
         var isSuccessor = false
@@ -37,7 +37,7 @@ final class DiskReader: @unchecked Sendable {
 
     /// SQLite's own upper limit for mapped bytes (SQLITE_MAX_MMAP_SIZE).
     private static let mappedBytes = 0x7fff_0000
-    private static let columns = "e.key,e.size,e.created,e.expires,e.used,e.hits,e.tag,e.sum,e.body,e.format"
+    private static let columns = "e.key,e.size,e.created,e.expires,e.used,e.hits,e.validator,e.sum,e.body,e.format"
 
     /// The watch must outlive the connection.
     private let watch: FileWatch
@@ -172,9 +172,9 @@ final class DiskReader: @unchecked Sendable {
         row.used = select.integer(at: 4)
         row.hits = Int(select.integer(at: 5))
         row.isFile = select.integer(at: 8) == 0
-        return select.withBytes(at: 6) { tag in
-            if !tag.isEmpty { row.tag = [UInt8](tag) }
-            return EntrySum.seal(key: key, created: row.created, expires: row.expires, tag: tag)
+        return select.withBytes(at: 6) { validator in
+            if !validator.isEmpty { row.validator = [UInt8](validator) }
+            return EntrySum.seal(key: key, created: row.created, expires: row.expires, validator: validator)
         }
     }
 

@@ -53,7 +53,7 @@ final class DiskWriter: @unchecked Sendable {
     static let schemaVersion: Int64 = 2
     /// The account of all entries.
     static let totalID: Int64 = 0
-    static let chargeSQL = "size+length(key)+length(tag)+\(DiskCache.entryOverhead)"
+    static let chargeSQL = "size+length(key)+length(validator)+\(DiskCache.entryOverhead)"
 
     /// The watch must outlive the connection.
     let watch: FileWatch
@@ -131,7 +131,7 @@ final class DiskWriter: @unchecked Sendable {
             CREATE TABLE IF NOT EXISTS entry(id INTEGER PRIMARY KEY, key BLOB NOT NULL, size INTEGER NOT NULL,
                 rank REAL NOT NULL, hits INTEGER NOT NULL, ranked INTEGER NOT NULL, created INTEGER NOT NULL,
                 used INTEGER NOT NULL, expires INTEGER, sum INTEGER NOT NULL, body INTEGER NOT NULL,
-                tag BLOB NOT NULL, format INTEGER NOT NULL);
+                validator BLOB NOT NULL, format INTEGER NOT NULL);
             CREATE TABLE IF NOT EXISTS body(id INTEGER PRIMARY KEY, data BLOB NOT NULL);
             CREATE INDEX IF NOT EXISTS entry_rank ON entry(format,rank);
             CREATE INDEX IF NOT EXISTS entry_expires ON entry(format,expires) WHERE expires IS NOT NULL;
@@ -558,9 +558,9 @@ final class DiskWriter: @unchecked Sendable {
             try core.insertBody.binding(bytes, at: 1) { () throws(DatabaseError) in try core.insertBody.run() }
             body = core.database.lastInsertedRow
         }
-        let charge = Self.charge(bytes: bytes.count, key: key, tag: put.tag)
+        let charge = Self.charge(bytes: bytes.count, key: key, validator: put.validator)
         let sum = bytes.withUnsafeBytes { EntrySum.body($0, id: id) }
-            ^ EntrySum.seal(key: key, created: put.created, expires: put.expires, tag: put.tag)
+            ^ EntrySum.seal(key: key, created: put.created, expires: put.expires, validator: put.validator)
         core.insert.bind(id, at: 1)
         core.insert.bind(Array(key.identity.utf8), at: 2)
         core.insert.bind(bytes.count, at: 3)
@@ -571,7 +571,7 @@ final class DiskWriter: @unchecked Sendable {
         core.insert.bind(put.expires, at: 8)
         core.insert.bind(Int64(bitPattern: sum), at: 9)
         core.insert.bind(body, at: 10)
-        core.insert.bind(put.tag, at: 11)
+        core.insert.bind(put.validator, at: 11)
         core.insert.bind(entry.format.id, at: 12)
         try core.insert.run()
         noteExpiry(put.expires, of: entry.format.id)
@@ -590,8 +590,8 @@ final class DiskWriter: @unchecked Sendable {
     }
 
     /// Returns the size of an entry.
-    static func charge(bytes: Int, key: CacheKey, tag: [UInt8]) -> Int {
-        bytes + key.identity.utf8.count + tag.count + DiskCache.entryOverhead
+    static func charge(bytes: Int, key: CacheKey, validator: [UInt8]) -> Int {
+        bytes + key.identity.utf8.count + validator.count + DiskCache.entryOverhead
     }
 }
 
