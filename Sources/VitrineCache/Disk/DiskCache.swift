@@ -11,7 +11,7 @@ public import VitrineCore
 /// - **Writes are queued** and written by a thread of the cache, up to 64 in a transaction. Reads of this process see
 ///   queued writes at once. A killed program loses the queued writes only; ``flush()`` waits until they are on disk.
 /// - **The capacity always holds.** Entries are evicted before each write, in the order of ``Eviction``. The size of an
-///   entry is that of its body, key and validator, plus 200 bytes.
+///   entry is that of its body, key and validator, plus 200 bytes, and 40 bytes for each tag and for all of them.
 /// - **Damage is a miss.** Each entry has a checksum over body, length and key. A damaged entry is removed and logged,
 ///   others stay. A damaged database is replaced by an empty one; a deleted directory is created again.
 /// - **Several processes** may use one directory on a local file system at the same time.
@@ -28,8 +28,9 @@ public import VitrineCore
 /// - ``bytes(forKey:)``
 /// - ``contains(_:)``
 /// ### Writing
-/// - ``set(_:forKey:timeToLive:validator:)``
+/// - ``set(_:forKey:timeToLive:validator:tags:)``
 /// - ``remove(_:)``
+/// - ``removeAll(tag:)``
 /// - ``removeAll()``
 /// - ``flush()``
 /// ### Size
@@ -141,11 +142,15 @@ public final class DiskCache: Sendable {
     ///   - key: The key of the entry.
     ///   - timeToLive: How long the entry is fresh. Default nil: the time of the configuration.
     ///   - validator: Some bytes of the caller, stored with the entry: for example an entity tag.
-    /// - Throws: The error of the directory, if it is already known that it cannot be written.
+    ///   - tags: Up to 16 tags for ``removeAll(tag:)``, each of up to 256 UTF-8 bytes. They replace those of an earlier
+    ///     entry.
+    /// - Throws: ``CacheError/invalidTags(count:longest:)``, or the error of the directory, if it is already known that
+    ///   it cannot be written.
     public func set(
-        _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = []
+        _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [],
+        tags: [String] = []
     ) async throws(CacheError) {
-        try await set(.ready(bytes), key, timeToLive, validator)
+        try await set(.ready(bytes), key, timeToLive, validator, tags)
     }
 
     /// Stores bytes that are made on the thread of the cache.
@@ -154,17 +159,26 @@ public final class DiskCache: Sendable {
     ///   - key: The key of the entry.
     ///   - timeToLive: How long the entry is fresh. Default nil: the time of the configuration.
     ///   - validator: Some bytes of the caller, stored with the entry: for example an entity tag.
+    ///   - tags: See ``set(_:forKey:timeToLive:validator:tags:)``.
     ///   - bytes: Makes the bytes; called at most once. It must not wait for this cache. ``flush()`` reports its error
     ///     as ``CacheError/notEncodable(key:underlying:)``.
     public func set(
-        forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [],
+        forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
         bytes: @escaping @Sendable () throws -> [UInt8]
     ) async throws(CacheError) {
-        try await set(.lazy(LazyBytes(bytes)), key, timeToLive, validator)
+        try await set(.lazy(LazyBytes(bytes)), key, timeToLive, validator, tags)
     }
 
-    private func set(_ body: Body, _ key: CacheKey, _ life: Duration?, _ validator: [UInt8]) async throws(CacheError) {
-        let operation = try engine.put(body, in: format, timeToLive: life, validator: validator)
+    private func set(
+        _ body: Body, _ key: CacheKey, _ life: Duration?, _ validator: [UInt8], _ tags: [String]
+    ) async throws(CacheError) {
+        var began: PurgeMark?
+        if !tags.isEmpty {
+            began = engine.knownPurgeMark()
+            if began == nil { began = await BlockingExecutor.shared.run { [engine] in engine.purgeMark() } }
+        }
+        let operation = try engine.put(
+            body, in: format, timeToLive: life, validator: validator, tags: EntryTags(tags, began: began))
         await engine.enqueue(operation, forKey: entryKey(key))
     }
 
@@ -182,6 +196,19 @@ public final class DiskCache: Sendable {
     /// Queued writes are dropped. If other formats have entries in the engine, only those of this format are removed.
     public func removeAll() async throws(CacheError) {
         try await run { (blocking) throws(CacheError) in try blocking.removeAll() }
+    }
+
+    /// Removes all entries with a tag, in time proportional to their number.
+    ///
+    /// Writes that began before do not appear afterwards, in this process or in others with the same directory. All of
+    /// the entries are gone or none, even if the process is killed.
+    ///
+    /// - Returns: The number of removed entries.
+    /// - Throws: ``CacheError/invalidTags(count:longest:)`` if no entry can have the tag, or the error of the
+    ///   directory.
+    @discardableResult
+    public func removeAll(tag: String) async throws(CacheError) -> Int {
+        try await run { (blocking) throws(CacheError) in try blocking.removeAll(tag: tag) }
     }
 
     /// Lets an entry's time pass now. It stays readable to who asks for expired ones, and is among the first to be
@@ -349,6 +376,8 @@ extension DiskCache {
         package let isExpired: Bool
         /// The validator stored by the caller.
         package let validator: [UInt8]
+        /// The tags of the entry.
+        package let tags: EntryTags
     }
 
     /// The properties of an entry without its body.

@@ -47,6 +47,7 @@ extension DiskWriter {
         defer {
             if let version, let new = watch.version, new != version {
                 filter.advance(from: version, to: new, adding: steps.map(\.key.id))
+                lastPurge.advance(from: version, to: new)
             }
         }
         try begin()
@@ -79,6 +80,7 @@ extension DiskWriter {
             try resetFutureTimes(now: conditions.now, expires: conditions.expiresFutureEntries)
         }
         if !hits.isEmpty { try record(hits) }
+        _ = try removePurged()
         for format in formats {
             try purge(format.id, before: conditions.now &- conditions.retention)
             // Lowered by this process or written by one with more.
@@ -87,8 +89,13 @@ extension DiskWriter {
     }
 
     private func put(_ put: Put, _ bytes: [UInt8], _ key: EntryKey, _ conditions: BatchConditions) throws {
-        let charge = Self.charge(bytes: bytes.count, key: key.key, validator: put.validator)
+        let charge = Self.charge(bytes: bytes.count, key: key.key, put)
         let stored = try find(key.id)
+        if try isPurged(put.tags) {
+            // As if it had been written before the purge.
+            if let stored { try delete(stored) }
+            return
+        }
         guard charge <= min(key.format.limit.load(ordering: .relaxed), conditions.total) else {
             if let stored { try delete(stored) }
             tally(key.format.id) { $0.refusals += 1 }
@@ -142,14 +149,16 @@ extension DiskWriter {
         let path = bodyPath(id)
         guard FilePath.exists(BodyFile.successor(of: path)) else { return }
         let select = try statements().database.prepare(
-            "SELECT key,size,created,expires,validator,sum FROM entry WHERE id=?")
+            "SELECT key,size,created,expires,validator,sum,tags FROM entry WHERE id=?")
         select.bind(id, at: 1)
         guard try select.step() else { return }
         let seal = select.withBytes(at: 0) { key in
             select.withBytes(at: 4) { validator in
-                EntrySum.seal(
-                    key: key, created: select.integer(at: 2), expires: select.integerIfPresent(at: 3),
-                    validator: validator)
+                select.withBytes(at: 6) { tags in
+                    EntrySum.seal(
+                        key: key, created: select.integer(at: 2), expires: select.integerIfPresent(at: 3),
+                        validator: validator, tags: tags)
+                }
             }
         }
         let sum = UInt64(bitPattern: select.integer(at: 5)) ^ seal
@@ -160,7 +169,8 @@ extension DiskWriter {
 
     private func apply(_ patch: Patch, to entry: EntryKey) throws(DatabaseError) {
         let database = try statements().database
-        let select = try database.prepare("SELECT key,created,expires,validator,sum,format,body FROM entry WHERE id=?")
+        let select = try database.prepare(
+            "SELECT key,created,expires,validator,sum,format,body,tags FROM entry WHERE id=?")
         let id = entry.id, key = entry.key
         select.bind(id, at: 1)
         guard try select.step() else { return }
@@ -172,8 +182,12 @@ extension DiskWriter {
         guard select.bytes(at: 0) == Array(key.identity.utf8), select.integer(at: 5) == entry.format.id else { return }
         let isFile = select.integer(at: 6) == 0
         let new = patch.applied(to: old)
-        let change = EntrySum.seal(key: key, created: old.created, expires: old.expires, validator: old.validator)
-            ^ EntrySum.seal(key: key, created: new.created, expires: new.expires, validator: new.validator)
+        let tags = select.bytes(at: 7)
+        func seal(_ put: Put) -> UInt64 {
+            EntrySum.seal(
+                key: key, created: put.created, expires: put.expires, validator: put.validator, tags: tags)
+        }
+        let change = seal(old) ^ seal(new)
         select.reset()
         let update = try database.prepare("UPDATE entry SET created=?2,expires=?3,validator=?4,sum=?5 WHERE id=?1")
         update.bind(id, at: 1)
@@ -287,7 +301,7 @@ extension DiskWriter {
         let lowest = try statements().lowest
         lowest.bind(format, at: 1)
         defer { lowest.reset() }
-        return try lowest.step() ? Self.stored(lowest) : nil
+        return try lowest.step() ? stored(lowest) : nil
     }
 
     /// Evicts the entry of a format with the lowest rank, or ranks it again if it was used.
@@ -328,7 +342,7 @@ extension DiskWriter {
         expired.bind(limit, at: 3)
         defer { expired.reset() }
         var found: [Stored] = []
-        while try expired.step() { found.append(Self.stored(expired)) }
+        while try expired.step() { found.append(stored(expired)) }
         // The caller removes them.
         forgetExpiry(of: format)
         return found
@@ -367,7 +381,7 @@ extension DiskWriter {
     /// lifetime, or expired.
     func resetFutureTimes(now: Int64, expires: Bool) throws(DatabaseError) {
         let database = try statements().database
-        let select = try database.prepare("SELECT id,key,created,expires,validator,sum FROM entry WHERE created>?")
+        let select = try database.prepare("SELECT id,key,created,expires,validator,sum,tags FROM entry WHERE created>?")
         let update = try database.prepare("UPDATE entry SET created=?2,expires=?3,sum=?4 WHERE id=?1")
         select.bind(now, at: 1)
         var changes: [(id: Int64, expires: Int64?, sum: UInt64)] = []
@@ -376,8 +390,10 @@ extension DiskWriter {
             let renewed = old.map { expires ? now : now &+ max(0, $0 &- created) }
             let change = select.withBytes(at: 1) { key in
                 select.withBytes(at: 4) { validator in
-                    EntrySum.seal(key: key, created: created, expires: old, validator: validator)
-                        ^ EntrySum.seal(key: key, created: now, expires: renewed, validator: validator)
+                    select.withBytes(at: 6) { tags in
+                        EntrySum.seal(key: key, created: created, expires: old, validator: validator, tags: tags)
+                            ^ EntrySum.seal(key: key, created: now, expires: renewed, validator: validator, tags: tags)
+                    }
                 }
             }
             changes.append((select.integer(at: 0), renewed, UInt64(bitPattern: select.integer(at: 5)) ^ change))

@@ -299,6 +299,7 @@ struct Put: Sendable {
     var created: Int64
     var expires: Int64?
     var validator: [UInt8]
+    var tags = EntryTags.none
 }
 
 /// A change of an entry that leaves its body alone.
@@ -319,7 +320,7 @@ struct Patch: Sendable {
     func applied(to put: Put) -> Put {
         Put(
             body: put.body, created: created ?? put.created, expires: expires ?? put.expires,
-            validator: validator ?? put.validator)
+            validator: validator ?? put.validator, tags: put.tags)
     }
 
     /// This one and then a later one.
@@ -348,6 +349,7 @@ enum Operation: Sendable {
 
     /// Bytes it keeps in memory.
     var heldBytes: Int {
-        if case .put(let put) = self { put.body.knownCount + put.validator.count } else { 0 }
+        guard case .put(let put) = self else { return 0 }
+        return put.body.knownCount + put.validator.count + put.tags.hashes.count * 8
     }
 }

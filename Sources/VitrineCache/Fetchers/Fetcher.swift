@@ -118,27 +118,49 @@ public struct FetchResult<Value: CacheableValue>: Sendable {
     package var timeToLive: Duration?
     /// Anything small the fetcher wants to see again in ``FetchContext/storedValidator``, for example an entity tag.
     package var validator: [UInt8]
+    /// The tags of the entry, and of the entries that are made from it.
+    package var tags: [String]
     /// Where it may be kept; the request may narrow this further. Default: everywhere.
     package var levels: CacheLevels
 
-    package init(_ content: Content, timeToLive: Duration? = nil, validator: [UInt8] = [], levels: CacheLevels = .all) {
+    package init(
+        _ content: Content, timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
+        levels: CacheLevels = .all
+    ) {
         self.content = content
         self.timeToLive = timeToLive
         self.validator = validator
+        self.tags = tags
         self.levels = levels
     }
 
     /// A value.
-    public init(value: Value, timeToLive: Duration? = nil, validator: [UInt8] = [], levels: CacheLevels = .all) {
-        self.init(.value(value), timeToLive: timeToLive, validator: validator, levels: levels)
+    ///
+    /// - Parameters:
+    ///   - value: The original value.
+    ///   - timeToLive: How long it is fresh. Default nil: the time of the format or the cache.
+    ///   - validator: Anything small the fetcher wants to see again in ``FetchContext/storedValidator``, for example an
+    ///     entity tag.
+    ///   - tags: Up to 16 tags for ``Cache/removeAll(tag:levels:)``, each of up to 256 UTF-8 bytes. Entries of other
+    ///     formats that are made from the value have them as well. More fail the load with
+    ///     ``CacheError/invalidTags(count:longest:)``.
+    ///   - levels: Where it may be kept; the request may narrow this further.
+    public init(
+        value: Value, timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
+        levels: CacheLevels = .all
+    ) {
+        self.init(.value(value), timeToLive: timeToLive, validator: validator, tags: tags, levels: levels)
     }
 
-    /// Original bytes.
-    public init(bytes: [UInt8], timeToLive: Duration? = nil, validator: [UInt8] = [], levels: CacheLevels = .all) {
-        self.init(.bytes(bytes), timeToLive: timeToLive, validator: validator, levels: levels)
+    /// Original bytes. The other parameters are those of ``init(value:timeToLive:validator:tags:levels:)``.
+    public init(
+        bytes: [UInt8], timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
+        levels: CacheLevels = .all
+    ) {
+        self.init(.bytes(bytes), timeToLive: timeToLive, validator: validator, tags: tags, levels: levels)
     }
 
-    /// The stored entry, which is fresh again from now on. Only as the answer to a context with
+    /// The stored entry, which is fresh again from now on and keeps its tags. Only as the answer to a context with
     /// ``FetchContext/storedValidator``; without one it counts as ``CacheError/notFound(key:)``.
     ///
     /// - Parameters:
@@ -151,8 +173,8 @@ public struct FetchResult<Value: CacheableValue>: Sendable {
     }
 
     /// The stored entry, although it has expired, for sources that allow it during revalidation or cannot be reached.
-    /// It stays expired. Only valid for a context with ``FetchContext/storedValidator`` that is not a refresh. Otherwise
-    /// it counts as ``CacheError/notFound(key:)``.
+    /// It stays expired. Only valid for a context with ``FetchContext/storedValidator`` that is not a refresh. It counts
+    /// as ``CacheError/notFound(key:)`` otherwise.
     ///
     /// - Parameter refreshing: Whether the cache then fetches again in the background, as a
     ///   refresh.

@@ -170,8 +170,8 @@ import VitrineCore
         try cache.blocking.set([1], forKey: "a")
         try cache.blocking.flush()
         #expect(fixture.directory.read("cache/CACHEDIR.TAG")?.hasPrefix("Signature: 8a477f597d28d172789f06886806bc55") == true)
-        #expect(FileManager.default.fileExists(atPath: fixture.path + "/v2/current/cache.sqlite"))
-        #expect(cache.path(forKey: "a").hasPrefix(fixture.path + "/v2/current/files/"))
+        #expect(FileManager.default.fileExists(atPath: fixture.path + "/v3/current/cache.sqlite"))
+        #expect(cache.path(forKey: "a").hasPrefix(fixture.path + "/v3/current/files/"))
     }
 
     @Test func openingDoesNothingUntilTheFirstUse() throws {
