@@ -35,12 +35,12 @@ package struct EntryTags: Sendable, Equatable {
             self = .none
             return
         }
-        let unique = Set(tags)
-        let longest = unique.reduce(0) { max($0, $1.utf8.count) }
-        guard unique.count <= Self.countLimit, longest <= Self.lengthLimit else {
-            throw .invalidTags(count: unique.count, longest: longest)
+        // By their bytes: strings that look the same may differ in them.
+        let hashes = Set(tags.map(Self.hash(ofValid:))), longest = tags.reduce(0) { max($0, $1.utf8.count) }
+        guard hashes.count <= Self.countLimit, longest <= Self.lengthLimit else {
+            throw .invalidTags(count: hashes.count, longest: longest)
         }
-        self.init(hashes: Set(unique.map(Self.hash(ofValid:))).sorted(), began: began)
+        self.init(hashes: hashes.sorted(), began: began)
     }
 
     /// Returns the hash of a tag.

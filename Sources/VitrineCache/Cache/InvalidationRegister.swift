@@ -25,7 +25,7 @@ package final class InvalidationRegister: Sendable {
         /// Runs `body` if the load may still store. `body` must be short and must not use the register. It returns the
         /// values that leave the cache, so that they are released after unlocking.
         ///
-        /// - Parameter tags: The tags of what is stored. A purge of one of them ends the right.
+        /// - Parameter tags: The tags of the stored value. A purge of one of them ends the right.
         /// - Returns: The result of `body`; nil if it did not run.
         @discardableResult
         package func ifValid<T>(_ tags: EntryTags = .none, _ body: () -> T) -> T? {

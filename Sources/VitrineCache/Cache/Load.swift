@@ -18,7 +18,7 @@ final class SourceResult<Value: CacheableValue>: Sendable {
     /// When the original stops being fresh, since 1970, if the source said so.
     let timeToLive: Duration?
     let validator: [UInt8]
-    /// The tags of the original, and of what is made from it.
+    /// The tags of the original and of the values that are made from it.
     let tags: EntryTags
     /// Where the source lets it be kept.
     let levels: CacheLevels

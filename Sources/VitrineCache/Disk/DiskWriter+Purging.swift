@@ -11,10 +11,10 @@ import VitrineDatabase
 /// there are more, the purge is pending: readers pass over its entries, and the next transactions of any process remove
 /// them. So a purge takes effect as a whole and the log stays short.
 extension DiskWriter {
-    /// What a part of a purge did.
+    /// The result of one transaction of a purge.
     struct Purged {
         var count = 0
-        /// Whether no purge is pending any more.
+        /// Whether no purge is pending now.
         var isDone = true
     }
 

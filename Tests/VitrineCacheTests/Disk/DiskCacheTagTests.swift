@@ -127,6 +127,11 @@ struct DiskCacheTagTests {
         try await cache.set([1], forKey: "b", tags: [String(long.dropLast()), ""])
         #expect(try await cache.removeAll(tag: "t15") == 1)
         #expect(try await cache.removeAll(tag: "") == 1)
+        // Tags are bytes: two that look the same are two.
+        try await cache.set([1], forKey: "c", tags: ["é", "e\u{301}"])
+        try await cache.set([1], forKey: "d", tags: ["e\u{301}"])
+        #expect(try await cache.removeAll(tag: "é") == 1)
+        #expect(try await cache.removeAll(tag: "e\u{301}") == 1)
     }
 
     // MARK: Writes under way
