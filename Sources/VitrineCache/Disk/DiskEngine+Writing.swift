@@ -245,10 +245,13 @@ extension DiskEngine {
     /// - Returns: How many there were.
     func removeAll(tag: UInt64) throws(CacheError) -> Int {
         if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
+        // The log has grown by several pages for each entry. Nobody waits until it is moved.
+        defer { onWriter { engine in engine.tendLog() } }
         return try onWriterAndWait { engine throws(CacheError) in
             var count = 0, isFirst = true, isDone = false
             // In parts, so that the turns of other processes come. The first one makes all of the entries unreadable.
             while !isDone {
+                if !isFirst { engine.tendLog() }
                 let purged = try engine.withProcessLock { () throws(CacheError) in
                     try engine.purgeLocked(isFirst ? tag : nil)
                 }
@@ -260,13 +263,21 @@ extension DiskEngine {
         }
     }
 
+    /// Sees to a log that has become long. On the writing thread.
+    private func tendLog() {
+        _ = try? withProcessLock { () throws(CacheError) in
+            guard let writer = state.withLock({ $0.writer }), isInPlace else { return }
+            writer.note(capacity: totalLimit)
+        }
+    }
+
     /// Records the purge of a tag, or continues pending ones. The caller holds the process lock.
     private func purgeLocked(_ tag: UInt64?) throws(CacheError) -> DiskWriter.Purged {
         var retries = 0
         while true {
             let writer = try writerLocked()
             do {
-                let purged = try writer.purge(tag, capacity: totalLimit)
+                let purged = try writer.purge(tag)
                 finish(writer)
                 return purged
             } catch {

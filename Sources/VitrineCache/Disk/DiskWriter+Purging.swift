@@ -30,7 +30,7 @@ extension DiskWriter {
     /// Records the purge of a tag, or continues pending purges, in one transaction.
     ///
     /// - Parameter tag: nil to continue.
-    func purge(_ tag: UInt64?, capacity: Int) throws -> Purged {
+    func purge(_ tag: UInt64?) throws -> Purged {
         tallies = [:]
         let version = watch.version
         var purged = Purged(), sequence: Int64 = 0
@@ -42,7 +42,6 @@ extension DiskWriter {
             filter.advance(from: version, to: new, adding: [])
             if tag != nil { lastPurge.set(sequence, in: new) } else { lastPurge.advance(from: version, to: new) }
         }
-        note(capacity: capacity)
         return purged
     }
 
