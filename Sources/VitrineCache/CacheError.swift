@@ -22,6 +22,9 @@ public enum CacheError: Error, Sendable {
     case tooLarge(key: CacheKey, size: ByteCount, capacity: ByteCount)
     /// The key has too many UTF-8 bytes. Use a digest of it. Code -512.
     case keyTooLong(length: Int, limit: Int)
+    /// An entry has more than 16 tags, or a tag of more than 256 UTF-8 bytes. `longest` is the length of the longest
+    /// tag. Use a digest of a longer one. Code -513.
+    case invalidTags(count: Int, longest: Int)
     /// A file operation failed. Code -520.
     case file(FileError)
     /// The database cannot be used. Code -521.
@@ -47,6 +50,7 @@ public enum CacheError: Error, Sendable {
         case .notEncodable: -510
         case .tooLarge: -511
         case .keyTooLong: -512
+        case .invalidTags: -513
         case .file: -520
         case .database: -521
         case .source: -530
@@ -61,7 +65,7 @@ public enum CacheError: Error, Sendable {
         case .notFound(let key), .invalidData(let key, _), .notEncodable(let key, _), .tooLarge(let key, _, _),
             .source(let key, _), .transform(let key, _, _), .cancelled(let key):
             key
-        case .formatNotFound, .keyTooLong, .file, .database: nil
+        case .formatNotFound, .keyTooLong, .invalidTags, .file, .database: nil
         }
     }
 
@@ -73,7 +77,7 @@ public enum CacheError: Error, Sendable {
             error
         case .file(let error): error
         case .database(let error): error
-        case .notFound, .formatNotFound, .tooLarge, .keyTooLong, .cancelled: nil
+        case .notFound, .formatNotFound, .tooLarge, .keyTooLong, .invalidTags, .cancelled: nil
         }
     }
 }
@@ -93,6 +97,9 @@ extension CacheError: LocalizedError, CustomStringConvertible {
         case .tooLarge(let key, let size, let capacity):
             "The value for \(Self.text(key)) has \(size), more than the capacity of \(capacity)."
         case .keyTooLong(let length, let limit): "The key has \(length) bytes; the limit is \(limit)."
+        case .invalidTags(let count, let longest):
+            "An entry may have \(EntryTags.countLimit) tags of \(EntryTags.lengthLimit) bytes each, not \(count) tags of "
+                + "up to \(longest) bytes."
         case .file(let error): error.description
         case .database(let error): error.description
         case .source(let key, let error): "The source of \(Self.text(key)) failed: \(error)"

@@ -26,6 +26,8 @@ enum CacheChild {
         case "cut-open": OpenFileDamage.run(&arguments, .cut)
         case "flip-open": OpenFileDamage.run(&arguments, .flip)
         case "formats": await FormatUser.run(&arguments)
+        case "purge": Purger.run(&arguments)
+        case "load-tagged": await TaggedLoader.run(&arguments)
         case let other: ChildArguments.refuse("unknown command \(other)")
         }
     }

@@ -85,7 +85,7 @@ struct DisturbedDirectoryTests {
                 try FileManager.default.createDirectory(
                     atPath: "\(path)/\(directory)/folder", withIntermediateDirectories: true)
             }
-            symlink("/nowhere", "\(path)/v2/link")
+            symlink("/nowhere", "\(path)/v3/link")
             let found = Inspection(path, count: 30)
             #expect(found.isHarmless, "\(found)")
             #expect(found.intact == 30)

@@ -11,8 +11,9 @@ struct CacheErrorTests {
             .notEncodable(key: key, underlying: SourceFailure()), .tooLarge(key: key, size: 2, capacity: 1),
             .keyTooLong(length: 2, limit: 1), .file(.notFound(path: "/x")), .source(key: key, underlying: SourceFailure()),
             .transform(key: key, format: "small", underlying: SourceFailure()), .cancelled(key: key),
+            .invalidTags(count: 17, longest: 3),
         ]
-        #expect(errors.map(\.code) == [-100, -101, -500, -510, -511, -512, -520, -530, -531, -540])
+        #expect(errors.map(\.code) == [-100, -101, -500, -510, -511, -512, -520, -530, -531, -540, -513])
         #expect(CacheError.domain == "vitrine.cache")
     }
 

@@ -6,7 +6,7 @@ enum DiskBenchmark {
     static func main() async throws {
         let words = CommandLine.arguments
         guard words.count >= 4, let number = Int(words[3]) else {
-            return print("usage: DiskBenchmark CONTENDER-PHASE DIRECTORY ENTRIES|CAPACITY [TRACE EVICTION]")
+            return print("usage: DiskBenchmark CONTENDER-PHASE DIRECTORY ENTRIES|CAPACITY [TRACE EVICTION|BYTES]")
         }
         let directory = words[2]
         switch words[1] {
@@ -22,6 +22,9 @@ enum DiskBenchmark {
         case "files-gets": FileBenchmark.gets(directory, entries: number)
         case "cache-open": try CacheBenchmark.open(directory)
         case "cache-memory": try CacheBenchmark.memoryPerEntry(directory, entries: number)
+        case "cache-tags":
+            let size = words.count > 4 ? Int(words[4]) ?? 0 : 1000
+            try await Task.detached { try await TagBenchmark.run(directory, entries: number, size: size) }.value
         case "cache-replay": try Replay.run(directory, trace: words[4], capacity: number, eviction: words[5])
         default: print("error unknown \(words[1])")
         }

@@ -81,8 +81,8 @@ public struct AuditEntry: Sendable, Equatable {
     public let expires: Duration?
     /// Whether the value is in memory, or alive elsewhere. Audits keep such entries by default.
     public let isInMemory: Bool
-    /// The tag that the fetcher stored with the entry.
-    package let tag: [UInt8]
+    /// The validator that the fetcher stored with the entry.
+    package let validator: [UInt8]
 
     package init(_ info: DiskCache.EntryInfo, format: FormatName, isInMemory: Bool) {
         key = info.key
@@ -91,7 +91,7 @@ public struct AuditEntry: Sendable, Equatable {
         created = info.created
         lastAccess = info.lastAccess
         expires = info.expires
-        tag = info.tag
+        validator = info.validator
         self.isInMemory = isInMemory
     }
 }

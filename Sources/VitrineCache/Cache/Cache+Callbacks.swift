@@ -114,7 +114,8 @@ extension Cache {
         let put: Result<Operation, CacheError>? = levels.contains(.writeDisk) ? Result { () throws(CacheError) in
             try area.disk.engine.put(
                 encoded(value, area.format), in: area.disk.format,
-                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, tag: [])
+                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, validator: [],
+                tags: .none)
         } : nil
         let (change, _) = register.change(slot) { () -> (MemoryChange<MemoryKey, Value>, Operation?) in
             guard case .success(let operation) = put else { return (keep(), nil) }

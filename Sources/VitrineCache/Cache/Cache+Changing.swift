@@ -12,68 +12,98 @@ extension Cache {
     ///   - key: The key of the value.
     ///   - format: The format to store the value in. Entries of other formats stay unchanged.
     ///   - timeToLive: How long the value is fresh. Default nil: the time of the format or the cache.
+    ///   - tags: Up to 16 tags for ``removeAll(tag:levels:)``, each of up to 256 UTF-8 bytes. They replace those of an
+    ///     earlier entry. Entries of other formats that are made from the value have them as well.
     ///   - levels: The levels to write.
-    /// - Returns: The stored value.
-    /// - Throws: ``CacheError/formatNotFound(_:)``, ``CacheError/transform(key:format:underlying:)``, or the error of
-    ///   the disk. After an error of the disk, the value is in memory.
+    /// - Returns: The stored value. It is removed again at once if one of its tags is removed during the call.
+    /// - Throws: ``CacheError/formatNotFound(_:)``, ``CacheError/transform(key:format:underlying:)``,
+    ///   ``CacheError/invalidTags(count:longest:)``, or the error of the disk. After an error of the disk, the value is
+    ///   in memory.
     @discardableResult
     public func set(
         _ value: Value, forKey key: CacheKey, format: FormatName = .original, timeToLive: Duration? = nil,
-        levels: CacheLevels = .all
+        tags: [String] = [], levels: CacheLevels = .all
     ) async throws(CacheError) -> Value {
         let area = try area(format)
+        let began = try await begin(tags, levels)
         let stored = try await applied(area, to: value, key, PrioritySource())
-        try await put(stored, encoded(stored, area.format), key, in: area, timeToLive, levels)
+        try await put(stored, encoded(stored, area.format), key, in: area, timeToLive, began, levels)
         return stored
     }
 
     /// Stores the bytes of an original unchanged, and the decoded value in memory.
     ///
     /// - Returns: The decoded value.
-    /// - Throws: ``CacheError/invalidData(key:underlying:)`` if the bytes cannot be decoded. Nothing changes then.
+    /// - Throws: ``CacheError/invalidData(key:underlying:)`` if the bytes cannot be decoded, or
+    ///   ``CacheError/invalidTags(count:longest:)``. Nothing changes then.
     @discardableResult
     public func set(
-        bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, levels: CacheLevels = .all
+        bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, tags: [String] = [],
+        levels: CacheLevels = .all
     ) async throws(CacheError) -> Value {
         let format = original.format
+        let began = try await begin(tags, levels)
         let value: Value
         do {
             value = try await configuration.executor.run { try format.value(of: bytes) }
         } catch {
             throw .invalidData(key: key, underlying: error)
         }
-        try await put(value, .ready(bytes), key, in: original, timeToLive, levels)
+        try await put(value, .ready(bytes), key, in: original, timeToLive, began, levels)
         return value
+    }
+
+    /// The tags of a value that is set, and the number of purges in this process before that.
+    private typealias Beginning = (tags: EntryTags, purges: Int)
+
+    private func begin(_ tags: [String], _ levels: CacheLevels) async throws(CacheError) -> Beginning {
+        guard !tags.isEmpty else { return (.none, 0) }
+        let purges = register.purgeCount
+        let mark = levels.contains(.writeDisk) ? await lastPurge() : nil
+        return (try EntryTags(tags, began: mark), purges)
     }
 
     private func put(
         _ value: Value, _ body: Body, _ key: CacheKey, in area: FormatArea<Value>, _ timeToLive: Duration?,
-        _ levels: CacheLevels
+        _ began: Beginning, _ levels: CacheLevels
     ) async throws(CacheError) {
-        let levels = levels.intersection(configuration.levels)
+        let levels = levels.intersection(configuration.levels), tags = began.tags
+        if await isPurgedElsewhere(tags) { return await remove(key, in: area) }
         let slot = area.slot(key)
-        let keep = keeping(value, slot, expires: expiry(timeToLive, in: area), in: area, levels)
-        guard levels.contains(.writeDisk) else { return area.memory.finish(register.change(slot, keep)) }
+        let keep = keeping(value, slot, expires: expiry(timeToLive, in: area), tags, in: area, levels)
+        guard levels.contains(.writeDisk) else {
+            let change: MemoryChange? = register.change(slot, tags: tags, since: began.purges) { $0 ? nil : keep() }
+            guard let change else { return await remove(key, in: area) }
+            return area.memory.finish(change)
+        }
         let operation: Operation
         do throws(CacheError) {
             operation = try area.disk.engine.put(
                 body, in: area.disk.format,
-                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, tag: [])
+                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, validator: [],
+                tags: tags)
         } catch {
-            area.memory.finish(register.change(slot, keep))
+            let change: MemoryChange? = register.change(slot, tags: tags, since: began.purges) { $0 ? nil : keep() }
+            if let change { area.memory.finish(change) }
             throw error
         }
+        var isPurged = false
         await area.pendingWrites.send(operation, forKey: key) { send in
-            guard let change = register.change(slot, { send() ? keep() : nil }) else { return false }
-            area.memory.finish(change)
-            return true
+            let change = register.change(slot, tags: tags, since: began.purges) { purged -> MemoryChange? in
+                isPurged = purged
+                return !purged && send() ? keep() : nil
+            }
+            if let change { area.memory.finish(change) }
+            return isPurged || change != nil
         }
+        if isPurged { await remove(key, in: area) }
     }
 
     /// Returns a closure that puts a value into memory, or removes the old value if memory must not be written. The
     /// closure runs no code of the user.
     func keeping(
-        _ value: Value, _ slot: MemoryKey, expires: Duration?, in area: FormatArea<Value>, _ levels: CacheLevels
+        _ value: Value, _ slot: MemoryKey, expires: Duration?, _ tags: EntryTags = .none, in area: FormatArea<Value>,
+        _ levels: CacheLevels
     ) -> @Sendable () -> MemoryChange<MemoryKey, Value> {
         guard levels.contains(.writeMemory) else {
             return {
@@ -82,7 +112,7 @@ extension Cache {
                 return change
             }
         }
-        let incoming = incoming(value, slot, expires: expires, in: area)
+        let incoming = incoming(value, slot, expires: expires, tags: tags, in: area)
         return { area.memory.insert(incoming) }
     }
 
@@ -159,6 +189,44 @@ extension Cache {
         if levels.contains(.writeMemory) { _ = register.changeAll(format: area.id) { area.takeMemory() } }
         guard levels.contains(.writeDisk) else { return }
         try await clearDisk(area, clearsMemory: levels.contains(.writeMemory))
+    }
+
+    /// Removes all entries with a tag, in all formats, including those that are not registered in this process.
+    ///
+    /// ```swift
+    /// try await cache.set(page, forKey: key, tags: ["source:lake.jpg"])
+    /// try await cache.removeAll(tag: "source:lake.jpg")
+    /// ```
+    ///
+    /// Takes time in proportion to the number of removed entries. Nothing stored by work that began before appears
+    /// afterwards: loads that run now, in this process or in others with the same directory, do not store values with
+    /// the tag. On disk, all of the entries are gone or none, even if the process is killed. The memory levels of other
+    /// processes keep theirs, as with ``remove(_:format:)``.
+    ///
+    /// - Parameters:
+    ///   - tag: A tag of ``set(_:forKey:format:timeToLive:tags:levels:)`` or of a ``FetchResult``.
+    ///   - levels: The levels to clear, by their write bits.
+    /// - Returns: The number of entries removed from disk, or from memory if `levels` leaves out the disk.
+    /// - Throws: ``CacheError/invalidTags(count:longest:)`` if no entry can have the tag, or the error of the disk.
+    ///   Memory is cleared in any case.
+    @discardableResult
+    public func removeAll(tag: String, levels: CacheLevels = .all) async throws(CacheError) -> Int {
+        let hash = try EntryTags.hash(of: tag)
+        let areas = formats.all, clearsMemory = levels.contains(.writeMemory)
+        let removed = purge(hash, of: clearsMemory ? areas : [])
+        guard levels.contains(.writeDisk) else { return removed }
+        for area in areas { await area.pendingWrites.waitUntilIdle() }
+        // Once more after the disk, as a lookup that ran meanwhile may have read an entry.
+        defer { _ = purge(hash, of: clearsMemory ? areas : []) }
+        return try await onDisk { (disk) throws(CacheError) in try disk.removeAll(tag: hash) }
+    }
+
+    /// Removes a tag's entries from the memory of formats, and returns how many there were.
+    private func purge(_ tag: UInt64, of areas: [FormatArea<Value>]) -> Int {
+        let memories = areas.isEmpty ? [] : [sharedMemory] + areas.filter { !$0.sharesMemory }.map(\.memory)
+        // Released outside the lock.
+        let removed = register.purge(tag) { memories.map { $0.take(tag: tag) } }
+        return removed.reduce(0) { $0 + $1.count }
     }
 
     /// Removes all values from memory before the call returns. Entries on disk stay.

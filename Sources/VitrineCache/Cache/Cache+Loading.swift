@@ -81,7 +81,7 @@ extension Cache {
                 let ticket = self.register.begin(slot)
                 guard let found = try await self.readDisk(key, in: area, ticket) else { return nil }
                 if levels.contains(.writeMemory) {
-                    self.keepInMemory(found.value, expires: found.expires, in: area, ticket)
+                    self.keepInMemory(found.value, expires: found.expires, tags: found.tags, in: area, ticket)
                 }
                 return found.value
             }
@@ -94,18 +94,22 @@ extension Cache {
     struct Found: Sendable {
         let value: Value
         let expires: Duration?
+        let tags: EntryTags
     }
 
     /// Reads and decodes an entry. An entry that cannot be decoded is removed and logged, and counts as a miss.
     func readDisk(
-        _ key: CacheKey, in area: FormatArea<Value>, includingExpired: Bool = false, _ ticket: InvalidationRegister.Ticket
+        _ key: CacheKey, in area: FormatArea<Value>, includingExpired: Bool = false,
+        _ ticket: InvalidationRegister.Ticket
     ) async throws(CacheError) -> Found? {
         await area.pendingWrites.waitUntilIdle()
         let result = try await metrics.measure(.disk) { () throws(CacheError) in
             try await configuration.executor.run { () throws(CacheError) -> Result<Found, any Error>? in
                 let entry = try area.disk.blocking.entry(forKey: key, includingExpired: includingExpired)
                 guard let entry else { return nil }
-                return Result { Found(value: try area.format.value(of: entry.bytes), expires: entry.expires) }
+                return Result {
+                    Found(value: try area.format.value(of: entry.bytes), expires: entry.expires, tags: entry.tags)
+                }
             }
         }
         if metrics.isDue { publishMetrics() }
@@ -143,15 +147,16 @@ extension Cache {
             metadata: [
                 "cache": "\(name)", "format": "\(area.format.name)", "key": "\(key)", "error": "\(error)",
             ])
-        await area.pendingWrites.send(.remove, forKey: key) { send in ticket.ifValid(send) ?? true }
+        await area.pendingWrites.send(.remove, forKey: key) { send in ticket.ifValid(.none, send) ?? true }
     }
 
     /// Puts a loaded value into memory, unless its key was changed meanwhile.
     func keepInMemory(
-        _ value: Value, expires: Duration?, in area: FormatArea<Value>, _ ticket: InvalidationRegister.Ticket
+        _ value: Value, expires: Duration?, tags: EntryTags, in area: FormatArea<Value>,
+        _ ticket: InvalidationRegister.Ticket
     ) {
-        let incoming = incoming(value, ticket.slot, expires: expires, in: area)
-        if let change = ticket.ifValid({ area.memory.insert(incoming) }) { area.memory.finish(change) }
+        let incoming = incoming(value, ticket.slot, expires: expires, tags: tags, in: area)
+        if let change = ticket.ifValid(tags, { area.memory.insert(incoming) }) { area.memory.finish(change) }
     }
 
     // MARK: Other formats
@@ -168,8 +173,8 @@ extension Cache {
         let larger = area.format.transform == nil ? [] : largerAreas(than: area)
         if levels.contains(.readMemory) {
             for candidate in larger {
-                guard let value = candidate.memory.peek(candidate.slot(key)) else { continue }
-                return try await derived(from: value, expires: nil, key, in: area, levels, ticket, priority)
+                guard let (value, tags) = candidate.memory.peekTagged(candidate.slot(key)) else { continue }
+                return try await derived(from: value, expires: nil, tags, key, in: area, levels, ticket, priority)
             }
         }
         if levels.contains(.readDisk) {
@@ -177,7 +182,7 @@ extension Cache {
                 let other = register.begin(candidate.slot(key))
                 guard let found = try? await readDisk(key, in: candidate, other) else { continue }
                 return try await derived(
-                    from: found.value, expires: found.expires, key, in: area, levels, ticket, priority)
+                    from: found.value, expires: found.expires, found.tags, key, in: area, levels, ticket, priority)
             }
         }
         return try await deriveFromOriginal(key, in: area, levels, ticket, priority)
@@ -195,8 +200,10 @@ extension Cache {
         _ priority: PrioritySource
     ) async throws(CacheError) -> Value? {
         let needsBytes = area.format.transform == nil && area.format.derive != nil
-        if levels.contains(.readMemory), !needsBytes, let value = original.memory.peek(original.slot(key)) {
-            return try await derived(from: value, expires: nil, key, in: area, levels, ticket, priority)
+        if levels.contains(.readMemory), !needsBytes,
+            let (value, tags) = original.memory.peekTagged(original.slot(key))
+        {
+            return try await derived(from: value, expires: nil, tags, key, in: area, levels, ticket, priority)
         }
         guard levels.contains(.readDisk) else { return nil }
         let originalTicket = register.begin(original.slot(key))
@@ -209,8 +216,8 @@ extension Cache {
         }
         guard let entry else { return nil }
         let result = SourceResult<Value>(
-            value: nil, bytes: entry.bytes, timeToLive: remaining(entry.expires), tag: [], levels: .all,
-            storesOriginal: true, origin: .stored, ticket: originalTicket)
+            value: nil, bytes: entry.bytes, timeToLive: remaining(entry.expires), validator: [], tags: entry.tags,
+            levels: .all, storesOriginal: true, origin: .stored, ticket: originalTicket)
         let value: Value
         do throws(CacheError) {
             value = try await make(key, in: area, from: result, priority)
@@ -226,14 +233,14 @@ extension Cache {
     }
 
     private func derived(
-        from value: Value, expires: Duration?, _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels,
-        _ ticket: InvalidationRegister.Ticket, _ priority: PrioritySource
+        from value: Value, expires: Duration?, _ tags: EntryTags, _ key: CacheKey, in area: FormatArea<Value>,
+        _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket, _ priority: PrioritySource
     ) async throws(CacheError) -> Value {
         let made = try await applied(area, to: value, key, priority)
         metrics.countDerivation()
         let result = SourceResult(
-            value: value, bytes: nil, timeToLive: remaining(expires), tag: [], levels: .all, storesOriginal: false,
-            origin: .stored, ticket: ticket)
+            value: value, bytes: nil, timeToLive: remaining(expires), validator: [], tags: tags, levels: .all,
+            storesOriginal: false, origin: .stored, ticket: ticket)
         await store(made, key, in: area, from: result, levels, ticket)
         return made
     }
@@ -278,21 +285,21 @@ extension Cache {
         _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, _ levels: CacheLevels,
         _ priority: PrioritySource
     ) async throws -> SourceResult<Value> {
-        let readsStored = levels.contains(.readDisk)
-        var result = try await flight(source, key, joined(key, reason), readsStored: readsStored, priority)
-        if result.isStale, !readsStored {
+        var result = try await flight(source, key, joined(key, reason), levels, priority)
+        if result.isStale, !levels.contains(.readDisk) {
             // Another's request was answered from the disk, which this one does not want.
-            result = try await flight(source, key, .refresh, readsStored: false, priority)
+            result = try await flight(source, key, .refresh, levels, priority)
         }
         return result
     }
 
     private func flight(
-        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, readsStored: Bool,
+        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, _ levels: CacheLevels,
         _ priority: PrioritySource
     ) async throws -> SourceResult<Value> {
-        try await originals.value(for: sourceFlightKey(key, isRefresh: reason.isRefresh), following: priority) { flight in
-            try await self.ask(source, key, reason, readsStored: readsStored, flight.priority)
+        let shared = sourceFlightKey(key, isRefresh: reason.isRefresh)
+        return try await originals.value(for: shared, following: priority) { flight in
+            try await self.ask(source, key, reason, levels, flight.priority)
         }
     }
 
@@ -307,11 +314,12 @@ extension Cache {
 
     /// Asks the source for the original.
     private func ask(
-        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, readsStored: Bool,
+        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, _ levels: CacheLevels,
         _ priority: PrioritySource
     ) async throws -> SourceResult<Value> {
         let ticket = register.begin(original.slot(key))
-        let reads = source.revalidates && (readsStored || reason.isRefresh)
+        let began = source.mayHaveTags && levels.contains(.writeDisk) ? await lastPurge() : nil
+        let reads = source.revalidates && (levels.contains(.readDisk) || reason.isRefresh)
         let stored = reads ? await storedOriginal(key) : nil
         var fetched = try await fetch(source, key, context(reason, stored, priority))
         if fetched.isStored {
@@ -326,16 +334,17 @@ extension Cache {
         case .both(let found, let foundBytes): (value, bytes) = (found, foundBytes)
         case .unchanged, .stale: throw CacheError.notFound(key: key)
         }
+        let tags = try EntryTags(fetched.tags, began: began)
         var origin = SourceResult<Value>.Origin.source
         if stored != nil, !fetched.levels.contains(.writeDisk) {
             await forget(key, ticket)
-        } else if stored != nil, reason.isRefresh, let bytes, try await isStored(bytes, key) {
+        } else if stored != nil, reason.isRefresh, let bytes, try await isStored(bytes, tags, key) {
             await renew(key, fetched)
             origin = .stored
         }
         return SourceResult(
-            value: value, bytes: bytes, timeToLive: fetched.timeToLive, tag: fetched.tag, levels: fetched.levels,
-            storesOriginal: source.storesOriginal, origin: origin, ticket: ticket)
+            value: value, bytes: bytes, timeToLive: fetched.timeToLive, validator: fetched.validator, tags: tags,
+            levels: fetched.levels, storesOriginal: source.storesOriginal, origin: origin, ticket: ticket)
     }
 
     private func context(
@@ -365,7 +374,7 @@ extension Cache {
         if original.excludes(key) { return nil }
         await original.pendingWrites.waitUntilIdle()
         guard let info = try? await original.disk.info(forKey: key) else { return nil }
-        return FetchContext.Stored(created: info.created, expires: info.expires, tag: info.tag)
+        return FetchContext.Stored(created: info.created, expires: info.expires, validator: info.validator)
     }
 
     /// The stored original, fresh again or although it is not.
@@ -382,25 +391,40 @@ extension Cache {
         }
         return SourceResult(
             value: nil, bytes: entry.bytes, timeToLive: fetched.timeToLive,
-            tag: fetched.keepsTag ? entry.tag : fetched.tag, levels: fetched.levels, storesOriginal: true,
-            origin: origin, ticket: ticket)
+            validator: fetched.keepsValidator ? entry.validator : fetched.validator, tags: entry.tags,
+            levels: fetched.levels, storesOriginal: true, origin: origin, ticket: ticket)
     }
 
     /// Lets the stored original's time begin anew.
     private func renew(_ key: CacheKey, _ fetched: FetchResult<Value>) async {
         await original.disk.renew(
             key, timeToLive: fetched.timeToLive ?? original.format.timeToLive ?? configuration.timeToLive)
-        if !fetched.keepsTag { await original.disk.setTag(fetched.tag, forKey: key) }
+        if !fetched.keepsValidator { await original.disk.setValidator(fetched.validator, forKey: key) }
     }
 
-    /// Returns whether the stored original has the same bytes. Used for sources without validators.
-    private func isStored(_ bytes: [UInt8], _ key: CacheKey) async throws(CacheError) -> Bool {
-        try await readBytes(key, in: original, includingExpired: true)?.bytes == bytes
+    /// Returns whether the stored original has the same bytes and tags. Used for sources without validators.
+    private func isStored(_ bytes: [UInt8], _ tags: EntryTags, _ key: CacheKey) async throws(CacheError) -> Bool {
+        guard let entry = try await readBytes(key, in: original, includingExpired: true) else { return false }
+        return entry.bytes == bytes && entry.tags.hasSameTags(as: tags)
+    }
+
+    /// The last purge in the directory, for work that begins now; nil if nothing is written to the disk, or if it
+    /// cannot be read.
+    func lastPurge() async -> PurgeMark? {
+        guard configuration.levels.contains(.writeDisk) else { return nil }
+        if let known = disk.knownPurgeMark() { return known }
+        return await configuration.executor.run { [disk] in disk.purgeMark() }
+    }
+
+    /// Whether another process has purged one of the tags since the work on an entry began.
+    func isPurgedElsewhere(_ tags: EntryTags) async -> Bool {
+        guard !tags.isEmpty, let began = tags.began, disk.knownPurgeMark() != began else { return false }
+        return await configuration.executor.run { [disk] in (try? disk.isPurged(tags)) ?? false }
     }
 
     /// Removes the original that has a successor which may not be stored.
     private func forget(_ key: CacheKey, _ ticket: InvalidationRegister.Ticket) async {
-        await original.pendingWrites.send(.remove, forKey: key) { send in ticket.ifValid(send) ?? true }
+        await original.pendingWrites.send(.remove, forKey: key) { send in ticket.ifValid(.none, send) ?? true }
     }
 
     // MARK: Making
@@ -477,12 +501,13 @@ extension Cache {
     ) async {
         let levels = levels.intersection(result.levels)
         let isOriginal = area === original
+        if await isPurgedElsewhere(result.tags) { return }
         if levels.contains(.writeMemory) {
-            keepInMemory(value, expires: expiry(result.timeToLive, in: area), in: area, ticket)
+            keepInMemory(value, expires: expiry(result.timeToLive, in: area), tags: result.tags, in: area, ticket)
         }
         guard levels.contains(.writeDisk) else { return }
         if !isOriginal {
-            await keepOnDisk(encoded(value, area.format), key, in: area, result.timeToLive, result.tag, ticket)
+            await keepOnDisk(encoded(value, area.format), key, in: area, from: result, ticket)
             guard configuration.storesOriginals, result.storesOriginal else { return }
         }
         await storeOriginal(key, from: result, isInMemory: isOriginal)
@@ -497,7 +522,7 @@ extension Cache {
         }
         let body = result.bytes.map(Body.ready) ?? result.knownValue.map { encoded($0, original.format) }
         guard let body else { return }
-        await keepOnDisk(body, key, in: original, result.timeToLive, result.tag, result.ticket)
+        await keepOnDisk(body, key, in: original, from: result, result.ticket)
     }
 
     /// Returns a body that the disk's writer encodes.
@@ -507,14 +532,15 @@ extension Cache {
 
     /// Puts an entry on disk, unless its key was changed meanwhile.
     func keepOnDisk(
-        _ body: Body, _ key: CacheKey, in area: FormatArea<Value>, _ timeToLive: Duration?, _ tag: [UInt8],
+        _ body: Body, _ key: CacheKey, in area: FormatArea<Value>, from result: SourceResult<Value>,
         _ ticket: InvalidationRegister.Ticket
     ) async {
         do throws(CacheError) {
             let put = try area.disk.engine.put(
                 body, in: area.disk.format,
-                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, tag: tag)
-            await area.pendingWrites.send(put, forKey: key) { send in ticket.ifValid(send) ?? true }
+                timeToLive: result.timeToLive ?? area.format.timeToLive ?? configuration.timeToLive,
+                validator: result.validator, tags: result.tags)
+            await area.pendingWrites.send(put, forKey: key) { send in ticket.ifValid(result.tags, send) ?? true }
         } catch {
             log.warning("Cannot store a value: \(error)", metadata: ["cache": "\(name)"])
         }

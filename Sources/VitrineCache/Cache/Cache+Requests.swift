@@ -42,24 +42,26 @@ extension Cache {
     ///   - levels: The levels to read and write.
     ///   - priority: The priority of the load.
     ///   - timeToLive: How long a loaded value is fresh. Default nil: the time of the format or the cache.
+    ///   - tags: The tags of a loaded value: see ``set(_:forKey:format:timeToLive:tags:levels:)``.
     ///   - load: Makes the original value. It must not block; run blocking work on `BlockingExecutor`.
     /// - Throws: ``CacheError/source(key:underlying:)`` with the error of `load`,
-    ///   ``CacheError/transform(key:format:underlying:)``, ``CacheError/formatNotFound(_:)`` or
-    ///   ``CacheError/cancelled(key:)``. An error of the disk is logged and does not fail the load.
+    ///   ``CacheError/transform(key:format:underlying:)``, ``CacheError/formatNotFound(_:)``,
+    ///   ``CacheError/invalidTags(count:longest:)`` or ``CacheError/cancelled(key:)``. An error of the disk is logged
+    ///   and does not fail the load.
     public func value(
         forKey key: CacheKey, format: FormatName = .original, levels: CacheLevels = .all, priority: Priority = .normal,
-        timeToLive: Duration? = nil, orLoad load: @escaping @Sendable () async throws -> Value
+        timeToLive: Duration? = nil, tags: [String] = [], orLoad load: @escaping @Sendable () async throws -> Value
     ) async throws(CacheError) -> Value {
         let area = try area(format)
         if let value = memoryValue(area, key, levels: levels) { return value }
-        let source = AnySource(timeToLive: timeToLive, load)
+        let source = AnySource(timeToLive: timeToLive, tags: tags, load)
         return try await self.load(key, in: area, source, levels: levels, following: PrioritySource(priority)).value
     }
 
     /// Returns the value of a fetcher's key from memory or disk, or fetches and stores it.
     ///
-    /// Parameters and errors are those of ``value(forKey:format:levels:priority:timeToLive:orLoad:)``. Original bytes
-    /// are stored unchanged. For another format than the original, they are also stored if
+    /// Parameters and errors are those of ``value(forKey:format:levels:priority:timeToLive:tags:orLoad:)``. Original
+    /// bytes are stored unchanged. For another format than the original, they are also stored if
     /// ``CacheConfiguration/storesOriginals`` and ``Fetcher/storesOriginal`` are true. Other formats can then be made
     /// without fetching again.
     public func value(
@@ -112,7 +114,7 @@ extension Cache {
     /// stays.
     ///
     /// Entries of other formats, which were made from the old original, are removed, unless the fetcher reports that
-    /// the original is unchanged. A fetcher that revalidates receives ``FetchContext/storedTag``.
+    /// the original is unchanged. A fetcher that revalidates receives ``FetchContext/storedValidator``.
     ///
     /// - Returns: The new value, as stored.
     /// - Throws: The errors of ``value(from:format:levels:priority:)``.

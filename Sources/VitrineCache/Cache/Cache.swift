@@ -14,7 +14,7 @@ public import VitrineCore
 /// - **Work is coalesced.** Concurrent calls for the same value share one lookup, fetch and transform. It runs at the
 ///   highest of their priorities and is cancelled with the last caller.
 /// - **Removed values stay removed.** A load that began before a value was set, removed or cleared does not store its
-///   value.
+///   value. Neither does one that began before a purge of one of its tags, in this process or another.
 /// - **A damaged entry is a miss.** It is removed, logged and fetched again.
 ///
 /// Each cache has a directory. All formats share one database, one writing thread and one set of open files there.
@@ -28,7 +28,7 @@ public import VitrineCore
 /// - ``contains(_:format:at:)``
 /// - ``depth(of:format:)``
 /// ### Loading
-/// - ``value(forKey:format:levels:priority:timeToLive:orLoad:)``
+/// - ``value(forKey:format:levels:priority:timeToLive:tags:orLoad:)``
 /// - ``value(from:format:levels:priority:)``
 /// - ``refresh(from:format:priority:)``
 /// - ``updates(from:format:levels:priority:revalidatingFresh:)``
@@ -37,8 +37,9 @@ public import VitrineCore
 /// ### Limits
 /// - ``memoryCapacity``
 /// ### Changing
-/// - ``set(_:forKey:format:timeToLive:levels:)``
+/// - ``set(_:forKey:format:timeToLive:tags:levels:)``
 /// - ``remove(_:format:)``
+/// - ``removeAll(tag:levels:)``
 /// - ``removeAll(levels:)``
 /// - ``expire(_:format:)``
 /// ### Formats
@@ -179,9 +180,9 @@ public final class Cache<Value: CacheableValue>: Sendable {
 
     /// A value ready to be put into a format's memory level.
     func incoming(
-        _ value: Value, _ slot: MemoryKey, expires: Duration?, in area: FormatArea<Value>
+        _ value: Value, _ slot: MemoryKey, expires: Duration?, tags: EntryTags = .none, in area: FormatArea<Value>
     ) -> IncomingEntry<MemoryKey, Value> {
-        area.memory.incoming(value, forKey: slot, cost: value.cacheCost, expires: expires)
+        area.memory.incoming(value, forKey: slot, cost: value.cacheCost, expires: expires, tags: tags)
     }
 
     /// Returns the time, since 1970, at which a value stored now expires.

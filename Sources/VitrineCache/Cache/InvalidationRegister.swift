@@ -10,10 +10,13 @@ package final class InvalidationRegister: Sendable {
         package let slot: MemoryKey
         private let register: InvalidationRegister
         fileprivate let id: Int
+        /// The number of purges when it was taken.
+        fileprivate let began: Int
 
-        fileprivate init(_ slot: MemoryKey, _ id: Int, _ register: InvalidationRegister) {
+        fileprivate init(_ slot: MemoryKey, _ id: Int, _ began: Int, _ register: InvalidationRegister) {
             self.slot = slot
             self.id = id
+            self.began = began
             self.register = register
         }
 
@@ -22,9 +25,12 @@ package final class InvalidationRegister: Sendable {
         /// Runs `body` if the load may still store. `body` must be short and must not use the register. It returns the
         /// values that leave the cache, so that they are released after unlocking.
         ///
+        /// - Parameter tags: The tags of the stored value. A purge of one of them ends the right.
         /// - Returns: The result of `body`; nil if it did not run.
         @discardableResult
-        package func ifValid<T>(_ body: () -> T) -> T? { register.ifValid(slot, id, body) }
+        package func ifValid<T>(_ tags: EntryTags = .none, _ body: () -> T) -> T? {
+            register.ifValid(self, tags, body)
+        }
 
         /// Whether the load may still store.
         package var isValid: Bool { ifValid {} != nil }
@@ -48,6 +54,7 @@ package final class InvalidationRegister: Sendable {
         var generation = 0
         var lastID = 0
         var running: [MemoryKey: Running] = [:]
+        var purges = PurgeRecords()
     }
 
     private let state = Locked(State())
@@ -56,14 +63,17 @@ package final class InvalidationRegister: Sendable {
 
     /// A ticket for a load that begins now.
     package func begin(_ slot: MemoryKey) -> Ticket {
-        let id = state.withLock { state in
+        let (id, began) = state.withLock { state in
             state.lastID += 1
             state.running[slot, default: Running()].valid.insert(state.lastID)
             state.running[slot]?.count += 1
-            return state.lastID
+            return (state.lastID, state.purges.last)
         }
-        return Ticket(slot, id, self)
+        return Ticket(slot, id, began, self)
     }
+
+    /// The number of purges so far, for a change that begins now.
+    var purgeCount: Int { state.withLock { $0.purges.last } }
 
     /// How many tickets are out. For tests.
     package var count: Int { state.withLock { $0.running.values.reduce(0) { $0 + $1.count } } }
@@ -76,11 +86,28 @@ package final class InvalidationRegister: Sendable {
     /// Changes a slot and invalidates its running loads. `body` must be short and must not use the register. It returns
     /// the values that leave the cache, so that they are released after unlocking.
     package func change<T>(_ slot: MemoryKey, _ body: () -> T) -> T {
+        change(slot, tags: .none, since: 0) { _ in body() }
+    }
+
+    /// Changes a slot to a value with tags. `body` learns whether one of the tags was purged since the change began.
+    ///
+    /// - Parameter began: ``purgeCount`` when the change began.
+    func change<T>(_ slot: MemoryKey, tags: EntryTags, since began: Int, _ body: (_ isPurged: Bool) -> T) -> T {
         state.withLock { state in
             if let index = state.running.index(forKey: slot) {
                 state.running.values[index].version += 1
                 state.running.values[index].valid = []
             }
+            return body(state.purges.contains(tags, after: began))
+        }
+    }
+
+    /// Purges a tag: no load or change that runs now stores a value with the tag any more. Requests from now on do not
+    /// join loads that run, as their tags are not known yet.
+    func purge<T>(_ tag: UInt64, _ body: () -> T) -> T {
+        state.withLock { state in
+            state.generation += 1
+            state.purges.add(tag)
             return body()
         }
     }
@@ -97,9 +124,12 @@ package final class InvalidationRegister: Sendable {
         }
     }
 
-    private func ifValid<T>(_ slot: MemoryKey, _ id: Int, _ body: () -> T) -> T? {
+    private func ifValid<T>(_ ticket: Ticket, _ tags: EntryTags, _ body: () -> T) -> T? {
         state.withLock { state in
-            state.running[slot]?.valid.contains(id) == true ? body() : nil
+            guard state.running[ticket.slot]?.valid.contains(ticket.id) == true,
+                !state.purges.contains(tags, after: ticket.began)
+            else { return nil }
+            return body()
         }
     }
 

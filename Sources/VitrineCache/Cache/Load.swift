@@ -17,7 +17,9 @@ final class SourceResult<Value: CacheableValue>: Sendable {
     let bytes: [UInt8]?
     /// When the original stops being fresh, since 1970, if the source said so.
     let timeToLive: Duration?
-    let tag: [UInt8]
+    let validator: [UInt8]
+    /// The tags of the original and of the values that are made from it.
+    let tags: EntryTags
     /// Where the source lets it be kept.
     let levels: CacheLevels
     /// Whether the original may be stored for another format's sake.
@@ -31,12 +33,13 @@ final class SourceResult<Value: CacheableValue>: Sendable {
     private let isClaimed = Atomic<Bool>(false)
 
     init(
-        value: Value?, bytes: [UInt8]?, timeToLive: Duration?, tag: [UInt8], levels: CacheLevels, storesOriginal: Bool,
-        origin: Origin, ticket: InvalidationRegister.Ticket
+        value: Value?, bytes: [UInt8]?, timeToLive: Duration?, validator: [UInt8], tags: EntryTags,
+        levels: CacheLevels, storesOriginal: Bool, origin: Origin, ticket: InvalidationRegister.Ticket
     ) {
         self.bytes = bytes
         self.timeToLive = timeToLive
-        self.tag = tag
+        self.validator = validator
+        self.tags = tags
         self.levels = levels
         self.storesOriginal = storesOriginal
         self.origin = origin
@@ -72,20 +75,24 @@ struct AnySource<Value: CacheableValue>: Sendable {
     let storesOriginal: Bool
     let revalidates: Bool
     let levels: CacheLevels
+    /// Whether its values may have tags.
+    let mayHaveTags: Bool
     let fetch: @Sendable (FetchContext) async throws -> FetchResult<Value>
 
     init(_ fetcher: some Fetcher<Value>) {
         storesOriginal = fetcher.storesOriginal
         revalidates = fetcher.revalidates
         levels = fetcher.levels
+        mayHaveTags = true
         fetch = { try await fetcher.fetch($0) }
     }
 
-    init(timeToLive: Duration?, _ load: @escaping @Sendable () async throws -> Value) {
+    init(timeToLive: Duration?, tags: [String], _ load: @escaping @Sendable () async throws -> Value) {
         storesOriginal = true
         revalidates = false
         levels = .all
-        fetch = { _ in FetchResult(value: try await load(), timeToLive: timeToLive) }
+        mayHaveTags = !tags.isEmpty
+        fetch = { _ in FetchResult(value: try await load(), timeToLive: timeToLive, tags: tags) }
     }
 }
 

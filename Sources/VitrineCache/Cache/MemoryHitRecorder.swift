@@ -61,11 +61,11 @@ extension Cache {
         configuration.executor.submit { [weak self] in
             guard let self, (try? area.disk.blocking.contains(slot.key)) == false else { return }
             let ticket = register.begin(slot)
-            guard let value = area.memory.peek(slot) else { return }
+            guard let (value, tags) = area.memory.peekTagged(slot) else { return }
             let life = area.format.timeToLive ?? configuration.timeToLive
             let put = try? area.disk.engine.put(
-                encoded(value, area.format), in: area.disk.format, timeToLive: life, tag: [])
-            if let put { _ = ticket.ifValid { area.pendingWrites.send(put, forKey: slot.key) } }
+                encoded(value, area.format), in: area.disk.format, timeToLive: life, validator: [], tags: tags)
+            if let put { _ = ticket.ifValid(tags) { area.pendingWrites.send(put, forKey: slot.key) } }
         }
     }
 }

@@ -109,8 +109,9 @@ extension Cache {
         guard levels.contains(.readDisk), let entry = try? await readBytes(key, in: original, includingExpired: true)
         else { return nil }
         let result = SourceResult<Value>(
-            value: nil, bytes: entry.bytes, timeToLive: .zero, tag: entry.tag, levels: .none, storesOriginal: false,
-            origin: .stale(refreshing: false), ticket: register.begin(original.slot(key)))
+            value: nil, bytes: entry.bytes, timeToLive: .zero, validator: entry.validator, tags: entry.tags,
+            levels: .none, storesOriginal: false, origin: .stale(refreshing: false),
+            ticket: register.begin(original.slot(key)))
         return try? await make(key, in: area, from: result, priority)
     }
 }

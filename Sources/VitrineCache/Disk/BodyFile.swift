@@ -93,9 +93,9 @@ private func systemRead(_ descriptor: Int32, _ target: UnsafeMutableRawPointer, 
     read(descriptor, target, count)
 }
 
-/// The checksum every entry carries: 64 bits over body, length, key, times and tag.
+/// The checksum every entry carries: 64 bits over body, length, key, times, validator and tags.
 ///
-/// Made of two independent hashes joined by exclusive or, so that times and tag can change without the body being
+/// Made of two independent hashes joined by exclusive or, so that times and validator can change without the body being
 /// read again. It finds damage; it is no protection against someone who writes into the directory on purpose.
 enum EntrySum {
     /// Over body and key. ``StableHash`` takes the length into account.
@@ -105,18 +105,26 @@ enum EntrySum {
 
     /// Computes the checksum of the properties that cannot be checked otherwise, and the text of the key.
     static func seal(
-        key: UnsafeRawBufferPointer, created: Int64, expires: Int64?, tag: UnsafeRawBufferPointer
+        key: UnsafeRawBufferPointer, created: Int64, expires: Int64?, validator: UnsafeRawBufferPointer,
+        tags: UnsafeRawBufferPointer
     ) -> UInt64 {
-        let times = (created, expires ?? .min, Int64(tag.count))
+        let times = (created, expires ?? .min, Int64(validator.count))
         let head = withUnsafeBytes(of: times) { StableHash.hash($0, seed: 0x7665_7272_696e_6520) }
         let middle = StableHash.hash(key, seed: head)
-        return tag.isEmpty ? middle : StableHash.hash(tag, seed: middle)
+        let seal = validator.isEmpty ? middle : StableHash.hash(validator, seed: middle)
+        return tags.isEmpty ? seal : StableHash.hash(tags, seed: ~seal)
     }
 
     /// The seal of a key that is at hand.
-    static func seal(key: CacheKey, created: Int64, expires: Int64?, tag: [UInt8]) -> UInt64 {
+    static func seal(
+        key: CacheKey, created: Int64, expires: Int64?, validator: [UInt8], tags: [UInt8]
+    ) -> UInt64 {
         withBytes(of: key) { key in
-            tag.withUnsafeBytes { seal(key: key, created: created, expires: expires, tag: $0) }
+            validator.withUnsafeBytes { validator in
+                tags.withUnsafeBytes {
+                    seal(key: key, created: created, expires: expires, validator: validator, tags: $0)
+                }
+            }
         }
     }
 

@@ -24,6 +24,7 @@ struct DatabaseRecovery {
     private let select: Statement
     /// The formats of the entries by their numbers: those that are registered, and those the database names.
     private var formats: [Int64: DiskFormat] = [:]
+    private var pendingPurges: [UInt64: Int64] = [:]
     private(set) var saved = 0
 
     /// - Throws: If the database cannot even be opened.
@@ -36,8 +37,8 @@ struct DatabaseRecovery {
         database = try Database(path: from.databasePath, options: options)
         select = try database.prepare(
             """
-            SELECT e.key,e.size,e.created,e.expires,e.tag,e.sum,e.hits,b.data,e.body,e.format FROM entry e
-            LEFT JOIN body b ON b.id=e.body WHERE e.id=?
+            SELECT e.key,e.size,e.created,e.expires,e.validator,e.sum,e.hits,b.data,e.body,e.format,e.tags
+            FROM entry e LEFT JOIN body b ON b.id=e.body WHERE e.id=?
             """)
         if let names = try? database.prepare("SELECT name FROM account WHERE id<>\(DiskWriter.totalID)") {
             while (try? names.step()) == true {
@@ -46,6 +47,15 @@ struct DatabaseRecovery {
             }
         }
         for format in registered { formats[format.id] = format }
+        guard let pending = try? database.prepare(DiskWriter.pendingPurgesSQL) else { return }
+        while (try? pending.step()) == true {
+            pendingPurges[UInt64(bitPattern: pending.integer(at: 0))] = pending.integer(at: 1)
+        }
+    }
+
+    private func isPending(_ tags: EntryTags) -> Bool {
+        let began = tags.sequence(in: from.lastPurge.generation)
+        return tags.hashes.contains { pendingPurges[$0].map { $0 > began } ?? false }
     }
 
     /// Copies the entries that fit the capacities.
@@ -56,7 +66,7 @@ struct DatabaseRecovery {
             // What cannot be read is what was damaged.
             guard let (step, put, hits, isFile) = try? read(id) else { continue }
             let format = step.key.format
-            let charge = DiskWriter.charge(bytes: step.bytes.count, key: step.key.key, tag: put.tag)
+            let charge = DiskWriter.charge(bytes: step.bytes.count, key: step.key.key, put)
             guard charge <= limits.total - to.totals.bytes, let account = try? to.account(format.id),
                 charge <= format.limit.load(ordering: .relaxed) - account.bytes
             else { continue }
@@ -87,11 +97,16 @@ struct DatabaseRecovery {
         guard entry.id == id, Array(key.identity.utf8) == identity else { return nil }
         let isFile = select.integer(at: 8) == 0
         let size = DiskWriter.clamped(select.integer(at: 1))
+        let encoded = select.bytes(at: 10)
+        let tags = encoded.withUnsafeBytes { EntryTags(encoded: $0, generation: from.lastPurge.generation) }
+        // Removed already, as far as readers are concerned.
+        guard !isPending(tags) else { return nil }
         let put = Put(
             body: .ready([]), created: select.integer(at: 2), expires: select.integerIfPresent(at: 3),
-            tag: select.bytes(at: 4))
+            validator: select.bytes(at: 4), tags: tags)
         let sum = UInt64(bitPattern: select.integer(at: 5))
-            ^ EntrySum.seal(key: key, created: put.created, expires: put.expires, tag: put.tag)
+            ^ EntrySum.seal(
+                key: key, created: put.created, expires: put.expires, validator: put.validator, tags: encoded)
         guard let bytes = body(id, size: size, isFile: isFile, sum: sum) else { return nil }
         let hits = max(1, min(15, select.integer(at: 6)))
         return (DiskWriter.Step(key: entry, operation: .put(put), bytes: bytes), put, hits, isFile)

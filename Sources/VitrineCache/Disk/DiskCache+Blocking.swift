@@ -30,20 +30,28 @@ extension DiskCache {
             try engine.info(forKey: entryKey(key))
         }
 
-        /// The blocking form of ``DiskCache/set(_:forKey:timeToLive:tag:)``. Waits only while the queue is full.
+        /// The blocking form of ``DiskCache/set(_:forKey:timeToLive:validator:tags:)``. Waits only while the queue is
+        /// full.
         public func set(
-            _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = []
+            _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [],
+            tags: [String] = []
         ) throws(CacheError) {
-            let operation = try engine.put(.ready(bytes), in: format, timeToLive: timeToLive, tag: tag)
-            engine.enqueueBlocking(operation, forKey: entryKey(key))
+            try set(.ready(bytes), key, timeToLive, validator, tags)
         }
 
-        /// The blocking form of ``DiskCache/set(forKey:timeToLive:tag:bytes:)``.
+        /// The blocking form of ``DiskCache/set(forKey:timeToLive:validator:tags:bytes:)``.
         package func set(
-            forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = [],
+            forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
             bytes: @escaping @Sendable () throws -> [UInt8]
         ) throws(CacheError) {
-            let operation = try engine.put(.lazy(LazyBytes(bytes)), in: format, timeToLive: timeToLive, tag: tag)
+            try set(.lazy(LazyBytes(bytes)), key, timeToLive, validator, tags)
+        }
+
+        private func set(
+            _ body: Body, _ key: CacheKey, _ life: Duration?, _ validator: [UInt8], _ tags: [String]
+        ) throws(CacheError) {
+            let tags = try EntryTags(tags, began: tags.isEmpty ? nil : engine.purgeMark())
+            let operation = try engine.put(body, in: format, timeToLive: life, validator: validator, tags: tags)
             engine.enqueueBlocking(operation, forKey: entryKey(key))
         }
 
@@ -58,6 +66,12 @@ extension DiskCache {
             if isShared { try engine.removeAll(of: format) } else { try engine.removeAll() }
         }
 
+        /// The blocking form of ``DiskCache/removeAll(tag:)``. Formats that share a directory share its tags.
+        @discardableResult
+        package func removeAll(tag: String) throws(CacheError) -> Int {
+            try engine.removeAll(tag: try EntryTags.hash(of: tag))
+        }
+
         /// The blocking form of ``DiskCache/expire(_:)``.
         package func expire(_ key: CacheKey) { engine.enqueueBlocking(engine.expiring(), forKey: entryKey(key)) }
 
@@ -66,9 +80,9 @@ extension DiskCache {
             engine.enqueueBlocking(engine.renewing(timeToLive, in: format), forKey: entryKey(key))
         }
 
-        /// The blocking form of ``DiskCache/setTag(_:forKey:)``.
-        package func setTag(_ tag: [UInt8], forKey key: CacheKey) {
-            engine.enqueueBlocking(.patch(Patch(tag: tag)), forKey: entryKey(key))
+        /// The blocking form of ``DiskCache/setValidator(_:forKey:)``.
+        package func setValidator(_ validator: [UInt8], forKey key: CacheKey) {
+            engine.enqueueBlocking(.patch(Patch(validator: validator)), forKey: entryKey(key))
         }
 
         /// The blocking form of ``DiskCache/touch(_:)``.

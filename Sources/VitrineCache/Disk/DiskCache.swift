@@ -11,7 +11,7 @@ public import VitrineCore
 /// - **Writes are queued** and written by a thread of the cache, up to 64 in a transaction. Reads of this process see
 ///   queued writes at once. A killed program loses the queued writes only; ``flush()`` waits until they are on disk.
 /// - **The capacity always holds.** Entries are evicted before each write, in the order of ``Eviction``. The size of an
-///   entry is that of its body, key and tag, plus 200 bytes.
+///   entry is that of its body, key and validator, plus 200 bytes, and 40 bytes for each tag and for all of them.
 /// - **Damage is a miss.** Each entry has a checksum over body, length and key. A damaged entry is removed and logged,
 ///   others stay. A damaged database is replaced by an empty one; a deleted directory is created again.
 /// - **Several processes** may use one directory on a local file system at the same time.
@@ -28,8 +28,9 @@ public import VitrineCore
 /// - ``bytes(forKey:)``
 /// - ``contains(_:)``
 /// ### Writing
-/// - ``set(_:forKey:timeToLive:tag:)``
+/// - ``set(_:forKey:timeToLive:validator:tags:)``
 /// - ``remove(_:)``
+/// - ``removeAll(tag:)``
 /// - ``removeAll()``
 /// - ``flush()``
 /// ### Size
@@ -140,12 +141,16 @@ public final class DiskCache: Sendable {
     ///   - bytes: The body; may be empty.
     ///   - key: The key of the entry.
     ///   - timeToLive: How long the entry is fresh. Default nil: the time of the configuration.
-    ///   - tag: Some bytes of the caller, stored with the entry.
-    /// - Throws: The error of the directory, if it is already known that it cannot be written.
+    ///   - validator: Some bytes of the caller, stored with the entry: for example an entity tag.
+    ///   - tags: Up to 16 tags for ``removeAll(tag:)``, each of up to 256 UTF-8 bytes. They replace those of an earlier
+    ///     entry.
+    /// - Throws: ``CacheError/invalidTags(count:longest:)``, or the error of the directory, if it is already known that
+    ///   it cannot be written.
     public func set(
-        _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = []
+        _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [],
+        tags: [String] = []
     ) async throws(CacheError) {
-        try await set(.ready(bytes), key, timeToLive, tag)
+        try await set(.ready(bytes), key, timeToLive, validator, tags)
     }
 
     /// Stores bytes that are made on the thread of the cache.
@@ -153,18 +158,27 @@ public final class DiskCache: Sendable {
     /// - Parameters:
     ///   - key: The key of the entry.
     ///   - timeToLive: How long the entry is fresh. Default nil: the time of the configuration.
-    ///   - tag: Some bytes of the caller, stored with the entry.
+    ///   - validator: Some bytes of the caller, stored with the entry: for example an entity tag.
+    ///   - tags: See ``set(_:forKey:timeToLive:validator:tags:)``.
     ///   - bytes: Makes the bytes; called at most once. It must not wait for this cache. ``flush()`` reports its error
     ///     as ``CacheError/notEncodable(key:underlying:)``.
     public func set(
-        forKey key: CacheKey, timeToLive: Duration? = nil, tag: [UInt8] = [],
+        forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
         bytes: @escaping @Sendable () throws -> [UInt8]
     ) async throws(CacheError) {
-        try await set(.lazy(LazyBytes(bytes)), key, timeToLive, tag)
+        try await set(.lazy(LazyBytes(bytes)), key, timeToLive, validator, tags)
     }
 
-    private func set(_ body: Body, _ key: CacheKey, _ life: Duration?, _ tag: [UInt8]) async throws(CacheError) {
-        let operation = try engine.put(body, in: format, timeToLive: life, tag: tag)
+    private func set(
+        _ body: Body, _ key: CacheKey, _ life: Duration?, _ validator: [UInt8], _ tags: [String]
+    ) async throws(CacheError) {
+        var began: PurgeMark?
+        if !tags.isEmpty {
+            began = engine.knownPurgeMark()
+            if began == nil { began = await BlockingExecutor.shared.run { [engine] in engine.purgeMark() } }
+        }
+        let operation = try engine.put(
+            body, in: format, timeToLive: life, validator: validator, tags: EntryTags(tags, began: began))
         await engine.enqueue(operation, forKey: entryKey(key))
     }
 
@@ -184,6 +198,19 @@ public final class DiskCache: Sendable {
         try await run { (blocking) throws(CacheError) in try blocking.removeAll() }
     }
 
+    /// Removes all entries with a tag, in time proportional to their number.
+    ///
+    /// Writes that began before do not appear afterwards, in this process or in others with the same directory. All of
+    /// the entries are gone or none, even if the process is killed.
+    ///
+    /// - Returns: The number of removed entries.
+    /// - Throws: ``CacheError/invalidTags(count:longest:)`` if no entry can have the tag, or the error of the
+    ///   directory.
+    @discardableResult
+    public func removeAll(tag: String) async throws(CacheError) -> Int {
+        try await run { (blocking) throws(CacheError) in try blocking.removeAll(tag: tag) }
+    }
+
     /// Lets an entry's time pass now. It stays readable to who asks for expired ones, and is among the first to be
     /// evicted.
     package func expire(_ key: CacheKey) async {
@@ -195,9 +222,9 @@ public final class DiskCache: Sendable {
         await engine.enqueue(engine.renewing(timeToLive, in: format), forKey: entryKey(key))
     }
 
-    /// Replaces the tag of an entry.
-    package func setTag(_ tag: [UInt8], forKey key: CacheKey) async {
-        await engine.enqueue(.patch(Patch(tag: tag)), forKey: entryKey(key))
+    /// Replaces the validator of an entry.
+    package func setValidator(_ validator: [UInt8], forKey key: CacheKey) async {
+        await engine.enqueue(.patch(Patch(validator: validator)), forKey: entryKey(key))
     }
 
     /// Records an access that did not read the disk, for example a memory hit. Performs no I/O.
@@ -347,8 +374,10 @@ extension DiskCache {
         package let expires: Duration?
         /// Whether its time had passed when it was read.
         package let isExpired: Bool
-        /// The tag stored by the caller.
-        package let tag: [UInt8]
+        /// The validator stored by the caller.
+        package let validator: [UInt8]
+        /// The tags of the entry.
+        package let tags: EntryTags
     }
 
     /// The properties of an entry without its body.
@@ -366,8 +395,8 @@ extension DiskCache {
         package let isExpired: Bool
         /// Uses, as far as eviction counts them: up to 15, and fewer after it has passed over the entry.
         package let hits: Int
-        /// The tag stored by the caller.
-        package let tag: [UInt8]
+        /// The validator stored by the caller.
+        package let validator: [UInt8]
         /// Whether the body is a file of its own.
         package let isFile: Bool
     }

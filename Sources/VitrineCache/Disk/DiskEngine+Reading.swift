@@ -7,7 +7,8 @@ extension DiskEngine {
         guard let row = try row(forKey: key, includingExpired: includingExpired) else { return nil }
         return DiskCache.Entry(
             key: key.key, bytes: row.body, created: .nanoseconds(row.created),
-            expires: row.expires.map { .nanoseconds($0) }, isExpired: isExpired(row, now), tag: row.tag)
+            expires: row.expires.map { .nanoseconds($0) }, isExpired: isExpired(row, now), validator: row.validator,
+            tags: row.tags)
     }
 
     func bytes(forKey key: EntryKey) throws(CacheError) -> [UInt8]? {
@@ -53,7 +54,7 @@ extension DiskEngine {
         var patch: Patch?
         switch queue.pending(key) {
         case nil: break
-        case .put(let put): return pendingRow(put)
+        case .put(let put): return try pendingRow(put)
         case .remove: return nil
         case .patch(let pending): patch = pending
         }
@@ -75,19 +76,21 @@ extension DiskEngine {
         }
     }
 
-    private func pendingRow(_ put: Put) -> DiskReader.Row? {
+    private func pendingRow(_ put: Put) throws(CacheError) -> DiskReader.Row? {
+        // The writer will find this out as well.
+        if try isPurged(put.tags) { return nil }
         // Bytes that cannot be made are reported by the writer.
         guard let bytes = try? put.body.bytes() else { return nil }
         return DiskReader.Row(
             body: bytes, size: bytes.count, created: put.created, expires: put.expires, used: put.created, hits: 1,
-            tag: put.tag, isFile: bytes.count > configuration.inlineLimit.bytes)
+            validator: put.validator, tags: put.tags, isFile: bytes.count > configuration.inlineLimit.bytes)
     }
 
     private func applied(_ patch: Patch, to row: DiskReader.Row) -> DiskReader.Row {
         var row = row
         row.created = patch.created ?? row.created
         if let expires = patch.expires { row.expires = expires }
-        row.tag = patch.tag ?? row.tag
+        row.validator = patch.validator ?? row.validator
         return row
     }
 
@@ -149,6 +152,29 @@ extension DiskEngine {
         return known.filter.excludes(key.id, in: version)
     }
 
+    // MARK: Purges
+
+    /// The last purge, if this process knows it without asking the database. Fast enough for any thread.
+    func knownPurgeMark() -> PurgeMark? {
+        let time = Self.coarseTime()
+        let (known, isDue) = state.withLock { ($0.generation, time &- $0.checked >= Self.checkInterval) }
+        guard let known, !isDue, known.watch.check() == .intact, let version = known.watch.version else { return nil }
+        return known.lastPurge.mark(in: version)
+    }
+
+    /// The last purge, for work that begins now; nil if the disk cannot be read.
+    func purgeMark() -> PurgeMark? {
+        if let known = knownPurgeMark() { return known }
+        return (try? withReader { (reader) throws(DatabaseError) in try reader.lastPurge() }) ?? nil
+    }
+
+    /// Whether one of the tags was purged since the work on an entry began.
+    func isPurged(_ tags: EntryTags) throws(CacheError) -> Bool {
+        guard !tags.isEmpty else { return false }
+        if let known = knownPurgeMark(), known == tags.began { return false }
+        return try withReader { (reader) throws(DatabaseError) in try reader.isPurged(tags) } ?? false
+    }
+
     /// A miss had to ask the database: sees to it, in the background, that later ones need not.
     private func makeFilter() {
         guard let generation = state.withLock({ $0.generation }), let version = generation.watch.version,
@@ -172,7 +198,7 @@ extension DiskEngine {
         var patch: Patch?
         switch queue.pending(key) {
         case nil: break
-        case .put(let put): return pendingRow(put).map { info(key.key, $0) }
+        case .put(let put): return try pendingRow(put).map { info(key.key, $0) }
         case .remove: return nil
         case .patch(let pending): patch = pending
         }
@@ -189,7 +215,7 @@ extension DiskEngine {
             key: key, size: ByteCount(row.size), created: .nanoseconds(row.created),
             lastAccess: .nanoseconds(min(row.used, max(now, row.created))),
             expires: row.expires.map { .nanoseconds($0) }, isExpired: isExpired(row, now), hits: row.hits,
-            tag: row.tag, isFile: row.isFile)
+            validator: row.validator, isFile: row.isFile)
     }
 
     func entries(of format: DiskFormat, after key: CacheKey?, limit: Int) throws(CacheError) -> [DiskCache.EntryInfo] {

@@ -7,7 +7,7 @@ extension DiskEngine {
     ///
     /// - Throws: If nothing can be written.
     func put(
-        _ body: Body, in format: DiskFormat, timeToLive: Duration?, tag: [UInt8]
+        _ body: Body, in format: DiskFormat, timeToLive: Duration?, validator: [UInt8], tags: EntryTags
     ) throws(CacheError) -> Operation {
         if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
         // It would be refused when its turn comes, and be readable until then.
@@ -17,7 +17,7 @@ extension DiskEngine {
         }
         let now = now
         let life = (timeToLive ?? format.timeToLive)?.nanosecondsClamped
-        return .put(Put(body: body, created: now, expires: life.map { now &+ $0 }, tag: tag))
+        return .put(Put(body: body, created: now, expires: life.map { now &+ $0 }, validator: validator, tags: tags))
     }
 
     private var readOnlyError: CacheError { .file(.notPermitted(path: layout.directory, code: 30)) }
@@ -237,6 +237,55 @@ extension DiskEngine {
             return last
         } catch {
             throw Self.error(error, path: layout.root)
+        }
+    }
+
+    /// Removes the entries of all formats that have a tag.
+    ///
+    /// - Returns: How many there were.
+    func removeAll(tag: UInt64) throws(CacheError) -> Int {
+        if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
+        // The log has grown by several pages for each entry. Nobody waits until it is moved.
+        defer { onWriter { engine in engine.tendLog() } }
+        return try onWriterAndWait { engine throws(CacheError) in
+            var count = 0, isFirst = true, isDone = false
+            // In parts, so that the turns of other processes come. The first one makes all of the entries unreadable.
+            while !isDone {
+                if !isFirst { engine.tendLog() }
+                let purged = try engine.withProcessLock { () throws(CacheError) in
+                    try engine.purgeLocked(isFirst ? tag : nil)
+                }
+                count += purged.count
+                isDone = purged.isDone
+                isFirst = false
+            }
+            return count
+        }
+    }
+
+    /// Sees to a log that has become long. On the writing thread.
+    private func tendLog() {
+        _ = try? withProcessLock { () throws(CacheError) in
+            guard let writer = state.withLock({ $0.writer }), isInPlace else { return }
+            writer.note(capacity: totalLimit)
+        }
+    }
+
+    /// Records the purge of a tag, or continues pending ones. The caller holds the process lock.
+    private func purgeLocked(_ tag: UInt64?) throws(CacheError) -> DiskWriter.Purged {
+        var retries = 0
+        while true {
+            let writer = try writerLocked()
+            do {
+                let purged = try writer.purge(tag)
+                finish(writer)
+                return purged
+            } catch {
+                let failure = Self.error(error, path: layout.root)
+                guard retries < (failure.isMissingFiles ? Self.attempts : 2) else { throw failure }
+                retries += 1
+                try prepareRetry(writer, after: error)
+            }
         }
     }
 

@@ -11,20 +11,21 @@ import Darwin
 /// Where a disk cache's parts lie.
 ///
 ///     DIRECTORY/CACHEDIR.TAG
-///     DIRECTORY/v2/lock, turn              the lock that writing processes take turns in
-///     DIRECTORY/v2/current -> g-…          a symbolic link that names the generation in use
-///     DIRECTORY/v2/g-…/cache.sqlite        with -wal and -shm beside it
-///     DIRECTORY/v2/g-…/body                a large body that is being written
-///     DIRECTORY/v2/g-…/files/cd/…cd        large bodies, by their entries' identifiers in hexadecimal
-///     DIRECTORY/v2/g-…/files/cd/…cd.new    a body on its way to the place of the one before (``BodyFile``)
+///     DIRECTORY/v3/lock, turn              the lock that writing processes take turns in
+///     DIRECTORY/v3/current -> g-…          a symbolic link that names the generation in use
+///     DIRECTORY/v3/g-…/cache.sqlite        with -wal and -shm beside it
+///     DIRECTORY/v3/g-…/body                a large body that is being written
+///     DIRECTORY/v3/g-…/files/cd/…cd        large bodies, by their entries' identifiers in hexadecimal
+///     DIRECTORY/v3/g-…/files/cd/…cd.new    a body on its way to the place of the one before (``BodyFile``)
 ///
-/// `v2` is the layout: another one takes another directory and never reads this one's bytes. In `v1` each format of a
-/// `Cache` had a directory of its own: DIRECTORY/FORMAT/v1. Those are deleted (``oldLayouts(withFormats:)``).
+/// `v3` is the layout: another one takes another directory and never reads this one's bytes. In `v1` each format of a
+/// `Cache` had a directory of its own: DIRECTORY/FORMAT/v1. `v2` had no tags. Both are deleted
+/// (``oldLayouts(withFormats:)``).
 ///
 /// A generation is never repaired or emptied in place, for SQLite's files must not move under an open connection:
 /// another one takes its place by a rename of the link.
 struct DiskLayout: Sendable {
-    static let version = "v2"
+    static let version = "v3"
     static let databaseName = "cache.sqlite"
     static let temporaryName = "body"
     static let generationPrefix = "g-"
@@ -106,17 +107,18 @@ struct DiskLayout: Sendable {
         }
     }
 
-    /// Directories of the layout before this one.
+    /// Directories of the layouts before this one.
     ///
     /// - Parameter withFormats: Also those in the directories that each format had. Only where nothing but a cache's
     ///   formats can be: of another program's directory nothing is known.
     func oldLayouts(withFormats: Bool) -> [String] {
-        var parents = [directory]
+        var parents: [String] = []
         if withFormats {
             parents += ((try? Directory.names(in: directory)) ?? []).filter { !Self.isLayout($0) }
                 .map { FilePath.join(directory, $0) }
         }
-        return parents.map { FilePath.join($0, "v1") }.filter { path in
+        let own = ["v1", "v2"].map { FilePath.join(directory, $0) }
+        return (own + parents.map { FilePath.join($0, "v1") }).filter { path in
             ["lock", "turn"].allSatisfy { FilePath.exists(FilePath.join(path, $0)) }
         }
     }

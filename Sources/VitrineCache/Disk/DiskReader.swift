@@ -29,7 +29,8 @@ final class DiskReader: @unchecked Sendable {
         var expires: Int64?
         var used: Int64 = 0
         var hits = 0
-        var tag: [UInt8] = []
+        var validator: [UInt8] = []
+        var tags = EntryTags.none
         var isFile = false
         /// The body's file has not taken the place of the one before yet.
         var isSuccessor = false
@@ -37,14 +38,18 @@ final class DiskReader: @unchecked Sendable {
 
     /// SQLite's own upper limit for mapped bytes (SQLITE_MAX_MMAP_SIZE).
     private static let mappedBytes = 0x7fff_0000
-    private static let columns = "e.key,e.size,e.created,e.expires,e.used,e.hits,e.tag,e.sum,e.body,e.format"
+    private static let columns =
+        "e.key,e.size,e.created,e.expires,e.used,e.hits,e.validator,e.sum,e.body,e.format,e.tags"
 
     /// The watch must outlive the connection.
     private let watch: FileWatch
     private let path: String
+    private let lastKnownPurge: LastPurge
     private var core: Core?
     /// The state of the database that the open transaction began in or before; nil if none is open.
     private var snapshot: FileWatch.ReadState?
+    /// The pending purges in the open transaction, once they were asked for.
+    private var pendingPurges: [PendingPurge]?
     /// When it was last used, in coarse nanoseconds; set by the pool.
     var lastUse: Int64 = 0
 
@@ -57,6 +62,7 @@ final class DiskReader: @unchecked Sendable {
     init(generation: Generation) throws(DatabaseError) {
         watch = generation.watch
         path = generation.path
+        lastKnownPurge = generation.lastPurge
         var options = Database.Options()
         options.isReadOnly = true
         options.mappedBytes = Self.mappedBytes
@@ -96,6 +102,7 @@ final class DiskReader: @unchecked Sendable {
 
     /// Ends the transaction, which would else hold back the log.
     func leave() {
+        pendingPurges = nil
         guard let core, snapshot != nil else { return }
         core.select.reset()
         core.bodies.close()
@@ -126,6 +133,7 @@ final class DiskReader: @unchecked Sendable {
             }
         }
         guard let seal else { return .nothing }
+        if try isPending(row) { return .nothing }
         let sum = UInt64(bitPattern: select.integer(at: 7)) ^ seal
         if row.isFile { return try readFile(id, row, sum) }
         guard try readBody(select.integer(at: 8), of: id, &row, sum) else { return .damaged }
@@ -172,10 +180,57 @@ final class DiskReader: @unchecked Sendable {
         row.used = select.integer(at: 4)
         row.hits = Int(select.integer(at: 5))
         row.isFile = select.integer(at: 8) == 0
-        return select.withBytes(at: 6) { tag in
-            if !tag.isEmpty { row.tag = [UInt8](tag) }
-            return EntrySum.seal(key: key, created: row.created, expires: row.expires, tag: tag)
+        return select.withBytes(at: 6) { validator in
+            if !validator.isEmpty { row.validator = [UInt8](validator) }
+            return select.withBytes(at: 10) { tags in
+                if !tags.isEmpty { row.tags = EntryTags(encoded: tags, generation: lastKnownPurge.generation) }
+                return EntrySum.seal(
+                    key: key, created: row.created, expires: row.expires, validator: validator, tags: tags)
+            }
         }
+    }
+
+    // MARK: Purges
+
+    /// A purge whose entries are still to be removed.
+    private struct PendingPurge {
+        let tag: UInt64
+        let sequence: Int64
+    }
+
+    /// Whether an entry is still to be removed by a purge.
+    private func isPending(_ row: Row) throws(DatabaseError) -> Bool {
+        guard !row.tags.isEmpty, let database = core?.database else { return false }
+        if pendingPurges == nil || snapshot == nil {
+            let select = try database.cachedStatement(DiskWriter.pendingPurgesSQL)
+            defer { select.reset() }
+            var pending: [PendingPurge] = []
+            while try select.step() {
+                pending.append(
+                    PendingPurge(tag: UInt64(bitPattern: select.integer(at: 0)), sequence: select.integer(at: 1)))
+            }
+            pendingPurges = pending
+        }
+        let began = row.tags.sequence(in: lastKnownPurge.generation)
+        return pendingPurges?.contains { $0.sequence > began && row.tags.hashes.contains($0.tag) } == true
+    }
+
+    /// The last purge.
+    func lastPurge() throws(DatabaseError) -> PurgeMark? {
+        try enter()
+        guard let database = core?.database else { return nil }
+        let select = try database.cachedStatement(DiskWriter.lastPurgeSQL)
+        defer { select.reset() }
+        let sequence = try select.step() ? select.integer(at: 0) : 0
+        if let snapshot { lastKnownPurge.set(sequence, in: snapshot.version) }
+        return PurgeMark(generation: lastKnownPurge.generation, sequence: sequence)
+    }
+
+    /// Whether one of the tags was purged since the work on an entry began.
+    func isPurged(_ tags: EntryTags) throws(DatabaseError) -> Bool {
+        try enter()
+        guard let database = core?.database else { return false }
+        return try DiskWriter.isPurged(tags, in: lastKnownPurge.generation, database)
     }
 
     // MARK: Without bodies
@@ -195,7 +250,8 @@ final class DiskReader: @unchecked Sendable {
                 return isSame
             }
         }
-        return isSame ? row : nil
+        guard isSame else { return nil }
+        return try isPending(row) ? nil : row
     }
 
     /// A page of a format's entries by their identifiers.
@@ -205,20 +261,20 @@ final class DiskReader: @unchecked Sendable {
         let select = try database.prepare(
             """
             SELECT \(Self.columns) FROM entry e WHERE e.id\(id == nil ? ">=" : ">")?1 AND e.id<=?2 AND e.format=?3
-            ORDER BY e.id LIMIT ?4
+            ORDER BY e.id
             """)
         let ids = DiskFormat.entryIDs(of: format)
         select.bind(id ?? ids.lowerBound, at: 1)
         select.bind(ids.upperBound, at: 2)
         select.bind(format, at: 3)
-        select.bind(limit, at: 4)
         var rows: [(key: CacheKey, row: Row)] = []
-        while try select.step() {
+        while rows.count < limit, try select.step() {
             var row = Row()
             let key = select.withBytes(at: 0) { stored in
                 _ = fill(&row, select, key: stored)
                 return CacheKey(identity: String(decoding: stored, as: UTF8.self))
             }
+            if try isPending(row) { continue }
             rows.append((key, row))
         }
         return rows

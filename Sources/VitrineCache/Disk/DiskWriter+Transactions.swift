@@ -47,6 +47,7 @@ extension DiskWriter {
         defer {
             if let version, let new = watch.version, new != version {
                 filter.advance(from: version, to: new, adding: steps.map(\.key.id))
+                lastPurge.advance(from: version, to: new)
             }
         }
         try begin()
@@ -62,7 +63,7 @@ extension DiskWriter {
                 case .patch(let patch): try apply(patch, to: step.key)
                 }
             }
-            // Longer tags may have taken it above the capacity.
+            // A longer validator may have taken it above the capacity.
             for format in formats { try makeRoom(for: 0, in: format, conditions) }
             try commit()
             note(capacity: total)
@@ -79,6 +80,7 @@ extension DiskWriter {
             try resetFutureTimes(now: conditions.now, expires: conditions.expiresFutureEntries)
         }
         if !hits.isEmpty { try record(hits) }
+        _ = try removePurged()
         for format in formats {
             try purge(format.id, before: conditions.now &- conditions.retention)
             // Lowered by this process or written by one with more.
@@ -87,8 +89,13 @@ extension DiskWriter {
     }
 
     private func put(_ put: Put, _ bytes: [UInt8], _ key: EntryKey, _ conditions: BatchConditions) throws {
-        let charge = Self.charge(bytes: bytes.count, key: key.key, tag: put.tag)
+        let charge = Self.charge(bytes: bytes.count, key: key.key, put)
         let stored = try find(key.id)
+        if try isPurged(put.tags) {
+            // As if it had been written before the purge.
+            if let stored { try delete(stored) }
+            return
+        }
         guard charge <= min(key.format.limit.load(ordering: .relaxed), conditions.total) else {
             if let stored { try delete(stored) }
             tally(key.format.id) { $0.refusals += 1 }
@@ -141,13 +148,17 @@ extension DiskWriter {
     func placeSuccessor(_ id: Int64) throws(DatabaseError) {
         let path = bodyPath(id)
         guard FilePath.exists(BodyFile.successor(of: path)) else { return }
-        let select = try statements().database.prepare("SELECT key,size,created,expires,tag,sum FROM entry WHERE id=?")
+        let select = try statements().database.prepare(
+            "SELECT key,size,created,expires,validator,sum,tags FROM entry WHERE id=?")
         select.bind(id, at: 1)
         guard try select.step() else { return }
         let seal = select.withBytes(at: 0) { key in
-            select.withBytes(at: 4) { tag in
-                EntrySum.seal(
-                    key: key, created: select.integer(at: 2), expires: select.integerIfPresent(at: 3), tag: tag)
+            select.withBytes(at: 4) { validator in
+                select.withBytes(at: 6) { tags in
+                    EntrySum.seal(
+                        key: key, created: select.integer(at: 2), expires: select.integerIfPresent(at: 3),
+                        validator: validator, tags: tags)
+                }
             }
         }
         let sum = UInt64(bitPattern: select.integer(at: 5)) ^ seal
@@ -158,30 +169,35 @@ extension DiskWriter {
 
     private func apply(_ patch: Patch, to entry: EntryKey) throws(DatabaseError) {
         let database = try statements().database
-        let select = try database.prepare("SELECT key,created,expires,tag,sum,format,body FROM entry WHERE id=?")
+        let select = try database.prepare(
+            "SELECT key,created,expires,validator,sum,format,body,tags FROM entry WHERE id=?")
         let id = entry.id, key = entry.key
         select.bind(id, at: 1)
         guard try select.step() else { return }
         let old = Put(
             body: .ready([]), created: select.integer(at: 1), expires: select.integerIfPresent(at: 2),
-            tag: select.bytes(at: 3))
+            validator: select.bytes(at: 3))
         let sum = UInt64(bitPattern: select.integer(at: 4))
         // Another entry with the same identifier.
         guard select.bytes(at: 0) == Array(key.identity.utf8), select.integer(at: 5) == entry.format.id else { return }
         let isFile = select.integer(at: 6) == 0
         let new = patch.applied(to: old)
-        let change = EntrySum.seal(key: key, created: old.created, expires: old.expires, tag: old.tag)
-            ^ EntrySum.seal(key: key, created: new.created, expires: new.expires, tag: new.tag)
+        let tags = select.bytes(at: 7)
+        func seal(_ put: Put) -> UInt64 {
+            EntrySum.seal(
+                key: key, created: put.created, expires: put.expires, validator: put.validator, tags: tags)
+        }
+        let change = seal(old) ^ seal(new)
         select.reset()
-        let update = try database.prepare("UPDATE entry SET created=?2,expires=?3,tag=?4,sum=?5 WHERE id=?1")
+        let update = try database.prepare("UPDATE entry SET created=?2,expires=?3,validator=?4,sum=?5 WHERE id=?1")
         update.bind(id, at: 1)
         update.bind(new.created, at: 2)
         update.bind(new.expires, at: 3)
-        update.bind(new.tag, at: 4)
+        update.bind(new.validator, at: 4)
         update.bind(Int64(bitPattern: sum ^ change), at: 5)
         try update.run()
         noteExpiry(new.expires, of: entry.format.id)
-        let bytes = new.tag.count - old.tag.count
+        let bytes = new.validator.count - old.validator.count
         try self.change(entry.format.id, bytes: bytes, files: isFile ? bytes : 0)
     }
 }
@@ -285,7 +301,7 @@ extension DiskWriter {
         let lowest = try statements().lowest
         lowest.bind(format, at: 1)
         defer { lowest.reset() }
-        return try lowest.step() ? Self.stored(lowest) : nil
+        return try lowest.step() ? stored(lowest) : nil
     }
 
     /// Evicts the entry of a format with the lowest rank, or ranks it again if it was used.
@@ -326,7 +342,7 @@ extension DiskWriter {
         expired.bind(limit, at: 3)
         defer { expired.reset() }
         var found: [Stored] = []
-        while try expired.step() { found.append(Self.stored(expired)) }
+        while try expired.step() { found.append(stored(expired)) }
         // The caller removes them.
         forgetExpiry(of: format)
         return found
@@ -365,7 +381,7 @@ extension DiskWriter {
     /// lifetime, or expired.
     func resetFutureTimes(now: Int64, expires: Bool) throws(DatabaseError) {
         let database = try statements().database
-        let select = try database.prepare("SELECT id,key,created,expires,tag,sum FROM entry WHERE created>?")
+        let select = try database.prepare("SELECT id,key,created,expires,validator,sum,tags FROM entry WHERE created>?")
         let update = try database.prepare("UPDATE entry SET created=?2,expires=?3,sum=?4 WHERE id=?1")
         select.bind(now, at: 1)
         var changes: [(id: Int64, expires: Int64?, sum: UInt64)] = []
@@ -373,9 +389,11 @@ extension DiskWriter {
             let created = select.integer(at: 2), old = select.integerIfPresent(at: 3)
             let renewed = old.map { expires ? now : now &+ max(0, $0 &- created) }
             let change = select.withBytes(at: 1) { key in
-                select.withBytes(at: 4) { tag in
-                    EntrySum.seal(key: key, created: created, expires: old, tag: tag)
-                        ^ EntrySum.seal(key: key, created: now, expires: renewed, tag: tag)
+                select.withBytes(at: 4) { validator in
+                    select.withBytes(at: 6) { tags in
+                        EntrySum.seal(key: key, created: created, expires: old, validator: validator, tags: tags)
+                            ^ EntrySum.seal(key: key, created: now, expires: renewed, validator: validator, tags: tags)
+                    }
                 }
             }
             changes.append((select.integer(at: 0), renewed, UInt64(bitPattern: select.integer(at: 5)) ^ change))

@@ -46,18 +46,20 @@ final class DiskWriter: @unchecked Sendable {
         var used: Int64
         /// The row in `body`; 0 for a file.
         var body: Int64
+        var tags = EntryTags.none
         var isFile: Bool { body == 0 }
     }
 
     /// The format of the tables.
-    static let schemaVersion: Int64 = 2
+    static let schemaVersion: Int64 = 3
     /// The account of all entries.
     static let totalID: Int64 = 0
-    static let chargeSQL = "size+length(key)+length(tag)+\(DiskCache.entryOverhead)"
+    static let chargeSQL = "size+length(key)+length(validator)+5*length(tags)+\(DiskCache.entryOverhead)"
 
     /// The watch must outlive the connection.
     let watch: FileWatch
     let filter: EntryFilter
+    let lastPurge: LastPurge
     let generation: String
     let path: String
     let eviction: DiskCache.Eviction
@@ -88,11 +90,13 @@ final class DiskWriter: @unchecked Sendable {
         let find, insert, insertBody, delete, deleteBody: Statement
         let orphanCandidates, addOrphanCandidate, clearOrphans: Statement
         let lowest, rerank, expired, earliest, hit, use: Statement
+        let addTag, deleteTag, tagged: Statement
     }
 
     init(generation: Generation, eviction: DiskCache.Eviction, version: String?) throws(DatabaseError) {
         watch = generation.watch
         filter = generation.filter
+        lastPurge = generation.lastPurge
         checkpointer = WALCheckpointer(generation: generation)
         self.generation = generation.name
         path = generation.path
@@ -131,12 +135,18 @@ final class DiskWriter: @unchecked Sendable {
             CREATE TABLE IF NOT EXISTS entry(id INTEGER PRIMARY KEY, key BLOB NOT NULL, size INTEGER NOT NULL,
                 rank REAL NOT NULL, hits INTEGER NOT NULL, ranked INTEGER NOT NULL, created INTEGER NOT NULL,
                 used INTEGER NOT NULL, expires INTEGER, sum INTEGER NOT NULL, body INTEGER NOT NULL,
-                tag BLOB NOT NULL, format INTEGER NOT NULL);
+                validator BLOB NOT NULL, format INTEGER NOT NULL, tags BLOB NOT NULL);
             CREATE TABLE IF NOT EXISTS body(id INTEGER PRIMARY KEY, data BLOB NOT NULL);
             CREATE INDEX IF NOT EXISTS entry_rank ON entry(format,rank);
             CREATE INDEX IF NOT EXISTS entry_expires ON entry(format,expires) WHERE expires IS NOT NULL;
             CREATE TABLE IF NOT EXISTS account(id INTEGER PRIMARY KEY, name TEXT NOT NULL, bytes INTEGER NOT NULL,
                 count INTEGER NOT NULL, floor REAL NOT NULL, latest INTEGER NOT NULL, files INTEGER NOT NULL);
+            CREATE TABLE IF NOT EXISTS tag(tag INTEGER NOT NULL, entry INTEGER NOT NULL, PRIMARY KEY(tag,entry))
+                WITHOUT ROWID;
+            CREATE TABLE IF NOT EXISTS purge(tag INTEGER PRIMARY KEY, sequence INTEGER NOT NULL,
+                pending INTEGER NOT NULL);
+            CREATE INDEX IF NOT EXISTS purge_sequence ON purge(sequence);
+            CREATE INDEX IF NOT EXISTS purge_pending ON purge(tag) WHERE pending=1;
             CREATE TABLE IF NOT EXISTS litter(id INTEGER PRIMARY KEY);
             CREATE TABLE IF NOT EXISTS version(id INTEGER PRIMARY KEY, name TEXT);
             INSERT OR IGNORE INTO account VALUES(\(totalID),'',0,0,0.0,0,0);
@@ -149,7 +159,7 @@ final class DiskWriter: @unchecked Sendable {
     }
 
     private static func prepare(_ database: Database) throws(DatabaseError) -> Core {
-        let stored = "SELECT id,format,\(chargeSQL),hits,ranked,rank,used,body FROM entry"
+        let stored = "SELECT id,format,\(chargeSQL),hits,ranked,rank,used,body,tags FROM entry"
         return Core(
             database: database,
             total: try database.prepare("SELECT bytes,count,floor,latest,files FROM account WHERE id=\(totalID)"),
@@ -161,7 +171,7 @@ final class DiskWriter: @unchecked Sendable {
                 """),
             deleteAccount: try database.prepare("DELETE FROM account WHERE id=?"),
             find: try database.prepare("\(stored) WHERE id=?"),
-            insert: try database.prepare("INSERT INTO entry VALUES(?1,?2,?3,?4,?5,?6,?7,?7,?8,?9,?10,?11,?12)"),
+            insert: try database.prepare("INSERT INTO entry VALUES(?1,?2,?3,?4,?5,?6,?7,?7,?8,?9,?10,?11,?12,?13)"),
             insertBody: try database.prepare("INSERT INTO body(data) VALUES(?)"),
             delete: try database.prepare("DELETE FROM entry WHERE id=?"),
             deleteBody: try database.prepare("DELETE FROM body WHERE id=?"),
@@ -176,7 +186,10 @@ final class DiskWriter: @unchecked Sendable {
                 "SELECT expires FROM entry WHERE format=? AND expires IS NOT NULL ORDER BY expires LIMIT 1"),
             hit: try database.prepare("UPDATE entry SET hits=min(15,hits+?2),used=max(used,?3) WHERE id=?1"),
             use: try database.prepare(
-                "UPDATE entry SET hits=min(15,hits+?2),used=max(used,?3),rank=?4 WHERE id=?1"))
+                "UPDATE entry SET hits=min(15,hits+?2),used=max(used,?3),rank=?4 WHERE id=?1"),
+            addTag: try database.prepare("INSERT OR IGNORE INTO tag VALUES(?1,?2)"),
+            deleteTag: try database.prepare("DELETE FROM tag WHERE tag=?1 AND entry=?2"),
+            tagged: try database.prepare("SELECT entry FROM tag WHERE tag=?1 AND entry>?2 ORDER BY entry LIMIT ?3"))
     }
 
     // MARK: Accounts
@@ -381,6 +394,7 @@ final class DiskWriter: @unchecked Sendable {
         guard let core else { return }
         let readers = [
             core.total, core.account, core.find, core.lowest, core.expired, core.earliest, core.orphanCandidates,
+            core.tagged,
         ]
         for statement in readers { statement.reset() }
         core.database.rollbackTransaction()
@@ -470,7 +484,7 @@ final class DiskWriter: @unchecked Sendable {
         let find = try statements().find
         find.bind(id, at: 1)
         defer { find.reset() }
-        return try find.step() ? Self.stored(find) : nil
+        return try find.step() ? stored(find) : nil
     }
 
     /// Bytes and counts that a cache can have: sums of them are far from overflowing.
@@ -481,11 +495,12 @@ final class DiskWriter: @unchecked Sendable {
         min(max(Int(clamping: number), plausible.lowerBound), plausible.upperBound)
     }
 
-    static func stored(_ row: Statement) -> Stored {
-        Stored(
-            id: row.integer(at: 0), format: row.integer(at: 1), charge: clamped(row.integer(at: 2)),
+    func stored(_ row: Statement) -> Stored {
+        let tags = row.withBytes(at: 8) { EntryTags(encoded: $0, generation: lastPurge.generation) }
+        return Stored(
+            id: row.integer(at: 0), format: row.integer(at: 1), charge: Self.clamped(row.integer(at: 2)),
             hits: max(0, min(15, row.integer(at: 3))), ranked: max(0, min(15, row.integer(at: 4))),
-            rank: row.double(at: 5), used: row.integer(at: 6), body: row.integer(at: 7))
+            rank: row.double(at: 5), used: row.integer(at: 6), body: row.integer(at: 7), tags: tags)
     }
 
     /// Removes an entry.
@@ -501,6 +516,7 @@ final class DiskWriter: @unchecked Sendable {
         } else if !keepingFile {
             filesToDelete.append(stored.id)
         }
+        for tag in stored.tags.hashes { try deleteTag(tag, of: stored.id) }
         try change(stored.format, bytes: -stored.charge, count: -1, files: stored.isFile ? -stored.charge : 0)
         // Less than nothing: this row or the totals were damaged.
         if totals.bytes < 0 || totals.count < 0 || totals.fileBytes < 0 { try recount() }
@@ -538,6 +554,12 @@ final class DiskWriter: @unchecked Sendable {
             let range = "FROM entry WHERE id>?1 AND id<=?2 AND format=?3"
             let files = try part("SELECT id \(range) AND body=0")
             while try files.step() { filesToDelete.append(files.integer(at: 0)) }
+            let tagged = try part("SELECT id,tags \(range) AND length(tags)>0")
+            while try tagged.step() {
+                let entry = tagged.integer(at: 0)
+                let tags = tagged.withBytes(at: 1) { EntryTags(encoded: $0, generation: lastPurge.generation) }
+                for tag in tags.hashes { try deleteTag(tag, of: entry) }
+            }
             try part("DELETE FROM body WHERE id IN (SELECT body \(range))").run()
             try part("DELETE \(range)").run()
             try change(format, bytes: -bytes, count: -count, files: -fileBytes)
@@ -558,9 +580,10 @@ final class DiskWriter: @unchecked Sendable {
             try core.insertBody.binding(bytes, at: 1) { () throws(DatabaseError) in try core.insertBody.run() }
             body = core.database.lastInsertedRow
         }
-        let charge = Self.charge(bytes: bytes.count, key: key, tag: put.tag)
+        let charge = Self.charge(bytes: bytes.count, key: key, put)
+        let tags = put.tags.encoded(in: lastPurge.generation)
         let sum = bytes.withUnsafeBytes { EntrySum.body($0, id: id) }
-            ^ EntrySum.seal(key: key, created: put.created, expires: put.expires, tag: put.tag)
+            ^ EntrySum.seal(key: key, created: put.created, expires: put.expires, validator: put.validator, tags: tags)
         core.insert.bind(id, at: 1)
         core.insert.bind(Array(key.identity.utf8), at: 2)
         core.insert.bind(bytes.count, at: 3)
@@ -571,9 +594,11 @@ final class DiskWriter: @unchecked Sendable {
         core.insert.bind(put.expires, at: 8)
         core.insert.bind(Int64(bitPattern: sum), at: 9)
         core.insert.bind(body, at: 10)
-        core.insert.bind(put.tag, at: 11)
+        core.insert.bind(put.validator, at: 11)
         core.insert.bind(entry.format.id, at: 12)
+        core.insert.bind(tags, at: 13)
         try core.insert.run()
+        for tag in put.tags.hashes { try addTag(tag, of: id) }
         noteExpiry(put.expires, of: entry.format.id)
         names[entry.format.id] = entry.format.name
         try change(entry.format.id, bytes: charge, count: 1, files: isFile ? charge : 0)
@@ -590,8 +615,9 @@ final class DiskWriter: @unchecked Sendable {
     }
 
     /// Returns the size of an entry.
-    static func charge(bytes: Int, key: CacheKey, tag: [UInt8]) -> Int {
-        bytes + key.identity.utf8.count + tag.count + DiskCache.entryOverhead
+    static func charge(bytes: Int, key: CacheKey, _ put: Put) -> Int {
+        let tags = put.tags.isEmpty ? 0 : put.tags.hashes.count + 1
+        return bytes + key.identity.utf8.count + put.validator.count + 40 * tags + DiskCache.entryOverhead
     }
 }
 

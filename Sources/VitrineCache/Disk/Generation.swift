@@ -19,6 +19,7 @@ final class Generation: Sendable {
     let isTemporary: Bool
     let watch: FileWatch
     let filter = EntryFilter()
+    let lastPurge: LastPurge
     private let readers = Locked<[DiskReader]>([])
     /// Whether ``IdleMonitor`` knows that there are open transactions.
     private let isTended = Atomic<Bool>(false)
@@ -32,6 +33,7 @@ final class Generation: Sendable {
         self.path = path
         self.isReadOnly = isReadOnly
         self.isTemporary = isTemporary
+        lastPurge = LastPurge(generation: StableHash.hash(name))
         watch = try FileWatch(path: path + "/" + DiskLayout.databaseName, isReadOnly: isReadOnly)
     }
 

@@ -298,7 +298,8 @@ struct Put: Sendable {
     var body: Body
     var created: Int64
     var expires: Int64?
-    var tag: [UInt8]
+    var validator: [UInt8]
+    var tags = EntryTags.none
 }
 
 /// A change of an entry that leaves its body alone.
@@ -307,23 +308,26 @@ struct Patch: Sendable {
     var created: Int64?
     /// The new end of freshness, which may be none; the outer nil leaves it.
     var expires: Int64??
-    /// The new tag; nil leaves it.
-    var tag: [UInt8]?
+    /// The new validator; nil leaves it.
+    var validator: [UInt8]?
 
-    init(created: Int64? = nil, expires: Int64?? = nil, tag: [UInt8]? = nil) {
+    init(created: Int64? = nil, expires: Int64?? = nil, validator: [UInt8]? = nil) {
         self.created = created
         self.expires = expires
-        self.tag = tag
+        self.validator = validator
     }
 
     func applied(to put: Put) -> Put {
         Put(
-            body: put.body, created: created ?? put.created, expires: expires ?? put.expires, tag: tag ?? put.tag)
+            body: put.body, created: created ?? put.created, expires: expires ?? put.expires,
+            validator: validator ?? put.validator, tags: put.tags)
     }
 
     /// This one and then a later one.
     func followed(by later: Patch) -> Patch {
-        Patch(created: later.created ?? created, expires: later.expires ?? expires, tag: later.tag ?? tag)
+        Patch(
+            created: later.created ?? created, expires: later.expires ?? expires,
+            validator: later.validator ?? validator)
     }
 }
 
@@ -345,6 +349,7 @@ enum Operation: Sendable {
 
     /// Bytes it keeps in memory.
     var heldBytes: Int {
-        if case .put(let put) = self { put.body.knownCount + put.tag.count } else { 0 }
+        guard case .put(let put) = self else { return 0 }
+        return put.body.knownCount + put.validator.count + put.tags.hashes.count * 8
     }
 }

@@ -30,8 +30,8 @@ public protocol Fetcher<Value>: Sendable {
     /// Default: everywhere.
     var levels: CacheLevels { get }
 
-    /// Whether the fetcher can validate the stored original. It then receives ``FetchContext/storedTag``, which costs a
-    /// lookup on disk. Default: false.
+    /// Whether the fetcher can validate the stored original. It then receives ``FetchContext/storedValidator``, which
+    /// costs a lookup on disk. Default: false.
     var revalidates: Bool { get }
 
     /// Fetches the value.
@@ -61,24 +61,24 @@ public struct FetchContext: Sendable {
         package let created: Duration
         /// When it stops being fresh, since 1970; nil for never.
         package let expires: Duration?
-        /// The tag that the fetcher returned with the entry.
-        package let tag: [UInt8]
+        /// The validator that the fetcher returned with the entry.
+        package let validator: [UInt8]
 
-        package init(created: Duration, expires: Duration?, tag: [UInt8]) {
+        package init(created: Duration, expires: Duration?, validator: [UInt8]) {
             self.created = created
             self.expires = expires
-            self.tag = tag
+            self.validator = validator
         }
     }
 
     /// The highest priority of the waiting requests. It can change during the fetch.
     public let priority: PrioritySource
-    /// The properties of the entry of ``storedTag``.
+    /// The properties of the entry of ``storedValidator``.
     package let stored: Stored?
-    /// The tag of the original's entry that is on disk but expired or to be refreshed. A fetcher that finds the entry
-    /// still valid returns ``FetchResult/unchanged(timeToLive:tag:)``. nil if there is none, or the fetcher does not
-    /// revalidate.
-    public var storedTag: [UInt8]? { stored?.tag }
+    /// The validator of the original's entry that is on disk but expired or to be refreshed. A fetcher that finds the
+    /// entry still valid returns ``FetchResult/unchanged(timeToLive:validator:)``. nil if there is no entry, or the
+    /// fetcher does not revalidate.
+    public var storedValidator: [UInt8]? { stored?.validator }
     /// Whether the stored value is to be replaced even if it is fresh. The result must not be
     /// ``FetchResult/stale(refreshing:)``.
     public let isRefresh: Bool
@@ -116,49 +116,71 @@ public struct FetchResult<Value: CacheableValue>: Sendable {
     package var content: Content
     /// How long it is fresh; nil for the format's or cache's default.
     package var timeToLive: Duration?
-    /// Anything small the fetcher wants to see again in ``FetchContext/storedTag``, for example validators.
-    package var tag: [UInt8]
+    /// Anything small the fetcher wants to see again in ``FetchContext/storedValidator``, for example an entity tag.
+    package var validator: [UInt8]
+    /// The tags of the entry, and of the entries that are made from it.
+    package var tags: [String]
     /// Where it may be kept; the request may narrow this further. Default: everywhere.
     package var levels: CacheLevels
 
-    package init(_ content: Content, timeToLive: Duration? = nil, tag: [UInt8] = [], levels: CacheLevels = .all) {
+    package init(
+        _ content: Content, timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
+        levels: CacheLevels = .all
+    ) {
         self.content = content
         self.timeToLive = timeToLive
-        self.tag = tag
+        self.validator = validator
+        self.tags = tags
         self.levels = levels
     }
 
     /// A value.
-    public init(value: Value, timeToLive: Duration? = nil, tag: [UInt8] = [], levels: CacheLevels = .all) {
-        self.init(.value(value), timeToLive: timeToLive, tag: tag, levels: levels)
+    ///
+    /// - Parameters:
+    ///   - value: The original value.
+    ///   - timeToLive: How long it is fresh. Default nil: the time of the format or the cache.
+    ///   - validator: Anything small the fetcher wants to see again in ``FetchContext/storedValidator``, for example an
+    ///     entity tag.
+    ///   - tags: Up to 16 tags for ``Cache/removeAll(tag:levels:)``, each of up to 256 UTF-8 bytes. Entries of other
+    ///     formats that are made from the value have them as well. More fail the load with
+    ///     ``CacheError/invalidTags(count:longest:)``.
+    ///   - levels: Where it may be kept; the request may narrow this further.
+    public init(
+        value: Value, timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
+        levels: CacheLevels = .all
+    ) {
+        self.init(.value(value), timeToLive: timeToLive, validator: validator, tags: tags, levels: levels)
     }
 
-    /// Original bytes.
-    public init(bytes: [UInt8], timeToLive: Duration? = nil, tag: [UInt8] = [], levels: CacheLevels = .all) {
-        self.init(.bytes(bytes), timeToLive: timeToLive, tag: tag, levels: levels)
+    /// Original bytes. The other parameters are those of ``init(value:timeToLive:validator:tags:levels:)``.
+    public init(
+        bytes: [UInt8], timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
+        levels: CacheLevels = .all
+    ) {
+        self.init(.bytes(bytes), timeToLive: timeToLive, validator: validator, tags: tags, levels: levels)
     }
 
-    /// The stored entry, which is fresh again from now on. Only as the answer to a context with
-    /// ``FetchContext/storedTag``; without one it counts as ``CacheError/notFound(key:)``.
+    /// The stored entry, which is fresh again from now on and keeps its tags. Only as the answer to a context with
+    /// ``FetchContext/storedValidator``; without one it counts as ``CacheError/notFound(key:)``.
     ///
     /// - Parameters:
     ///   - timeToLive: How long it is fresh; nil for as long as the cache says.
-    ///   - tag: Replaces the stored tag; nil keeps it.
-    public static func unchanged(timeToLive: Duration? = nil, tag: [UInt8]? = nil) -> FetchResult {
-        var fetched = FetchResult(.unchanged, timeToLive: timeToLive, tag: tag ?? [])
-        fetched.keepsTag = tag == nil
+    ///   - validator: Replaces the stored validator; nil keeps it.
+    public static func unchanged(timeToLive: Duration? = nil, validator: [UInt8]? = nil) -> FetchResult {
+        var fetched = FetchResult(.unchanged, timeToLive: timeToLive, validator: validator ?? [])
+        fetched.keepsValidator = validator == nil
         return fetched
     }
 
     /// The stored entry, although it has expired, for sources that allow it during revalidation or cannot be reached.
-    /// It stays expired. Only valid for a context with ``FetchContext/storedTag`` that is not a refresh; otherwise it
-    /// counts as ``CacheError/notFound(key:)``.
+    /// It stays expired. Only valid for a context with ``FetchContext/storedValidator`` that is not a refresh. It counts
+    /// as ``CacheError/notFound(key:)`` otherwise.
     ///
     /// - Parameter refreshing: Whether the cache then fetches again in the background, as a
     ///   refresh.
     public static func stale(refreshing: Bool) -> FetchResult { FetchResult(.stale(refreshing: refreshing)) }
 
-    package private(set) var keepsTag = false
+    package private(set) var keepsValidator = false
 
     /// Whether the result is the stored entry.
     var isStored: Bool {

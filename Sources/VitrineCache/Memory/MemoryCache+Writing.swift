@@ -36,11 +36,11 @@ extension MemoryCache {
     /// Gets a value ready to be stored. Runs the user's code, so not under a lock.
     @inlinable
     package func incoming(
-        _ value: Value, forKey key: Key, cost: Int, expires: Duration?
+        _ value: Value, forKey key: Key, cost: Int, expires: Duration?, tags: EntryTags = .none
     ) -> IncomingEntry<Key, Value> {
         IncomingEntry(
             MemoryEntry(key: key, value: value), hash: key.hash64, cost: max(1, cost), lifetime: lifetime(expires),
-            revive: weakReference?(value))
+            tags: tags, revive: weakReference?(value))
     }
 
     /// Stores a value. Runs nothing of the user's.
@@ -64,7 +64,8 @@ extension MemoryCache {
         var pending = Optional(incoming)
         changing { storage in
             guard let incoming = pending.take() else { return }
-            let key = storage.alive == nil ? nil : incoming.entry.key
+            let hasTags = storage.tagIndex != nil || !incoming.tags.isEmpty
+            let key = storage.alive == nil && !hasTags ? nil : incoming.entry.key
             let limit = min(most, ignoringEntryLimit ? Int.max : storage.maximumEntryCost)
             change.isKept = storage.insert(
                 incoming.entry, hash: incoming.hash, cost: incoming.cost, limit: limit, lifetime: incoming.lifetime,
@@ -73,6 +74,7 @@ extension MemoryCache {
             guard let key else { return }
             change.needsSweep = storage.register(
                 key, cost: incoming.cost, lifetime: incoming.lifetime, revive: incoming.revive)
+            if hasTags { storage.setTags(incoming.tags, of: key) }
         }
     }
 
@@ -91,7 +93,9 @@ extension MemoryCache {
         let hash = key.hash64
         let entry: MemoryEntry<Key, Value>? = changing { storage in
             storage.alive?.forget(key)
-            return storage.slot(of: key, hash).map { storage.takeOut($0, hash) }
+            let entry = storage.slot(of: key, hash).map { storage.takeOut($0, hash) }
+            storage.forgetTags(of: key)
+            return entry
         }
         return entry?.value
     }
@@ -130,6 +134,23 @@ extension MemoryCache {
                 storage.alive?.forget(key)
                 let hash = key.hash64
                 if let slot = storage.slot(of: key, hash) { removed.add(storage.takeOut(slot, hash)) }
+                storage.forgetTags(of: key)
+            }
+        }
+        return removed
+    }
+
+    /// Removes the entries with a tag, in time proportional to their number.
+    ///
+    /// - Returns: The removed entries, to be released outside all locks.
+    package func take(tag: UInt64) -> RemovedEntries<Key, Value> {
+        var removed = RemovedEntries<Key, Value>()
+        changing { storage in
+            for key in storage.tagIndex?.keys(of: tag) ?? [] {
+                storage.alive?.forget(key)
+                let hash = key.hash64
+                if let slot = storage.slot(of: key, hash) { removed.add(storage.takeOut(slot, hash)) }
+                storage.forgetTags(of: key)
             }
         }
         return removed
@@ -141,6 +162,7 @@ extension MemoryCache {
         storage.withLock { storage in
             storage.alive?.forget(key)
             if let slot = storage.slot(of: key, hash) { storage.markExpired(slot) }
+            storage.forgetTags(of: key)
         }
     }
 
@@ -183,7 +205,9 @@ extension MemoryCache {
         let found = storage.withLock { storage -> WeakValueIndex<Key, Value>.Registration? in
             // Someone may have stored it since, or it is here and expired: then it is not to be found elsewhere.
             guard storage.slot(of: key, hash) == nil else { return nil }
-            return storage.alive?.registration(key, now: now)
+            let registration = storage.alive?.registration(key, now: now)
+            if registration == nil { storage.forgetTags(of: key) }
+            return registration
         }
         // Outside the lock: this may run anyone's code, and so may the end of the value.
         guard let found, let value = found.revive() else { return nil }
@@ -213,7 +237,10 @@ extension MemoryCache {
     func forgetDead() {
         let all = storage.withLock { $0.alive?.all ?? [] }
         let dead = all.filter { $0.registration.revive() == nil }.map { (key: $0.key, id: $0.registration.id) }
-        storage.withLock { $0.alive?.forget(dead: dead) }
+        storage.withLock { storage in
+            storage.alive?.forget(dead: dead)
+            for (key, _) in dead { storage.forgetTags(of: key) }
+        }
     }
 
     /// How many values may be alive elsewhere or here, dead registrations included. For tests.

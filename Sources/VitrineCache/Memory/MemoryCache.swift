@@ -169,6 +169,24 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
         return value
     }
 
+    /// The value ``peek(_:)`` would give, and its tags.
+    package func peekTagged(_ key: Key) -> (value: Value, tags: EntryTags)? {
+        let hash = key.hash64
+        let now = isTimed.load(ordering: .relaxed) ? clock.now : nil
+        let (found, tags) = storage.withLock { storage -> (Value?, EntryTags) in
+            // Before a value that is alive elsewhere is asked for: a purge meanwhile then finds the tags.
+            let tags = storage.tagIndex?.tags(of: key) ?? .none
+            guard let slot = storage.slot(of: key, hash), storage.isFresh(slot, now) else { return (nil, tags) }
+            return (storage.entries[slot].value, tags)
+        }
+        if let found { return (found, tags) }
+        guard weakReference != nil else { return nil }
+        return revived(key, hash, now: now, isUse: false).map { ($0, tags) }
+    }
+
+    /// How many keys have tags, those of values alive elsewhere included. For tests.
+    package var taggedCount: Int { storage.withLock { $0.tagIndex?.count ?? 0 } }
+
     /// Returns whether there is a value. This does not count as an access.
     public func contains(_ key: Key) -> Bool { peek(key) != nil }
 

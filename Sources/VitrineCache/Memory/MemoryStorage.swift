@@ -21,6 +21,8 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
     @usableFromInline var statistics = MemoryCacheStatistics()
     /// nil unless values can be found alive elsewhere.
     @usableFromInline var alive: WeakValueIndex<Key, Value>?
+    /// nil until the first entry with tags comes.
+    @usableFromInline var tagIndex: TagIndex<Key>?
 
     /// Empty storage.
     package init(capacity: Int, maximumEntryCost: Int, findsAlive: Bool) {
@@ -44,7 +46,7 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
     /// The memory that the cache takes besides values and the storage of keys, in bytes.
     package var overhead: Int {
         entryCapacity * MemoryLayout<HeldEntry<Key, Value>>.stride + queues.bytes + table.bytes
-            + (lifetimes == nil ? 0 : entryCapacity * MemoryLayout<EntryLifetime>.stride)
+            + (lifetimes == nil ? 0 : entryCapacity * MemoryLayout<EntryLifetime>.stride) + (tagIndex?.bytes ?? 0)
     }
 
     // MARK: Looking up
@@ -133,7 +135,9 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
     mutating func evict(toTotalCost target: Int, _ removed: inout Removed) {
         while queues.totalCost > target, let slot = queues.evict() {
             table.remove(slot, hash: queues.hash(slot))
-            removed.add((entries + slot).move().released())
+            let entry = (entries + slot).move().released()
+            if tagIndex != nil { forgetTags(of: entry.key) }
+            removed.add(entry)
             statistics.evictions &+= 1
         }
     }
@@ -143,7 +147,9 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
     mutating func takeOut(_ slot: Int, _ hash: UInt64) -> Entry {
         table.remove(slot, hash: hash)
         queues.remove(slot)
-        return (entries + slot).move().released()
+        let entry = (entries + slot).move().released()
+        if tagIndex != nil { forgetTags(of: entry.key) }
+        return entry
     }
 
     @usableFromInline
@@ -188,7 +194,25 @@ package struct MemoryStorage<Key: HashedKey, Value: Sendable>: ~Copyable {
         lifetimes = nil
         table = KeyTable()
         queues = EvictionQueues(capacity: capacity)
+        if let alive { tagIndex?.removeAll { alive.holds($0) } } else { tagIndex = nil }
         return removed
+    }
+
+    // MARK: Tags
+
+    /// Records the tags of a value that was just stored, or refused.
+    @usableFromInline
+    mutating func setTags(_ tags: EntryTags, of key: Key) {
+        if tagIndex == nil { tagIndex = TagIndex() }
+        tagIndex?.set(tags, for: key)
+        forgetTags(of: key)
+    }
+
+    /// Forgets the tags of a key whose value is neither here nor possibly alive elsewhere.
+    @usableFromInline
+    mutating func forgetTags(of key: Key) {
+        guard tagIndex != nil, slot(of: key, key.hash64) == nil, alive?.holds(key) != true else { return }
+        tagIndex?.remove(key)
     }
 }
 
@@ -232,17 +256,19 @@ package struct IncomingEntry<Key: HashedKey, Value: Sendable>: Sendable {
     @usableFromInline let hash: UInt64
     @usableFromInline let cost: Int
     @usableFromInline let lifetime: EntryLifetime?
+    @usableFromInline let tags: EntryTags
     @usableFromInline let revive: (@Sendable () -> Value?)?
 
     @inlinable
     init(
-        _ entry: MemoryEntry<Key, Value>, hash: UInt64, cost: Int, lifetime: EntryLifetime?,
+        _ entry: MemoryEntry<Key, Value>, hash: UInt64, cost: Int, lifetime: EntryLifetime?, tags: EntryTags,
         revive: (@Sendable () -> Value?)?
     ) {
         self.entry = entry
         self.hash = hash
         self.cost = cost
         self.lifetime = lifetime
+        self.tags = tags
         self.revive = revive
     }
 }
@@ -274,6 +300,9 @@ package struct RemovedEntries<Key: HashedKey, Value: Sendable>: Sendable {
     mutating func add(_ entry: MemoryEntry<Key, Value>) {
         if first == nil { first = entry } else { others.append(entry) }
     }
+
+    /// How many there are.
+    package var count: Int { others.count + (first == nil ? 0 : 1) }
 }
 
 /// The result of a lookup.

@@ -18,11 +18,7 @@ package struct WeakValueIndex<Key: HashedKey, Value: Sendable>: Sendable {
         package let revive: @Sendable () -> Value?
     }
 
-    private struct Identity: Hashable {
-        let key: Key
-
-        func hash(into hasher: inout Hasher) { hasher.combine(key.hash64) }
-    }
+    private typealias Identity = KeyIdentity<Key>
 
     private var registrations: [Identity: Registration] = [:]
     private var lastID = 0
@@ -60,6 +56,9 @@ package struct WeakValueIndex<Key: HashedKey, Value: Sendable>: Sendable {
         if now != nil { registrations[identity]?.lifetime = registration.lifetime }
         return registration
     }
+
+    /// Whether a key has a registration, whose value may have ended.
+    func holds(_ key: Key) -> Bool { registrations[Identity(key: key)] != nil }
 
     /// Whether a key still has this very registration.
     package func holds(_ id: Int, _ key: Key) -> Bool { registrations[Identity(key: key)]?.id == id }

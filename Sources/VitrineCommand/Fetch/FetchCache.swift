@@ -71,8 +71,8 @@ private struct RecordedFetcher<Value: CacheableValue>: Fetcher {
         /// The head of the response, if there was one.
         var head: StoredResponse? { state.withLock { $0?.head } }
 
-        func set(_ origin: FetchOrigin, tag: [UInt8]) {
-            let head = try? StoredResponse(bytes: tag)
+        func set(_ origin: FetchOrigin, validator: [UInt8]) {
+            let head = try? StoredResponse(bytes: validator)
             state.withLock { $0 = (origin, head) }
         }
     }
@@ -89,14 +89,14 @@ private struct RecordedFetcher<Value: CacheableValue>: Fetcher {
     func fetch(_ context: FetchContext) async throws -> FetchResult<Value> {
         guard mayLoad else {
             guard let stored = context.stored else { throw CacheError.notFound(key: key) }
-            record.set(.stale, tag: stored.tag)
+            record.set(.stale, validator: stored.validator)
             return .stale(refreshing: false)
         }
         let fetched = try await fetcher.fetch(context)
         switch fetched.content {
-        case .unchanged: record.set(.revalidated, tag: fetched.tag)
-        case .stale: record.set(.stale, tag: context.stored?.tag ?? [])
-        case .value, .bytes, .both: record.set(.network, tag: fetched.tag)
+        case .unchanged: record.set(.revalidated, validator: fetched.validator)
+        case .stale: record.set(.stale, validator: context.stored?.validator ?? [])
+        case .value, .bytes, .both: record.set(.network, validator: fetched.validator)
         }
         return fetched
     }

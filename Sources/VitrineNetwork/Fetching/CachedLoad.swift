@@ -6,9 +6,9 @@ struct CachedLoad: Sendable {
     /// The result for the cache.
     enum Answer: Sendable {
         /// New bytes with the levels that may store them.
-        case body([UInt8], timeToLive: Duration?, tag: [UInt8], CacheLevels)
+        case body([UInt8], timeToLive: Duration?, validator: [UInt8], CacheLevels)
         /// The stored value, which the server has confirmed.
-        case unchanged(timeToLive: Duration, tag: [UInt8])
+        case unchanged(timeToLive: Duration, validator: [UInt8])
         /// The stored value, although it is stale.
         case stale(refreshing: Bool)
     }
@@ -46,7 +46,7 @@ struct CachedLoad: Sendable {
         var load = self
         load.request.priority = context.priority.value
         guard resource == .http else { return try await load.local() }
-        let stored = context.stored.flatMap { try? StoredResponse(bytes: $0.tag) }
+        let stored = context.stored.flatMap { try? StoredResponse(bytes: $0.validator) }
         return try await load.exchange(stored, context)
     }
 
@@ -56,7 +56,7 @@ struct CachedLoad: Sendable {
         // Files have no media type.
         if response.head.contentType != nil { try check(response.head) }
         let body = arriving.map { response.body.copied(to: $0) } ?? response.body
-        return .body(try await body.collect(), timeToLive: nil, tag: [], .all)
+        return .body(try await body.collect(), timeToLive: nil, validator: [], .all)
     }
 
     // MARK: HTTP
@@ -129,7 +129,7 @@ struct CachedLoad: Sendable {
         case (.confirmed(let index), let stored?):
             await body.discard()
             let confirmed = update.refreshed[index] ?? stored
-            return .unchanged(timeToLive: timeToLive(of: confirmed), tag: confirmed.tag)
+            return .unchanged(timeToLive: timeToLive(of: confirmed), validator: confirmed.validator)
         case (.stale, _) where !context.isRefresh:
             await body.discard()
             return .stale(refreshing: false)
@@ -191,10 +191,10 @@ extension CachedLoad {
     /// Returns a complete body with the levels that may store it.
     private func kept(_ bytes: [UInt8], _ update: CacheUpdate) -> Answer {
         guard case .storing(var stored) = update.answer else {
-            return .body(bytes, timeToLive: nil, tag: [], .none)
+            return .body(bytes, timeToLive: nil, validator: [], .none)
         }
         stored.bodyLength = bytes.count
-        return .body(bytes, timeToLive: timeToLive(of: stored), tag: stored.tag, .all)
+        return .body(bytes, timeToLive: timeToLive(of: stored), validator: stored.validator, .all)
     }
 
     // MARK: Large bodies

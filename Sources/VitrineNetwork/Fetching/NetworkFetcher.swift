@@ -86,9 +86,10 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
             let answer = try await CachedLoad(request, key, options, progress, arriving).answer(context, resource)
             progress?.end(isComplete: true)
             switch answer {
-            case .body(let bytes, let timeToLive, let tag, let levels):
-                return FetchResult(bytes: bytes, timeToLive: timeToLive, tag: tag, levels: levels)
-            case .unchanged(let timeToLive, let tag): return .unchanged(timeToLive: timeToLive, tag: tag)
+            case .body(let bytes, let timeToLive, let validator, let levels):
+                return FetchResult(bytes: bytes, timeToLive: timeToLive, validator: validator, levels: levels)
+            case .unchanged(let timeToLive, let validator):
+                return .unchanged(timeToLive: timeToLive, validator: validator)
             case .stale(let refreshing): return .stale(refreshing: refreshing)
             }
         } catch {

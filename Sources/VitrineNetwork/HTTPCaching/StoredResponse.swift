@@ -2,7 +2,7 @@ import VitrineCore
 
 /// The head of a stored response with the data for caching decisions. The body is stored separately.
 ///
-/// A `Cache` keeps it as the tag of an entry, in the form of ``bytes()``.
+/// A `Cache` keeps it as the validator of an entry, in the form of ``bytes()``.
 @_spi(HTTPCacheEngine) public struct StoredResponse: Sendable, Hashable {
     /// The status code.
     public internal(set) var status: Int
@@ -218,8 +218,8 @@ extension Duration {
 }
 
 extension StoredResponse {
-    /// A longer tag keeps only the fields that caching decisions need.
-    private static let longestTag = 8 << 10
+    /// A longer validator keeps only the fields that caching decisions need.
+    private static let longestValidator = 8 << 10
 
     /// The fields that caching decisions need, in lowercase.
     private static let decisive: Set<String> = [
@@ -227,10 +227,10 @@ extension StoredResponse {
         "etag", "expires", "last-modified", "pragma", "vary", "cdn-cache-control",
     ]
 
-    /// The head as the tag of a cache entry.
-    var tag: [UInt8] {
-        let tag = bytes()
-        guard tag.count > Self.longestTag else { return tag }
+    /// The head as the validator of a cache entry.
+    var validator: [UInt8] {
+        let validator = bytes()
+        guard validator.count > Self.longestValidator else { return validator }
         var short = self
         short.headers = HTTPHeaders(headers.fields.filter { Self.decisive.contains($0.name.lowercased()) })
         return short.bytes()

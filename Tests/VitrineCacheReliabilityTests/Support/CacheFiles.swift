@@ -33,7 +33,7 @@ enum CacheFiles {
 
     /// The generations of a cache, in use or not.
     static func generations(in directory: String) -> [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: "\(directory)/v2")) ?? []).filter {
+        ((try? FileManager.default.contentsOfDirectory(atPath: "\(directory)/v3")) ?? []).filter {
             $0.hasPrefix("g-") || $0.hasPrefix(".g-")
         }
     }
@@ -45,7 +45,7 @@ enum CacheFiles {
 
     /// The database in use; nil if there is none.
     static func database(in directory: String) -> String? {
-        let path = "\(directory)/v2/current/cache.sqlite"
+        let path = "\(directory)/v3/current/cache.sqlite"
         return size(path) > 0 ? path : nil
     }
 

@@ -10,7 +10,7 @@ struct CachePrefetchingTests {
     private func fetcher(_ bytes: [UInt8], _ runs: Counter, key: CacheKey = "lake") -> ValueFetcher<String> {
         ValueFetcher(key: key) { _ in
             runs.add(1)
-            return FetchResult(bytes: bytes, tag: [7])
+            return FetchResult(bytes: bytes, validator: [7])
         }
     }
 
@@ -20,7 +20,7 @@ struct CachePrefetchingTests {
         let runs = Counter()
         try await cache.prefetch(from: fetcher(Self.noText, runs))
         #expect(try await cache.bytes(forKey: "lake") == Self.noText)
-        #expect(try await cache.info(forKey: "lake")?.tag == [7])
+        #expect(try await cache.info(forKey: "lake")?.validator == [7])
         #expect(cache["lake"] == nil)
         // What is there is not asked for again.
         try await cache.prefetch(from: fetcher(Self.noText, runs))

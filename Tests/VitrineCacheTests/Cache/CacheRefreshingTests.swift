@@ -54,7 +54,7 @@ struct CacheRefreshingTests {
         // Fresh again, without having been sent again.
         let info = try #require(try await cache.info(forKey: "lake"))
         #expect(info.expires == cache.configuration.clock.now + .seconds(60))
-        #expect(info.tag == Array("v1".utf8))
+        #expect(info.validator == Array("v1".utf8))
         #expect(try await cache.value(from: fetcher) == "first")
         #expect(fetcher.seen.all.count == 2)
 
@@ -70,9 +70,9 @@ struct CacheRefreshingTests {
         var key: CacheKey { "lake" }
         var revalidates: Bool { true }
         func fetch(_ context: FetchContext) async throws -> FetchResult<String> {
-            seen.add(context.stored?.tag ?? [])
-            if context.stored?.tag == Array("v1".utf8) { return .unchanged(timeToLive: .seconds(60)) }
-            return FetchResult(value: "first", timeToLive: .seconds(60), tag: Array("v1".utf8))
+            seen.add(context.stored?.validator ?? [])
+            if context.stored?.validator == Array("v1".utf8) { return .unchanged(timeToLive: .seconds(60)) }
+            return FetchResult(value: "first", timeToLive: .seconds(60), validator: Array("v1".utf8))
         }
     }
 }

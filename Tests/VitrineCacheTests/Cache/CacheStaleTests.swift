@@ -5,7 +5,8 @@ import VitrineCore
 
 /// Stale values that sources allow, and what is done behind them.
 struct CacheStaleTests {
-    /// Has a text whose version it knows by the tag, and allows the stored one to be given while it is asked again.
+    /// Has a text whose version it knows by the validator, and allows the stored one to be given while it is
+    /// asked again.
     private final class Page: Fetcher {
         typealias Value = String
         private let text: Recorder<String> = Recorder()
@@ -29,8 +30,8 @@ struct CacheStaleTests {
             if context.stored != nil, !context.isRefresh { return .stale(refreshing: refreshing) }
             await gate?.wait()
             let text = self.text.all.last ?? ""
-            if context.stored?.tag == Array(text.utf8) { return .unchanged(timeToLive: .seconds(60)) }
-            return FetchResult(bytes: Array(text.utf8), timeToLive: .seconds(60), tag: Array(text.utf8))
+            if context.stored?.validator == Array(text.utf8) { return .unchanged(timeToLive: .seconds(60)) }
+            return FetchResult(bytes: Array(text.utf8), timeToLive: .seconds(60), validator: Array(text.utf8))
         }
     }
 
@@ -155,7 +156,7 @@ struct CacheStaleTests {
         #expect(transforms.value == 1)
         try await cache.flush()
         #expect(cache.disk()?.statistics.insertions == 1)
-        #expect(try await cache.info(forKey: "page")?.tag == [2])
+        #expect(try await cache.info(forKey: "page")?.validator == [2])
     }
 
     private final class Plain: Fetcher {
@@ -164,7 +165,7 @@ struct CacheStaleTests {
         var key: CacheKey { "page" }
         var revalidates: Bool { true }
         func fetch(_ context: FetchContext) async throws -> FetchResult<String> {
-            FetchResult(bytes: Array("text".utf8), tag: [UInt8(count.add(1))])
+            FetchResult(bytes: Array("text".utf8), validator: [UInt8(count.add(1))])
         }
     }
 

@@ -67,7 +67,8 @@ import VitrineDatabase
             guard let database = try? Database(path: path, options: options) else { return }
             while stop.value == 0 || samples.value == 0 {
                 // Counted anew from the rows, not from the cache's own total.
-                let sum = "SELECT coalesce(sum(size+length(key)+length(tag)+\(DiskCache.entryOverhead)),0) FROM entry"
+                let charge = "size+length(key)+length(validator)+\(DiskCache.entryOverhead)"
+                let sum = "SELECT coalesce(sum(\(charge)),0) FROM entry"
                 guard let size = try? database.integer(sum) else { continue }
                 largest.raise(to: Int(size))
                 samples.add(1)
@@ -90,13 +91,13 @@ import VitrineDatabase
             let key = CacheKey("k\(i * 31 % 97)")
             switch i % 9 {
             case 0: cache.remove(key)
-            case 1: cache.setTag(DiskFixture.bytes(i % 50), forKey: key)
+            case 1: cache.setValidator(DiskFixture.bytes(i % 50), forKey: key)
             case 2: cache.expire(key)
-            default: try cache.set(DiskFixture.bytes(i * 53 % 9000, seed: i), forKey: key, tag: [1])
+            default: try cache.set(DiskFixture.bytes(i * 53 % 9000, seed: i), forKey: key, validator: [1])
             }
             if i % 100 == 99 {
                 let entries = try cache.entries(limit: 1000)
-                let recount = entries.reduce(0) { $0 + DiskFixture.charge($1.size.bytes, $1.key) + $1.tag.count }
+                let recount = entries.reduce(0) { $0 + DiskFixture.charge($1.size.bytes, $1.key) + $1.validator.count }
                 #expect(try cache.size.bytes == recount)
                 #expect(try cache.count == entries.count)
                 #expect(recount <= 300_000)

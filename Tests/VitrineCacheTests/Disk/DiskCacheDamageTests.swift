@@ -202,7 +202,7 @@ import VitrineDatabase
         let fixture = try DiskFixture()
         do { _ = try filled(fixture) }
         _ = try await fixture.closedDatabase()
-        let link = fixture.path + "/v2/current"
+        let link = fixture.path + "/v3/current"
         unlink(link)
         #expect(symlink("../../elsewhere", link) == 0)
         let cache = fixture.cache()

@@ -73,7 +73,7 @@ import VitrineCore
     @Test func aClockThatGoesBackNeitherExpiresNorKeepsForEver() throws {
         let fixture = try DiskFixture()
         let cache = fixture.cache().blocking
-        try cache.set([1], forKey: "a", timeToLive: .seconds(100), tag: [5])
+        try cache.set([1], forKey: "a", timeToLive: .seconds(100), validator: [5])
         try cache.flush()
         fixture.advance(.seconds(-100_000))
         #expect(try cache.bytes(forKey: "a") == [1])
@@ -81,7 +81,7 @@ import VitrineCore
         try cache.set([2], forKey: "b")
         try cache.flush()
         fixture.advance(.seconds(99))
-        #expect(try cache.entry(forKey: "a")?.tag == [5])
+        #expect(try cache.entry(forKey: "a")?.validator == [5])
         fixture.advance(.seconds(1))
         #expect(try cache.bytes(forKey: "a") == nil)
         #expect(try cache.verify(removingDamage: false).isSound)
@@ -90,7 +90,7 @@ import VitrineCore
     @Test func recordsUsesForAudits() async throws {
         let fixture = try DiskFixture()
         let cache = fixture.cache()
-        try await cache.set([1, 2], forKey: "a", tag: [3])
+        try await cache.set([1, 2], forKey: "a", validator: [3])
         try await cache.flush()
         let start = fixture.now
         for _ in 0..<40 {
@@ -99,7 +99,7 @@ import VitrineCore
             _ = try await cache.entries()
         }
         let info = try #require(try await cache.entries().first)
-        #expect(info.key == "a" && info.size.bytes == 2 && info.tag == [3] && info.created == start)
+        #expect(info.key == "a" && info.size.bytes == 2 && info.validator == [3] && info.created == start)
         #expect(info.hits == 15)
         #expect(info.lastAccess >= fixture.now - .seconds(60))
         let direct = try await cache.info(forKey: "a")

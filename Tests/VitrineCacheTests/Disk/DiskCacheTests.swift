@@ -10,13 +10,13 @@ import VitrineCore
         let cache = fixture.cache()
         for count in [0, 1, 100, 5000, 65_536, 65_537, 300_000] {
             let bytes = DiskFixture.bytes(count, seed: count)
-            try await cache.set(bytes, forKey: CacheKey("k\(count)"), timeToLive: .seconds(60), tag: [1, 2, 3])
+            try await cache.set(bytes, forKey: CacheKey("k\(count)"), timeToLive: .seconds(60), validator: [1, 2, 3])
             // From the queue or from disk.
             #expect(try await cache.bytes(forKey: CacheKey("k\(count)")) == bytes)
             try await cache.flush()
             let entry = try #require(try await cache.entry(forKey: CacheKey("k\(count)")))
             #expect(entry.bytes == bytes)
-            #expect(entry.tag == [1, 2, 3])
+            #expect(entry.validator == [1, 2, 3])
             #expect(entry.created == fixture.now)
             #expect(entry.expires == fixture.now + .seconds(60))
             #expect(!entry.isExpired)
@@ -137,16 +137,16 @@ import VitrineCore
         let cache = fixture.cache().blocking
         for i in 0..<2000 {
             let key = CacheKey("k\(i % 7)")
-            try cache.set([UInt8(i & 255), 1], forKey: key, tag: [UInt8(i & 255)])
+            try cache.set([UInt8(i & 255), 1], forKey: key, validator: [UInt8(i & 255)])
             let entry = try cache.entry(forKey: key)
-            #expect(entry?.bytes == [UInt8(i & 255), 1] && entry?.tag == [UInt8(i & 255)])
+            #expect(entry?.bytes == [UInt8(i & 255), 1] && entry?.validator == [UInt8(i & 255)])
             if i % 5 == 0 {
                 cache.remove(key)
                 #expect(try cache.bytes(forKey: key) == nil)
             }
             if i % 3 == 0 {
-                cache.setTag([9], forKey: key)
-                #expect(try cache.entry(forKey: key)?.tag == (i % 5 == 0 ? nil : [9]))
+                cache.setValidator([9], forKey: key)
+                #expect(try cache.entry(forKey: key)?.validator == (i % 5 == 0 ? nil : [9]))
             }
         }
     }
@@ -170,8 +170,8 @@ import VitrineCore
         try cache.blocking.set([1], forKey: "a")
         try cache.blocking.flush()
         #expect(fixture.directory.read("cache/CACHEDIR.TAG")?.hasPrefix("Signature: 8a477f597d28d172789f06886806bc55") == true)
-        #expect(FileManager.default.fileExists(atPath: fixture.path + "/v2/current/cache.sqlite"))
-        #expect(cache.path(forKey: "a").hasPrefix(fixture.path + "/v2/current/files/"))
+        #expect(FileManager.default.fileExists(atPath: fixture.path + "/v3/current/cache.sqlite"))
+        #expect(cache.path(forKey: "a").hasPrefix(fixture.path + "/v3/current/files/"))
     }
 
     @Test func openingDoesNothingUntilTheFirstUse() throws {

@@ -29,13 +29,13 @@ final class DiskFixture: Sendable {
     }
 
     /// The generation's directory.
-    var generation: String { path + "/v2/current" }
+    var generation: String { path + "/v3/current" }
     var database: String { generation + "/cache.sqlite" }
 
     /// All files below the cache that hold entries, sorted.
     var files: [String] {
-        let names = FileManager.default.enumerator(atPath: path + "/v2")?.compactMap { $0 as? String } ?? []
-        return names.map { path + "/v2/" + $0 }.sorted()
+        let names = FileManager.default.enumerator(atPath: path + "/v3")?.compactMap { $0 as? String } ?? []
+        return names.map { path + "/v3/" + $0 }.sorted()
     }
 
     static func bytes(_ count: Int, seed: Int = 1) -> [UInt8] {

@@ -96,10 +96,10 @@ struct FetcherTests {
     @Test func originalBytesStayAsTheyCame() async throws {
         let fixture = try CacheFixture<JSONLike>()
         let bytes = Array("  spaces  ".utf8)
-        let fetcher = ValueFetcher<JSONLike>(key: "k", fetch: { _ in FetchResult(bytes: bytes, tag: [7]) })
+        let fetcher = ValueFetcher<JSONLike>(key: "k", fetch: { _ in FetchResult(bytes: bytes, validator: [7]) })
         #expect(try await fixture.cache.value(from: fetcher).text == "spaces")
         #expect(try await fixture.cache.bytes(forKey: "k") == bytes)
-        #expect(try await fixture.cache.info(forKey: "k")?.tag == [7])
+        #expect(try await fixture.cache.info(forKey: "k")?.validator == [7])
     }
 
     @Test func originalBytesComeWithTheirTagAndTheirEnd() async throws {

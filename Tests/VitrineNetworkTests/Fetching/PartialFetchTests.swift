@@ -63,7 +63,7 @@ struct PartialFetchTests {
         #expect(names(try directory(fixture)).isEmpty)
         // Stored like any other, as a whole.
         let info = try #require(try await fixture.cache.info(forKey: key))
-        let head = try StoredResponse(bytes: info.tag)
+        let head = try StoredResponse(bytes: info.validator)
         #expect(head.status == 200)
         #expect(head.bodyLength == film.body.count)
         #expect(!head.headers.contains("Content-Range"))

@@ -1,0 +1,192 @@
+import VitrineCore
+import VitrineDatabase
+
+/// Removal by tag.
+///
+/// The table `tag` leads from tags to entries. A purge is a row of `purge` with the next number. It concerns the
+/// entries that have the tag and that were begun before, which the number in their `tags` tells. Writes that were begun
+/// before and come later are refused by the same comparison, whichever process they come from.
+///
+/// The transaction that records a purge also removes its entries, up to a limit, as each changes several pages. If
+/// there are more, the purge is pending: readers pass over its entries, and the next transactions of any process remove
+/// them. So a purge takes effect as a whole and the log stays short.
+extension DiskWriter {
+    /// The result of one transaction of a purge.
+    struct Purged {
+        var count = 0
+        /// Whether no purge is pending now.
+        var isDone = true
+    }
+
+    /// The most entries that one transaction removes.
+    static let purgeLimit = 2000
+    /// The number of recorded purges. When there are more, the older half is forgotten; the row of the tag 0 has the
+    /// number of the last of these.
+    static let purgeRecordLimit = 4096
+
+    static let lastPurgeSQL = "SELECT max(sequence) FROM purge"
+    static let pendingPurgesSQL = "SELECT tag,sequence FROM purge WHERE pending=1 ORDER BY tag"
+
+    /// Records the purge of a tag, or continues pending purges, in one transaction.
+    ///
+    /// - Parameter tag: nil to continue.
+    func purge(_ tag: UInt64?) throws -> Purged {
+        tallies = [:]
+        let version = watch.version
+        var purged = Purged(), sequence: Int64 = 0
+        try transaction {
+            if let tag { sequence = try record(tag) }
+            purged = try removePurged()
+        }
+        if let version, let new = watch.version {
+            filter.advance(from: version, to: new, adding: [])
+            if tag != nil { lastPurge.set(sequence, in: new) } else { lastPurge.advance(from: version, to: new) }
+        }
+        return purged
+    }
+
+    /// - Returns: The number of the purge.
+    private func record(_ tag: UInt64) throws(DatabaseError) -> Int64 {
+        let database = try statements().database
+        let next = try (database.integer(Self.lastPurgeSQL) ?? 0) + 1
+        try store(tag, next, pending: 1)
+        guard try database.integer("SELECT count(*) FROM purge") ?? 0 > Self.purgeRecordLimit else { return next }
+        let floor = next - Int64(Self.purgeRecordLimit / 2)
+        let forget = try database.cachedStatement("DELETE FROM purge WHERE sequence<=? AND pending=0")
+        forget.bind(floor, at: 1)
+        try forget.run()
+        try store(0, floor, pending: 0)
+        return next
+    }
+
+    private func store(_ tag: UInt64, _ sequence: Int64, pending: Int) throws(DatabaseError) {
+        let store = try statements().database.cachedStatement("INSERT OR REPLACE INTO purge VALUES(?1,?2,?3)")
+        store.bind(Int64(bitPattern: tag), at: 1)
+        store.bind(sequence, at: 2)
+        store.bind(pending, at: 3)
+        try store.run()
+    }
+
+    /// Removes entries of pending purges in the transaction, up to the limit.
+    func removePurged() throws(DatabaseError) -> Purged {
+        let database = try statements().database
+        let pending = try database.cachedStatement(Self.pendingPurgesSQL + " LIMIT 1")
+        var purged = Purged()
+        while try pending.step() {
+            let (tag, sequence) = (UInt64(bitPattern: pending.integer(at: 0)), pending.integer(at: 1))
+            pending.reset()
+            guard try removeEntries(of: tag, before: sequence, &purged.count) else {
+                purged.isDone = false
+                return purged
+            }
+            let end = try database.cachedStatement("UPDATE purge SET pending=0 WHERE tag=?")
+            end.bind(Int64(bitPattern: tag), at: 1)
+            try end.run()
+        }
+        return purged
+    }
+
+    /// - Returns: Whether all are removed. Otherwise the limit is reached.
+    private func removeEntries(
+        of tag: UInt64, before sequence: Int64, _ count: inout Int
+    ) throws(DatabaseError) -> Bool {
+        var after = Int64.min
+        while true {
+            let page = try entries(of: tag, after: after)
+            for id in page {
+                guard count < Self.purgeLimit else { return false }
+                let stored = try find(id)
+                if let stored, stored.tags.hashes.contains(tag) {
+                    // A newer entry stays.
+                    guard stored.tags.sequence(in: lastPurge.generation) < sequence else { continue }
+                    try delete(stored)
+                    count += 1
+                } else {
+                    // A damaged row: its entry is gone or another.
+                    try deleteTag(tag, of: id)
+                }
+            }
+            guard let last = page.last else { return true }
+            after = last
+        }
+    }
+
+    private func entries(of tag: UInt64, after id: Int64) throws(DatabaseError) -> [Int64] {
+        let tagged = try statements().tagged
+        tagged.bind(Int64(bitPattern: tag), at: 1)
+        tagged.bind(id, at: 2)
+        tagged.bind(500, at: 3)
+        var ids: [Int64] = []
+        while try tagged.step() { ids.append(tagged.integer(at: 0)) }
+        return ids
+    }
+
+    /// Whether one of the tags of an entry was purged after the work on it began.
+    func isPurged(_ tags: EntryTags) throws(DatabaseError) -> Bool {
+        guard !tags.isEmpty else { return false }
+        return try Self.isPurged(tags, in: lastPurge.generation, try statements().database)
+    }
+
+    /// The same in any connection. Everything of an earlier generation was removed, so that work which began in one,
+    /// or in an unknown one, counts as purged.
+    static func isPurged(
+        _ tags: EntryTags, in generation: UInt64, _ database: Database
+    ) throws(DatabaseError) -> Bool {
+        guard let began = tags.began, began.generation == generation else { return !tags.isEmpty }
+        let select = try database.cachedStatement(
+            "SELECT EXISTS(SELECT 1 FROM purge WHERE tag IN (0,?1) AND sequence>?2)")
+        defer { select.reset() }
+        for tag in tags.hashes {
+            select.bind(Int64(bitPattern: tag), at: 1)
+            select.bind(began.sequence, at: 2)
+            if try select.step(), select.integer(at: 0) == 1 { return true }
+        }
+        return false
+    }
+
+    // MARK: The table of tags
+
+    func addTag(_ tag: UInt64, of entry: Int64) throws(DatabaseError) {
+        let add = try statements().addTag
+        add.bind(Int64(bitPattern: tag), at: 1)
+        add.bind(entry, at: 2)
+        try add.run()
+    }
+
+    func deleteTag(_ tag: UInt64, of entry: Int64) throws(DatabaseError) {
+        let delete = try statements().deleteTag
+        delete.bind(Int64(bitPattern: tag), at: 1)
+        delete.bind(entry, at: 2)
+        try delete.run()
+    }
+}
+
+/// The number of the last purge in a generation, for one state of its database. Work with tags asks the database only
+/// if another process has written since.
+final class LastPurge: Sendable {
+    /// The generation as marks name it.
+    let generation: UInt64
+    private let known = Locked<(version: EntryFilter.Version, sequence: Int64)?>(nil)
+
+    init(generation: UInt64) { self.generation = generation }
+
+    /// The last purge in a state of the database; nil if it is not known.
+    func mark(in version: EntryFilter.Version) -> PurgeMark? {
+        known.withLock { known in
+            guard let known, known.version == version else { return nil }
+            return PurgeMark(generation: generation, sequence: known.sequence)
+        }
+    }
+
+    /// The last purge in a state of the database.
+    func set(_ sequence: Int64, in version: EntryFilter.Version) {
+        known.withLock { $0 = (version, sequence) }
+    }
+
+    /// A commit of this process, made under the process lock, that was no purge.
+    func advance(from old: EntryFilter.Version, to new: EntryFilter.Version) {
+        known.withLock { known in
+            if known?.version == old { known?.version = new }
+        }
+    }
+}
