@@ -224,8 +224,8 @@ extension Cache {
         public let levels: CacheLevels
         /// Whether they are used although they are no longer fresh. Results made from them are not to be kept.
         public let isStale: Bool
-        /// The fetcher's tag of the bytes, see ``FetchResult/tag``; empty if there is none.
-        public let tag: [UInt8]
+        /// The fetcher's validator of the bytes; empty if there is none.
+        public let validator: [UInt8]
     }
 
     /// Returns the original bytes of a fetcher's key, from disk if they are fresh, else from the fetcher. Does not
@@ -254,7 +254,8 @@ extension Cache {
         do {
             if levels.contains(.readDisk), let entry = try? await readBytes(key, in: original) {
                 return OriginalBytes(
-                    bytes: entry.bytes, expires: entry.expires, levels: .all, isStale: false, tag: entry.tag)
+                    bytes: entry.bytes, expires: entry.expires, levels: .all, isStale: false,
+                    validator: entry.validator)
             }
             let result = try await askOnce(source, key, .missing, levels, priority)
             if case .stale(refreshing: true) = result.origin { refreshBehind(key, in: original, source, levels) }
@@ -266,7 +267,7 @@ extension Cache {
             guard let bytes else { throw CacheError.notFound(key: key) }
             return OriginalBytes(
                 bytes: bytes, expires: expiry(result.timeToLive, in: original), levels: result.levels,
-                isStale: result.isStale, tag: result.tag)
+                isStale: result.isStale, validator: result.validator)
         } catch {
             throw CacheError(error, key: key)
         }

@@ -116,7 +116,7 @@ struct FetcherTests {
         for _ in 0..<2 {
             let original = try await fixture.cache.originalBytes(from: fetcher, priority: .high)
             #expect(original.bytes == [0xFF, 1])
-            #expect(original.tag == [7])
+            #expect(original.validator == [7])
             #expect(original.expires == now + .seconds(60))
             #expect(!original.isStale)
         }

@@ -285,7 +285,7 @@ public struct SourceTable: Sendable {
     private func load(_ url: URL, _ source: Source, _ priority: Priority) async throws(RequestError) -> Original {
         let fetcher = fetcher(url, source)
         let original = try await original(from: fetcher, priority)
-        let head = try? StoredResponse(bytes: original.tag)
+        let head = try? StoredResponse(bytes: original.validator)
         let bytes = original.bytes
         let version = await executor.run { ContentVersion.text(of: bytes) }
         return Original(
