@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import Synchronization
+import VitrineCache
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
@@ -232,6 +233,17 @@ extension ServerCommand.Parts {
             let renderer = backend.renderer
             return ImageServer.Hooks(
                 responder: ImageResponder(service, context: ServerRequestContext.self),
+                purge: { request in
+                    switch request {
+                    case .source(let address): return try await renderer.purge(source: address)
+                    case .all:
+                        let count = (try? await renderer.results.count(of: .original)) ?? 0
+                        try await renderer.purgeAll()
+                        return count
+                    case .prefix, .tag:
+                        throw RequestError(501, "unsupported-purge", "Results are removed by source, or all.")
+                    }
+                },
                 reload: { configuration in
                     try backend.reload(configuration)
                     service.forgetTargets()

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import NIOCore
 public import VitrineCache
@@ -448,7 +449,8 @@ public final class Renderer: Sendable {
         guard original.isStorable || original.isStale else { return }
         let levels: CacheLevels = configuration.resultDisk.bytes > 0 ? .all : .memory
         // A full disk leaves the result in memory.
-        _ = try? await results.set(image, forKey: job.key, levels: levels)
+        _ = try? await results.set(
+            image, forKey: job.key, tags: [Self.tag(of: job.source)], levels: levels)
     }
 
     // MARK: Encoding
@@ -560,6 +562,28 @@ public final class Renderer: Sendable {
         await results.remove(source.key.appending("info-1").appending(""))
         failures.remove(source.key)
         await sources.remove(source)
+    }
+
+    /// Removes all stored results of a source, whatever their options, and its stored bytes.
+    ///
+    /// - Parameter address: The source as in a URL, not percent-encoded.
+    /// - Returns: The number of results.
+    /// - Throws: 400 for an address that is not loaded, 500 `cache-failed` if the disk cannot be changed.
+    public func purge(source address: String) async throws(RequestError) -> Int {
+        let source = try sources.source(address)
+        failures.remove(source.key)
+        await sources.remove(source)
+        do {
+            return try await results.removeAll(tag: Self.tag(of: source))
+        } catch {
+            throw RequestError(500, "cache-failed", "the results could not be removed")
+        }
+    }
+
+    /// The tag of all results of a source.
+    private static func tag(of source: SourceTable.Source) -> String {
+        let digest = SHA256.hash(data: Data(source.key.description.utf8))
+        return "source " + digest.prefix(16).map { String(format: "%02x", $0) }.joined()
     }
 
     /// Removes all results, and the bytes of all sources.
