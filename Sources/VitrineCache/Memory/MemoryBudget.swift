@@ -36,7 +36,7 @@ public final class MemoryBudget: Sendable {
 
     /// Creates a budget.
     ///
-    /// - Parameter limit: The limit of all caches together. Default: ``defaultLimit``.
+    /// - Parameter limit: The limit of all caches together. Default: 256 MB, at most an eighth of the memory.
     public init(limit: ByteCount = MemoryBudget.defaultLimit) {
         limitBytes = Atomic(limit.bytes)
     }

@@ -146,8 +146,10 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
         return value
     }
 
-    /// Reads and writes as ``value(forKey:)``, ``set(_:forKey:cost:expires:ignoringEntryLimit:)`` with the cost the
-    /// cache computes, and ``remove(_:)`` for nil.
+    /// The value of a key; nil if there is none. Reading it counts as a use, and as a hit or a miss.
+    ///
+    /// A value is stored as by ``set(_:forKey:cost:expires:)``, with the cost that the cache computes. Nil removes the
+    /// value, as ``remove(_:)``.
     @inlinable
     public subscript(key: Key) -> Value? {
         get { value(forKey: key) }
@@ -156,7 +158,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
         }
     }
 
-    /// The value ``value(forKey:)`` would give, without counting as a use, a hit or a miss. One that is only alive
+    /// The value `value(forKey:)` would give, without counting as a use, a hit or a miss. One that is only alive
     /// elsewhere is found too and stays outside.
     package func peek(_ key: Key) -> Value? {
         let hash = key.hash64
