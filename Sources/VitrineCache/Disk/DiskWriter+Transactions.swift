@@ -239,6 +239,12 @@ extension DiskWriter {
         try makeRoom(to: conditions.total == .max ? .max : conditions.total - charge, now: conditions.now)
     }
 
+    /// Whether all entries are of this format, by the totals.
+    private func holdsAll(_ format: Int64) throws(DatabaseError) -> Bool {
+        let account = try account(format)
+        return account.count == totals.count && account.bytes == totals.bytes
+    }
+
     /// Evicts until a format counts no more than that: expired entries first, then by rank.
     func makeRoom(in format: Int64, to bytes: Int, now: Int64) throws(DatabaseError) {
         var mayHaveExpired = true
@@ -344,7 +350,7 @@ extension DiskWriter {
         var found: [Stored] = []
         while try expired.step() { found.append(stored(expired)) }
         // The caller removes them.
-        forgetExpiry(of: format)
+        earliestExpiry[format] = nil
         return found
     }
 
@@ -406,7 +412,7 @@ extension DiskWriter {
             try update.run()
         }
         totals.latest = now
-        for format in try storedFormats() { forgetExpiry(of: format) }
+        earliestExpiry = [:]
     }
 }
 

@@ -70,8 +70,9 @@ final class DiskWriter: @unchecked Sendable {
     /// The accounts that the transaction has looked at, as they are now and as they are stored.
     private var accounts: [Int64: Account] = [:]
     private var storedAccounts: [Int64: Account] = [:]
-    /// Lower bounds of the earliest expiry of each format in the transaction, in nanoseconds since 1970.
-    private var earliestExpiry: [Int64: Int64] = [:]
+    /// Lower bounds of the earliest expiry of each format in the transaction, in nanoseconds since 1970; absent where
+    /// it is unknown.
+    var earliestExpiry: [Int64: Int64] = [:]
     /// The names of formats that were written.
     private var names: [Int64: String] = [:]
     /// The body files to delete after the transaction.
@@ -247,15 +248,6 @@ final class DiskWriter: @unchecked Sendable {
     func noteExpiry(_ expires: Int64?, of format: Int64) {
         guard let expires, let known = earliestExpiry[format] else { return }
         earliestExpiry[format] = min(known, expires)
-    }
-
-    /// The entry with the earliest expiry of a format was removed.
-    func forgetExpiry(of format: Int64) { earliestExpiry[format] = nil }
-
-    /// Whether all entries are of this format, by the totals.
-    func holdsAll(_ format: Int64) throws(DatabaseError) -> Bool {
-        let account = try account(format)
-        return account.count == totals.count && account.bytes == totals.bytes
     }
 
     /// The formats that have entries.

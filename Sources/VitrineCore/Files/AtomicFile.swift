@@ -18,8 +18,7 @@ import Darwin
 ///
 /// - A replaced file passes on its permissions, and its owner as far as the process may set it.
 /// - A **symbolic link** at the target stays: the file it points to is replaced, or created if the link dangles.
-///   Without
-///   `replacing`, a link counts as an existing file.
+///   Without `replacing`, a link counts as an existing file.
 public enum AtomicFile {
     /// Options for writing a file.
     package struct Options: OptionSet, Sendable {
@@ -66,8 +65,7 @@ public enum AtomicFile {
     ///   - path: The target. Its directory must exist.
     ///   - durability: Whether the call returns only when the file is on the medium. Default: it does not wait.
     ///   - replacing: Whether an existing file is replaced. If not, ``FileError/alreadyExists(path:)`` is thrown;
-    ///     check and
-    ///     write are one step, also among several processes.
+    ///     check and write are one step, also among several processes.
     ///   - permissions: The mode of the file. Default: the mode of the replaced file, or 0666 less the umask.
     ///   - cancellation: Polled at every mebibyte.
     /// - Throws: ``FileError`` if the file was not written or the call was cancelled. The target is then unchanged,

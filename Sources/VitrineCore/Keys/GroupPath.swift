@@ -64,12 +64,13 @@ public struct GroupPath: Sendable, Hashable {
         return (unescaped(stored), stored)
     }
 
-    /// The escaped names separated by slashes, with an empty first name for groups inside ``standard`` and ``reserve``:
-    /// the empty text for ``standard``, `/r` for ``reserve``.
-    package var path: String {
-        let names = components.map(Self.escaped)
-        if root == .named { return names.joined(separator: "/") }
-        return self == .standard ? "" : (["", root.rawValue] + names).joined(separator: "/")
+    /// The ``storedText`` without the root of named groups and the slash at its end: `a/b` for a named group, the empty
+    /// text for ``standard``, `/r` for ``reserve``.
+    package var path: String { self == .standard ? "" : String(prefix.dropLast()) }
+
+    /// The text that begins the paths of the groups below this one.
+    private var prefix: String {
+        root == .named ? String(storedText.dropFirst(Self.storedRoot.count)) : "/" + storedText
     }
 
     /// Creates the group with a ``path``.
@@ -82,10 +83,10 @@ public struct GroupPath: Sendable, Hashable {
         }
     }
 
-    /// The texts between which the paths of the groups below this one are. In ASCII, `0` follows `/`.
+    /// The texts between which the paths of the groups below this one are.
     package var descendants: Range<String> {
-        let path = self == .standard ? "/" + Root.standard.rawValue : path
-        return path + "/"..<path + "0"
+        let prefix = prefix
+        return prefix..<Self.upperBound(ofStored: prefix)
     }
 
     /// Returns whether another group is this group or below it.

@@ -8,8 +8,7 @@
 ///
 /// ``shared`` observes the system: on Linux the pressure stall information of the machine and of the process's control
 /// group, on Apple platforms the dispatch source. Where neither exists, only ``send(_:)`` reports. Programs report
-/// other
-/// events, such as the move to the background or a signal of a supervisor, with ``send(_:)``.
+/// other events, such as the move to the background or a signal of a supervisor, with ``send(_:)``.
 public final class MemoryPressure: Sendable {
     /// The severity of memory pressure.
     public enum Level: Sendable, Comparable, CaseIterable {

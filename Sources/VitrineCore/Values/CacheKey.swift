@@ -63,7 +63,7 @@ public struct CacheKey: Sendable {
             return
         }
         var identity = String(Self.marker)
-        for part in parts { Self.append(part, to: &identity) }
+        for part in parts { identity = Self.joined(identity, part, nil) }
         self.init(identity: identity)
     }
 
@@ -101,12 +101,6 @@ public struct CacheKey: Sendable {
     package var parts: [String] {
         guard identity.utf8.first == 0x1F else { return [identity] }
         return Self.split(Array(identity.utf8.dropFirst())) ?? [identity]
-    }
-
-    private static func append(_ part: String, to identity: inout String) {
-        identity += String(part.utf8.count)
-        identity += ":"
-        identity += part
     }
 
     /// Returns an identity with one or two more parts, in one piece of memory of the exact size.

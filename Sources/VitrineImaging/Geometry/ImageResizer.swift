@@ -268,15 +268,20 @@ extension Image {
 extension ImageResizer {
     /// Size, scale, mode and permission to enlarge: results of different rules never share a key.
     package var identifier: String {
-        let name =
-            switch mode {
-            case .fill: "fill"
-            case .aspectFit: "fit"
-            case .aspectFill: "cover"
-            case .crop(let gravity): "crop-\(gravity)"
-            case .limit: "limit"
-            case .none: "none"
-            }
-        return "resize(\(size.width)x\(size.height)@\(scale) \(name)\(allowsUpscaling ? "" : " no-upscaling"))"
+        "resize(\(size.width)x\(size.height)@\(scale) \(mode.identifier)\(allowsUpscaling ? "" : " no-upscaling"))"
+    }
+}
+
+extension ImageResizer.Mode {
+    /// The name in keys of caches.
+    package var identifier: String {
+        switch self {
+        case .fill: "fill"
+        case .aspectFit: "fit"
+        case .aspectFill: "cover"
+        case .crop(let gravity): "crop-\(gravity)"
+        case .limit: "limit"
+        case .none: "none"
+        }
     }
 }

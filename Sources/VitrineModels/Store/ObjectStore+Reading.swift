@@ -51,7 +51,8 @@ extension ObjectStore {
         }
     }
 
-    /// Returns the groups that contain objects, sorted: those below a group, or all but `standard` for nil, the default.
+    /// Returns the groups that contain objects, sorted: those below a group, or for nil, the default, all but
+    /// `standard`.
     public func groups(below group: GroupPath? = nil) throws(PersistenceError) -> [GroupPath] {
         try read { database throws(DatabaseError) in try ObjectTables.groups(below: group, database) }
     }

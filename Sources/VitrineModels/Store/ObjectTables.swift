@@ -160,9 +160,10 @@ extension ObjectTables {
 
     static func remove(_ group: GroupPath, _ database: Database) throws(DatabaseError) {
         let remove = try database.cachedStatement("DELETE FROM grp WHERE path=? OR (path>? AND path<?)")
+        let below = group.descendants
         remove.bind(group.path, at: 1)
-        remove.bind(group.descendants.lowerBound, at: 2)
-        remove.bind(group.descendants.upperBound, at: 3)
+        remove.bind(below.lowerBound, at: 2)
+        remove.bind(below.upperBound, at: 3)
         try remove.run()
     }
 
@@ -170,10 +171,11 @@ extension ObjectTables {
     static func removeAll(keepingReserve: Bool, _ database: Database) throws(DatabaseError) {
         let remove = try database.cachedStatement(
             "DELETE FROM grp WHERE NOT (?1 AND (path=?2 OR (path>?3 AND path<?4)))")
+        let below = GroupPath.reserve.descendants
         remove.bind(keepingReserve ? 1 : 0, at: 1)
         remove.bind(GroupPath.reserve.path, at: 2)
-        remove.bind(GroupPath.reserve.descendants.lowerBound, at: 3)
-        remove.bind(GroupPath.reserve.descendants.upperBound, at: 4)
+        remove.bind(below.lowerBound, at: 3)
+        remove.bind(below.upperBound, at: 4)
         try remove.run()
     }
 

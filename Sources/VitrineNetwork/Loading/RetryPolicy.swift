@@ -3,7 +3,8 @@ import VitrineCore
 /// The number and timing of retries.
 ///
 /// The wait before the n-th retry is a random time from zero to 0.5 · 2ⁿ⁻¹ seconds, at most 30 seconds: exponential
-/// backoff with full jitter. Statuses 408, 429, 500, 502, 503 and 504 and failed connections are retried. After a response with `Retry-After`, all requests to the origin wait for that time.
+/// backoff with full jitter. Statuses 408, 429, 500, 502, 503 and 504 and failed connections are retried. After a
+/// response with `Retry-After`, all requests to the origin wait for that time.
 public struct RetryPolicy: Sendable {
     /// The most retries of a request; 0 for none. The default is 2.
     public var limit = 2

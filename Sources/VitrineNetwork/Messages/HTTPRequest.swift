@@ -34,7 +34,8 @@ public struct HTTPRequest: Sendable {
     /// A strong entity tag or a date for a request with a ``range``. If the resource no longer matches it, the server
     /// sends the whole body (RFC 9110, section 13.1.5).
     public var ifRange: String?
-    /// The limit for name resolution, connection and TLS handshake together, or nil for none. The default is 15 seconds.
+    /// The limit for name resolution, connection and TLS handshake together, or nil for none. The default is 15
+    /// seconds.
     public var connectTimeout: Duration? = .seconds(15)
     /// The longest time without a byte from the server while the body is being read, or nil for no limit. The default
     /// is 30 seconds.

@@ -12,21 +12,10 @@ struct ResultSpec: Hashable, Sendable {
     func key(for identity: CacheKey) -> CacheKey {
         // Every lookup in memory makes this key: short texts without interpolation need no memory of their own.
         let sizeName = size == .zero ? "0x0" : String(size.width) + "x" + String(size.height)
-        var key = identity.appending(sizeName, modeName)
+        var key = identity.appending(sizeName, mode.identifier)
         if !allowsUpscaling { key = key.appending("no-upscaling") }
         for processor in processors { key = key.appending(processor.identifier) }
         return key
-    }
-
-    private var modeName: String {
-        switch mode {
-        case .fill: "fill"
-        case .aspectFit: "fit"
-        case .aspectFill: "cover"
-        case .crop(let gravity): "crop-\(gravity)"
-        case .limit: "limit"
-        case .none: "none"
-        }
     }
 
     func render(limits: ImageLimits, cancellation: CancellationToken) -> RenderRequest {

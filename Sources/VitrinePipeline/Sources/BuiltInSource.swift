@@ -18,7 +18,8 @@ public import VitrineNetwork
 /// ```
 ///
 /// The content decides how a file, bytes or a URL are read, never the name: as a picture, as a PDF document, as a
-/// video, or as a recording with a cover. Pages of documents need the helper `vitrine-pdf`, frames of videos `vitrine-video`.
+/// video, or as a recording with a cover. Pages of documents need the helper `vitrine-pdf`, frames of videos
+/// `vitrine-video`.
 ///
 /// ## Topics
 /// ### Files and bytes
@@ -185,11 +186,11 @@ extension ImageSource where Self == BuiltInSource {
     ///   - page: The page of a document, or the frame of an animation, from 1.
     ///   - moment: The moment of a video. Another page than the first goes before it.
     ///   - id: Identifies the image instead of the URL, for URLs that are signed or change otherwise.
-    ///   - options: How the bytes are loaded.
+    ///   - options: How the bytes are loaded. Default: `FetchOptions.default`.
     ///   - progress: Receives the progress of the transfer, if there is one.
     public static func url(
         _ url: URL, page: Int = 1, at moment: VideoMoment = .poster, id: String? = nil,
-        options: FetchOptions = FetchOptions(), progress: TransferProgress? = nil
+        options: FetchOptions = .default, progress: TransferProgress? = nil
     ) -> BuiltInSource {
         let part: URLImageSource.Part = page != 1 ? .page(page) : moment != .poster ? .moment(moment) : .whole
         return BuiltInSource(URLImageSource(url, part: part, id: id, options: options, progress: progress))

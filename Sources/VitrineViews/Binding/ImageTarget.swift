@@ -6,7 +6,9 @@ public import VitrineImaging
 /// ```swift
 /// extension Picture: ImageTarget {
 ///     func show(_ image: Image?, transition: ImageTransition) { setTexture(image, fade: transition) }
-///     var targetGeometry: TargetGeometry? { TargetGeometry(width: width, height: height, scale: scaleFactor, mode: .aspectFill) }
+///     var targetGeometry: TargetGeometry? {
+///         TargetGeometry(width: width, height: height, scale: scaleFactor, mode: .aspectFill)
+///     }
 /// }
 /// ```
 ///

@@ -72,12 +72,4 @@ struct CacheURLTests {
         #expect(fourth.current.isFinished)
         #expect(!fourth.current.isComplete)
     }
-
-    @Test func defaultOptionsCanBeChosenForAll() throws {
-        let before = FetchOptions.default
-        defer { FetchOptions.default = before }
-        let url = try #require(URL(string: "http://signed.example/x?signature=1"))
-        FetchOptions.default.identity = { $0.host() == "signed.example" ? $0.path() : nil }
-        #expect(NetworkFetcher<String>(url: url).key == "/x")
-    }
 }

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineNetwork
 import VitrinePipeline
 
 @Suite struct BuiltInSourceTests {
@@ -53,6 +54,18 @@ import VitrinePipeline
         #expect(BuiltInSource.url(url).knownIdentity == ImageRequest(url).source.knownIdentity)
         #expect(BuiltInSource.url(url, id: "a").knownIdentity != BuiltInSource.url(url).knownIdentity)
         #expect(try BuiltInSource.url(url).identified(by: "mine").identity() == "mine")
+    }
+
+    /// The only test that changes them: tests run at the same time.
+    @Test func defaultOptionsCanBeChosenForAll() throws {
+        let before = FetchOptions.default
+        defer { FetchOptions.default = before }
+        let url = try #require(URL(string: "http://signed.example/x?signature=1"))
+        FetchOptions.default.identity = { $0.host() == "signed.example" ? $0.path() : nil }
+        #expect(NetworkFetcher<String>(url: url).key == "/x")
+        #expect(BuiltInSource.url(url).knownIdentity == ImageRequest(url).source.knownIdentity)
+        let other = try #require(URL(string: "http://signed.example/x?signature=2"))
+        #expect(BuiltInSource.url(url).knownIdentity == BuiltInSource.url(other).knownIdentity)
     }
 
     @Test func requestsHoldTheSourceItself() throws {
