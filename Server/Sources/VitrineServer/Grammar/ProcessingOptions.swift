@@ -166,6 +166,13 @@ public struct ImageURL: Sendable, Hashable {
     public var wantsInfo = false
     /// What the URL asks for that this server leaves out without harm, for example a detector; reported in the answer.
     public var ignored: [String] = []
+
+    public init(
+        grammar: Grammar, options: ProcessingOptions, source: String, wantsInfo: Bool = false, ignored: [String] = []
+    ) {
+        (self.grammar, self.options, self.source) = (grammar, options, source)
+        (self.wantsInfo, self.ignored) = (wantsInfo, ignored)
+    }
 }
 
 /// A request that is refused, or an image that cannot be made: a status, a stable code, and a text for people that

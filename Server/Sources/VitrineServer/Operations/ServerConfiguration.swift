@@ -123,6 +123,7 @@ package struct ServerConfiguration: Sendable, Equatable {
     package var negativeTTL = 5
     package var staleWhileRevalidate = 60
     package var allowOrigin = ""
+    package var serverTiming = false
     package var fallbackImage = ""
     package var fallbackStatus = 200
     package var fallbackTTL = 0

@@ -432,6 +432,9 @@ extension ServerConfiguration {
         setting("allow-origin", \.allowOrigin, .text(), "ALLOW_ORIGIN", reloads: true) {
             "The Access-Control-Allow-Origin field of images. Empty for none."
         },
+        setting("server-timing", \.serverTiming, .boolean, reloads: true) {
+            "Whether answers tell in Server-Timing how long each step took."
+        },
         setting("fallback-image", \.fallbackImage, .path, "FALLBACK_IMAGE_PATH") {
             "The image file that is answered if a source has no image."
         },

@@ -1,4 +1,6 @@
 import Foundation
+import Hummingbird
+import HummingbirdCore
 import NIOCore
 import Synchronization
 import VitrineCache
@@ -8,6 +10,38 @@ import VitrineNetwork
 
 /// The grammars, signatures and the renderer of a configuration, for the HTTP layer.
 package final class ServerBackend: ImageBackend {
+    /// A URL with the results that were lately sent for it, by the place of the negotiated format.
+    package final class Plan: Sendable {
+        struct Place: Sendable {
+            let key: CacheKey
+            var result: ImageResult?
+            var freshUntil = Duration.zero
+            var entityTag = ""
+        }
+
+        let url: ImageURL
+        private let places = Mutex([Place?](repeating: nil, count: FormatNegotiation.negotiable.count + 1))
+
+        init(_ url: ImageURL) { self.url = url }
+
+        /// - Parameter key: Makes the key of the result at first; nil for a source that is refused.
+        func place(_ slot: Int, _ key: () -> CacheKey?) -> Place? {
+            if let place = places.withLock({ $0[slot] }) { return place }
+            guard let key = key() else { return nil }
+            let place = Place(key: key)
+            places.withLock { $0[slot] = place }
+            return place
+        }
+
+        func keep(_ result: ImageResult, _ image: RenderedImage, _ slot: Int) {
+            places.withLock { places in
+                places[slot]?.result = result
+                places[slot]?.freshUntil = image.freshUntil
+                places[slot]?.entityTag = image.entityTag
+            }
+        }
+    }
+
     /// What a reload replaces.
     private struct Rules: Sendable {
         var native: NativeGrammar
@@ -76,22 +110,34 @@ package final class ServerBackend: ImageBackend {
 
     private static let invalidSignature = RequestError(403, "invalid-signature", "The signature is not valid.")
 
-    /// The memory of results is asked by ``result(for:format:request:)``, which also tells whether they are fresh.
-    package func resultInMemory(for url: ImageURL, format: FormatChoice) -> ImageResult? { nil }
+    package func plan(for url: ImageURL) -> Plan { Plan(url) }
+
+    package func resultInMemory(for plan: Plan, format: FormatChoice) -> ImageResult? {
+        guard let place = plan.place(format.slot, { try? renderer.resultKey(for: plan.url, format: format.preferred) }),
+            let image = renderer.freshResult(forKey: place.key)
+        else { return nil }
+        if let result = place.result, place.freshUntil == image.freshUntil, place.entityTag == image.entityTag {
+            return result
+        }
+        let result = Self.result(image, plan.url)
+        plan.keep(result, image, format.slot)
+        return result
+    }
 
     package func result(
-        for url: ImageURL, format: FormatChoice, request: RequestInformation
+        for plan: Plan, format: FormatChoice, request: RequestInformation
     ) async throws -> ImageAnswer {
+        let url = plan.url
         try Self.checkExpiry(of: url)
         let cheaper = format.acceptable.first { $0 != format.preferred && $0 != .avif && $0 != .jxl }
         let rendering = try await renderer.image(
             for: url, format: format.preferred, alternative: cheaper, deadline: deadline)
-        return Self.answer(rendering)
+        return Self.answer(rendering, url)
     }
 
-    package func information(for url: ImageURL, request: RequestInformation) async throws -> ImageAnswer {
-        try Self.checkExpiry(of: url)
-        return Self.answer(try await renderer.infoDocument(for: url, deadline: deadline))
+    package func information(for plan: Plan, request: RequestInformation) async throws -> ImageAnswer {
+        try Self.checkExpiry(of: plan.url)
+        return Self.answer(try await renderer.infoDocument(for: plan.url, deadline: deadline), plan.url)
     }
 
     private var deadline: ContinuousClock.Instant { .now + timeout.withLock { $0 } }
@@ -101,12 +147,21 @@ package final class ServerBackend: ImageBackend {
         throw RequestError(404, "expired", "The URL has expired.")
     }
 
-    private static func answer(_ rendering: Rendering) -> ImageAnswer {
-        let image = rendering.image
-        let result = ImageResult(
+    private static func result(_ image: RenderedImage, _ url: ImageURL) -> ImageResult {
+        let expires = image.freshUntil.components.seconds
+        // Summaries have neither size nor format, as sources that were not decoded.
+        let isUndecoded = image.format == nil && image.size == nil && image.mediaType != "application/json"
+        return ImageResult(
             bytes: image.bytes, mediaType: image.mediaType,
             entityTag: String(image.entityTag.dropFirst().dropLast()),
-            expires: image.freshUntil.components.seconds, isSource: image.format == nil && image.size == nil)
+            lastModified: image.lastModified.flatMap { HTTPTime.seconds($0, now: Int64(time(nil))) },
+            expires: image.sourceCaching.hasLifetime ? expires : nil,
+            sourceCacheControl: image.sourceCaching.control, isSource: url.options.isRaw || isUndecoded,
+            isProvisional: image.isProvisional)
+    }
+
+    private static func answer(_ rendering: Rendering, _ url: ImageURL) -> ImageAnswer {
+        let result = result(rendering.image, url)
         let origin: ImageAnswer.Origin =
             if rendering.isStale { .stale } else {
                 switch rendering.origin {
@@ -201,6 +256,7 @@ extension ServerConfiguration {
         // Without these, every client gets the format of the source.
         if !formats.isEmpty { formats += [.jpeg, .png] }
         http.negotiation = FormatNegotiation(formats: formats)
+        http.sendsServerTiming = serverTiming
         http.clientHints = clientHints ? ClientHints() : nil
         http.cacheControl.maximumAge = ttl
         http.cacheControl.followsSource = cacheControlPassthrough
@@ -224,15 +280,64 @@ extension ServerConfiguration {
     }
 }
 
+/// The service of the configuration in effect.
+private final class CurrentService: HTTPResponder {
+    private let service: Mutex<ImageService<ServerBackend>>
+    private let backend: ServerBackend
+    private let metrics: ServerMetrics
+
+    init(_ backend: ServerBackend, _ configuration: ServerConfiguration, _ metrics: ServerMetrics) throws {
+        self.backend = backend
+        self.metrics = metrics
+        service = Mutex(try Self.service(backend, configuration, metrics))
+    }
+
+    private static func service(
+        _ backend: ServerBackend, _ configuration: ServerConfiguration, _ metrics: ServerMetrics
+    ) throws -> ImageService<ServerBackend> {
+        var http = try configuration.http()
+        http.observe = { record in
+            if let origin = record.origin { metrics.found(level(origin)) }
+            for stage in record.stages {
+                guard let known = ServerMetrics.Stage(rawValue: stage.name) else { continue }
+                let (seconds, attoseconds) = stage.duration.components
+                metrics.took(known, Double(seconds) + Double(attoseconds) / 1e18)
+            }
+        }
+        return ImageService(backend, configuration: http)
+    }
+
+    /// A stale result is one from a cache, wherever that keeps it.
+    private static func level(_ origin: ImageAnswer.Origin) -> ServerMetrics.CacheLevel {
+        switch origin {
+        case .memory, .stale: .memory
+        case .disk: .disk
+        case .made: .made
+        case .coalesced: .coalesced
+        }
+    }
+
+    var current: ImageService<ServerBackend> { service.withLock { $0 } }
+
+    func reload(_ configuration: ServerConfiguration) throws {
+        let new = try Self.service(backend, configuration, metrics)
+        service.withLock { $0 = new }
+    }
+
+    func respond(to request: Request, context: ServerRequestContext) async -> Response {
+        await current.respond(to: request, mountLength: 0, context: context)
+    }
+}
+
 extension ServerCommand.Parts {
     /// The image server.
     package static let images = ServerCommand.Parts(
-        hooks: { configuration, _, _ in
+        hooks: { configuration, metrics, _ in
             let backend = try ServerBackend(configuration)
-            let service = ImageService(backend, configuration: try configuration.http())
+            let service = try CurrentService(backend, configuration, metrics)
             let renderer = backend.renderer
             return ImageServer.Hooks(
-                responder: ImageResponder(service, context: ServerRequestContext.self),
+                responder: service, immediate: { service.current.immediate($0) },
                 purge: { request in
                     switch request {
                     case .source(let address): return try await renderer.purge(source: address)
@@ -246,7 +351,7 @@ extension ServerCommand.Parts {
                 },
                 reload: { configuration in
                     try backend.reload(configuration)
-                    service.forgetTargets()
+                    try service.reload(configuration)
                 },
                 facts: {
                     let (renders, loads) = (renderer.admission.renders, renderer.admission.loads)

@@ -114,6 +114,7 @@ public struct SourceTable: Sendable {
         let lastModified: String?
         /// Whether it costs no request to look at it again.
         var isLocal = false
+        var caching = SourceCaching()
     }
 
     let configuration: Configuration
@@ -291,7 +292,16 @@ public struct SourceTable: Sendable {
         return Original(
             bytes: bytes, version: version, expires: original.expires,
             isStorable: original.levels.contains(.writeDisk), isStale: original.isStale,
-            lastModified: head?.lastModified)
+            lastModified: head?.lastModified, caching: Self.caching(head?.headers))
+    }
+
+    private static func caching(_ headers: HTTPHeaders?) -> SourceCaching {
+        // A response without a stored head is one that may not be stored.
+        guard let headers else { return SourceCaching(control: "no-store") }
+        let control = headers.all("Cache-Control").joined(separator: ", ")
+        return SourceCaching(
+            control: control.isEmpty ? nil : control,
+            hasLifetime: control.lowercased().contains("max-age") || headers["Expires"] != nil)
     }
 
     private func fetcher(_ url: URL, _ source: Source) -> NetworkFetcher<[UInt8]> {
