@@ -172,7 +172,9 @@ package final class ServerBackend: ImageBackend {
                 }
             }
         let times = rendering.times
-        let stages = [("queue", times.queue), ("fetch", times.fetch), ("decode", times.decode), ("encode", times.encode)]
+        let stages = [
+            ("queue", times.queue), ("fetch", times.fetch), ("decode", times.decode), ("encode", times.encode),
+        ]
         return ImageAnswer(result, origin, stages: stages.filter { $0.1 > .zero }.map { .init($0.0, $0.1) })
     }
 }
@@ -196,9 +198,9 @@ extension ServerConfiguration {
 
     /// How images are made.
     func rendering() throws -> Renderer.Configuration {
-        let directory = diskCache.isEmpty
-            ? FileManager.default.temporaryDirectory.appending(path: "vitrine-server-\(ProcessInfo.processInfo.processIdentifier)").path
-            : diskCache
+        let process = ProcessInfo.processInfo.processIdentifier
+        let temporary = FileManager.default.temporaryDirectory.appending(path: "vitrine-server-\(process)").path
+        let directory = diskCache.isEmpty ? temporary : diskCache
         var rendering = Renderer.Configuration(cacheRoot: directory)
         rendering.resultMemory = ByteCount(memoryCache)
         rendering.resultDisk = ByteCount(diskCache.isEmpty ? 0 : diskCacheBytes / 2)
