@@ -30,7 +30,9 @@ import VitrineServer
     // MARK: Representations
 
     @Test func formatFollowsAcceptFromMemoryToo() async throws {
-        let lake = Self.lasting(try await Origin.samples())
+        let origin = try await Origin.samples()
+        defer { withExtendedLifetime(origin) {} }
+        let lake = Self.lasting(origin)
         try await ImageProgram.run { program in
             let connection = try program.connect()
             let wishes = [
@@ -448,7 +450,9 @@ import VitrineServer
     }
 
     @Test func answersFromMemoryAreCounted() async throws {
-        let lake = Self.lasting(try await Origin.samples())
+        let origin = try await Origin.samples()
+        defer { withExtendedLifetime(origin) {} }
+        let lake = Self.lasting(origin)
         try await ImageProgram.run { program in
             for _ in 0..<3 { _ = try await program.ask(lake) }
             let metrics = try await get(program.adminPort, "/metrics").body
