@@ -109,6 +109,7 @@ extension HTTPField.Name {
         return name
     }
     static let forwardedFor = name("X-Forwarded-For")
+    static let traceparent = name("traceparent")
 }
 
 extension Response {
@@ -212,6 +213,11 @@ package final class RequestHandler: Sendable {
             response = try await InstrumentationContext.$current.withValue(started.context) {
                 try await answer(request, context)
             }
+        } else if let passed = Self.passedTrace(of: request) {
+            // No span of its own: sources see that of the client.
+            response = try await InstrumentationContext.$current.withValue(passed) {
+                try await answer(request, context)
+            }
         } else {
             response = try await answer(request, context)
         }
@@ -288,6 +294,14 @@ package final class RequestHandler: Sendable {
 
     private struct HeaderExtractor: Extractor {
         func extract(key: String, from carrier: HTTPFields) -> String? { HTTPField.Name(key).flatMap { carrier[$0] } }
+    }
+
+    /// The client's trace; nil if it has none.
+    private static func passedTrace(of request: Request) -> InstrumentationContext? {
+        guard request.headers.contains(.traceparent) else { return nil }
+        var context = InstrumentationContext.topLevel
+        OTLPTracer.read(request.headers, into: &context, using: HeaderExtractor())
+        return context.trace.map { _ in context }
     }
 
     private static func span(of request: Request, _ tracer: OTLPTracer, _ client: ClientAddress) -> OTLPSpan {
