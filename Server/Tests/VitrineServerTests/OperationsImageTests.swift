@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import Synchronization
 import Testing
 import VitrineCore
@@ -94,15 +95,17 @@ private func executable(_ name: String) -> String? {
         #expect(received >= size && received < size + 10_000)
         #expect(text.contains(/\nvitrine_workers [1-9]/) && text.contains(/workers_resident_memory_bytes [1-9]\d{5}/))
         // Every name in the table is there, and no other of the server.
-        let names = Set(text.matches(of: /# TYPE (\w+) /).map { String($0.1) })
-        #expect(Set(ServerMetrics.table.map(\.name)).subtracting(names) == ["vitrine_reloads_total", "vitrine_spans_dropped_total"])
+        let names = Set(text.matches(of: /\# TYPE (\w+) /).map { String($0.1) })
+        #expect(
+            Set(ServerMetrics.table.map(\.name)).subtracting(names)
+                == ["vitrine_reloads_total", "vitrine_spans_dropped_total"])
         try await server.end()
     }
 
     @Test func metricsCountRefusals() async throws {
-        let gate = Gate()
+        let gate = OpenSignal()
         let origin = try await Origin.start { _ in
-            await gate.pass()
+            await gate.wait()
             return .init(status: 404)
         }
         let server = try await ImageServerProcess.start([
@@ -284,12 +287,12 @@ private func executable(_ name: String) -> String? {
     }
 
     @Test func aHostOfSourcesGetsNoMoreRequestsThanItsLimit() async throws {
-        let gate = Gate()
+        let gate = OpenSignal()
         let running = Mutex((now: 0, most: 0))
         let body = try Samples.bytes("lake.jpg")
         let origin = try await Origin.start { _ in
             running.withLock { ($0.now, $0.most) = ($0.now + 1, max($0.most, $0.now + 1)) }
-            await gate.pass()
+            await gate.wait()
             running.withLock { $0.now -= 1 }
             return .init(body: body)
         }

@@ -132,14 +132,14 @@ import Darwin
     ])
     func rendersUnderWayStoreNothingThatIsPurged(_ body: String) async throws {
         let old = try Samples.bytes("lake.jpg"), new = try Samples.bytes("lake-grey.jpg")
-        let gate = Gate()
+        let gate = OpenSignal()
         let count = Mutex(0)
         let origin = try await Origin.start { _ in
             let number = count.withLock { count in
                 count += 1
                 return count
             }
-            if number == 1 { await gate.pass() }
+            if number == 1 { await gate.wait() }
             return .init(
                 headers: [("Cache-Control", "max-age=3600"), ("Surrogate-Key", "red")], body: number == 1 ? old : new)
         }
@@ -156,7 +156,8 @@ import Darwin
             return debug.components(separatedBy: "\"path\":").count == 3
         }
         gate.open()
-        let answers = (try await first.value, try await second.value)
+        let one = try await first.value
+        let answers = (one, try await second.value)
         #expect(answers.0.status == 200 && answers.1.status == 200)
         #expect(answers.0.body != answers.1.body)
         #expect(try await get(port, path).body == answers.1.body)

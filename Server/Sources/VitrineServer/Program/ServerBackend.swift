@@ -8,6 +8,38 @@ import VitrineNetwork
 
 /// The grammars, signatures and the renderer of a configuration, for the HTTP layer.
 package final class ServerBackend: ImageBackend {
+    /// A URL with the results that were lately sent for it, by the place of the negotiated format.
+    package final class Plan: Sendable {
+        struct Place: Sendable {
+            let key: CacheKey
+            var result: ImageResult?
+            var freshUntil = Duration.zero
+            var entityTag = ""
+        }
+
+        let url: ImageURL
+        private let places = Mutex([Place?](repeating: nil, count: FormatNegotiation.negotiable.count + 1))
+
+        init(_ url: ImageURL) { self.url = url }
+
+        /// - Parameter key: Makes the key of the result at first; nil for a source that is refused.
+        func place(_ slot: Int, _ key: () -> CacheKey?) -> Place? {
+            if let place = places.withLock({ $0[slot] }) { return place }
+            guard let key = key() else { return nil }
+            let place = Place(key: key)
+            places.withLock { $0[slot] = place }
+            return place
+        }
+
+        func keep(_ result: ImageResult, _ image: RenderedImage, _ slot: Int) {
+            places.withLock { places in
+                places[slot]?.result = result
+                places[slot]?.freshUntil = image.freshUntil
+                places[slot]?.entityTag = image.entityTag
+            }
+        }
+    }
+
     private struct Rules: Sendable {
         var native: NativeGrammar
         var thumbor: ThumborGrammar
@@ -67,22 +99,34 @@ package final class ServerBackend: ImageBackend {
 
     private static let invalidSignature = RequestError(403, "invalid-signature", "The signature is not valid.")
 
-    /// The memory of results is asked by ``result(for:format:request:)``, which also tells whether they are fresh.
-    package func resultInMemory(for url: ImageURL, format: FormatChoice) -> ImageResult? { nil }
+    package func plan(for url: ImageURL) -> Plan { Plan(url) }
+
+    package func resultInMemory(for plan: Plan, format: FormatChoice) -> ImageResult? {
+        guard let place = plan.place(format.slot, { try? renderer.resultKey(for: plan.url, format: format.preferred) }),
+            let image = renderer.freshResult(forKey: place.key)
+        else { return nil }
+        if let result = place.result, place.freshUntil == image.freshUntil, place.entityTag == image.entityTag {
+            return result
+        }
+        let result = Self.result(image, plan.url)
+        plan.keep(result, image, format.slot)
+        return result
+    }
 
     package func result(
-        for url: ImageURL, format: FormatChoice, request: RequestInformation
+        for plan: Plan, format: FormatChoice, request: RequestInformation
     ) async throws -> ImageAnswer {
+        let url = plan.url
         try Self.checkExpiry(of: url)
         let cheaper = format.acceptable.first { $0 != format.preferred && $0 != .avif && $0 != .jxl }
         let rendering = try await renderer.image(
             for: url, format: format.preferred, alternative: cheaper, deadline: deadline)
-        return Self.answer(rendering)
+        return Self.answer(rendering, url)
     }
 
-    package func information(for url: ImageURL, request: RequestInformation) async throws -> ImageAnswer {
-        try Self.checkExpiry(of: url)
-        return Self.answer(try await renderer.infoDocument(for: url, deadline: deadline))
+    package func information(for plan: Plan, request: RequestInformation) async throws -> ImageAnswer {
+        try Self.checkExpiry(of: plan.url)
+        return Self.answer(try await renderer.infoDocument(for: plan.url, deadline: deadline), plan.url)
     }
 
     private var deadline: ContinuousClock.Instant { .now + timeout }
@@ -92,13 +136,22 @@ package final class ServerBackend: ImageBackend {
         throw RequestError(404, "expired", "The URL has expired.")
     }
 
-    private static func answer(_ rendering: Rendering) -> ImageAnswer {
-        ServerObservation.trace(rendering.times)
-        let image = rendering.image
-        let result = ImageResult(
+    private static func result(_ image: RenderedImage, _ url: ImageURL) -> ImageResult {
+        let expires = image.freshUntil.components.seconds
+        // Summaries have neither size nor format, as sources that were not decoded.
+        let isUndecoded = image.format == nil && image.size == nil && image.mediaType != "application/json"
+        return ImageResult(
             bytes: image.bytes, mediaType: image.mediaType,
             entityTag: String(image.entityTag.dropFirst().dropLast()),
-            expires: image.freshUntil.components.seconds, isSource: image.format == nil && image.size == nil)
+            lastModified: image.lastModified.flatMap { HTTPTime.seconds($0, now: Int64(time(nil))) },
+            expires: image.sourceCaching.hasLifetime ? expires : nil,
+            sourceCacheControl: image.sourceCaching.control, isSource: url.options.isRaw || isUndecoded,
+            isProvisional: image.isProvisional)
+    }
+
+    private static func answer(_ rendering: Rendering, _ url: ImageURL) -> ImageAnswer {
+        ServerObservation.trace(rendering.times)
+        let result = result(rendering.image, url)
         let origin: ImageAnswer.Origin =
             if rendering.isStale { .stale } else {
                 switch rendering.origin {
@@ -210,12 +263,12 @@ extension ServerConfiguration {
         // Without these, every client gets the format of the source.
         if !formats.isEmpty { formats += [.jpeg, .png] }
         http.negotiation = FormatNegotiation(formats: formats)
+        http.sendsServerTiming = serverTiming
         http.clientHints = clientHints ? ClientHints() : nil
         http.cacheControl.maximumAge = ttl
         http.cacheControl.followsSource = cacheControlPassthrough
         for status in http.errorLifetimes.keys { http.errorLifetimes[status] = negativeTTL }
         http.allowedOrigins = allowOrigin.isEmpty ? [] : [allowOrigin]
-        http.sendsServerTiming = serverTiming
         // The part that receives connections has made one already.
         http.sendsRequestID = false
         if !fallbackImage.isEmpty {

@@ -10,7 +10,7 @@ package final class ReloadableImages: HTTPResponder {
 
     private struct Current: Sendable {
         let backend: ServerBackend
-        let responder: ImageResponder<ServerBackend, ServerRequestContext>
+        let service: ImageService<ServerBackend>
 
         init(
             _ configuration: ServerConfiguration, _ observation: ServerObservation, continuing old: Renderer?
@@ -19,8 +19,7 @@ package final class ReloadableImages: HTTPResponder {
             backend = try ServerBackend(configuration, Renderer(rendering, continuing: old))
             var http = try configuration.http()
             http.observe = { observation.observe($0) }
-            responder = ImageResponder(
-                ImageService(backend, configuration: http), context: ServerRequestContext.self)
+            service = ImageService(backend, configuration: http)
         }
     }
 
@@ -35,6 +34,8 @@ package final class ReloadableImages: HTTPResponder {
         current = Mutex(first)
     }
 
+    /// The service in use.
+    package var service: ImageService<ServerBackend> { current.withLock { $0.service } }
     /// The renderer in use.
     package var renderer: Renderer { current.withLock { $0.backend.renderer } }
 
@@ -46,7 +47,7 @@ package final class ReloadableImages: HTTPResponder {
     }
 
     package func respond(to request: Request, context: ServerRequestContext) async -> Response {
-        await current.withLock { $0.responder }.respond(to: request, context: context)
+        await service.respond(to: request, mountLength: 0, context: context)
     }
 
     /// Removes results and the bytes of their sources. Returns the number of results.
@@ -76,7 +77,8 @@ extension ServerCommand.Parts {
         hooks: { configuration, metrics, _ in
             let images = try ReloadableImages(configuration, ServerObservation(metrics))
             return ImageServer.Hooks(
-                responder: images, purge: { try await images.purge($0) }, reload: { try images.reload($0) },
+                responder: images, immediate: { images.service.immediate($0) },
+                purge: { try await images.purge($0) }, reload: { try images.reload($0) },
                 facts: { images.facts })
         },
         explain: { path, configuration in

@@ -279,6 +279,17 @@ public final class Renderer: Sendable {
         return summary
     }
 
+    /// The key of a URL's result, for ``freshResult(forKey:)``.
+    func resultKey(for url: ImageURL, format: ImageFormat?) throws(RequestError) -> CacheKey {
+        key(of: try sources.source(url.source), url.options, format)
+    }
+
+    /// The result if it is in memory and fresh. Does not wait.
+    func freshResult(forKey key: CacheKey) -> RenderedImage? {
+        guard let image = results[key], image.freshUntil > configuration.clock.now else { return nil }
+        return image
+    }
+
     private func key(
         of source: SourceTable.Source, _ options: ProcessingOptions, _ format: ImageFormat?
     ) -> CacheKey {
@@ -399,7 +410,8 @@ public final class Renderer: Sendable {
             let original = loaded.original
             let now = configuration.clock.now
             let image = stored.confirmed(
-                until: freshUntil(original, now), at: now, lastModified: original.lastModified)
+                until: freshUntil(original, now), at: now, lastModified: original.lastModified,
+                caching: original.caching)
             await store(image, job, original)
             return Made(image: image, isConfirmed: true)
         case .passThrough(let loaded):
@@ -459,9 +471,11 @@ public final class Renderer: Sendable {
         _ bytes: [UInt8], mediaType: String, format: ImageFormat?, size: PixelSize?, _ original: SourceTable.Original
     ) -> RenderedImage {
         let now = configuration.clock.now
-        return RenderedImage(
+        var image = RenderedImage(
             bytes: bytes, mediaType: mediaType, format: format, size: size, sourceVersion: original.version,
             freshUntil: freshUntil(original, now), lastModified: original.lastModified, confirmed: now)
+        image.sourceCaching = original.caching
+        return image
     }
 
     private func freshUntil(_ original: SourceTable.Original, _ now: Duration) -> Duration {

@@ -120,6 +120,7 @@ public struct SourceTable: Sendable {
         var tags: [String] = []
         /// Whether it costs no request to look at it again.
         var isLocal = false
+        var caching = SourceCaching()
     }
 
     let configuration: Configuration
@@ -310,7 +311,17 @@ public struct SourceTable: Sendable {
         return Original(
             bytes: bytes, version: version, expires: original.expires,
             isStorable: original.levels.contains(.writeDisk), isStale: original.isStale,
-            lastModified: head?.lastModified, tags: head.map { PurgeTag.named(in: $0.headers) } ?? [])
+            lastModified: head?.lastModified, tags: head.map { PurgeTag.named(in: $0.headers) } ?? [],
+            caching: Self.caching(head?.headers))
+    }
+
+    private static func caching(_ headers: HTTPHeaders?) -> SourceCaching {
+        // A response without a stored head is one that may not be stored.
+        guard let headers else { return SourceCaching(control: "no-store") }
+        let control = headers.all("Cache-Control").joined(separator: ", ")
+        return SourceCaching(
+            control: control.isEmpty ? nil : control,
+            hasLifetime: control.lowercased().contains("max-age") || headers["Expires"] != nil)
     }
 
     private func fetcher(_ url: URL, _ source: Source) -> SourceFetcher {
