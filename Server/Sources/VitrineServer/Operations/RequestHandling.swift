@@ -9,7 +9,7 @@ import Synchronization
 import Tracing
 
 /// The context of a request: its logger with the request's identifier, its client, and its connection.
-package struct ServerRequestContext: RequestContext {
+package struct ServerRequestContext: ConnectionRequestContext {
     package var coreContext: CoreRequestContextStorage
     package let channel: any Channel
     /// The address behind trusted proxies.

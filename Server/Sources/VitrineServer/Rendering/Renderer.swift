@@ -603,7 +603,7 @@ public final class Renderer: Sendable {
     public var workCount: (results: Int, sources: Int) { (work.count, groups.count) }
 
     /// The requests that wait for the result of a URL.
-    func waiters(for url: ImageURL, format: ImageFormat? = nil) throws(RequestError) -> Int {
+    package func waiters(for url: ImageURL, format: ImageFormat? = nil) throws(RequestError) -> Int {
         work.waiters(for: key(of: try sources.source(url.source), url.options, format))
     }
 
