@@ -57,7 +57,7 @@ package final class RequestsInFlight: Sendable {
 }
 
 /// The text of Date fields, made once a second.
-final class DateText: Sendable {
+package final class DateText: Sendable {
     private let known = Mutex<(second: Int, text: String)>((0, ""))
 
     var now: String {
@@ -69,7 +69,7 @@ final class DateText: Sendable {
     }
 
     /// IMF-fixdate of RFC 9110, section 5.6.7.
-    static func text(_ second: Int) -> String {
+    package static func text(_ second: Int) -> String {
         var second = time_t(second)
         var parts = tm()
         gmtime_r(&second, &parts)
@@ -109,6 +109,7 @@ extension HTTPField.Name {
         return name
     }
     static let forwardedFor = name("X-Forwarded-For")
+    static let traceparent = name("traceparent")
 }
 
 extension Response {
@@ -215,6 +216,11 @@ package final class RequestHandler: Sendable {
             let started = Self.span(of: request, tracer, client)
             span = started
             response = try await InstrumentationContext.$current.withValue(started.context) {
+                try await answer(request, context)
+            }
+        } else if let passed = Self.passedTrace(of: request) {
+            // No span of its own: sources see that of the client.
+            response = try await InstrumentationContext.$current.withValue(passed) {
                 try await answer(request, context)
             }
         } else {
@@ -352,6 +358,14 @@ package final class RequestHandler: Sendable {
 
     private struct HeaderExtractor: Extractor {
         func extract(key: String, from carrier: HTTPFields) -> String? { HTTPField.Name(key).flatMap { carrier[$0] } }
+    }
+
+    /// The client's trace; nil if it has none.
+    private static func passedTrace(of request: Request) -> InstrumentationContext? {
+        guard request.headers.contains(.traceparent) else { return nil }
+        var context = InstrumentationContext.topLevel
+        OTLPTracer.read(request.headers, into: &context, using: HeaderExtractor())
+        return context.trace.map { _ in context }
     }
 
     private static func span(of request: Request, _ tracer: OTLPTracer, _ client: ClientAddress) -> OTLPSpan {

@@ -1,12 +1,10 @@
 import Foundation
-import Hummingbird
-import HummingbirdCore
 import NIOCore
 import Synchronization
 import VitrineCache
 import VitrineCore
 import VitrineImaging
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// The grammars, signatures and the renderer of a configuration, for the HTTP layer.
 package final class ServerBackend: ImageBackend {
@@ -42,31 +40,23 @@ package final class ServerBackend: ImageBackend {
         }
     }
 
-    /// What a reload replaces.
     private struct Rules: Sendable {
         var native: NativeGrammar
-        var thumbor = ThumborGrammar()
+        var thumbor: ThumborGrammar
         var signer: URLSigner
         var thumborSigner: URLSigner
     }
 
     /// Makes the images.
     package let renderer: Renderer
-    private let rules: Mutex<Rules>
-    private let timeout: Mutex<Duration>
+    private let rules: Rules
+    private let timeout: Duration
 
-    /// - Throws: ``ConfigurationError`` for presets that no URL could use, and for a watermark that is no image.
-    package init(_ configuration: ServerConfiguration) throws {
-        rules = Mutex(try Self.rules(configuration))
-        timeout = Mutex(.seconds(configuration.timeout))
-        renderer = Renderer(try configuration.rendering())
-    }
-
-    /// Applies a new configuration to later requests.
-    package func reload(_ configuration: ServerConfiguration) throws {
-        let new = try Self.rules(configuration)
-        rules.withLock { $0 = new }
-        timeout.withLock { $0 = .seconds(configuration.timeout) }
+    /// - Throws: ``ConfigurationError`` for presets that no URL could use.
+    package init(_ configuration: ServerConfiguration, _ renderer: Renderer) throws {
+        rules = try Self.rules(configuration)
+        timeout = .seconds(configuration.timeout)
+        self.renderer = renderer
     }
 
     private static func rules(_ configuration: ServerConfiguration) throws -> Rules {
@@ -74,7 +64,7 @@ package final class ServerBackend: ImageBackend {
         let thumborKeys = configuration.thumborKey.isEmpty
             ? [] : [(key: Array(configuration.thumborKey.utf8), salt: [UInt8]())]
         return Rules(
-            native: native,
+            native: native, thumbor: ThumborGrammar(defaults: configuration.processing),
             signer: URLSigner(
                 pairs: Array(zip(configuration.keys, configuration.salts)).map { (key: $0.0, salt: $0.1) },
                 size: configuration.signatureSize, trusted: Set(configuration.trustedSignatures)),
@@ -82,7 +72,6 @@ package final class ServerBackend: ImageBackend {
     }
 
     package func parse(_ target: ImageTarget) throws(RequestError) -> ImageURL {
-        let rules = rules.withLock { $0 }
         let path = target.path.hasPrefix("/") ? target.path.dropFirst() : target.path
         guard let slash = path.firstIndex(of: "/") else {
             throw RequestError(404, "not-found", "There is no image at this path.")
@@ -140,7 +129,7 @@ package final class ServerBackend: ImageBackend {
         return Self.answer(try await renderer.infoDocument(for: plan.url, deadline: deadline), plan.url)
     }
 
-    private var deadline: ContinuousClock.Instant { .now + timeout.withLock { $0 } }
+    private var deadline: ContinuousClock.Instant { .now + timeout }
 
     private static func checkExpiry(of url: ImageURL) throws(RequestError) {
         guard let expires = url.options.expires, Date().timeIntervalSince1970 >= Double(expires) else { return }
@@ -161,6 +150,7 @@ package final class ServerBackend: ImageBackend {
     }
 
     private static func answer(_ rendering: Rendering, _ url: ImageURL) -> ImageAnswer {
+        ServerObservation.trace(rendering.times)
         let result = result(rendering.image, url)
         let origin: ImageAnswer.Origin =
             if rendering.isStale { .stale } else {
@@ -187,7 +177,7 @@ extension ServerConfiguration {
         let grammar = NativeGrammar(
             presets: presets, onlyPresets: onlyPresets,
             allowedOptions: allowedOptions.isEmpty ? nil : Set(allowedOptions),
-            argumentsSeparator: argumentsSeparator.first ?? ":")
+            argumentsSeparator: argumentsSeparator.first ?? ":", defaults: processing)
         do throws(RequestError) {
             try grammar.validate()
         } catch {
@@ -196,16 +186,27 @@ extension ServerConfiguration {
         return grammar
     }
 
+    /// The processing of URLs that ask for nothing.
+    var processing: ProcessingOptions {
+        var options = ProcessingOptions()
+        options.autoRotate = autoRotate
+        options.skipProcessing = Set(skipProcessing)
+        return options
+    }
+
     /// How images are made.
-    func rendering() throws -> Renderer.Configuration {
-        let process = ProcessInfo.processInfo.processIdentifier
-        let temporary = FileManager.default.temporaryDirectory.appending(path: "vitrine-server-\(process)").path
-        let directory = diskCache.isEmpty ? temporary : diskCache
+    ///
+    /// - Parameter didReceive: Called with the bytes of each transfer of a source.
+    func rendering(didReceive: @escaping @Sendable (Int) -> Void = { _ in }) throws -> Renderer.Configuration {
+        let temporary = FileManager.default.temporaryDirectory
+        let own = temporary.appending(path: "vitrine-server-\(ProcessInfo.processInfo.processIdentifier)").path
+        let directory = diskCache.isEmpty ? own : diskCache
         var rendering = Renderer.Configuration(cacheRoot: directory)
         rendering.resultMemory = ByteCount(memoryCache)
         rendering.resultDisk = ByteCount(diskCache.isEmpty ? 0 : diskCacheBytes / 2)
         rendering.sourceDisk = ByteCount(diskCache.isEmpty ? 0 : diskCacheBytes / 2)
         rendering.sources = sources
+        rendering.sources.didReceive = didReceive
         rendering.settings.quality = quality
         rendering.settings.formatQuality.merge(formatQuality) { $1 }
         rendering.settings.stripsMetadata = stripMetadata
@@ -226,7 +227,9 @@ extension ServerConfiguration {
         rendering.admission.queueDeadline = .seconds(timeout)
         rendering.limits.maximumPixels = Int(maximumSourceMegapixels * 1_000_000)
         rendering.limits.maximumOutputSide = maximumResultDimension
+        rendering.failures.missing = .seconds(negativeTTL)
         rendering.failures.unavailable = .seconds(negativeTTL)
+        rendering.failures.unusable = .seconds(negativeTTL)
         rendering.staleWhileRevalidate = .seconds(staleWhileRevalidate)
         rendering.encodeDeadline = encodeDeadline > 0 ? .seconds(encodeDeadline) : nil
         return rendering
@@ -234,7 +237,12 @@ extension ServerConfiguration {
 
     private var sources: SourceTable.Configuration {
         var sources = SourceTable.Configuration()
-        sources.policy = allowPrivateSources || allowLoopbackSources ? .userInitiated : .publicOnly
+        sources.policy = .publicOnly
+        if allowLoopbackSources { sources.policy.privateExceptions.insert(.loopback) }
+        if allowLinkLocalSources { sources.policy.privateExceptions.insert(.linkLocal) }
+        if allowPrivateSources { sources.policy.privateExceptions.insert(.networks) }
+        // Servers of one's own are on any port.
+        if !sources.policy.privateExceptions.isEmpty { sources.policy.ports = nil }
         sources.policy.maximumRedirects = maximumRedirects
         sources.allowedPrefixes = allowedSources.isEmpty ? nil : allowedSources
         sources.baseURL = baseURL.isEmpty ? nil : baseURL
@@ -242,7 +250,9 @@ extension ServerConfiguration {
         sources.hostRules = sourceHeaders.map { host, fields in
             .init(host: host, headers: fields.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
         }
-        sources.headers = [(name: "User-Agent", value: userAgent)]
+        sources.userAgent = userAgent
+        // The limit is ``Admission``'s.
+        sources.connectionsPerHost = downloadsPerHost
         sources.maximumBytes = ByteCount(maximumSourceBytes)
         sources.totalTimeout = .seconds(downloadTimeout)
         return sources
@@ -272,7 +282,7 @@ extension ServerConfiguration {
                 let type = ImageFormat.detect(bytes)?.mediaType ?? "application/octet-stream"
                 var fallback = ImageHTTPConfiguration.Fallback(bytes: ByteBuffer(bytes: bytes), mediaType: type)
                 fallback.status = fallbackStatus == 0 ? nil : fallbackStatus
-                if fallbackTTL > 0 { fallback.lifetime = fallbackTTL }
+                fallback.lifetime = fallbackTTL > 0 ? fallbackTTL : ttl
                 http.fallback = fallback
             } catch {
                 throw ConfigurationError("fallback-image: \(error)")
@@ -280,90 +290,4 @@ extension ServerConfiguration {
         }
         return http
     }
-}
-
-/// The service of the configuration in effect.
-private final class CurrentService: HTTPResponder {
-    private let service: Mutex<ImageService<ServerBackend>>
-    private let backend: ServerBackend
-    private let metrics: ServerMetrics
-
-    init(_ backend: ServerBackend, _ configuration: ServerConfiguration, _ metrics: ServerMetrics) throws {
-        self.backend = backend
-        self.metrics = metrics
-        service = Mutex(try Self.service(backend, configuration, metrics))
-    }
-
-    private static func service(
-        _ backend: ServerBackend, _ configuration: ServerConfiguration, _ metrics: ServerMetrics
-    ) throws -> ImageService<ServerBackend> {
-        var http = try configuration.http()
-        http.observe = { record in
-            if let origin = record.origin { metrics.found(level(origin)) }
-            for stage in record.stages {
-                guard let known = ServerMetrics.Stage(rawValue: stage.name) else { continue }
-                let (seconds, attoseconds) = stage.duration.components
-                metrics.took(known, Double(seconds) + Double(attoseconds) / 1e18)
-            }
-        }
-        return ImageService(backend, configuration: http)
-    }
-
-    /// A stale result is one from a cache, wherever that keeps it.
-    private static func level(_ origin: ImageAnswer.Origin) -> ServerMetrics.CacheLevel {
-        switch origin {
-        case .memory, .stale: .memory
-        case .disk: .disk
-        case .made: .made
-        case .coalesced: .coalesced
-        }
-    }
-
-    var current: ImageService<ServerBackend> { service.withLock { $0 } }
-
-    func reload(_ configuration: ServerConfiguration) throws {
-        let new = try Self.service(backend, configuration, metrics)
-        service.withLock { $0 = new }
-    }
-
-    func respond(to request: Request, context: ServerRequestContext) async -> Response {
-        await current.respond(to: request, mountLength: 0, context: context)
-    }
-}
-
-extension ServerCommand.Parts {
-    /// The image server.
-    package static let images = ServerCommand.Parts(
-        hooks: { configuration, metrics, _ in
-            let backend = try ServerBackend(configuration)
-            let service = try CurrentService(backend, configuration, metrics)
-            let renderer = backend.renderer
-            return ImageServer.Hooks(
-                responder: service, immediate: { service.current.immediate($0) },
-                purge: { request in
-                    switch request {
-                    case .source(let address): return try await renderer.purge(source: address)
-                    case .all:
-                        let count = (try? await renderer.results.count(of: .original)) ?? 0
-                        try await renderer.purgeAll()
-                        return count
-                    case .prefix, .tag:
-                        throw RequestError(501, "unsupported-purge", "Results are removed by source, or all.")
-                    }
-                },
-                reload: { configuration in
-                    try backend.reload(configuration)
-                    try service.reload(configuration)
-                },
-                facts: {
-                    let (renders, loads) = (renderer.admission.renders, renderer.admission.loads)
-                    return [
-                        "renders_waiting": .integer(renders.waiting), "renders_running": .integer(renders.running),
-                        "loads_waiting": .integer(loads.waiting), "loads_running": .integer(loads.running),
-                    ]
-                })
-        },
-        explain: { path, configuration in
-            Explanation(path: path, native: try configuration.grammar()).json
-        })
 }
