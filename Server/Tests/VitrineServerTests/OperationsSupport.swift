@@ -59,8 +59,23 @@ final class PlainClient {
 
     deinit { close(descriptor) }
 
-    func send(_ text: String) throws {
-        let bytes = Array(text.utf8)
+    func closeOutput() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// What comes until the server ends the connection.
+    func readToEnd() -> String {
+        while (try? receive()) == true {}
+        return String(decoding: received, as: UTF8.self)
+    }
+
+    /// Lets the connection end by a reset.
+    func resetAtEnd() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -294,6 +309,9 @@ final class ClientBox: @unchecked Sendable {
     init(_ clients: [PlainClient]) { self.clients = clients }
 
     func removeAll() { lock.withLock { clients = [] } }
+    func forEach<Value>(_ body: (PlainClient) throws -> Value) rethrows -> [Value] {
+        try lock.withLock { try clients.map(body) }
+    }
     /// Whether the first connection is closed.
     func isAtEnd() throws -> Bool { try lock.withLock { try clients.first?.isAtEnd() ?? true } }
 }

@@ -9,7 +9,7 @@ import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
 
-@testable import VitrineServer
+import VitrineServer
 
 /// What is shared, kept, refused and cancelled.
 @Suite(.timeLimit(.minutes(3))) struct RenderingWorkTests {

@@ -4,7 +4,7 @@ import Synchronization
 import VitrineCache
 import VitrineCore
 import VitrineImaging
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// The grammars, signatures and the renderer of a configuration, for the HTTP layer.
 package final class ServerBackend: ImageBackend {
@@ -237,7 +237,12 @@ extension ServerConfiguration {
 
     private var sources: SourceTable.Configuration {
         var sources = SourceTable.Configuration()
-        sources.policy = allowPrivateSources || allowLoopbackSources ? .userInitiated : .publicOnly
+        sources.policy = .publicOnly
+        if allowLoopbackSources { sources.policy.privateExceptions.insert(.loopback) }
+        if allowLinkLocalSources { sources.policy.privateExceptions.insert(.linkLocal) }
+        if allowPrivateSources { sources.policy.privateExceptions.insert(.networks) }
+        // Servers of one's own are on any port.
+        if !sources.policy.privateExceptions.isEmpty { sources.policy.ports = nil }
         sources.policy.maximumRedirects = maximumRedirects
         sources.allowedPrefixes = allowedSources.isEmpty ? nil : allowedSources
         sources.baseURL = baseURL.isEmpty ? nil : baseURL

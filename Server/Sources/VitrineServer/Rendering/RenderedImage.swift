@@ -29,7 +29,7 @@ public struct RenderedImage: Sendable, Hashable {
     /// Whether a better format is on its way, so that no cache is to keep this one for long.
     public var isProvisional = false
 
-    init(
+    package init(
         bytes: [UInt8], mediaType: String, format: ImageFormat?, size: PixelSize?, sourceVersion: String,
         freshUntil: Duration, lastModified: String?, confirmed: Duration
     ) {
@@ -95,7 +95,7 @@ extension RenderedImage: CacheableValue {
     private static let lineCount = 12
 
     /// The bytes are not those of a result.
-    struct Damaged: Error {}
+    package struct Damaged: Error {}
 
     public init(cacheBytes: [UInt8]) throws {
         var lines: [String] = []

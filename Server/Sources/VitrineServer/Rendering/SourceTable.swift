@@ -230,7 +230,9 @@ public struct SourceTable: Sendable {
         guard let url = URL(string: address), let host = url.host(percentEncoded: false)?.lowercased(), !host.isEmpty
         else { throw .badSource("the address of the source is not valid") }
         // Results of private addresses stay where these are allowed.
-        let kind = configuration.policy.allowsPrivateAddresses ? "web or private" : "web"
+        let policy = configuration.policy
+        let kind = policy.allowsPrivateAddresses
+            ? "web or private" : policy.privateExceptions.isEmpty ? "web" : "web \(policy.privateExceptions.rawValue)"
         return Source(place: .web(url), key: Self.key(kind, url.absoluteString), host: host)
     }
 
@@ -546,8 +548,8 @@ private enum InlineData {
 
 /// A version of bytes: their number and 128 bits of a digest that is fast. It does not resist bytes that were chosen to
 /// collide with others of the same source.
-enum ContentVersion {
-    static func text(of bytes: [UInt8]) -> String {
+package enum ContentVersion {
+    package static func text(of bytes: [UInt8]) -> String {
         // Two sums of 64-bit words, multiplied and folded as in wyhash (Wang Yi, public domain).
         var a: UInt64 = 0xa076_1d64_78bd_642f, b: UInt64 = 0xe703_7ed1_a0b4_28db
         func folded(_ x: UInt64, _ y: UInt64) -> UInt64 {
