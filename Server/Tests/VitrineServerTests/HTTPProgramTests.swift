@@ -10,6 +10,11 @@ import VitrineServer
 @Suite struct HTTPProgramTests {
     private static let lake = "/insecure/rs:fit:120:120/plain/local:///lake.jpg"
 
+    /// A URL of a picture that stays fresh for an hour. Files are looked at again each second.
+    private static func lasting(_ origin: Origin) -> String {
+        "/insecure/rs:fit:120:120/plain/\(origin.url("lake.jpg"))"
+    }
+
     private static func maximumAge(_ reply: HTTPReply) -> Int? {
         guard let text = reply["cache-control"], let range = text.range(of: "max-age=") else { return nil }
         return Int(text[range.upperBound...].prefix { $0.isNumber })
@@ -25,16 +30,19 @@ import VitrineServer
     // MARK: Representations
 
     @Test func formatFollowsAcceptFromMemoryToo() async throws {
+        let lake = Self.lasting(try await Origin.samples())
         try await ImageProgram.run { program in
             let connection = try program.connect()
             let wishes = [
                 ("image/webp,*/*;q=0.8", "image/webp"), ("image/avif;q=0.2,image/webp;q=0.7", "image/webp"),
-                ("image/png;q=0.9,image/jpeg;q=0.5", "image/png"), ("*/*", "image/jpeg"),
+                ("image/png;q=0.9", "image/png"),
+                // Everyone knows both, so that the source decides, or old browsers would get photos as PNG.
+                ("image/png;q=0.9,image/*;q=0.5", "image/jpeg"),
             ]
             var tags: [String] = []
             for turn in 0..<3 {
                 for (accept, type) in wishes {
-                    let reply = try await connection.ask(Self.lake, [("Accept", accept)])
+                    let reply = try await connection.ask(lake, [("Accept", accept)])
                     #expect(reply.status == 200 && reply["content-type"] == type, "\(accept) in turn \(turn)")
                     #expect(reply["vary"] == "Accept")
                     #expect(reply["x-content-type-options"] == "nosniff")
@@ -44,10 +52,10 @@ import VitrineServer
                     tags.append(reply["etag"] ?? "")
                 }
             }
-            #expect(Set(tags).count == 4 && tags.allSatisfy { $0.hasPrefix("\"") && $0.count > 20 })
+            #expect(Set(tags).count == 3 && tags.allSatisfy { $0.hasPrefix("\"") && $0.count > 20 })
             #expect(Array(tags[0..<4]) == Array(tags[8..<12]))
             // A URL that names its format does not vary.
-            let named = try await connection.ask(Self.lake + "@png", [("Accept", "image/webp")])
+            let named = try await connection.ask(lake + "@png", [("Accept", "image/webp")])
             #expect(named["content-type"] == "image/png" && named["vary"] == nil)
         }
     }
@@ -83,7 +91,8 @@ import VitrineServer
                     #expect(reply["etag"] == tag && reply["cache-control"] == first["cache-control"])
                     #expect(reply["content-length"] == nil && reply["vary"] == "Accept")
                 }
-                let other = try await connection.ask(Self.lake, [("If-None-Match", "\"x\""), ("If-Modified-Since", date)])
+                let other = try await connection.ask(
+                    Self.lake, [("If-None-Match", "\"x\""), ("If-Modified-Since", date)])
                 #expect(other.status == 200 && other.body == first.body)
                 let head = try await connection.ask(Self.lake, method: "HEAD")
                 #expect(head.status == 200 && head["content-length"] == String(first.body.count))
@@ -226,33 +235,36 @@ import VitrineServer
                 let hundred = try await program.ask(path("hundred"))
                 #expect((1...100).contains(try #require(Self.maximumAge(hundred))))
                 #expect(try await program.ask(path("silent"))["cache-control"] == "public, max-age=5000")
-                #expect(try await program.ask(path("private"))["cache-control"]?.hasPrefix("private") == true)
+                // What the server may not store, it lets nobody store.
+                #expect(try await program.ask(path("private"))["cache-control"] == "no-store")
                 #expect(try await program.ask(path("never"))["cache-control"] == "no-store")
             }
         }
     }
 
     @Test func purgeAndReloadReachResultsInMemory() async throws {
+        let origin = try await Origin.samples()
+        let lake = Self.lasting(origin)
         try await ImageProgram.run { program in
             let connection = try program.connect()
-            _ = try await connection.ask(Self.lake)
-            let kept = try await connection.ask(Self.lake)
+            _ = try await connection.ask(lake)
+            let kept = try await connection.ask(lake)
             #expect(kept["cache-status"] == "vitrine; hit; detail=memory")
             let purged = try await get(
                 program.adminPort, "/purge", method: "POST", ["Content-Type": "application/json"],
-                body: #"{"source":"local:///lake.jpg"}"#)
-            #expect(purged.status == 200 && purged.body.contains("\"purged\":1"))
-            let anew = try await connection.ask(Self.lake)
+                body: "{\"source\":\"\(origin.url("lake.jpg"))\"}")
+            #expect(purged.status == 200, "\(purged.body)")
+            let anew = try await connection.ask(lake)
             #expect(anew["cache-status"]?.contains("hit") == false && anew.body == kept.body)
             await program.server.reload { ImageProgram.configuration { $0.ttl = 77 } }
-            #expect(try await connection.ask(Self.lake)["cache-control"] == "public, max-age=77")
+            #expect(try await connection.ask(lake)["cache-control"] == "public, max-age=77")
             await program.server.reload {
                 ImageProgram.configuration {
                     $0.keys = [Array("key".utf8)]
                     $0.salts = [Array("salt".utf8)]
                 }
             }
-            #expect(try await connection.ask(Self.lake).status == 403)
+            #expect(try await connection.ask(lake).status == 403)
         }
     }
 
@@ -279,7 +291,8 @@ import VitrineServer
         }
         defer { hold.open() }
         try await ImageProgram.run { $0.downloadTimeout = 0.3 } _: { program in
-            for (name, status) in [("404", 404), ("410", 410), ("500", 502), ("503", 502), ("hang", 504), ("text", 422)] {
+            let sources = [("404", 404), ("410", 410), ("500", 502), ("503", 502), ("hang", 504), ("text", 422)]
+            for (name, status) in sources {
                 let reply = try await program.ask("/insecure/w:20/plain/\(origin.url(name))")
                 #expect(reply.status == status, "\(name): \(reply.text)")
                 #expect(reply["content-type"] == "application/json" && reply["x-content-type-options"] == "nosniff")
@@ -408,8 +421,8 @@ import VitrineServer
             let length = try #require(count.flatMap { Int($0) })
             let connection = try RawConnection(port: program.port, receiveBuffer: 4096)
             let request = "GET /insecure/plain/huge HTTP/1.1\r\nHost: a\r\n\r\n"
-            await connection.send(String(repeating: request, count: 20))
-            for _ in 0..<20 { #expect(await connection.readReply()?.body.count == length) }
+            await connection.send(String(repeating: request, count: 4))
+            for _ in 0..<4 { #expect(await connection.readReply()?.body.count == length) }
         }
     }
 
@@ -435,8 +448,9 @@ import VitrineServer
     }
 
     @Test func answersFromMemoryAreCounted() async throws {
+        let lake = Self.lasting(try await Origin.samples())
         try await ImageProgram.run { program in
-            for _ in 0..<3 { _ = try await program.ask(Self.lake) }
+            for _ in 0..<3 { _ = try await program.ask(lake) }
             let metrics = try await get(program.adminPort, "/metrics").body
             #expect(metrics.contains("vitrine_requests_total{route=\"image\",status=\"200\"} 3\n"))
             #expect(metrics.contains("vitrine_cache_results_total{level=\"memory\"} 2\n"))

@@ -26,7 +26,8 @@ public protocol ImageBackend: Sendable {
     /// Returns the result from a cache or makes it. Cancelled when all clients that wait have left.
     func result(for plan: Plan, format: FormatChoice, request: RequestInformation) async throws -> ImageAnswer
 
-    /// Returns a JSON description of the source, also for URLs whose grammar asks for it. Cancelled like ``result(for:format:request:)``.
+    /// Returns a JSON description of the source, also for URLs whose grammar asks for it. Cancelled like
+    /// ``result(for:format:request:)``.
     func information(for plan: Plan, request: RequestInformation) async throws -> ImageAnswer
 }
 

@@ -286,7 +286,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         pending.append(Pending(isHead: method == .head, closes: isLast, isHTTP11: isHTTP11))
         isReading = true
         let request = HTTPRequest(
-            method: method, scheme: "http", authority: hosts.first, path: RequestTarget.path(of: head.uri), headerFields: fields)
+            method: method, scheme: "http", authority: hosts.first, path: RequestTarget.path(of: head.uri),
+            headerFields: fields)
         context.fireChannelRead(wrapInboundOut(.head(request)))
     }
 
