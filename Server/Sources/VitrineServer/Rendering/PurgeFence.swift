@@ -126,7 +126,7 @@ package final class PurgeFence: Sendable {
     }
 
     /// Stores the result of work that began at a position, unless one of its tags was purged since.
-    package func store(_ tags: [String], since position: Int, _ body: () async -> Void) async {
+    package func store(_ tags: [String], since position: Int, _ body: @Sendable () async -> Void) async {
         let id: Int? = state.withLock { state in
             guard state.floor <= position, !tags.contains(where: { state.purges[$0] ?? 0 > position }) else {
                 return nil
