@@ -5,7 +5,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@testable import VitrineServer
+import VitrineServer
 
 #if canImport(Glibc)
 import Glibc
@@ -97,6 +97,19 @@ final class PlainClient {
 
     /// Whether the server has closed the connection without another byte.
     func isAtEnd() throws -> Bool { received.isEmpty ? try !receive() : false }
+
+    /// The types of the frames of HTTP/2 up to the end of the connection (RFC 9113, section 4.1).
+    func frameTypesUntilEnd() throws -> [UInt8] {
+        while try receive() {}
+        var types: [UInt8] = []
+        var rest = received[...]
+        while rest.count >= 9 {
+            let head = Array(rest.prefix(9))
+            types.append(head[3])
+            rest = rest.dropFirst(9 + Int(head[0]) << 16 + Int(head[1]) << 8 + Int(head[2]))
+        }
+        return types
+    }
 
     func answer(toHead: Bool = false) throws -> Answer {
         var end: Int?
