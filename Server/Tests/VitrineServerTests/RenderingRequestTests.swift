@@ -35,18 +35,18 @@ import VitrineServer
         ("/insecure/plain/local:///%zz", 400, ""), ("/insecure/%%%", 400, ""), ("/insecure/plain/", 400, ""),
         ("/insecure/plain/local:///../../etc/passwd", 400, ""),
         ("/insecure/plain/local:///..%2f..%2fetc/passwd", 400, ""),
-        ("/insecure/plain/local:///%252e%252e/etc/passwd", 404, ""), ("/insecure/plain/local:///%00", 400, ""),
+        ("/insecure/plain/local:///%252e%252e/etc/passwd", 400, ""), ("/insecure/plain/local:///%00", 400, ""),
         ("/insecure/plain/file:///etc/passwd", 400, ""), ("/insecure/ZmlsZTovLy9ldGMvcGFzc3dk", 400, ""),
         ("/insecure/bm8gYmFzZTY0IQ=", 400, ""), ("/insecure/plain/lake.jpg", 400, ""),
         ("/thumbor/unsafe/99999999999x1/local:///lake.jpg", 400, ""),
         ("/thumbor/unsafe/filters:nothing(1)/local:///lake.jpg", 400, "nothing"),
-        ("/nothing/plain/local:///lake.jpg", 403, ""), ("/", 404, ""), ("//", 404, ""), ("/insecure", 404, ""),
+        ("/w:10/plain/local:///lake.jpg", 400, ""), ("/", 404, ""), ("/insecure", 404, ""),
     ])
     func wrongURLsAreRefused(path: String, status: Int, named: String) async throws {
         try await RunningServer.run { server in
             let answer = try await get(server.port, path)
-            #expect(answer.status == status || (status == 403 && answer.status == 400), "\(path): \(answer)")
-            if status != 200 { #expect(answer.code != nil && answer.body.contains(named), "\(path): \(answer)") }
+            #expect(answer.status == status, "\(path): \(answer)")
+            if status != 200 { #expect(answer.code != nil && (named.isEmpty || answer.body.contains(named)), "\(path): \(answer)") }
             #expect(!answer.body.contains("passwd") && !answer.body.contains("root:"))
             #expect(try await server.renderer.results.count(of: .original) == 0)
         }
@@ -117,8 +117,9 @@ import VitrineServer
     func oldFormsHaveOneMeaning(name: String, request: String) async throws {
         try await RunningServer.run { server in
             let statuses = Self.statuses(try await Self.answer(server.port, request))
-            let isAnswered = ["200", "400", "405", "413", "501"].contains(statuses.first ?? "")
-            #expect(statuses.count == 1 && isAnswered, "\(name): \(statuses)")
+            // An error of a body may follow the answer to its head.
+            let isAnswered = statuses.allSatisfy { ["200", "400", "405", "413", "501"].contains($0) }
+            #expect(!statuses.isEmpty && isAnswered && statuses.count { $0 == "200" } <= 1, "\(name): \(statuses)")
         }
     }
 
