@@ -37,7 +37,7 @@ package enum NativeOption: String, CaseIterable {
     }()
 
     /// Options of imgproxy that this server does not have.
-    static let unsupported: Set<String> = [
+    package static let unsupported: Set<String> = [
         "resizing_algorithm", "ra", "objects_position", "obj_pos", "op", "crop_aspect_ratio", "crop_ar", "car",
         "background_alpha", "bga", "adjust", "a", "brightness", "br", "contrast", "co", "saturation", "sa",
         "monochrome", "mc", "duotone", "dt", "unsharp_masking", "ush", "blur_detections", "bd", "draw_detections",
