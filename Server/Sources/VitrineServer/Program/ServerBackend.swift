@@ -197,7 +197,7 @@ extension ServerConfiguration {
     /// How images are made.
     ///
     /// - Parameter didReceive: Called with the bytes of each transfer of a source.
-    func rendering(didReceive: @escaping @Sendable (Int) -> Void = { _ in }) throws -> Renderer.Configuration {
+    package func rendering(didReceive: @escaping @Sendable (Int) -> Void = { _ in }) throws -> Renderer.Configuration {
         let temporary = FileManager.default.temporaryDirectory
         let own = temporary.appending(path: "vitrine-server-\(ProcessInfo.processInfo.processIdentifier)").path
         let directory = diskCache.isEmpty ? own : diskCache
