@@ -52,6 +52,11 @@ package final class ServerBackend: ImageBackend {
     private let rules: Rules
     private let timeout: Duration
 
+    /// Creates a backend with a renderer of its own.
+    package convenience init(_ configuration: ServerConfiguration) throws {
+        try self.init(configuration, Renderer(try configuration.rendering()))
+    }
+
     /// - Throws: ``ConfigurationError`` for presets that no URL could use.
     package init(_ configuration: ServerConfiguration, _ renderer: Renderer) throws {
         rules = try Self.rules(configuration)
