@@ -144,7 +144,9 @@ import VitrineServer
         let other = try RenderingFixture()
         let pages = try await withThrowingTaskGroup(of: (Int, Rendering).self) { group in
             for page in 1...3 {
-                group.addTask { (page, try await other.image("local:///lake.pdf") { ($0.format, $0.page) = (.png, page) }) }
+                group.addTask {
+                    (page, try await other.image("local:///lake.pdf") { ($0.format, $0.page) = (.png, page) })
+                }
             }
             return try await group.reduce(into: [Int: Rendering]()) { $0[$1.0] = $1.1 }
         }

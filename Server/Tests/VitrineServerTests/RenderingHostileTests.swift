@@ -84,7 +84,7 @@ import VitrineServer
             try await wait { server.isIdle }
             // Their descriptions, too.
             let described = try await Self.ask(server.port, files, secret: "hostile") {
-                "/info" + RunningServer.path("local:///" + $0, "page:1")
+                "/info" + RunningServer.path("local:///" + $0, "page:0")
             }
             print("Descriptions: \(described.text)")
             #expect(described.strange.isEmpty, "\(described.strange)")

@@ -23,27 +23,30 @@ import VitrineServer
     private static let long = String(repeating: "a", count: 100_000)
 
     @Test(arguments: [
-        ("/insecure/blor:1/plain/local:///lake.jpg", 400, "blor"), ("/insecure/w:0/h:0/plain/local:///lake.jpg", 200, ""),
+        ("/insecure/blor:1/plain/local:///lake.jpg", 400, "blor"),
+        ("/insecure/w:0/h:0/plain/local:///lake.jpg", 200, ""),
         ("/insecure/w:NaN/plain/local:///lake.jpg", 400, "w"), ("/insecure/w:-1/plain/local:///lake.jpg", 400, "w"),
         ("/insecure/w:1000000000/plain/local:///lake.jpg", 400, "w"),
         ("/insecure/w:1e9/plain/local:///lake.jpg", 400, "w"),
-        ("/insecure/dpr:inf/plain/local:///lake.jpg", 400, "dpr"), ("/insecure/q:101/plain/local:///lake.jpg", 400, "q"),
+        ("/insecure/dpr:inf/plain/local:///lake.jpg", 400, "dpr"),
+        ("/insecure/q:101/plain/local:///lake.jpg", 400, "q"),
         ("/insecure/z:99999999999999999999:1/plain/local:///lake.jpg", 400, "z"),
         ("/insecure/exp:1/plain/local:///lake.jpg", 404, "expired"),
         ("/insecure/plain/local:///%zz", 400, ""), ("/insecure/%%%", 400, ""), ("/insecure/plain/", 400, ""),
-        ("/insecure/plain/local:///../../etc/passwd", 400, ""), ("/insecure/plain/local:///..%2f..%2fetc/passwd", 400, ""),
-        ("/insecure/plain/local:///%252e%252e/etc/passwd", 404, ""), ("/insecure/plain/local:///%00", 400, ""),
+        ("/insecure/plain/local:///../../etc/passwd", 400, ""),
+        ("/insecure/plain/local:///..%2f..%2fetc/passwd", 400, ""),
+        ("/insecure/plain/local:///%252e%252e/etc/passwd", 400, ""), ("/insecure/plain/local:///%00", 400, ""),
         ("/insecure/plain/file:///etc/passwd", 400, ""), ("/insecure/ZmlsZTovLy9ldGMvcGFzc3dk", 400, ""),
         ("/insecure/bm8gYmFzZTY0IQ=", 400, ""), ("/insecure/plain/lake.jpg", 400, ""),
         ("/thumbor/unsafe/99999999999x1/local:///lake.jpg", 400, ""),
         ("/thumbor/unsafe/filters:nothing(1)/local:///lake.jpg", 400, "nothing"),
-        ("/nothing/plain/local:///lake.jpg", 403, ""), ("/", 404, ""), ("//", 404, ""), ("/insecure", 404, ""),
+        ("/w:10/plain/local:///lake.jpg", 400, ""), ("/", 404, ""), ("/insecure", 404, ""),
     ])
     func wrongURLsAreRefused(path: String, status: Int, named: String) async throws {
         try await RunningServer.run { server in
             let answer = try await get(server.port, path)
-            #expect(answer.status == status || (status == 403 && answer.status == 400), "\(path): \(answer)")
-            if status != 200 { #expect(answer.code != nil && answer.body.contains(named), "\(path): \(answer)") }
+            #expect(answer.status == status, "\(path): \(answer)")
+            if status != 200 { #expect(answer.code != nil && (named.isEmpty || answer.body.contains(named)), "\(path): \(answer)") }
             #expect(!answer.body.contains("passwd") && !answer.body.contains("root:"))
             #expect(try await server.renderer.results.count(of: .original) == 0)
         }
@@ -94,7 +97,8 @@ import VitrineServer
             let begin = "GET /insecure/w:20/plain/local:///leaf.png HTTP/1.1\r\nHost: a\r\n"
             let text = try await Self.answer(server.port, begin + rest + "GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
             let statuses = Self.statuses(text)
-            #expect(statuses.count == 1 && ["400", "413", "501"].contains(statuses.first ?? ""), "\(name): \(text ?? "no end")")
+            let isRefused = ["400", "413", "501"].contains(statuses.first ?? "")
+            #expect(statuses.count == 1 && isRefused, "\(name): \(text ?? "no end")")
             #expect(text?.contains("\"ok\"") == false && text?.contains("\r\n\r\nok") == false)
         }
     }
@@ -113,7 +117,9 @@ import VitrineServer
     func oldFormsHaveOneMeaning(name: String, request: String) async throws {
         try await RunningServer.run { server in
             let statuses = Self.statuses(try await Self.answer(server.port, request))
-            #expect(statuses.count == 1 && ["200", "400", "405", "413", "501"].contains(statuses.first ?? ""), "\(name): \(statuses)")
+            // An error of a body may follow the answer to its head.
+            let isAnswered = statuses.allSatisfy { ["200", "400", "405", "413", "501"].contains($0) }
+            #expect(!statuses.isEmpty && isAnswered && statuses.count { $0 == "200" } <= 1, "\(name): \(statuses)")
         }
     }
 
@@ -147,8 +153,9 @@ import VitrineServer
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ServerFuzzTests {
     private static let tokens = [
         "", "\0", "\r", "\n", "\r\n", "\r\n\r\n", ":", ";", ",", "-", "=", "\"", "'", "%", "%00", "%ff", "/", "..", "@",
-        "0", "-1", "9223372036854775808", "1e999", "nan", "\u{FEFF}", "é", "\u{301}", "𝄞", "{", "}", "[", "]", "[[", "\\u",
-        "\\", "#", "*", "q=", "bytes=", "chunked", "Content-Length: 5", "HTTP/1.1", "HTTP/2.0", "aaaaaaaaaaaaaaaaaaaa",
+        "0", "-1", "9223372036854775808", "1e999", "nan", "\u{FEFF}", "é", "\u{301}", "𝄞", "{", "}", "[", "]", "[[",
+        "\\u", "\\", "#", "*", "q=", "bytes=", "chunked", "Content-Length: 5", "HTTP/1.1", "HTTP/2.0",
+        "aaaaaaaaaaaaaaaaaaaa",
     ].map { Array($0.utf8) }
 
     static func mutated(_ seed: [UInt8], _ random: inout TestGenerator) -> [UInt8] {
@@ -192,7 +199,7 @@ import VitrineServer
             } catch { #expect((400..<500).contains(error.status), "\(path)") }
         }
         let thumbor = [
-            "/trim:top-left:10/1x2:300x400/fit-in/-300x-400/left/top/smart/filters:quality(80):fill(red,1)/http://a/b.jpg",
+            "/trim:top-left:10/1x2:300x400/fit-in/-300x-400/left/top/smart/filters:quality(80):fill(red,1)/http://a/b",
             "/meta/full-fit-in/0x10/filters:watermark(http://a/b.png,-10,10p,50):rotate(90)/a%20b?c=d",
             "/adaptive-fit-in/orig/filters:focal(1x2:3x4):round_corner(1|2,0,0,0)/x",
         ]
@@ -251,13 +258,14 @@ import VitrineServer
         Self.each(10_000, seed: 8, [toml]) { text in
             do { _ = try TOMLReader.read(text) } catch { #expect(error is SettingError) }
         }
-        let json = #"{"bind":["127.0.0.1:8080"],"timeout":1.5e0,"presets":{"a\u0062":"rs:fit:1:1"},"log-requests":true}"#
+        let json = #"{"bind":["127.0.0.1:8080"],"timeout":1.5e0,"presets":{"a\u0062":"rs:fit:1:1"},"http2":true}"#
         Self.each(5_000, seed: 9, [json]) { text in
             do { _ = try SettingValue.json(Data(text.utf8)) } catch { #expect(error is SettingError) }
         }
         let flags = [
             "--bind=127.0.0.1:8080", "--trusted-proxies=10.0.0.0/8,2001:db8::/32", "--key=0aff --salt=00",
-            "--presets=a=rs:fit:1:1", "--max-source-bytes=10MB", "--source-headers=a.b=X: y", "--allowed-sources=http://a/",
+            "--presets=a=rs:fit:1:1", "--max-source-bytes=10MB", "--source-headers=a.b=X: y",
+            "--allowed-sources=http://a/",
         ]
         Self.each(5_000, seed: 10, flags) { text in
             let arguments = text.split(separator: " ").map(String.init)
@@ -268,14 +276,17 @@ import VitrineServer
     }
 
     @Test func connections() async throws {
-        let path = "/insecure/w:8/plain/data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+        let path = "/insecure/w:8/plain/data:image/gif;base64,"
+            + "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
         let head = "GET \(path) HTTP/1.1\r\nHost: a\r\nAccept: image/avif,image/webp;q=0.9,*/*;q=0.1\r\n"
-            + "Range: bytes=0-9,-5\r\nIf-None-Match: W/\"a\", \"b\"\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+            + "Range: bytes=0-9,-5\r\nIf-None-Match: W/\"a\", \"b\"\r\n"
+            + "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
             + "If-Range: \"x\"\r\ntraceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n"
             + "X-Forwarded-For: 192.0.2.1\r\nX-Request-ID: abc\r\nCookie: a=b\r\nConnection: keep-alive\r\n\r\n"
         let seeds = [
             head, head + "GET /health HTTP/1.1\r\nHost: a\r\n\r\n",
-            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nabcde\r\n0\r\nT: v\r\n\r\n" + head,
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nabcde\r\n0\r\nT: v\r\n\r\n"
+                + head,
             "GET / HTTP/1.0\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
             "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\u{6}\u{4}\0\0\0\0\0\0\u{3}\0\0\0d\0\0\u{4}\u{1}\u{5}\0\0\0\u{1}",
         ]

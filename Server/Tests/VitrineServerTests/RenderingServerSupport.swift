@@ -206,7 +206,7 @@ struct RunningServer {
         configuration.allowLoopbackSources = true
         configuration.logRequests = false
         change(&configuration)
-        let backend = try ServerBackend(configuration)
+        let backend = try ServerBackend(configuration, Renderer(try configuration.rendering()))
         let service = ImageService(backend, configuration: try configuration.http())
         let log = LineCollector()
         let server = try ImageServer(

@@ -52,11 +52,6 @@ package final class ServerBackend: ImageBackend {
     private let rules: Rules
     private let timeout: Duration
 
-    /// Creates a backend with a renderer of its own.
-    package convenience init(_ configuration: ServerConfiguration) throws {
-        try self.init(configuration, Renderer(try configuration.rendering()))
-    }
-
     /// - Throws: ``ConfigurationError`` for presets that no URL could use.
     package init(_ configuration: ServerConfiguration, _ renderer: Renderer) throws {
         rules = try Self.rules(configuration)
@@ -202,7 +197,7 @@ extension ServerConfiguration {
     /// How images are made.
     ///
     /// - Parameter didReceive: Called with the bytes of each transfer of a source.
-    func rendering(didReceive: @escaping @Sendable (Int) -> Void = { _ in }) throws -> Renderer.Configuration {
+    package func rendering(didReceive: @escaping @Sendable (Int) -> Void = { _ in }) throws -> Renderer.Configuration {
         let temporary = FileManager.default.temporaryDirectory
         let own = temporary.appending(path: "vitrine-server-\(ProcessInfo.processInfo.processIdentifier)").path
         let directory = diskCache.isEmpty ? own : diskCache
