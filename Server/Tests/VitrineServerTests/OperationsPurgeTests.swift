@@ -77,7 +77,8 @@ import Darwin
             #expect(try await server.image("local:///lake.jpg").status == 200)
             let after = try await server.metrics
             let count = /vitrine_cache_results_total\{level="made"\} (\d+)/
-            return try #require(before.firstMatch(of: count)?.1) != (try #require(after.firstMatch(of: count)?.1))
+            let counts = try [before, after].map { try #require($0.firstMatch(of: count)?.1) }
+            return counts[0] != counts[1]
         }
         #expect(try await made())
         #expect(try await !made())
@@ -175,9 +176,9 @@ import Darwin
 /// The order of purges and work.
 @Suite struct PurgeFenceTests {
     private func stores(_ fence: PurgeFence, _ tags: [String], since position: Int) async -> Bool {
-        var hasStored = false
-        await fence.store(tags, since: position) { hasStored = true }
-        return hasStored
+        let hasStored = Mutex(false)
+        await fence.store(tags, since: position) { hasStored.withLock { $0 = true } }
+        return hasStored.withLock { $0 }
     }
 
     @Test func onlyWorkAfterThePurgeOfATagStores() async {
@@ -213,24 +214,24 @@ import Darwin
     @Test func purgesWaitForStoresThatBeganBefore() async throws {
         let fence = PurgeFence()
         let started = OpenSignal(), gate = OpenSignal()
-        let events = Mutex<[String]>([])
+        let events = LineCollector()
         let store = Task {
             await fence.store(["a"], since: 0) {
                 started.open()
                 await gate.wait()
-                events.withLock { $0.append("stored") }
+                events.add("stored")
             }
         }
         await started.wait()
         let purge = Task {
             await fence.purge("a")
-            events.withLock { $0.append("purged") }
+            events.add("purged")
         }
         try await eventually("the purge has begun") { fence.position == 1 }
         gate.open()
         await store.value
         await purge.value
-        #expect(events.withLock { $0 } == ["stored", "purged"])
+        #expect(events.lines == ["stored", "purged"])
     }
 
     @Test func loadsWaitForThoseOfEarlierEpochs() async throws {
@@ -238,16 +239,16 @@ import Darwin
         let key = CacheKey("a")
         await fence.beginLoad(key, epoch: 0)
         await fence.beginLoad(key, epoch: 0)
-        let events = Mutex<[String]>([])
+        let events = LineCollector()
         let later = Task {
             await fence.beginLoad(key, epoch: 1)
-            events.withLock { $0.append("later") }
+            events.add("later")
         }
         await fence.beginLoad(CacheKey("b"), epoch: 1)
         fence.endLoad(key, epoch: 0)
-        events.withLock { $0.append("one") }
+        events.add("one")
         fence.endLoad(key, epoch: 0)
         await later.value
-        #expect(events.withLock { $0 } == ["one", "later"])
+        #expect(events.lines == ["one", "later"])
     }
 }
