@@ -34,6 +34,24 @@ package enum DecodedImageRenderer {
     }
 }
 
+extension DecodedImage {
+    /// Returns the image with samples scaled to exactly `size`, as the renderer scales them, or the image itself where
+    /// that makes no sense: images with alpha, whose colours may still have to be multiplied by it, and samples that are
+    /// not more than those of `size`.
+    package func reduced(to size: PixelSize) -> DecodedImage {
+        let (count, overflow) = size.pixelCount.multipliedReportingOverflow(by: planes.count)
+        guard alpha == .none, !size.isEmpty, !overflow,
+            count < planes.reduce(0, { $0 + $1.width * $1.height })
+        else { return self }
+        var reduced = self
+        reduced.planes = planes.compactMap { plane in
+            Resampler.resample(plane, to: size, kernel: samplesAreMeans ? .lanczos3ForMeans : .lanczos3)
+        }
+        reduced.samplesAreMeans = false
+        return reduced.planes.count == planes.count ? reduced : self
+    }
+}
+
 /// The conversion of one picture from planes to pixels.
 private struct RenderJob {
     let decoded: DecodedImage
