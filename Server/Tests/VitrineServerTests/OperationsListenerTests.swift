@@ -6,7 +6,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@testable import VitrineServer
+import VitrineServer
 
 #if canImport(Glibc)
 import Glibc

@@ -1,7 +1,7 @@
 import VitrineImaging
 
 /// An option of the native grammar, by its long name.
-enum NativeOption: String, CaseIterable {
+package enum NativeOption: String, CaseIterable {
     case resize, size, width, height, zoom, dpr, enlarge, extend, gravity, crop, trim, padding, rotate, flip
     case background, blur, sharpen, pixelate, watermark, quality, format, page, raw, expires, filename, preset
     case resizingType = "resizing_type"
@@ -21,7 +21,7 @@ enum NativeOption: String, CaseIterable {
     case attachment = "return_attachment"
 
     /// Options by all their names.
-    static let named: [String: NativeOption] = {
+    package static let named: [String: NativeOption] = {
         let short: [String: NativeOption] = [
             "rs": .resize, "s": .size, "rt": .resizingType, "w": .width, "h": .height, "mw": .minimumWidth,
             "min_width": .minimumWidth, "mh": .minimumHeight, "min_height": .minimumHeight, "z": .zoom,
