@@ -145,7 +145,8 @@ static int has_equal_planes(const struct jpeg_decompress_struct *info, int eight
   for (int i = 0; i < info->num_components; i++) {
     int h = info->comp_info[i].h_samp_factor, v = info->comp_info[i].v_samp_factor;
     int across = info->max_h_samp_factor / h, down = info->max_v_samp_factor / v;
-    if (across * h != info->max_h_samp_factor || across != down || (across != 1 && across != 2 && across != 4)) return 0;
+    if (across * h != info->max_h_samp_factor || down * v != info->max_v_samp_factor || across != down) return 0;
+    if (across != 1 && across != 2 && across != 4) return 0;
     if (across * eighths > DCTSIZE) return 0;
   }
   return 1;

@@ -15,7 +15,8 @@ extern "C" {
 void cpixels_sum_rows(const int16_t *const *rows, const int16_t *weights, size_t stride, const int32_t counts[8],
                       const int16_t biases[8], size_t samples, int16_t *columns);
 
-// The first `lines` (1...8) of eight lines that are transposed: target[line * bytes_per_line + x] = columns[8 * x + line].
+// The first `lines` (1...8) of eight lines that are transposed:
+// target[line * bytes_per_line + x] = columns[8 * x + line].
 void cpixels_store_lines(const uint8_t *columns, size_t samples, uint8_t *target, size_t bytes_per_line, int lines);
 
 #ifdef __cplusplus

@@ -4,10 +4,10 @@ import VitrineCore
 
 /// Decodes JPEG by libjpeg-turbo, scaled down in the transform where the request allows it.
 ///
-/// Reduced images whose planes of colour are smaller than that of brightness come as these planes, neither upsampled nor
-/// converted: that happens after scaling, to far fewer samples. Others give red, green and blue exactly as the library
-/// makes them, whose rounding the scaling averages out. A request that allows it is scaled row by row, so that the
-/// larger image is never in memory.
+/// Reduced images whose planes of colour are smaller than that of brightness come as these planes, neither upsampled
+/// nor converted: that happens after scaling, to far fewer samples. Others give red, green and blue exactly as the
+/// library makes them, whose rounding the scaling averages out. A request that allows it is scaled row by row, so that
+/// the larger image is never in memory.
 package struct LibJPEGDecoder: ImageDecoding {
     /// Scans decoded of one file. Real encoders write about ten; thousands of them are an attack on the clock.
     package static let maximumScans = 200
@@ -172,8 +172,8 @@ private struct ScaledRows {
         else { return nil }
     }
 
-    /// The scaled plane, nil after a failure. All rows are decoded, also those below the last one that is needed: damage
-    /// is found wherever it is.
+    /// The scaled plane, nil after a failure. All rows are decoded, also those below the last one that is needed:
+    /// damage is found wherever it is.
     func scale(_ decoder: OpaquePointer) -> (PixelPlane?, cjpeg_status) {
         let height = Int(plane.height), bytesPerRow = Int(plane.width) * channels
         let strip = PixelStorage(uninitializedByteCount: bytesPerRow * Self.stripHeight)

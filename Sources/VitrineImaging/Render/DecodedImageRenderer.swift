@@ -35,9 +35,10 @@ package enum DecodedImageRenderer {
 }
 
 extension DecodedImage {
-    /// Returns the image with samples scaled to exactly `size`, as the renderer scales them, or the image itself where
-    /// that makes no sense: images with alpha, whose colours may still have to be multiplied by it, and samples that are
-    /// not more than those of `size`.
+    /// Returns the image with samples scaled to exactly `size`, as the renderer scales them.
+    ///
+    /// Returns the image itself if it has alpha, by which its colours may still have to be multiplied, and if there
+    /// would not be fewer samples.
     package func reduced(to size: PixelSize) -> DecodedImage {
         let (count, overflow) = size.pixelCount.multipliedReportingOverflow(by: planes.count)
         guard alpha == .none, !size.isEmpty, !overflow,

@@ -33,8 +33,8 @@ struct ResampleJob {
         }
     }
 
-    /// The rows of a plane: the address of the first of those that a row of the ring is made of, which are asked for from
-    /// above to below; nil ends the run.
+    /// The rows of a plane: the address of the first of those that a row of the ring is made of. Asked for from above
+    /// to below; nil ends the run.
     typealias Source = (Int) -> UnsafePointer<UInt8>?
 
     /// The scaled plane, or nil when cancelled.

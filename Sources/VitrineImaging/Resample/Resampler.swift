@@ -43,16 +43,16 @@ package enum Resampler {
         return job(shape, extent, area, to: size, kernel, premultiplies: premultiplies).run(plane, cancellation)
     }
 
-    /// Scales rows while they are made, as ``resample(_:to:region:kernel:premultiplying:cancellation:)`` scales a plane,
-    /// with the same result. Only the rows of eight result rows are in memory at a time.
+    /// Scales rows while they are made, with the result of scaling a plane of them. Only the rows of eight result rows
+    /// are in memory at a time.
     ///
     /// - Parameters:
     ///   - width: Samples a row.
     ///   - height: The number of rows.
     ///   - channels: 1 to 4, none of which is alpha.
     ///   - extent: The samples that the image spans, as of ``PixelPlane/extentWidth``.
-    ///   - row: Returns the address of a row, valid until the next call, or nil to end. Rows are asked for from above to
-    ///     below, each at most once.
+    ///   - row: Returns the address of a row, valid until the next call, or nil to end. Rows are asked for from above
+    ///     to below, each at most once.
     /// - Returns: A plane of exactly `size`; nil when `row` ended it.
     /// - Precondition: `size` is not empty, and more than a sixth of the extent in both directions.
     static func resample(
