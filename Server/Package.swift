@@ -62,6 +62,11 @@ let package = Package(
                 .product(name: "vitrine-video", package: "Vitrine"),
             ],
             swiftSettings: swift),
+        // The smallest application with the routes, by public API alone.
+        .executableTarget(
+            name: "images-in-an-application",
+            dependencies: ["VitrineServer", .product(name: "Hummingbird", package: "hummingbird")],
+            swiftSettings: swift),
         .testTarget(
             name: "VitrineServerTests",
             dependencies: [

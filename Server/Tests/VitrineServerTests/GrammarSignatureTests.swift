@@ -101,9 +101,9 @@ import VitrineServer
     }
 
     @Test func keysAreHexadecimal() {
-        #expect(URLSigner.bytes(hex: "736563726574") == Array("secret".utf8))
-        #expect(URLSigner.bytes(hex: "aAfF00") == [0xAA, 0xFF, 0])
-        #expect(URLSigner.bytes(hex: "") == [])
-        for wrong in ["7", "7g", "0x12", "12 4", "é1"] { #expect(URLSigner.bytes(hex: wrong) == nil, "\(wrong)") }
+        #expect([UInt8](hexadecimal: "736563726574") == Array("secret".utf8))
+        #expect([UInt8](hexadecimal: "aAfF00") == [0xAA, 0xFF, 0])
+        #expect([UInt8](hexadecimal: "") == [])
+        for wrong in ["7", "7g", "0x12", "12 4", "é1"] { #expect([UInt8](hexadecimal: wrong) == nil, "\(wrong)") }
     }
 }

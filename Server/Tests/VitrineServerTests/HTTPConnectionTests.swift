@@ -122,7 +122,7 @@ import VitrineServer
             let body = try await request.body.collect(upTo: 100_000)
             return "\(body.readableBytes)"
         }
-        router.addImages(HTTPTestServer.service(MemoryBackend()), at: "/images")
+        router.add(HTTPTestServer.service(MemoryBackend()), at: "/images")
         let application = Application(router: router, server: .images(), logger: HTTPTestServer.logger)
         try await application.test(.live) { client async throws in
             let port = client.port ?? 0
@@ -359,7 +359,7 @@ import VitrineServer
     @Test func renderIsCancelledOnHummingbirdsOwnConnections() async throws {
         let backend = MemoryBackend()
         let router = Router(context: ImageRequestContext.self)
-        router.addImages(HTTPTestServer.service(backend), at: "/images")
+        router.add(HTTPTestServer.service(backend), at: "/images")
         try await Application(router: router, logger: HTTPTestServer.logger).test(.live) { client in
             let connection = try RawConnection(port: client.port ?? 0)
             for source in ["a", "b"] {

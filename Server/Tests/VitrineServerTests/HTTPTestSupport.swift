@@ -219,7 +219,7 @@ enum HTTPTestServer {
     ) async throws {
         let router = Router(context: BasicRequestContext.self)
         router.get("/own") { _, _ in "own" }
-        router.addImages(service(backend, change), at: path)
+        router.add(service(backend, change), at: path)
         router.get("/later") { _, _ in "later" }
         try await Application(router: router, logger: logger).test(.router) { try await test($0) }
     }

@@ -9,25 +9,25 @@
 ///
 /// `Documentation/Options.md` has all options. A later option overrides an earlier one. Nothing is guessed: unknown
 /// options, unsupported options and invalid arguments are errors that name the option.
-public struct NativeGrammar: Sendable {
+package struct NativeGrammar: Sendable {
     /// Named lists of options, for example `["thumbnail": "rs:fill:100:100/q:70"]`. The preset `default` applies to
     /// every URL, before the URL's own options.
-    public let presets: [String: String]
+    package let presets: [String: String]
     /// Whether URLs have names of presets in the place of options.
-    public let onlyPresets: Bool
+    package let onlyPresets: Bool
     /// The options that URLs may have, by any of their names; nil for all. Presets may have all options.
-    public let allowedOptions: Set<String>?
+    package let allowedOptions: Set<String>?
     /// The separator between an option's name and its arguments.
-    public let argumentsSeparator: Character
+    package let argumentsSeparator: Character
     /// The options of a URL without options and presets.
-    public let defaults: ProcessingOptions
+    package let defaults: ProcessingOptions
 
     private let allowed: Set<NativeOption>?
 
     /// Creates a grammar.
     ///
     /// Check `presets` and `allowedOptions` by ``validate()`` before the first request.
-    public init(
+    package init(
         presets: [String: String] = [:], onlyPresets: Bool = false, allowedOptions: Set<String>? = nil,
         argumentsSeparator: Character = ":", defaults: ProcessingOptions = ProcessingOptions()
     ) {
@@ -44,7 +44,7 @@ public struct NativeGrammar: Sendable {
     /// - Parameter path: As the client sent it, percent escapes included. A query is ignored.
     /// - Throws: ``RequestError`` with status 400, or 414 for more than 8,192 bytes. The presets of a grammar that
     ///   ``validate()`` accepts cause no error.
-    public func parse(_ path: Substring) throws(RequestError) -> ImageURL {
+    package func parse(_ path: Substring) throws(RequestError) -> ImageURL {
         try GrammarText.checkPath(path)
         var segments = GrammarText.split(GrammarText.withoutQuery(path), at: "/")[...]
         if segments.first?.isEmpty == true { segments = segments.dropFirst() }
@@ -109,7 +109,7 @@ public struct NativeGrammar: Sendable {
     /// are comments. A later definition of a name replaces an earlier one.
     ///
     /// - Throws: ``RequestError`` with the code `invalid-preset` for a line of another form.
-    public static func presets(parsing lines: some Sequence<String>) throws(RequestError) -> [String: String] {
+    package static func presets(parsing lines: some Sequence<String>) throws(RequestError) -> [String: String] {
         var presets: [String: String] = [:]
         for line in lines {
             let line = GrammarText.trimmed(line[...])
@@ -132,7 +132,7 @@ public struct NativeGrammar: Sendable {
     ///
     /// - Throws: ``RequestError`` that names the preset, for options that a URL could not have, and for a preset that
     ///   contains itself; or one that names an allowed option that does not exist.
-    public func validate() throws(RequestError) {
+    package func validate() throws(RequestError) {
         for name in presets.keys.sorted() {
             var options = ProcessingOptions()
             var applied = AppliedPresets()

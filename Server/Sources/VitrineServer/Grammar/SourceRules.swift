@@ -1,31 +1,31 @@
-public import VitrineImaging
+package import VitrineImaging
 
 extension ProcessingOptions {
     /// Settings of thumbor's URLs whose meaning depends on the size of the source.
-    public struct SourceRules: Sendable, Hashable {
+    package struct SourceRules: Sendable, Hashable {
         /// A rectangle in pixels of the source. Right and bottom lie outside.
-        public struct Region: Sendable, Hashable {
-            public var left = 0, top = 0, right = 0, bottom = 0
+        package struct Region: Sendable, Hashable {
+            package var left = 0, top = 0, right = 0, bottom = 0
 
-            public init(left: Int = 0, top: Int = 0, right: Int = 0, bottom: Int = 0) {
+            package init(left: Int = 0, top: Int = 0, right: Int = 0, bottom: Int = 0) {
                 (self.left, self.top, self.right, self.bottom) = (left, top, right, bottom)
             }
         }
 
         /// Cut out before everything else; clipped to the source, and ignored if nothing remains.
-        public var region: Region?
+        package var region: Region?
         /// The width is that of the source.
-        public var usesSourceWidth = false
+        package var usesSourceWidth = false
         /// The height is that of the source.
-        public var usesSourceHeight = false
+        package var usesSourceHeight = false
         /// The box is turned if it is landscape and the source portrait, or the reverse.
-        public var adaptsOrientation = false
+        package var adaptsOrientation = false
         /// The picture is as small as possible while it covers the box, and nothing is cut off.
-        public var coversBox = false
+        package var coversBox = false
         /// Parts that a cut keeps near its centre, each with its area as weight.
-        public var focusRegions: [Region] = []
+        package var focusRegions: [Region] = []
 
-        public init(
+        package init(
             region: Region? = nil, usesSourceWidth: Bool = false, usesSourceHeight: Bool = false,
             adaptsOrientation: Bool = false, coversBox: Bool = false, focusRegions: [Region] = []
         ) {
@@ -38,7 +38,7 @@ extension ProcessingOptions {
     /// Returns the options for a source of a known size, with ``sourceRules`` replaced by plain values.
     ///
     /// - Parameter size: The size of the upright picture, after ``trim``.
-    public func resolved(forSource size: PixelSize) -> ProcessingOptions {
+    package func resolved(forSource size: PixelSize) -> ProcessingOptions {
         guard let rules = sourceRules, size.width > 0, size.height > 0 else { return self }
         var options = self
         options.sourceRules = nil

@@ -10,14 +10,14 @@ import VitrineImaging
 ///
 /// `Documentation/Options.md` has all parts and filters. Filters that this server does not have are errors, unlike in
 /// thumbor; ``ImageURL/ignored`` has those whose absence does no harm.
-public struct ThumborGrammar: Sendable {
+package struct ThumborGrammar: Sendable {
     /// The scheme of sources without one, as thumbor's loader completes them; nil to leave them as they are.
-    public let defaultScheme: String?
+    package let defaultScheme: String?
     /// The options of a URL that asks for nothing.
-    public let defaults: ProcessingOptions
+    package let defaults: ProcessingOptions
 
     /// Creates a grammar.
-    public init(defaultScheme: String? = "http", defaults: ProcessingOptions = ProcessingOptions()) {
+    package init(defaultScheme: String? = "http", defaults: ProcessingOptions = ProcessingOptions()) {
         self.defaultScheme = defaultScheme
         self.defaults = defaults
     }
@@ -27,7 +27,7 @@ public struct ThumborGrammar: Sendable {
     /// - Parameter path: As the client sent it, percent escapes and query included: a query belongs to the source.
     ///   One leading slash is ignored.
     /// - Throws: ``RequestError`` with status 400, or 414 for more than 8,192 bytes.
-    public func parse(_ path: Substring) throws(RequestError) -> ImageURL {
+    package func parse(_ path: Substring) throws(RequestError) -> ImageURL {
         try GrammarText.checkPath(path)
         guard let parts = ThumborPath(path), parts.image != "/" else { throw .missingSource }
         var source = try GrammarText.source(GrammarText.percentDecoded(GrammarText.restoringSlashes(of: parts.image)))

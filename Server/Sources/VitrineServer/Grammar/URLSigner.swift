@@ -4,7 +4,7 @@ import Foundation
 /// Signs the paths of processing URLs and checks their signatures.
 ///
 /// ```swift
-/// let signer = URLSigner(pairs: [(key: key, salt: salt)])
+/// let signer = URLSigner(key: key, salt: salt)
 /// let path = "/rs:fit:200:200/plain/https://example.com/a.jpg"
 /// let signed = "/\(signer.sign(path))\(path)"
 /// ```
@@ -12,7 +12,7 @@ import Foundation
 /// Checks take the same time for every signature of a length, so that answers do not reveal a part of a valid one.
 public struct URLSigner: Sendable {
     /// How a signature is made.
-    public enum Algorithm: String, Sendable {
+    package enum Algorithm: String, Sendable {
         /// HMAC-SHA256 of salt and path, the path with its leading slash, in base64 for URLs without padding:
         /// imgproxy's signature.
         case sha256
@@ -22,7 +22,7 @@ public struct URLSigner: Sendable {
     }
 
     /// Whether there is a key. A signer without keys accepts no signature.
-    public var hasKeys: Bool { !pairs.isEmpty }
+    package var hasKeys: Bool { !pairs.isEmpty }
 
     private let pairs: [(key: [UInt8], salt: [UInt8])]
     private let size: Int
@@ -38,7 +38,7 @@ public struct URLSigner: Sendable {
     ///     ``Algorithm/thumborSHA1`` always have 20 bytes. Default 32.
     ///   - trusted: Texts that are accepted in the place of any signature.
     ///   - algorithm: The algorithm. Default ``Algorithm/sha256``.
-    public init(
+    package init(
         pairs: [(key: [UInt8], salt: [UInt8])], size: Int = 32, trusted: Set<String> = [],
         algorithm: Algorithm = .sha256
     ) {
@@ -46,6 +46,16 @@ public struct URLSigner: Sendable {
         self.size = min(max(size, 1), 32)
         self.trusted = trusted
         self.algorithm = algorithm
+    }
+
+    /// Creates a signer for URLs of imgproxy's kind.
+    ///
+    /// - Parameters:
+    ///   - key: The key, for example of ``ServerConfiguration/keys``.
+    ///   - salt: The salt of the key.
+    ///   - size: The bytes of a signature, from 1 to 32, as ``ServerConfiguration/signatureSize``. Default 32.
+    public init(key: [UInt8], salt: [UInt8], size: Int = 32) {
+        self.init(pairs: [(key: key, salt: salt)], size: size)
     }
 
     /// Returns the signature of a path by the first pair; empty without pairs.
@@ -62,7 +72,7 @@ public struct URLSigner: Sendable {
     ///   - path: The path behind the signature, as the client sent it, with its leading slash. A query is signed by
     ///     ``Algorithm/thumborSHA1`` only. Paths in which a proxy has merged the slashes of `http://` are also
     ///     compared with the original.
-    public func isValid(_ signature: Substring, for path: Substring) -> Bool {
+    package func isValid(_ signature: Substring, for path: Substring) -> Bool {
         var given = Array(signature.utf8)
         if algorithm == .thumborSHA1, signature.hasSuffix("%3D") || signature.hasSuffix("%3d") {
             given = Array(given.dropLast(3)) + [UInt8(ascii: "=")]
@@ -136,19 +146,5 @@ public struct URLSigner: Sendable {
             throw RequestError(
                 400, "malformed-path", "The path begins with a signature, or with /insecure/ where none is needed.")
         }
-    }
-
-    /// Reads a key or salt in hexadecimal; nil for other text.
-    public static func bytes(hex text: String) -> [UInt8]? {
-        let digits = Array(text.utf8)
-        guard digits.count.isMultiple(of: 2) else { return nil }
-        var bytes: [UInt8] = []
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = GrammarText.hexadecimal(digits[index]),
-                let low = GrammarText.hexadecimal(digits[index + 1])
-            else { return nil }
-            bytes.append(high << 4 | low)
-        }
-        return bytes
     }
 }

@@ -1,11 +1,11 @@
-public import NIOCore
+package import NIOCore
 import Synchronization
-public import VitrineImaging
+package import VitrineImaging
 
 /// The parser and the renderer of images, as the HTTP layer sees them.
 ///
 /// Every error that is to reach a client is a ``RequestError``. Other errors are answered by 500 without their text.
-public protocol ImageBackend: Sendable {
+package protocol ImageBackend: Sendable {
     /// Values that the backend derives from a URL once, for example its cache keys.
     associatedtype Plan: Sendable = ImageURL
 
@@ -32,44 +32,44 @@ public protocol ImageBackend: Sendable {
 }
 
 extension ImageBackend where Plan == ImageURL {
-    public func plan(for url: ImageURL) throws(RequestError) -> ImageURL { url }
+    package func plan(for url: ImageURL) throws(RequestError) -> ImageURL { url }
 }
 
 /// The part of a request's target that names an image, as the client sent it: percent-encoded, below the mount.
-public struct ImageTarget: Sendable, Hashable {
+package struct ImageTarget: Sendable, Hashable {
     /// The grammar that the route stands for.
-    public var grammar: ImageURL.Grammar
+    package var grammar: ImageURL.Grammar
     /// The path after the prefix of the route, with its leading slash and the signature: `/SIGNATURE/rs:fit:200/…`.
-    public var path: Substring
+    package var path: Substring
     /// The text after the first `?`. The native grammar has no query.
-    public var query: Substring?
+    package var query: Substring?
 
-    public init(grammar: ImageURL.Grammar, path: Substring, query: Substring? = nil) {
+    package init(grammar: ImageURL.Grammar, path: Substring, query: Substring? = nil) {
         (self.grammar, self.path, self.query) = (grammar, path, query)
     }
 }
 
 /// Facts of a request beside its target.
-public struct RequestInformation: Sendable {
+package struct RequestInformation: Sendable {
     /// The client's `X-Request-ID` or one made for the request.
-    public var id: String
+    package var id: String
 
-    public init(id: String) { self.id = id }
+    package init(id: String) { self.id = id }
 }
 
 /// The formats that a client accepts, if the URL leaves the choice open.
 ///
 /// There are few different values for one configuration, so that they can be parts of cache keys.
-public struct FormatChoice: Sendable, Hashable {
+package struct FormatChoice: Sendable, Hashable {
     /// The format to answer with; nil if the URL or the source decides.
-    public var preferred: ImageFormat?
+    package var preferred: ImageFormat?
     /// All formats that the client accepts, the best one first; empty if the URL decides. An answer in another of
     /// these formats is allowed, for example while the preferred one is being encoded.
-    public var acceptable: [ImageFormat]
+    package var acceptable: [ImageFormat]
     /// The place of ``preferred`` in the configuration, for tables.
     let slot: Int
 
-    public init(preferred: ImageFormat? = nil, acceptable: [ImageFormat] = []) {
+    package init(preferred: ImageFormat? = nil, acceptable: [ImageFormat] = []) {
         self.init(preferred: preferred, acceptable: acceptable, slot: 0)
     }
 
@@ -78,32 +78,32 @@ public struct FormatChoice: Sendable, Hashable {
     }
 
     /// The URL decides.
-    public static let byURL = FormatChoice()
+    package static let byURL = FormatChoice()
 }
 
 /// A result that may be sent any number of times. Its bytes are shared, not copied.
-public final class ImageResult: Sendable {
-    public let bytes: ByteBuffer
+package final class ImageResult: Sendable {
+    package let bytes: ByteBuffer
     /// For example `image/webp`.
-    public let mediaType: String
+    package let mediaType: String
     /// An identifier of the bytes, without quotes: equal bytes have equal tags, different bytes different ones.
-    public let entityTag: String
+    package let entityTag: String
     /// Seconds since 1970; nil if the source has no date.
-    public let lastModified: Int64?
+    package let lastModified: Int64?
     /// When the source stops being fresh, in seconds since 1970; nil if it does not say.
-    public let expires: Int64?
+    package let expires: Int64?
     /// The directives of the source's `Cache-Control`; nil if it has none.
-    public let sourceCacheControl: String?
+    package let sourceCacheControl: String?
     /// Whether the bytes are the source's own, which the server neither decoded nor checked.
-    public let isSource: Bool
+    package let isSource: Bool
     /// Whether a better format is being made, so that no cache is to keep this one for long.
-    public let isProvisional: Bool
+    package let isProvisional: Bool
     /// Differs from that of every other result of this process.
     let number: UInt64
 
     private static let counter = Atomic<UInt64>(0)
 
-    public init(
+    package init(
         bytes: ByteBuffer, mediaType: String, entityTag: String, lastModified: Int64? = nil, expires: Int64? = nil,
         sourceCacheControl: String? = nil, isSource: Bool = false, isProvisional: Bool = false
     ) {
@@ -120,8 +120,8 @@ public final class ImageResult: Sendable {
 }
 
 /// A result and how it was found.
-public struct ImageAnswer: Sendable {
-    public enum Origin: String, Sendable, CaseIterable {
+package struct ImageAnswer: Sendable {
+    package enum Origin: String, Sendable, CaseIterable {
         case memory, disk
         /// Rendered for this request.
         case made
@@ -132,19 +132,19 @@ public struct ImageAnswer: Sendable {
     }
 
     /// A part of the work: `queue`, `fetch`, `decode`, `process` or `encode`.
-    public struct Stage: Sendable {
+    package struct Stage: Sendable {
         /// A token of HTTP.
-        public var name: String
-        public var duration: Duration
+        package var name: String
+        package var duration: Duration
 
-        public init(_ name: String, _ duration: Duration) { (self.name, self.duration) = (name, duration) }
+        package init(_ name: String, _ duration: Duration) { (self.name, self.duration) = (name, duration) }
     }
 
-    public var result: ImageResult
-    public var origin: Origin
-    public var stages: [Stage]
+    package var result: ImageResult
+    package var origin: Origin
+    package var stages: [Stage]
 
-    public init(_ result: ImageResult, _ origin: Origin, stages: [Stage] = []) {
+    package init(_ result: ImageResult, _ origin: Origin, stages: [Stage] = []) {
         (self.result, self.origin, self.stages) = (result, origin, stages)
     }
 }

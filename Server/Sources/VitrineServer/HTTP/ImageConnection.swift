@@ -1,28 +1,28 @@
 import HTTPTypes
 import Hummingbird
-public import HummingbirdCore
-public import Logging
-public import NIOCore
+package import HummingbirdCore
+package import Logging
+package import NIOCore
 import NIOHTTP1
-public import NIOHTTPTypes
+package import NIOHTTPTypes
 
 /// The limits of a connection.
-public struct ConnectionLimits: Sendable, Hashable {
+package struct ConnectionLimits: Sendable, Hashable {
     /// The bytes of the target, or of one header field. More gets 431. Default: 32 KiB.
-    public var fieldSize = 32 * 1024
+    package var fieldSize = 32 * 1024
     /// The bytes of all header fields. More gets 431. Default: 64 KiB.
-    public var fieldsSize = 64 * 1024
+    package var fieldsSize = 64 * 1024
     /// The number of header fields. More gets 431. Default: 100.
-    public var fieldCount = 100
+    package var fieldCount = 100
     /// How long a connection may stay without a complete header, or without progress of a request's body. Default: one
     /// minute.
-    public var idle = Duration.seconds(60)
+    package var idle = Duration.seconds(60)
     /// How long a client may read nothing of an answer that waits to be sent. Default: one minute.
-    public var stall = Duration.seconds(60)
+    package var stall = Duration.seconds(60)
     /// How long a client may take to close a connection that the server has closed. Default: 2 s.
-    public var lingering = Duration.seconds(2)
+    package var lingering = Duration.seconds(2)
 
-    public init() {}
+    package init() {}
 }
 
 /// A connection of HTTP/1.1 for images.
@@ -33,17 +33,17 @@ public struct ConnectionLimits: Sendable, Hashable {
 /// - A connection closes after an answer that says `Connection: close`.
 /// - A connection that stalls ends. A large answer may take any time as long as the client reads.
 /// - Targets keep the bytes that were sent.
-public struct ImageHTTP1Channel: HTTPChannelHandler {
-    public typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
+package struct ImageHTTP1Channel: HTTPChannelHandler {
+    package typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
-    public let responder: HTTPChannelHandler.Responder
+    package let responder: HTTPChannelHandler.Responder
     private let limits: ConnectionLimits
     private let isDraining: @Sendable () -> Bool
     private let immediate: ImmediateResponder?
 
     /// - Parameter isDraining: Whether the connection is to end with its current or next answer, which says
     ///   `Connection: close` then. Asked for each answer. Default: false.
-    public init(
+    package init(
         responder: @escaping HTTPChannelHandler.Responder, limits: ConnectionLimits = ConnectionLimits(),
         isDraining: @escaping @Sendable () -> Bool = { false }
     ) {
@@ -61,7 +61,7 @@ public struct ImageHTTP1Channel: HTTPChannelHandler {
         self.immediate = immediate
     }
 
-    public func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+    package func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
             var decoding = NIOHTTPDecoderLimitConfiguration()
             decoding.maxHeaderFieldSize = limits.fieldSize
@@ -77,14 +77,14 @@ public struct ImageHTTP1Channel: HTTPChannelHandler {
         }
     }
 
-    public func handle(value: Value, logger: Logger) async {
+    package func handle(value: Value, logger: Logger) async {
         await handleHTTP(asyncChannel: value, logger: logger)
     }
 }
 
 extension HTTPServerBuilder {
     /// Serves HTTP/1.1 by ``ImageHTTP1Channel``.
-    public static func images(
+    package static func images(
         limits: ConnectionLimits = ConnectionLimits(), isDraining: @escaping @Sendable () -> Bool = { false }
     ) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in

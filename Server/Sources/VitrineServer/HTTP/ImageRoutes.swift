@@ -2,38 +2,50 @@ public import Hummingbird
 public import HummingbirdCore
 public import NIOCore
 
+/// Answers requests below a mount: ``ImageRoutes``, and in tests a service with a backend of theirs.
+package protocol ImageAnswering: Sendable {
+    /// - Parameter mountLength: The bytes of the path that belong to the mount.
+    func respond<Context: RequestContext>(
+        to request: Request, mountLength: Int, context: Context
+    ) async -> Response
+}
+
 /// Answers all requests with images: for an application that does nothing else.
 ///
 /// ```swift
-/// let application = Application(responder: ImageResponder(service, context: ImageRequestContext.self))
+/// let application = Application(responder: ImageResponder(images))
 /// ```
-public struct ImageResponder<Backend: ImageBackend, Context: RequestContext>: HTTPResponder {
-    private let service: ImageService<Backend>
+public struct ImageResponder<Context: RequestContext>: HTTPResponder {
+    private let images: any ImageAnswering
 
-    public init(_ service: ImageService<Backend>, context: Context.Type = ImageRequestContext.self) {
-        self.service = service
+    /// Creates a responder.
+    public init(_ images: ImageRoutes, context: Context.Type = ImageRequestContext.self) { self.images = images }
+
+    package init(_ images: any ImageAnswering, context: Context.Type = ImageRequestContext.self) {
+        self.images = images
     }
 
+    /// Answers a request.
     public func respond(to request: Request, context: Context) async -> Response {
-        await service.respond(to: request, mountLength: 0, context: context)
+        await images.respond(to: request, mountLength: 0, context: context)
     }
 }
 
 /// Answers the requests below a path with images and passes on all others.
-public struct ImageMiddleware<Backend: ImageBackend, Context: RequestContext>: RouterMiddleware {
-    private let service: ImageService<Backend>
+package struct ImageMiddleware<Context: RequestContext>: RouterMiddleware {
+    private let images: any ImageAnswering
     /// Without the slash at its end.
     private let mount: String
 
     /// - Parameter path: The path of the mount, for example `/images`. `/` answers everything.
-    public init(_ service: ImageService<Backend>, at path: String = "/", context: Context.Type = Context.self) {
-        self.service = service
+    package init(_ images: any ImageAnswering, at path: String) {
+        self.images = images
         var path = path.hasPrefix("/") ? path : "/" + path
         while path.hasSuffix("/") { path.removeLast() }
         mount = path
     }
 
-    public func handle(
+    package func handle(
         _ request: Request, context: Context, next: (Request, Context) async throws -> Response
     ) async throws -> Response {
         let length = mount.utf8.count
@@ -46,19 +58,29 @@ public struct ImageMiddleware<Backend: ImageBackend, Context: RequestContext>: R
                 return try await next(request, context)
             }
         }
-        return await service.respond(to: request, mountLength: length, context: context)
+        return await images.respond(to: request, mountLength: length, context: context)
     }
 }
 
 extension Router {
     /// Answers the requests below a path with images.
     ///
+    /// ```swift
+    /// let router = Router(context: ImageRequestContext.self)
+    /// router.addImages(images, at: "/images")
+    /// ```
+    ///
     /// Routes that were added before keep their paths. Routes that are added later are asked only for other paths.
     ///
-    /// - Parameter path: For example `/images`. Default: `/`, all paths that no earlier route has.
+    /// - Parameters:
+    ///   - images: The images.
+    ///   - path: For example `/images`. Default: `/`, all paths that no earlier route has.
     @discardableResult
-    public func addImages<Backend: ImageBackend>(_ service: ImageService<Backend>, at path: String = "/") -> Self {
-        add(middleware: ImageMiddleware<Backend, Context>(service, at: path))
+    public func addImages(_ images: ImageRoutes, at path: String = "/") -> Self { add(images, at: path) }
+
+    @discardableResult
+    package func add(_ images: any ImageAnswering, at path: String) -> Self {
+        add(middleware: ImageMiddleware<Context>(images, at: path))
     }
 }
 
@@ -71,13 +93,17 @@ public protocol ConnectionRequestContext: RequestContext {
 
 /// A context that knows its connection and the client's address.
 public struct ImageRequestContext: ConnectionRequestContext, RemoteAddressRequestContext {
+    /// The storage of Hummingbird.
     public var coreContext: CoreRequestContextStorage
+    /// The channel of the connection, or of the stream in HTTP/2.
     public let channel: any Channel
 
+    /// Creates the context of a request.
     public init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
     }
 
+    /// The client's address; nil if the connection has ended.
     public var remoteAddress: SocketAddress? { channel.remoteAddress }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
-import Hummingbird
-import HummingbirdCore
+package import Hummingbird
+package import HummingbirdCore
 import Logging
 import NIOCore
 import Synchronization
@@ -16,8 +16,8 @@ import VitrineImaging
 /// - `/thumbor/…`: an image, thumbor's grammar
 /// - `/info/SIGNATURE/OPTIONS…/…`: JSON about the source of the same URL
 /// - `/health`: 200 while the process answers
-public final class ImageService<Backend: ImageBackend>: Sendable {
-    public let configuration: ImageHTTPConfiguration
+package final class ImageService<Backend: ImageBackend>: ImageAnswering {
+    package let configuration: ImageHTTPConfiguration
     let backend: Backend
     private let targets: KnownTargets<Backend.Plan>
     private let errors: ErrorAnswer
@@ -25,7 +25,7 @@ public final class ImageService<Backend: ImageBackend>: Sendable {
     private let now: @Sendable () -> Int64
 
     /// Creates a service.
-    public convenience init(_ backend: Backend, configuration: ImageHTTPConfiguration = ImageHTTPConfiguration()) {
+    package convenience init(_ backend: Backend, configuration: ImageHTTPConfiguration = ImageHTTPConfiguration()) {
         self.init(backend, configuration: configuration, now: { Int64(time(nil)) })
     }
 
@@ -40,7 +40,7 @@ public final class ImageService<Backend: ImageBackend>: Sendable {
     }
 
     /// Forgets parsed and verified targets. Call it after a change of keys, presets or limits of the backend.
-    public func forgetTargets() { targets.removeAll() }
+    package func forgetTargets() { targets.removeAll() }
 
     /// A request after its header was read.
     private struct Exchange {
@@ -55,7 +55,7 @@ public final class ImageService<Backend: ImageBackend>: Sendable {
     /// Answers a request.
     ///
     /// - Parameter mountLength: The bytes of the path that belong to the mount.
-    func respond<Context: RequestContext>(
+    package func respond<Context: RequestContext>(
         to request: Request, mountLength: Int, context: Context
     ) async -> Response {
         let method = request.method

@@ -1,14 +1,14 @@
 import Foundation
-public import VitrineImaging
+package import VitrineImaging
 
 /// Chooses the format of an answer by the client's `Accept` field.
 ///
 /// AVIF, JPEG XL and WebP are sent only to clients that name them, because also clients that know none of them send
 /// `*/*`. The highest quality value wins; among equal ones, the order of the configuration. JPEG and PNG count as one
 /// choice unless the client refuses one of them, because the picture decides between them by its transparency.
-public struct FormatNegotiation: Sendable {
+package struct FormatNegotiation: Sendable {
     /// The enabled formats, the preferred one first.
-    public let formats: [ImageFormat]
+    package let formats: [ImageFormat]
     private let types: [MediaType]
     /// By the set of acceptable formats, as bits by place.
     private let choices: [FormatChoice]
@@ -20,13 +20,13 @@ public struct FormatNegotiation: Sendable {
     }
 
     /// The formats that can be negotiated, in the default order.
-    public static let negotiable: [ImageFormat] = [.avif, .jxl, .webp, .jpeg, .png]
+    package static let negotiable: [ImageFormat] = [.avif, .jxl, .webp, .jpeg, .png]
 
     /// Creates a negotiation.
     ///
     /// - Parameter formats: The preferred one first. Formats that are not in ``negotiable`` and repetitions are left
     ///   out. Without formats, nothing is negotiated.
-    public init(formats: [ImageFormat] = FormatNegotiation.negotiable) {
+    package init(formats: [ImageFormat] = FormatNegotiation.negotiable) {
         var enabled: [ImageFormat] = []
         for format in formats where Self.negotiable.contains(format) && !enabled.contains(format) {
             enabled.append(format)
@@ -201,23 +201,23 @@ public struct FormatNegotiation: Sendable {
 ///
 /// Values are rounded up to few different ones, because each makes a result of its own. Every field that is used is
 /// listed in `Accept-CH` and `Vary`.
-public struct ClientHints: Sendable, Hashable {
+package struct ClientHints: Sendable, Hashable {
     /// Whether `Sec-CH-DPR` and `DPR` set the device pixel ratio, if the URL has none. Default: true.
-    public var usesPixelRatio = true
+    package var usesPixelRatio = true
     /// Whether `Sec-CH-Width` and `Width` set the width, if the URL has neither width nor height. Default: true.
-    public var usesWidth = true
+    package var usesWidth = true
     /// Whether `Save-Data: on` lowers the quality, if the URL has none. Default: true.
-    public var usesSaveData = true
+    package var usesSaveData = true
     /// The ratios that are used, ascending. Default: 1, 1.5, 2, 3, 4.
-    public var pixelRatios = [1, 1.5, 2, 3, 4.0]
+    package var pixelRatios = [1, 1.5, 2, 3, 4.0]
     /// Widths are multiples of this. Default: 64.
-    public var widthStep = 64
+    package var widthStep = 64
     /// Greater widths count as this. Default: 4096.
-    public var maximumWidth = 4096
+    package var maximumWidth = 4096
     /// The quality under `Save-Data`, from 1 to 100. Default: 50.
-    public var savingQuality = 50
+    package var savingQuality = 50
 
-    public init() {}
+    package init() {}
 
     /// The names for `Accept-CH`.
     var names: [String] {

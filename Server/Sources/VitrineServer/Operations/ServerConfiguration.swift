@@ -1,7 +1,7 @@
 import Foundation
 package import Logging
 import VitrineCore
-package import VitrineImaging
+public import VitrineImaging
 import VitrineNetwork
 
 /// The address of a listener.
@@ -54,10 +54,18 @@ package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The settings of the server. ``settings`` names and documents each of them.
+/// The settings of the image server, with defaults for all.
 ///
-/// Defaults that a part of the library has as well are those of that part.
-package struct ServerConfiguration: Sendable, Equatable {
+/// ```swift
+/// var configuration = ServerConfiguration()
+/// configuration.localRoot = "/srv/pictures"
+/// configuration.keys = [key]
+/// configuration.salts = [salt]
+/// ```
+///
+/// The program has settings of its own besides, for listeners, logs and limits of clients. The guide for operators has
+/// the ranges and the defaults of all settings.
+public struct ServerConfiguration: Sendable, Equatable {
     package enum LogFormat: String, Sendable, CaseIterable { case json, text }
 
     // MARK: Listeners
@@ -73,73 +81,126 @@ package struct ServerConfiguration: Sendable, Equatable {
     package var stopTimeout = 20.0
 
     // MARK: Signatures
-    package var keys: [[UInt8]] = []
-    package var salts: [[UInt8]] = []
+    /// Keys of signatures. A URL is valid if any pair of key and salt signs it.
+    public var keys: [[UInt8]] = []
+    /// The salt of each key.
+    public var salts: [[UInt8]] = []
     package var keyFile = ""
     package var saltFile = ""
-    package var signatureSize = 32
-    package var trustedSignatures: [String] = []
-    package var thumborKey = ""
+    /// Bytes of a signature before it is encoded.
+    public var signatureSize = 32
+    /// Signatures that are valid for every URL.
+    public var trustedSignatures: [String] = []
+    /// The key of signed URLs in thumbor's grammar.
+    public var thumborKey = ""
     package var allowUnsigned = false
 
     // MARK: URLs
-    package var presets: [String: String] = [:]
-    package var onlyPresets = false
-    package var allowedOptions: [String] = []
-    package var argumentsSeparator = ":"
+    /// Named options. “default” applies to every URL.
+    public var presets: [String: String] = [:]
+    /// Whether URLs name presets instead of options.
+    public var onlyPresets = false
+    /// The options that URLs may use. Empty for all.
+    public var allowedOptions: [String] = []
+    /// The character between the arguments of an option.
+    public var argumentsSeparator = ":"
 
     // MARK: Sources
-    package var localRoot = ""
-    package var baseURL = ""
-    package var allowedSources: [String] = []
-    package var allowLoopbackSources = false
-    package var allowLinkLocalSources = false
-    package var allowPrivateSources = false
-    package var maximumSourceBytes = Part.sources.maximumBytes.bytes
-    package var maximumSourceMegapixels = Double(Part.rendering.limits.maximumPixels) / 1e6
-    package var maximumRedirects = Part.sources.policy.maximumRedirects
-    package var downloadTimeout = Part.sources.totalTimeout / .seconds(1)
-    package var downloads = Part.rendering.admission.loads
-    package var downloadsPerHost = Part.rendering.admission.loadsPerHost
-    package var userAgent = Part.sources.userAgent
-    /// Fields of requests by host, then by name.
-    package var sourceHeaders: [String: [String: String]] = [:]
+    /// The directory of local:/// sources. Empty for none.
+    public var localRoot = ""
+    /// The beginning of every source's address.
+    public var baseURL = ""
+    /// Beginnings of the addresses of allowed sources. Empty for all.
+    public var allowedSources: [String] = []
+    /// Whether sources may be on this machine.
+    public var allowLoopbackSources = false
+    /// Whether sources may have link-local addresses.
+    public var allowLinkLocalSources = false
+    /// Whether sources may have addresses of private networks.
+    public var allowPrivateSources = false
+    /// The size of a source. In bytes.
+    public var maximumSourceBytes = Part.sources.maximumBytes.bytes
+    /// The pixels of a source.
+    public var maximumSourceMegapixels = Double(Part.rendering.limits.maximumPixels) / 1e6
+    /// Redirects that the download of a source follows.
+    public var maximumRedirects = Part.sources.policy.maximumRedirects
+    /// How long the download of a source may take. In seconds.
+    public var downloadTimeout = Part.sources.totalTimeout / .seconds(1)
+    /// Simultaneous downloads.
+    public var downloads = Part.rendering.admission.loads
+    /// Simultaneous downloads from one host.
+    public var downloadsPerHost = Part.rendering.admission.loadsPerHost
+    /// The User-Agent field of downloads.
+    public var userAgent = Part.sources.userAgent
+    /// Fields of the requests to a host, for example its credentials.
+    public var sourceHeaders: [String: [String: String]] = [:]
 
     // MARK: Results
-    package var quality = Part.rendering.settings.quality
-    package var formatQuality: [ImageFormat: Int] = [:]
-    package var stripMetadata = Part.rendering.settings.stripsMetadata
-    package var keepCopyright = Part.rendering.settings.keepsCopyright
-    package var autoRotate = ProcessingOptions().autoRotate
-    package var autoWebP = Part.http.negotiation.formats.contains(.webp)
-    package var autoAVIF = Part.http.negotiation.formats.contains(.avif)
-    package var autoJPEGXL = Part.http.negotiation.formats.contains(.jxl)
-    package var clientHints = Part.http.clientHints != nil
-    package var encodeDeadline = (Part.rendering.encodeDeadline ?? .zero) / .seconds(1)
-    package var maximumResultDimension = Part.rendering.limits.maximumOutputSide
-    package var skipProcessing: [ImageFormat] = []
-    package var watermark = ""
-    package var watermarkOpacity = Part.rendering.settings.watermarkOpacity
+    /// The quality of results whose URL names none.
+    public var quality = Part.rendering.settings.quality
+    /// The quality of a format.
+    public var formatQuality: [ImageFormat: Int] = [:]
+    /// Whether results have no Exif and XMP.
+    public var stripMetadata = Part.rendering.settings.stripsMetadata
+    /// Whether the author and the copyright stay.
+    public var keepCopyright = Part.rendering.settings.keepsCopyright
+    /// Whether pictures are turned upright by their metadata.
+    public var autoRotate = ProcessingOptions().autoRotate
+    /// Whether clients that accept WebP get it.
+    public var autoWebP = Part.http.negotiation.formats.contains(.webp)
+    /// Whether clients that accept AVIF get it.
+    public var autoAVIF = Part.http.negotiation.formats.contains(.avif)
+    /// Whether clients that accept JPEG XL get it.
+    public var autoJPEGXL = Part.http.negotiation.formats.contains(.jxl)
+    /// Whether the client's Width and DPR fields apply to URLs without them.
+    public var clientHints = Part.http.clientHints != nil
+    /// After this time, a slow format is left to the background and a faster one is answered; 0 to wait. In
+    /// seconds.
+    public var encodeDeadline = (Part.rendering.encodeDeadline ?? .zero) / .seconds(1)
+    /// The longest side of a result.
+    public var maximumResultDimension = Part.rendering.limits.maximumOutputSide
+    /// Sources of these formats are answered as they are.
+    public var skipProcessing: [ImageFormat] = []
+    /// The image file of watermarks.
+    public var watermark = ""
+    /// The opacity of a watermark whose URL says 1.
+    public var watermarkOpacity = Part.rendering.settings.watermarkOpacity
 
     // MARK: Answers
-    package var ttl = Part.http.cacheControl.maximumAge
-    package var cacheControlPassthrough = Part.http.cacheControl.followsSource
-    package var negativeTTL = Int(Part.rendering.failures.unavailable / .seconds(1))
-    package var staleWhileRevalidate = Int(Part.rendering.staleWhileRevalidate / .seconds(1))
-    package var allowOrigin = ""
-    package var fallbackImage = ""
-    package var fallbackStatus = 200
-    package var fallbackTTL = 60
-    package var serverTiming = Part.http.sendsServerTiming
+    /// How long clients and proxies may keep an image. In seconds.
+    public var ttl = Part.http.cacheControl.maximumAge
+    /// Whether the source's Cache-Control and Expires take the place of ttl.
+    public var cacheControlPassthrough = Part.http.cacheControl.followsSource
+    /// How long an error of a source is remembered. In seconds.
+    public var negativeTTL = Int(Part.rendering.failures.unavailable / .seconds(1))
+    /// How long an expired image is still answered while it is made anew. In seconds.
+    public var staleWhileRevalidate = Int(Part.rendering.staleWhileRevalidate / .seconds(1))
+    /// The Access-Control-Allow-Origin field of images. Empty for none.
+    public var allowOrigin = ""
+    /// The image file that is answered if a source has no image.
+    public var fallbackImage = ""
+    /// The status of the fallback image; 0 for that of the error.
+    public var fallbackStatus = 200
+    /// How long the fallback image may be kept; 0 for ttl. In seconds.
+    public var fallbackTTL = 60
+    /// Whether answers say in Server-Timing how long each step took.
+    public var serverTiming = Part.http.sendsServerTiming
 
     // MARK: Resources
-    package var timeout = Part.rendering.admission.queueDeadline / .seconds(1)
-    package var workers = 0
-    package var renderMemory = Part.rendering.admission.renderBytes.bytes
-    package var queueLimit = Part.rendering.admission.queueLength
-    package var memoryCache = Part.rendering.resultMemory.bytes
-    package var diskCache = ""
-    package var diskCacheBytes = Part.rendering.resultDisk.bytes + Part.rendering.sourceDisk.bytes
+    /// How long an answer may take, its wait in queues included. In seconds.
+    public var timeout = Part.rendering.admission.queueDeadline / .seconds(1)
+    /// Simultaneous renders; 0 for twice the processors, and at least 4.
+    public var workers = 0
+    /// The memory that all renders may use at once, as estimated. In bytes.
+    public var renderMemory = Part.rendering.admission.renderBytes.bytes
+    /// Requests that wait for a render, and as many for a download; further ones are answered 503.
+    public var queueLimit = Part.rendering.admission.queueLength
+    /// The size of results in memory; 0 for none. In bytes.
+    public var memoryCache = Part.rendering.resultMemory.bytes
+    /// The directory of results and sources on disk. Empty for none.
+    public var diskCache = ""
+    /// The size of both on disk, half for each. In bytes.
+    public var diskCacheBytes = Part.rendering.resultDisk.bytes + Part.rendering.sourceDisk.bytes
 
     // MARK: Clients
     package var rateLimit = 0.0
@@ -163,7 +224,15 @@ package struct ServerConfiguration: Sendable, Equatable {
         static let http = ImageHTTPConfiguration()
     }
 
-    package init() {}
+    /// Creates the defaults.
+    public init() {}
+
+    /// Reads a file of the program, in JSON if its name ends with `.json`, else in TOML.
+    ///
+    /// - Throws: ``ConfigurationError`` if the file cannot be read, for unknown names and for invalid values.
+    public init(file path: String) throws {
+        self = try Self.load(arguments: ["--config", path], environment: [:]).configuration
+    }
 
     /// Whether a URL needs a signature.
     package var isSigned: Bool { !keys.isEmpty }
@@ -175,12 +244,13 @@ package struct ServerConfiguration: Sendable, Equatable {
     }
 }
 
-/// A configuration that the server refuses, as one line.
-package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
+/// A configuration that the server refuses.
+public struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The exit status of a program whose configuration is wrong, EX_CONFIG of sysexits.h.
     package static let exitStatus: Int32 = 78
 
-    package var description: String
+    /// The reason, as one line.
+    public var description: String
 
     package init(_ description: String) {
         self.description = description.split(whereSeparator: \.isNewline).joined(separator: " ")
@@ -381,7 +451,7 @@ extension ServerConfiguration {
     }
 
     /// Whether the values agree.
-    private func validate() throws {
+    package func validate() throws {
         guard keys.count == salts.count else {
             throw ConfigurationError(
                 "key: there are \(keys.count) keys and \(salts.count) salts; every key needs a salt of its own")
@@ -497,10 +567,10 @@ extension [UInt8] {
         self = []
         reserveCapacity(digits.count / 2)
         for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = Character(Unicode.Scalar(digits[index])).hexDigitValue,
-                let low = Character(Unicode.Scalar(digits[index + 1])).hexDigitValue
+            guard let high = GrammarText.hexadecimal(digits[index]),
+                let low = GrammarText.hexadecimal(digits[index + 1])
             else { return nil }
-            append(UInt8(high << 4 | low))
+            append(high << 4 | low)
         }
     }
 }

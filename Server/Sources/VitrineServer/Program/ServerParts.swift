@@ -1,13 +1,25 @@
 import Foundation
-import Hummingbird
+package import Hummingbird
 package import HummingbirdCore
 import Synchronization
 
-/// The images of a configuration, which a reload replaces as a whole: keys, presets, limits, and the fields of answers.
-/// The caches and the work under way go on.
-package final class ReloadableImages: HTTPResponder {
-    package typealias Context = ServerRequestContext
-
+/// The image server as routes of a Hummingbird application.
+///
+/// ```swift
+/// var configuration = ServerConfiguration()
+/// configuration.localRoot = "/srv/pictures"
+/// let images = try ImageRoutes(configuration)
+/// let router = Router(context: ImageRequestContext.self)
+/// router.addImages(images, at: "/images")
+/// ```
+///
+/// Below the mount are the URLs of the program `vitrine-server`: `/images/SIGNATURE/OPTIONS…/plain/URL@EXTENSION`,
+/// `/images/thumbor/…`, `/images/info/…`, and `/images/health`. Signatures are of the path without the mount. Without
+/// ``ServerConfiguration/keys``, URLs need no signature, whatever address the application listens on.
+///
+/// Decoders run in processes of the helper programs `vitrine-worker`, `vitrine-pdf` and `vitrine-video`, which lie beside the
+/// application's program.
+public final class ImageRoutes: ImageAnswering {
     private struct Current: Sendable {
         let backend: ServerBackend
         let service: ImageService<ServerBackend>
@@ -26,7 +38,16 @@ package final class ReloadableImages: HTTPResponder {
     private let current: Mutex<Current>
     private let observation: ServerObservation
 
-    /// - Throws: ``ConfigurationError`` for presets that no URL could use, and for a picture that cannot be read.
+    /// Creates the images.
+    ///
+    /// - Throws: ``ConfigurationError`` for values that contradict each other, for presets that no URL could use, and
+    ///   for files and directories that cannot be used.
+    public convenience init(_ configuration: ServerConfiguration) throws {
+        try configuration.validate()
+        try configuration.checkFiles()
+        try self.init(configuration, ServerObservation(ServerMetrics()))
+    }
+
     package init(_ configuration: ServerConfiguration, _ observation: ServerObservation) throws {
         let first = try Current(configuration, observation, continuing: nil)
         observation.watch(first.backend.renderer)
@@ -39,25 +60,61 @@ package final class ReloadableImages: HTTPResponder {
     /// The renderer in use.
     package var renderer: Renderer { current.withLock { $0.backend.renderer } }
 
-    /// Applies a configuration to requests that follow. An error changes nothing.
-    package func reload(_ configuration: ServerConfiguration) throws {
+    /// Applies a configuration to requests that follow: keys, presets, limits, and the fields of answers. The caches
+    /// and the work under way go on.
+    ///
+    /// - Throws: As ``init(_:)``. An error changes nothing.
+    public func reload(_ configuration: ServerConfiguration) throws {
+        try configuration.validate()
+        try configuration.checkFiles()
         let new = try Current(configuration, observation, continuing: renderer)
         current.withLock { $0 = new }
         observation.watch(new.backend.renderer)
     }
 
-    package func respond(to request: Request, context: ServerRequestContext) async -> Response {
-        await service.respond(to: request, mountLength: 0, context: context)
+    package func respond<Context: RequestContext>(
+        to request: Request, mountLength: Int, context: Context
+    ) async -> Response {
+        await service.respond(to: request, mountLength: mountLength, context: context)
     }
 
-    /// Removes results and the bytes of their sources. Returns the number of results.
+    /// Removes the results of a source and its stored bytes. Work under way for it does not store its results.
+    ///
+    /// - Parameter address: The address as in a URL, not percent-encoded.
+    /// - Returns: The number of removed results.
+    /// - Throws: 400 for an address that is not loaded, 500 if the disk cannot be changed.
+    @discardableResult
+    public func purge(source address: String) async throws(RequestError) -> Int {
+        try await renderer.purge(source: address)
+    }
+
+    /// Removes the results of the sources whose addresses begin with a text, like ``purge(source:)``.
+    ///
+    /// - Parameter prefix: A scheme, a host and up to 6 directories with a slash at the end, for example
+    ///   `https://example.org/pictures/` or `local:///a/`.
+    /// - Throws: 400 for another text, 500 if the disk cannot be changed.
+    @discardableResult
+    public func purge(prefix: String) async throws(RequestError) -> Int { try await renderer.purge(prefix: prefix) }
+
+    /// Removes the results of the sources whose servers named a tag in `Surrogate-Key` or `Cache-Tag`, like
+    /// ``purge(source:)``. Of a source, its first 8 tags count.
+    ///
+    /// - Throws: 400 for a text that is no tag, 500 if the disk cannot be changed.
+    @discardableResult
+    public func purge(tag: String) async throws(RequestError) -> Int { try await renderer.purge(tag: tag) }
+
+    /// Removes all results, and the stored bytes of all sources.
+    ///
+    /// - Returns: The number of removed results.
+    @discardableResult
+    public func purgeAll() async throws(RequestError) -> Int { try await renderer.purgeAll() }
+
     package func purge(_ request: PurgeRequest) async throws(RequestError) -> Int {
-        let renderer = renderer
-        return switch request {
-        case .source(let address): try await renderer.purge(source: address)
-        case .prefix(let beginning): try await renderer.purge(prefix: beginning)
-        case .tag(let tag): try await renderer.purge(tag: tag)
-        case .all: try await renderer.purgeAll()
+        switch request {
+        case .source(let address): try await purge(source: address)
+        case .prefix(let beginning): try await purge(prefix: beginning)
+        case .tag(let tag): try await purge(tag: tag)
+        case .all: try await purgeAll()
         }
     }
 
@@ -75,9 +132,10 @@ extension ServerCommand.Parts {
     /// The image server.
     package static let images = ServerCommand.Parts(
         hooks: { configuration, metrics, _ in
-            let images = try ReloadableImages(configuration, ServerObservation(metrics))
+            let images = try ImageRoutes(configuration, ServerObservation(metrics))
             return ImageServer.Hooks(
-                responder: images, immediate: { images.service.immediate($0) },
+                responder: ImageResponder(images, context: ServerRequestContext.self),
+                immediate: { images.service.immediate($0) },
                 purge: { try await images.purge($0) }, reload: { try images.reload($0) },
                 facts: { images.facts })
         },

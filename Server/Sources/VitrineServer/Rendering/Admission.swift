@@ -1,41 +1,41 @@
 import Synchronization
-public import VitrineCore
+package import VitrineCore
 
 /// Bounds the renders and the loads of sources that are under way, and the queues for both.
 ///
 /// Loads hold no place of a render, so that a slow origin stops nobody else. A load keeps its own place until its
 /// render has one: bytes that wait for a render are bounded as well.
-public final class Admission: Sendable {
+package final class Admission: Sendable {
     /// The limits.
-    public struct Limits: Sendable, Hashable {
+    package struct Limits: Sendable, Hashable {
         /// The bytes that all renders under way may need together, by the estimate from their headers. A single render
         /// that needs more runs alone. Default: 250 MB.
-        public var renderBytes: ByteCount = .megabytes(250)
+        package var renderBytes: ByteCount = .megabytes(250)
         /// The renders under way at once. Default: twice the processors, at least 4.
-        public var renders: Int
+        package var renders: Int
         /// The loads of sources under way at once. Default: 64.
-        public var loads = 64
+        package var loads = 64
         /// The loads from one host at once. Default: 16.
-        public var loadsPerHost = 16
+        package var loadsPerHost = 16
         /// The waiting requests in each of both queues; more are refused at once. Default: 500.
-        public var queueLength = 500
+        package var queueLength = 500
         /// How long a request may wait in a queue. Default: 10 seconds.
-        public var queueDeadline: Duration = .seconds(10)
+        package var queueDeadline: Duration = .seconds(10)
 
         /// Creates the defaults.
-        public init() { renders = max(4, 2 * Renderer.processors) }
+        package init() { renders = max(4, 2 * Renderer.processors) }
     }
 
     /// How many wait and run.
-    public struct Counts: Sendable, Hashable {
+    package struct Counts: Sendable, Hashable {
         /// Requests that wait.
-        public var waiting = 0
+        package var waiting = 0
         /// Requests that have a place.
-        public var running = 0
+        package var running = 0
         /// Their bytes by estimate; for loads their number.
-        public var cost = 0
+        package var cost = 0
         /// Requests refused since the start, as the queue was full or their time was up.
-        public var refused = 0
+        package var refused = 0
 
         package init(waiting: Int = 0, running: Int = 0, cost: Int = 0, refused: Int = 0) {
             (self.waiting, self.running, self.cost, self.refused) = (waiting, running, cost, refused)
@@ -43,12 +43,12 @@ public final class Admission: Sendable {
     }
 
     /// The limits.
-    public let limits: Limits
+    package let limits: Limits
     private let renderQueue: PlaceQueue
     private let loadQueue: PlaceQueue
 
     /// Creates the queues.
-    public init(_ limits: Limits = Limits()) {
+    package init(_ limits: Limits = Limits()) {
         self.limits = limits
         renderQueue = PlaceQueue(
             places: limits.renders, capacity: limits.renderBytes.bytes, perHost: .max, limits)
@@ -56,9 +56,9 @@ public final class Admission: Sendable {
     }
 
     /// Renders that wait and run.
-    public var renders: Counts { renderQueue.counts }
+    package var renders: Counts { renderQueue.counts }
     /// Loads that wait and run.
-    public var loads: Counts { loadQueue.counts }
+    package var loads: Counts { loadQueue.counts }
 
     /// Returns a place for a render of an estimated number of bytes.
     ///

@@ -2,61 +2,61 @@ import Foundation
 import VitrineImaging
 
 /// What ``Renderer/info(for:priority:deadline:)`` tells of a source.
-public struct ImageSummary: Sendable, Hashable, Codable {
+package struct ImageSummary: Sendable, Hashable, Codable {
     /// The fields of a photo that cameras and authors write.
-    public struct Exif: Sendable, Hashable, Codable {
+    package struct Exif: Sendable, Hashable, Codable {
         /// The maker of the camera.
-        public var make: String?
+        package var make: String?
         /// The model of the camera.
-        public var model: String?
+        package var model: String?
         /// The artist.
-        public var artist: String?
+        package var artist: String?
         /// The copyright.
-        public var copyright: String?
+        package var copyright: String?
         /// The camera's date, as `2026:11:23 14:05:09`.
-        public var dateTaken: String?
+        package var dateTaken: String?
         /// In seconds.
-        public var exposureTime: Double?
+        package var exposureTime: Double?
         /// The f-number.
-        public var aperture: Double?
+        package var aperture: Double?
         /// The ISO sensitivity.
-        public var sensitivity: Int?
+        package var sensitivity: Int?
         /// In millimetres.
-        public var focalLength: Double?
+        package var focalLength: Double?
         /// Whether it says where it was taken. The place itself is not told.
-        public var hasLocation: Bool
+        package var hasLocation: Bool
     }
 
     /// `image`, `document` or `video`.
-    public var kind: SourceHeader.Kind
+    package var kind: SourceHeader.Kind
     /// The name of the format, for example `jpeg`; nil for documents and videos.
-    public var format: String?
+    package var format: String?
     /// The media type by the content.
-    public var mediaType: String
+    package var mediaType: String
     /// The length of the file in bytes.
-    public var bytes: Int
+    package var bytes: Int
     /// Upright pixels, or points of a page.
-    public var width: Int
+    package var width: Int
     /// Upright pixels, or points of a page.
-    public var height: Int
+    package var height: Int
     /// The Exif orientation, 1 to 8.
-    public var orientation: Int
+    package var orientation: Int
     /// Whether pixels may be other than opaque.
-    public var hasAlpha: Bool
+    package var hasAlpha: Bool
     /// Pages of a document or frames of an animation.
-    public var pages: Int
+    package var pages: Int
     /// Seconds of a video or an animation.
-    public var duration: Double?
+    package var duration: Double?
     /// The BlurHash, of 4 by 3 components or 3 by 4.
-    public var blurHash: String?
+    package var blurHash: String?
     /// The ThumbHash in base64.
-    public var thumbHash: String?
+    package var thumbHash: String?
     /// Up to five colours as `#rrggbb`, the most frequent first.
-    public var dominantColors: [String]
+    package var dominantColors: [String]
     /// The mean of all pixels as `#rrggbb`.
-    public var averageColor: String?
+    package var averageColor: String?
     /// Nil if there are none.
-    public var exif: Exif?
+    package var exif: Exif?
 
     /// - Parameter image: A small picture of the source.
     init(_ header: SourceHeader, _ source: [UInt8], _ image: Image) {

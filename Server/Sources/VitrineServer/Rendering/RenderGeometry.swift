@@ -1,24 +1,24 @@
-public import VitrineImaging
+package import VitrineImaging
 
 /// The sizes of a render: of the part that is cut out, of that part after scaling, and of the result's crop.
 ///
 /// The rules are those of imgproxy's documentation of its options: sides are scaled by one factor unless the type is
 /// `force`, rounded to the nearest pixel, and never grow without `enlarge`.
-public struct RenderGeometry: Sendable, Hashable {
+package struct RenderGeometry: Sendable, Hashable {
     /// The picture's size before anything is cut off, in the direction of the result.
-    public let source: PixelSize
+    package let source: PixelSize
     /// The part that is cut out first; nil for all of it.
-    public let crop: PixelSize?
+    package let crop: PixelSize?
     /// What is left after that, scaled.
-    public let scaled: PixelSize
+    package let scaled: PixelSize
     /// The size to which the scaled picture is cut; a side of 0 is not cut.
-    public let resultCrop: PixelSize
+    package let resultCrop: PixelSize
     /// The box in device pixels; a side of 0 follows from the other.
-    public let target: PixelSize
+    package let target: PixelSize
     /// The size that gives the result the box's aspect ratio; nil if that is not wanted or cannot be computed.
-    public let aspectRatioSize: PixelSize?
+    package let aspectRatioSize: PixelSize?
     /// Device pixels for each pixel of offsets and paddings. Lower than asked for if the picture may not grow.
-    public let scale: Double
+    package let scale: Double
 
     /// Computes the sizes.
     ///
@@ -26,7 +26,7 @@ public struct RenderGeometry: Sendable, Hashable {
     ///   - source: The picture's size after it was turned.
     ///   - options: The processing.
     ///   - mayGrow: Whether it may grow whatever the options say, as drawings may.
-    public init(source: PixelSize, _ options: ProcessingOptions, mayGrow: Bool = false) {
+    package init(source: PixelSize, _ options: ProcessingOptions, mayGrow: Bool = false) {
         self.source = source
         let cut = Self.cropSize(of: source, options.crop)
         crop = cut == source ? nil : cut

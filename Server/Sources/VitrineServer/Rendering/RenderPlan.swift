@@ -1,44 +1,44 @@
-public import VitrineImaging
-public import VitrinePipeline
+package import VitrineImaging
+package import VitrinePipeline
 
 /// The settings of a server for all its results.
-public struct RenderSettings: Sendable {
+package struct RenderSettings: Sendable {
     /// The quality from 1 to 100 where the URL names none. Default: 80.
-    public var quality = 80
+    package var quality = 80
     /// The quality of single formats. Default: WebP 79, AVIF 63, JPEG XL 77.
-    public var formatQuality: [ImageFormat: Int] = [.webp: 79, .avif: 63, .jxl: 77]
+    package var formatQuality: [ImageFormat: Int] = [.webp: 79, .avif: 63, .jxl: 77]
     /// Whether Exif and XMP are removed where the URL does not say. Default: true.
-    public var stripsMetadata = true
+    package var stripsMetadata = true
     /// Whether the artist and the copyright stay where metadata is removed. Default: true.
-    public var keepsCopyright = true
+    package var keepsCopyright = true
     /// The picture of the option `watermark`; nil for none.
-    public var watermark: Image?
+    package var watermark: Image?
     /// Multiplies the opacity of watermarks. Default: 1.
-    public var watermarkOpacity = 1.0
+    package var watermarkOpacity = 1.0
     /// Whether JPEG and PNG are written so that they can be shown before they are complete. Default: false.
-    public var isProgressive = false
+    package var isProgressive = false
 
     /// Creates the defaults.
-    public init() {}
+    package init() {}
 }
 
 /// The way from a source to an image: the size at which the pipeline decodes it, and all that follows.
 ///
 /// The picture is decoded no larger than the result needs. Only `trim`, and a part that is enlarged, need every pixel.
 /// The size is exact, so that several sizes of one source share one decode.
-public struct RenderPlan: Sendable {
+package struct RenderPlan: Sendable {
     /// The size for the pipeline.
-    public let resizer: ImageResizer
+    package let resizer: ImageResizer
     /// What is done afterwards.
-    public let processors: [ImageProcessor]
+    package let processors: [ImageProcessor]
     /// The page of a document or the frame of an animation, from 1.
-    public let page: Int
+    package let page: Int
     /// The moment of a video.
-    public let moment: VideoMoment
+    package let moment: VideoMoment
     /// The size of the result; nil if it depends on the pixels.
-    public let resultSize: PixelSize?
+    package let resultSize: PixelSize?
     /// The bytes that decoding and processing need, by estimate.
-    public let estimatedBytes: Int
+    package let estimatedBytes: Int
 
     /// Plans a render.
     ///
@@ -48,7 +48,7 @@ public struct RenderPlan: Sendable {
     ///   - settings: The watermark.
     ///   - sourceBytes: The length of the source.
     /// - Throws: ``RequestError`` 422 for a result above `ImageLimits/maximumOutputSide`.
-    public init(
+    package init(
         _ options: ProcessingOptions, _ header: SourceHeader, _ settings: RenderSettings = RenderSettings(),
         sourceBytes: Int = 0
     ) throws(RequestError) {

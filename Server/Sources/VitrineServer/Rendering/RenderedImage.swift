@@ -1,33 +1,33 @@
 import Crypto
 import Foundation
-public import NIOCore
-public import VitrineCore
-public import VitrineImaging
+package import NIOCore
+import VitrineCore
+package import VitrineImaging
 
 /// A result: the bytes of a file with all that its answer says about them.
-public struct RenderedImage: Sendable, Hashable {
+package struct RenderedImage: Sendable, Hashable {
     /// The file. Copies share its memory.
-    public let bytes: ByteBuffer
+    package let bytes: ByteBuffer
     /// The media type.
-    public let mediaType: String
+    package let mediaType: String
     /// The format of an image; nil for content that is answered as it is, and for summaries.
-    public let format: ImageFormat?
+    package let format: ImageFormat?
     /// The size in pixels; nil where nothing was decoded.
-    public let size: PixelSize?
+    package let size: PixelSize?
     /// A strong entity tag of the bytes, with its quotes.
-    public let entityTag: String
+    package let entityTag: String
     /// The version of the source that it was made from.
-    public let sourceVersion: String
+    package let sourceVersion: String
     /// When the source is to be looked at again, since 1970.
-    public var freshUntil: Duration
+    package var freshUntil: Duration
     /// The date of the source's last change as its server sent it; nil if it did not.
-    public var lastModified: String?
+    package var lastModified: String?
     /// When it was made or confirmed, since 1970.
-    public var confirmed: Duration
+    package var confirmed: Duration
     /// What the source's server says about caches.
     var sourceCaching = SourceCaching()
     /// Whether a better format is on its way, so that no cache is to keep this one for long.
-    public var isProvisional = false
+    package var isProvisional = false
 
     package init(
         bytes: [UInt8], mediaType: String, format: ImageFormat?, size: PixelSize?, sourceVersion: String,
@@ -97,7 +97,7 @@ extension RenderedImage: CacheableValue {
     /// The bytes are not those of a result.
     package struct Damaged: Error {}
 
-    public init(cacheBytes: [UInt8]) throws {
+    package init(cacheBytes: [UInt8]) throws {
         var lines: [String] = []
         var start = 0
         while lines.count < Self.lineCount {
@@ -119,7 +119,7 @@ extension RenderedImage: CacheableValue {
     }
 
     /// Twelve lines, then the file.
-    public func cacheBytes() -> [UInt8] {
+    package func cacheBytes() -> [UInt8] {
         let lines = [
             Self.version, mediaType, format?.rawValue ?? "", size.map { "\($0.width)" } ?? "",
             size.map { "\($0.height)" } ?? "", entityTag, sourceVersion, "\(freshUntil.milliseconds)",
@@ -135,7 +135,7 @@ extension RenderedImage: CacheableValue {
         return all
     }
 
-    public var cacheCost: Int { bytes.readableBytes + 512 }
+    package var cacheCost: Int { bytes.readableBytes + 512 }
 }
 
 extension Duration {

@@ -1,14 +1,14 @@
 import Foundation
 import NIOCore
-public import VitrineCache
-public import VitrineCore
-public import VitrineImaging
-public import VitrinePipeline
+package import VitrineCache
+package import VitrineCore
+package import VitrineImaging
+package import VitrinePipeline
 
 /// An image as it is answered, and where it comes from.
-public struct Rendering: Sendable {
+package struct Rendering: Sendable {
     /// Where a result comes from.
-    public enum Origin: String, Sendable, CaseIterable {
+    package enum Origin: String, Sendable, CaseIterable {
         /// The cache of results in memory.
         case memory
         /// The cache of results on disk.
@@ -22,7 +22,7 @@ public struct Rendering: Sendable {
     }
 
     /// The time of each step; zero for steps that were not needed.
-    public struct Times: Sendable, Hashable {
+    package struct Times: Sendable, Hashable {
         /// A step with its beginning.
         package struct Step: Sendable, Hashable {
             package var began: ContinuousClock.Instant
@@ -39,23 +39,23 @@ public struct Rendering: Sendable {
         var encoding: Step?
 
         /// The wait for places.
-        public var queue = Duration.zero
+        package var queue = Duration.zero
         /// The load of the source.
-        public var fetch = Duration.zero
+        package var fetch = Duration.zero
         /// Decoding and processing, with the wait for a thread.
-        public var decode = Duration.zero
+        package var decode = Duration.zero
         /// Encoding.
-        public var encode = Duration.zero
+        package var encode = Duration.zero
     }
 
     /// The result.
-    public var image: RenderedImage
+    package var image: RenderedImage
     /// Where it comes from.
-    public var origin: Origin
+    package var origin: Origin
     /// Whether its source was to be looked at again. It is, in the background, or could not be.
-    public var isStale = false
+    package var isStale = false
     /// The times of the work, also if another request had started it.
-    public var times = Times()
+    package var times = Times()
 }
 
 /// Makes the images of URLs, each once, and keeps them in memory and on disk.
@@ -73,18 +73,18 @@ public struct Rendering: Sendable {
 /// - AVIF and JPEG XL that take longer than ``Configuration/encodeDeadline`` are answered in another format, and made
 ///   in the background for the next request.
 /// - Work whose last request is cancelled stops.
-public final class Renderer: Sendable {
+package final class Renderer: Sendable {
     /// How long errors are kept.
-    public struct FailureLifetimes: Sendable, Hashable {
+    package struct FailureLifetimes: Sendable, Hashable {
         /// 404 and 410. Default: 10 seconds.
-        public var missing: Duration = .seconds(10)
+        package var missing: Duration = .seconds(10)
         /// 5xx of sources, and their timeouts. Default: 5 seconds.
-        public var unavailable: Duration = .seconds(5)
+        package var unavailable: Duration = .seconds(5)
         /// Sources that cannot be decoded or exceed a limit, and sources that are not allowed. Default: 10 seconds.
-        public var unusable: Duration = .seconds(10)
+        package var unusable: Duration = .seconds(10)
 
         /// Creates the defaults.
-        public init() {}
+        package init() {}
 
         func lifetime(of error: RequestError) -> Duration? {
             switch error.status {
@@ -97,62 +97,62 @@ public final class Renderer: Sendable {
     }
 
     /// The configuration.
-    public struct Configuration: Sendable {
+    package struct Configuration: Sendable {
         /// The directory of the caches.
-        public var cacheRoot: String
+        package var cacheRoot: String
         /// The memory of results. Default: 64 MB.
-        public var resultMemory: ByteCount = .megabytes(64)
+        package var resultMemory: ByteCount = .megabytes(64)
         /// The disk space of results. 0 keeps none. Default: 2 GB.
-        public var resultDisk: ByteCount = .gigabytes(2)
+        package var resultDisk: ByteCount = .gigabytes(2)
         /// The disk space of sources. 0 keeps none. Default: 2 GB.
-        public var sourceDisk: ByteCount = .gigabytes(2)
+        package var sourceDisk: ByteCount = .gigabytes(2)
         /// The sources.
-        public var sources = SourceTable.Configuration()
+        package var sources = SourceTable.Configuration()
         /// The settings of all results.
-        public var settings = RenderSettings()
+        package var settings = RenderSettings()
         /// The limits on work under way.
-        public var admission = Admission.Limits()
+        package var admission = Admission.Limits()
         /// The limits of each decode.
-        public var limits = ImageLimits.standard
+        package var limits = ImageLimits.standard
         /// Where decoders run. It becomes the isolation of the process, `Isolation.standard`. Default: always in
         /// workers.
-        public var isolation = Isolation.always
+        package var isolation = Isolation.always
         /// How long errors are kept.
-        public var failures = FailureLifetimes()
+        package var failures = FailureLifetimes()
         /// How long a result whose time has passed is used while its source is asked. Default: 1 minute.
-        public var staleWhileRevalidate: Duration = .seconds(60)
+        package var staleWhileRevalidate: Duration = .seconds(60)
         /// How long a result whose time has passed is used while its source fails. Default: 1 day.
-        public var staleIfError: Duration = .seconds(86_400)
+        package var staleIfError: Duration = .seconds(86_400)
         /// The least time for which a source is not asked again, whatever its server says. Results of sources that must
         /// not be stored are not kept in any case. Default: 5 seconds.
-        public var minimumFreshness: Duration = .seconds(5)
+        package var minimumFreshness: Duration = .seconds(5)
         /// How long the encoder of a negotiated AVIF or JPEG XL may take before another format is answered; nil for no
         /// limit. Default: 500 milliseconds.
-        public var encodeDeadline: Duration? = .milliseconds(500)
+        package var encodeDeadline: Duration? = .milliseconds(500)
         /// How many of these are completed in the background at once. Default: 2.
-        public var backgroundEncodes = 2
+        package var backgroundEncodes = 2
         /// How long decoding and processing may take. Default: 30 seconds.
-        public var renderTimeLimit: Duration = .seconds(30)
+        package var renderTimeLimit: Duration = .seconds(30)
         /// The time of day.
-        public var clock = WallClock.system
+        package var clock = WallClock.system
 
         /// Creates the defaults.
-        public init(cacheRoot: String) { self.cacheRoot = cacheRoot }
+        package init(cacheRoot: String) { self.cacheRoot = cacheRoot }
     }
 
     /// The number of processors.
     static let processors = max(1, ProcessInfo.processInfo.activeProcessorCount)
 
     /// The configuration.
-    public let configuration: Configuration
+    package let configuration: Configuration
     /// The limits on work under way, and how much there is.
-    public let admission: Admission
+    package let admission: Admission
     /// The results by source, options and format.
-    public let results: Cache<RenderedImage>
+    package let results: Cache<RenderedImage>
     /// The bytes of sources under the rules of HTTP.
-    public let originals: Cache<[UInt8]>
+    package let originals: Cache<[UInt8]>
     /// Makes the images. Its statistics count decodes.
-    public let pipeline: ImagePipeline
+    package let pipeline: ImagePipeline
     private let sources: SourceTable
     private let groups: SourceGroups
     private let work: SharedWork<CacheKey, Made>
@@ -172,7 +172,7 @@ public final class Renderer: Sendable {
     }
 
     /// Creates a renderer.
-    public convenience init(_ configuration: Configuration) { self.init(configuration, continuing: nil) }
+    package convenience init(_ configuration: Configuration) { self.init(configuration, continuing: nil) }
 
     /// Creates a renderer that shares the caches, places and work of another one, whose sizes and directory it keeps.
     package init(_ configuration: Configuration, continuing old: Renderer?) {
@@ -232,7 +232,7 @@ public final class Renderer: Sendable {
     ///   - priority: How urgent it is.
     ///   - deadline: When the request ends with 504; nil for never.
     /// - Throws: ``RequestError``; 499 `cancelled` if the task was cancelled.
-    public func image(
+    package func image(
         for url: ImageURL, format: ImageFormat? = nil, alternative: ImageFormat? = nil, priority: Priority = .normal,
         deadline: ContinuousClock.Instant? = nil
     ) async throws(RequestError) -> Rendering {
@@ -252,7 +252,7 @@ public final class Renderer: Sendable {
     /// Of the options, only the page and the second count.
     ///
     /// - Throws: As ``image(for:format:alternative:priority:deadline:)``.
-    public func infoDocument(
+    package func infoDocument(
         for url: ImageURL, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil
     ) async throws(RequestError) -> Rendering {
         let source = try sources.source(url.source)
@@ -268,7 +268,7 @@ public final class Renderer: Sendable {
     /// Returns what is known of a source: size, format, placeholders, colours, Exif.
     ///
     /// - Throws: As ``image(for:format:alternative:priority:deadline:)``.
-    public func info(
+    package func info(
         for url: ImageURL, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil
     ) async throws(RequestError) -> ImageSummary {
         let document = try await infoDocument(for: url, priority: priority, deadline: deadline)
@@ -622,7 +622,7 @@ public final class Renderer: Sendable {
     /// - Parameter address: The source as in a URL, not percent-encoded.
     /// - Returns: The number of results.
     /// - Throws: 400 for an address that is not valid, 500 `cache-failed` if the disk cannot be changed.
-    public func purge(source address: String) async throws(RequestError) -> Int {
+    package func purge(source address: String) async throws(RequestError) -> Int {
         try await purge(PurgeTag.source(try sources.parsed(address).key))
     }
 
@@ -632,7 +632,7 @@ public final class Renderer: Sendable {
     ///   `https://example.org/pictures/`, `local:///a/`, or a path that the base URL completes.
     /// - Returns: The number of results.
     /// - Throws: 400 for another text, 500 `cache-failed` if the disk cannot be changed.
-    public func purge(prefix: String) async throws(RequestError) -> Int {
+    package func purge(prefix: String) async throws(RequestError) -> Int {
         let name = "x"
         guard prefix.hasSuffix("/"), let beginning = try sources.parsed(prefix + name).prefix(before: name) else {
             throw RequestError(
@@ -650,7 +650,7 @@ public final class Renderer: Sendable {
     ///
     /// - Returns: The number of results.
     /// - Throws: 400 for an empty tag, 500 `cache-failed` if the disk cannot be changed.
-    public func purge(tag: String) async throws(RequestError) -> Int {
+    package func purge(tag: String) async throws(RequestError) -> Int {
         guard !tag.isEmpty, !tag.contains(where: { $0 == "," || $0 == " " }) else {
             throw RequestError(400, "invalid-tag", "A tag has no spaces and no commas.")
         }
@@ -674,7 +674,7 @@ public final class Renderer: Sendable {
     /// - Returns: The number of results on disk, or 0 if they are kept in memory only.
     /// - Throws: 500 `cache-failed` if the disk cannot be changed.
     @discardableResult
-    public func purgeAll() async throws(RequestError) -> Int {
+    package func purgeAll() async throws(RequestError) -> Int {
         failures.removeAll()
         await fence.purge(nil)
         do {
@@ -688,7 +688,7 @@ public final class Renderer: Sendable {
     }
 
     /// Work under way: results that are being made, and sources that are being loaded.
-    public var workCount: (results: Int, sources: Int) { (work.count, groups.count) }
+    package var workCount: (results: Int, sources: Int) { (work.count, groups.count) }
 
     /// The requests that wait for the result of a URL.
     package func waiters(for url: ImageURL, format: ImageFormat? = nil) throws(RequestError) -> Int {
@@ -698,7 +698,7 @@ public final class Renderer: Sendable {
     }
 
     /// Cancels all work, whose requests end with 503, and returns when all results are on disk.
-    public func shutDown() async {
+    package func shutDown() async {
         work.cancelAll()
         try? await results.flush()
         try? await originals.flush()

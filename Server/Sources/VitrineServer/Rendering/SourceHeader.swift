@@ -1,34 +1,34 @@
 import Foundation
 import VitrineCore
-public import VitrineImaging
+package import VitrineImaging
 import VitrinePipeline
 
 /// What is known of a source before it is decoded.
-public struct SourceHeader: Sendable, Hashable {
+package struct SourceHeader: Sendable, Hashable {
     /// The kind of the content.
-    public enum Kind: String, Sendable, Codable { case image, document, video }
+    package enum Kind: String, Sendable, Codable { case image, document, video }
 
     /// The kind.
-    public var kind: Kind
+    package var kind: Kind
     /// The format of an image; nil for documents and videos.
-    public var format: ImageFormat?
+    package var format: ImageFormat?
     /// The media type by the content.
-    public var mediaType: String
+    package var mediaType: String
     /// Upright pixels; points of a document's page, at one pixel each.
-    public var size: PixelSize
+    package var size: PixelSize
     /// How stored pixels are turned to be upright.
-    public var orientation = Orientation.up
+    package var orientation = Orientation.up
     /// Whether pixels may be other than opaque.
-    public var hasAlpha = false
+    package var hasAlpha = false
     /// Pages of a document or frames of an animation.
-    public var pageCount = 1
+    package var pageCount = 1
     /// Seconds of a video or of one loop of an animation.
-    public var duration: Double?
+    package var duration: Double?
     /// Whether rows are stored in several passes.
-    public var isProgressive = false
+    package var isProgressive = false
 
     /// Whether it is drawn at any size, so that it may always grow.
-    public var isVector: Bool { kind == .document || format == .svg }
+    package var isVector: Bool { kind == .document || format == .svg }
 
     /// Reads the header of a source. May block: documents and videos are opened by a helper program.
     ///
@@ -37,7 +37,7 @@ public struct SourceHeader: Sendable, Hashable {
     ///   - page: The page of a document whose size is wanted.
     ///   - limits: The limits of helpers.
     /// - Throws: ``RequestError`` 422 for other content.
-    public init(of bytes: [UInt8], page: Int = 1, limits: ImageLimits = .standard) throws(RequestError) {
+    package init(of bytes: [UInt8], page: Int = 1, limits: ImageLimits = .standard) throws(RequestError) {
         let input = ImageInput.bytes(bytes, name: "the source")
         if let media = Self.mediaType(ofDocumentOrVideo: bytes) {
             if media == "application/pdf" {

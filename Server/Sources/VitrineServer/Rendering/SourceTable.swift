@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
 import VitrineCache
-public import VitrineCore
-@_spi(HTTPCacheEngine) public import VitrineNetwork
+package import VitrineCore
+@_spi(HTTPCacheEngine) package import VitrineNetwork
 
 #if canImport(Glibc)
 import Glibc
@@ -15,16 +15,16 @@ import Darwin
 /// The sources that a server loads: `http` and `https` under an access policy, `local` below a directory, and `data`.
 ///
 /// URLs of other schemes are refused, `file` among them.
-public struct SourceTable: Sendable {
+package struct SourceTable: Sendable {
     /// Header fields for a host.
-    public struct HostRule: Sendable {
+    package struct HostRule: Sendable {
         /// `example.org` for that host, `*.example.org` for all hosts below it.
-        public var host: String
+        package var host: String
         /// Fields that are added to requests, for example `Authorization`. A redirect to another origin drops them.
-        public var headers: [(name: String, value: String)]
+        package var headers: [(name: String, value: String)]
 
         /// Creates a rule.
-        public init(host: String, headers: [(name: String, value: String)]) {
+        package init(host: String, headers: [(name: String, value: String)]) {
             (self.host, self.headers) = (host, headers)
         }
 
@@ -35,53 +35,53 @@ public struct SourceTable: Sendable {
     }
 
     /// The configuration.
-    public struct Configuration: Sendable {
+    package struct Configuration: Sendable {
         /// The hosts, ports, redirects and addresses that may be loaded. It is checked for each URL, each redirect and
         /// each address that a connection is made to. The schemes are always `http` and `https`. Default:
         /// `URLAccessPolicy.publicOnly`.
-        public var policy = URLAccessPolicy.publicOnly
+        package var policy = URLAccessPolicy.publicOnly
         /// The beginnings of allowed addresses, such as `https://example.org/pictures/` or `local:///`; nil for all.
         /// Scheme, host and port have to be equal; the path begins with the given one.
-        public var allowedPrefixes: [String]?
+        package var allowedPrefixes: [String]?
         /// What comes before a source without a scheme, for example `https://example.org/pictures/`.
-        public var baseURL: String?
+        package var baseURL: String?
         /// The directory of `local:///` sources; nil for none. Links below it are not followed.
-        public var localRoot: String?
+        package var localRoot: String?
         /// Whether `data:` URLs are accepted. Default: true.
-        public var allowsData = true
+        package var allowsData = true
         /// Header fields by host. All rules that match are used.
-        public var hostRules: [HostRule] = []
+        package var hostRules: [HostRule] = []
         /// The `User-Agent` field of requests.
-        public var userAgent = "vitrine-server"
+        package var userAgent = "vitrine-server"
         /// Called with the bytes of each transfer.
         package var didReceive: (@Sendable (_ bytes: Int) -> Void)?
         /// Header fields of all requests.
-        public var headers: [(name: String, value: String)] = []
+        package var headers: [(name: String, value: String)] = []
         /// The most bytes of a source, after decoding its content coding. The transfer ends where they are exceeded.
         /// Default: 100 MB.
-        public var maximumBytes: ByteCount = .megabytes(100)
+        package var maximumBytes: ByteCount = .megabytes(100)
         /// The limit for a connection. Default: 5 seconds.
-        public var connectTimeout: Duration = .seconds(5)
+        package var connectTimeout: Duration = .seconds(5)
         /// The longest silence of a source. Default: 10 seconds.
-        public var idleTimeout: Duration = .seconds(10)
+        package var idleTimeout: Duration = .seconds(10)
         /// The limit for one transfer. Default: 10 seconds.
-        public var totalTimeout: Duration = .seconds(10)
+        package var totalTimeout: Duration = .seconds(10)
         /// How often a request that failed for a reason that may pass is repeated. Default: 0.
-        public var retries = 0
+        package var retries = 0
         /// How long a file counts as unchanged without a look at it. Default: 1 second.
-        public var localFreshness: Duration = .seconds(1)
+        package var localFreshness: Duration = .seconds(1)
         /// Which responses are stored, and how long they are fresh. Default: the rules of a shared cache; a stale
         /// response is used if its server fails.
-        public var caching: HTTPCachePolicy = {
+        package var caching: HTTPCachePolicy = {
             var policy = HTTPCachePolicy.reverseProxy
             policy.servesStaleOnServerError = true
             return policy
         }()
         /// The connections to one host at once. Default: 16.
-        public var connectionsPerHost = 16
+        package var connectionsPerHost = 16
 
         /// Creates the defaults.
-        public init() {}
+        package init() {}
     }
 
     /// A source that may be loaded.
