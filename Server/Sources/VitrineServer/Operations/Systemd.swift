@@ -111,7 +111,13 @@ package struct InheritedSocket: Sendable, Equatable {
             guard let base = bytes.baseAddress,
                 getsockname(descriptor, base.assumingMemoryBound(to: sockaddr.self), &size) == 0
             else { return nil }
-            switch Int32(base.loadUnaligned(as: sockaddr.self).sa_family) {
+            // Not by a member of `sockaddr`: in which module the compiler finds it depends on what was compiled before.
+            #if canImport(Darwin)
+            let family = Int32(bytes[1])
+            #else
+            let family = Int32(base.loadUnaligned(as: sa_family_t.self))
+            #endif
+            switch family {
             case AF_UNIX: return .unix("")
             case AF_INET: return Self.address(of: SocketAddress(base.loadUnaligned(as: sockaddr_in.self)))
             case AF_INET6: return Self.address(of: SocketAddress(base.loadUnaligned(as: sockaddr_in6.self)))
