@@ -161,39 +161,68 @@ package struct HTTPConnectionSetup: ServerChildChannel {
 
 extension HTTPConnectionSetup {
     /// Tells an HTTP/2 client to use another connection for requests that follow: GOAWAY (RFC 9113, section 6.8).
-    /// Streams go on. Hummingbird's own graceful end comes only when there are none: it closes a connection before the
-    /// end of the last stream is written.
-    static func sendGoAway(_ channel: any Channel) {
+    /// Streams go on. A request that the client sends meanwhile is refused with REFUSED_STREAM, which says that it may
+    /// be sent again (section 8.7). Hummingbird's own graceful end comes only when there are no streams: it closes a
+    /// connection before the end of the last one is written.
+    ///
+    /// - Returns: Whether the client was not told before.
+    @discardableResult
+    func announceEnd(_ channel: any Channel) -> Bool {
+        guard streams.tell(channel) else { return false }
         let frame = HTTP2Frame(
             streamID: .rootStream, payload: .goAway(lastStreamID: .maxID, errorCode: .noError, opaqueData: nil))
         channel.writeAndFlush(frame, promise: nil)
+        return true
     }
 
     /// Whether the last stream of an HTTP/2 connection ended a while ago, so that all of it is written.
     func isIdle(_ channel: any Channel) -> Bool { streams.isIdle(channel) }
 }
 
-/// The streams of HTTP/2 connections.
+/// The streams of HTTP/2 connections, and which clients were told to leave theirs.
 private final class OpenStreams: Sendable {
-    private let counts = Mutex<[ObjectIdentifier: (count: Int, changed: Int64)]>([:])
+    private struct Entry {
+        var count = 0
+        var changed: Int64 = 0
+        var isTold = false
+    }
+
+    private let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
     func change(_ connection: any Channel, by difference: Int) {
-        let key = ObjectIdentifier(connection)
-        counts.withLock { counts in
-            let count = (counts[key]?.count ?? 0) + difference
-            counts[key] = (count, monotonicNanoseconds())
-        }
-        // Once for each connection.
-        if difference > 0, counts.withLock({ $0[key]?.count == 1 }) {
-            connection.closeFuture.whenComplete { _ in
-                self.counts.withLock { _ = $0.removeValue(forKey: key) }
-            }
+        update(connection) { entry in
+            entry.count += difference
+            entry.changed = monotonicNanoseconds()
         }
     }
 
+    /// Marks that the client of a connection was told. Returns whether it was not before.
+    func tell(_ connection: any Channel) -> Bool {
+        update(connection) { entry in
+            defer { entry.isTold = true }
+            return !entry.isTold
+        }
+    }
+
+    private func update<Result: Sendable>(
+        _ connection: any Channel, _ change: (inout Entry) -> Result
+    ) -> Result {
+        let key = ObjectIdentifier(connection)
+        let (isNew, result) = entries.withLock { entries in
+            let isNew = entries[key] == nil
+            return (isNew, change(&entries[key, default: Entry()]))
+        }
+        if isNew {
+            connection.closeFuture.whenComplete { _ in
+                self.entries.withLock { _ = $0.removeValue(forKey: key) }
+            }
+        }
+        return result
+    }
+
     func isIdle(_ connection: any Channel) -> Bool {
-        counts.withLock { counts in
-            guard let entry = counts[ObjectIdentifier(connection)] else { return true }
+        entries.withLock { entries in
+            guard let entry = entries[ObjectIdentifier(connection)] else { return true }
             return entry.count <= 0 && monotonicNanoseconds() - entry.changed > 200_000_000
         }
     }

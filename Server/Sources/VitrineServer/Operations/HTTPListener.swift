@@ -200,7 +200,7 @@ package final class HTTPListener: Sendable {
     /// Tells HTTP/2 clients to use another connection for requests that follow. HTTP/1 clients learn it from answers.
     package func announceDrain() {
         for (channel, isHTTP2) in state.withLock({ $0.connections.values.map { $0 } }) where isHTTP2 {
-            HTTPConnectionSetup.sendGoAway(channel)
+            setup.announceEnd(channel)
         }
     }
 
@@ -227,7 +227,7 @@ package final class HTTPListener: Sendable {
         for (channel, isHTTP2) in state.withLock({ $0.connections.values.map { $0 } }) {
             if !isHTTP2 {
                 Self.quiesce(channel)
-            } else if setup.isIdle(channel) {
+            } else if !setup.announceEnd(channel), setup.isIdle(channel) {
                 // Its client was told by GOAWAY a while ago. Clients that keep such a connection must not hold the stop.
                 channel.close(promise: nil)
             }
