@@ -62,6 +62,7 @@ final class RedisServer: Sendable {
     let port: Int
     let arguments: [String]
     private let program: Mutex<Program>
+    private let connection = Mutex<RedisConnection?>(nil)
     let directory: String
 
     init(_ arguments: [String] = [], port: Int? = nil, tls: Bool = false) async throws {
@@ -90,6 +91,7 @@ final class RedisServer: Sendable {
     }
 
     deinit {
+        connection.withLock { $0 }?.close()
         end()
         try? FileManager.default.removeItem(atPath: directory)
     }
@@ -143,16 +145,20 @@ final class RedisServer: Sendable {
         return channel != nil
     }
 
-    /// Runs a command on a connection of its own.
+    /// Runs a command, on a connection that is kept.
     @discardableResult func command(_ words: String...) async throws -> RESPValue { try await command(words) }
 
-    /// Runs a command on a connection of its own.
+    /// Runs a command, on a connection that is kept.
     @discardableResult func command(_ words: [String]) async throws -> RESPValue {
+        let command = RESPCommand(words.map { .text($0) })
+        if let connection = connection.withLock({ $0 }) {
+            if let reply = try? await connection.call(command, timeout: .seconds(60)) { return reply }
+            connection.close()
+        }
         let options = RedisConnection.Options(connectTimeout: .seconds(30), limits: .init(size: 64_000_000))
-        let connection = try await RedisConnection.connect(
-            to: address, options, group: .singletonMultiThreadedEventLoopGroup)
-        defer { connection.close() }
-        return try await connection.call(RESPCommand(words.map { .text($0) }), timeout: .seconds(60))
+        let fresh = try await RedisConnection.connect(to: address, options, group: .singletonMultiThreadedEventLoopGroup)
+        connection.withLock { $0 = fresh }
+        return try await fresh.call(command, timeout: .seconds(60))
     }
 }
 

@@ -52,7 +52,7 @@ private final class RedisCluster: Sendable {
         }
         for server in servers where replicas {
             try await eventually("all know the replicas") {
-                try await server.command("CLUSTER", "NODES").text?.components(separatedBy: " slave ").count == 4
+                try await server.command("CLUSTER", "NODES").text?.components(separatedBy: "slave ").count == 4
             }
         }
     }
@@ -66,16 +66,32 @@ private final class RedisCluster: Sendable {
     /// Moves slots with their keys from one master to another, as redis-cli does.
     func move(_ slots: Range<Int>, from source: Int, to target: Int) async throws {
         let (from, to) = (try await identifier(source), try await identifier(target))
-        let (giving, taking) = (servers[source], servers[target])
-        for slot in slots {
-            try await taking.command("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", from)
-            try await giving.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", to)
-            while let keys = try await giving.command("CLUSTER", "GETKEYSINSLOT", "\(slot)", "100").items, !keys.isEmpty {
-                let reply = try await giving.command(
-                    ["MIGRATE", "127.0.0.1", "\(taking.port)", "", "0", "5000", "KEYS"] + keys.compactMap(\.text))
-                if case .error(let text) = reply { throw RedisError.server(text) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for start in 0..<8 {
+                group.addTask { [self] in
+                    for slot in slots.dropFirst(start) where (slot - slots.lowerBound) % 8 == start {
+                        try await move(slot, from: (servers[source], from), to: (servers[target], to))
+                    }
+                }
             }
-            for server in [taking, giving] { try await server.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", to) }
+            try await group.waitForAll()
+        }
+    }
+
+    private func move(
+        _ slot: Int, from source: (server: RedisServer, id: String), to target: (server: RedisServer, id: String)
+    ) async throws {
+        try await target.server.command("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", source.id)
+        try await source.server.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", target.id)
+        while let keys = try await source.server.command("CLUSTER", "GETKEYSINSLOT", "\(slot)", "100").items,
+            !keys.isEmpty
+        {
+            let reply = try await source.server.command(
+                ["MIGRATE", "127.0.0.1", "\(target.server.port)", "", "0", "5000", "KEYS"] + keys.compactMap(\.text))
+            if case .error(let text) = reply { throw RedisError.server(text) }
+        }
+        for server in [target.server, source.server] {
+            try await server.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", target.id)
         }
     }
 }
@@ -129,8 +145,8 @@ private final class RedisCluster: Sendable {
         let loaded = tiers
         async let running: Void = load.run(loaded, keys: 500, callers: 8)
         try await eventually("values are there") { load.counts.withLock { $0.values } > 1_000 }
-        try await cluster.move(0..<500, from: 0, to: 1)
-        try await cluster.move(16_000..<16_384, from: 2, to: 0)
+        try await cluster.move(0..<1_500, from: 0, to: 1)
+        try await cluster.move(15_884..<16_384, from: 2, to: 0)
         let before = load.counts.withLock { $0.values }
         try await eventually("the load goes on") { load.counts.withLock { $0.values } > before + 1_000 }
         load.end()

@@ -218,7 +218,9 @@ private final class ClusterRouter: Sendable {
 
     var error: RedisError? {
         state.withLock { state in
-            state.slots.isComplete ? state.nodes.values.lazy.compactMap(\.error).first : state.error ?? .unavailable
+            guard state.slots.isComplete else { return state.error ?? .unavailable }
+            let nodes = state.nodes
+            return state.slots.addresses.lazy.compactMap { nodes[$0]?.error }.first
         }
     }
 
@@ -374,11 +376,24 @@ private final class ClusterRouter: Sendable {
     private func install(_ slots: ClusterSlots) {
         let gone = state.withLock { state in
             state.slots = slots
-            let gone = state.nodes.filter { !slots.addresses.contains($0.key) }
-            for address in gone.keys { state.nodes[address] = nil }
-            return Array(gone.values)
+            return state.nodes.filter { !slots.addresses.contains($0.key) }
         }
-        for node in gone { node.shutDown() }
         for address in slots.addresses { _ = node(address) }
+        guard !gone.isEmpty else { return }
+        // Commands are on their way to them, and a node that knows less than the others may have been asked.
+        Task { [weak self] in
+            try? await Task.sleep(for: .seconds(5))
+            self?.remove(gone)
+        }
+    }
+
+    /// Ends the connections to nodes that still have no slots.
+    private func remove(_ gone: [RedisConfiguration.Address: RedisNode]) {
+        let removed = state.withLock { state in
+            let removed = gone.filter { !state.slots.addresses.contains($0.key) && state.nodes[$0.key] === $0.value }
+            for address in removed.keys { state.nodes[address] = nil }
+            return removed
+        }
+        for node in removed.values { node.shutDown() }
     }
 }

@@ -291,12 +291,12 @@ public final class RemoteTier: Sendable {
 
     /// Whether the tier works.
     public var status: Status {
-        if let error = client.error {
-            if error == .unavailable, let known = journal.lastError { return .down(known) }
-            return journal.lastError == nil && error == .unavailable ? .connecting : .down(error)
+        switch client.error {
+        case .unavailable?: journal.lastError.map { .down($0) } ?? .connecting
+        case let error?: .down(error)
+        case nil where journal.isConnected: .up
+        case nil: journal.lastError.map { .down($0) } ?? .connecting
         }
-        if journal.isConnected { return .up }
-        return journal.lastError.map { .down($0) } ?? .connecting
     }
 
     /// What has happened since the tier was created.

@@ -111,7 +111,9 @@ final class TierJournal: Sendable {
                 try await follow()
             } catch {
                 let wasConnected = state.withLock { state in
-                    defer { (state.isConnected, state.lastError, state.pulse) = (false, error, nil) }
+                    defer { (state.isConnected, state.pulse) = (false, nil) }
+                    // That the server is not asked at the moment is no reason by itself.
+                    if error != .unavailable { state.lastError = error }
                     return state.isConnected
                 }
                 if wasConnected {
