@@ -96,6 +96,8 @@ final class RedisServer: Sendable {
         try? FileManager.default.removeItem(atPath: directory)
     }
 
+    private static let usedPorts = Mutex(Set<Int>())
+
     static func freePort() throws -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
@@ -111,7 +113,8 @@ final class RedisServer: Sendable {
                     bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
                 }
             }
-            if isFree { return port }
+            // Tests that run at the same time, and servers that are started again, do not share a port.
+            if isFree, usedPorts.withLock({ $0.insert(port).inserted }) { return port }
         }
         throw CocoaError(.fileReadUnknown)
     }
@@ -156,18 +159,19 @@ final class RedisServer: Sendable {
             connection.close()
         }
         let options = RedisConnection.Options(connectTimeout: .seconds(30), limits: .init(size: 64_000_000))
-        let fresh = try await RedisConnection.connect(to: address, options, group: .singletonMultiThreadedEventLoopGroup)
+        let fresh = try await RedisConnection.connect(
+            to: address, options, group: .singletonMultiThreadedEventLoopGroup)
         connection.withLock { $0 = fresh }
         return try await fresh.call(command, timeout: .seconds(60))
     }
 }
 
 /// Waits until a condition is true. The limit only ends a test that would never end.
-func eventually(_ what: String, _ condition: () async throws -> Bool) async throws {
+func eventually(_ condition: String, _ isTrue: () async throws -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(120)
-    while !(try await condition()) {
+    while !(try await isTrue()) {
         guard ContinuousClock.now < end else {
-            Issue.record("waited in vain until \(what)")
+            Issue.record("waited in vain until \(condition)")
             throw CancellationError()
         }
         try await Task.sleep(for: .milliseconds(10))
@@ -277,4 +281,13 @@ extension RemoteTier {
         guard case .value(let value, _) = await lookup(key) else { return nil }
         return String(buffer: value.contents)
     }
+}
+
+/// Several nodes of a fleet.
+func makeTiers(
+    _ count: Int, _ server: RedisServer, _ change: (inout RemoteTier.Configuration) -> Void = { _ in }
+) async throws -> [RemoteTier] {
+    var tiers: [RemoteTier] = []
+    for _ in 0..<count { tiers.append(try await .testing(RedisConfiguration(url: server.url), change)) }
+    return tiers
 }

@@ -18,7 +18,7 @@ import VitrineFleet
         let server = try await RedisServer()
         let client = try client(.init(.single(server.address)))
         defer { client.shutDown() }
-        let values = (0..<200).map { index in ByteBuffer(repeating: UInt8(truncatingIfNeeded: index), count: index * 97) }
+        let values = (0..<200).map { ByteBuffer(repeating: UInt8(truncatingIfNeeded: $0), count: $0 * 97) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (index, value) in values.enumerated() {
                 group.addTask {
@@ -80,6 +80,38 @@ import VitrineFleet
             Issue.record("\(tier.status)")
             return
         }
+    }
+
+    /// The access list of the documentation suffices.
+    @Test func tiersNeedNoMoreThanTheDocumentedAccess() async throws {
+        let server = try await RedisServer([
+            "--user", "vitrine", "on", ">word", "~{images*", "&{images}:events", "-@all",
+            "+ping", "+role", "+exists", "+mget", "+eval", "+evalsha", "+subscribe", "+get", "+set", "+del", "+hget",
+            "+hset", "+hexists", "+pexpire", "+pttl", "+publish", "+xadd", "+xrange", "+xrevrange", "+time",
+        ])
+        var redis = RedisConfiguration(.single(server.address))
+        (redis.username, redis.password) = ("vitrine", "word")
+        let tiers = [
+            try await RemoteTier.testing(redis, namespace: "images"),
+            try await RemoteTier.testing(redis, namespace: "images"),
+        ]
+        let key = RemoteKey("a")
+        guard case .lease(let lease) = await tiers[0].lookup(key) else {
+            Issue.record("no lease")
+            return
+        }
+        let second = tiers[1]
+        async let other = second.lookup(key)
+        try await eventually("the other node waits") { second.statistics.waits == 1 }
+        lease.store(ByteBuffer(string: "value"), freshFor: .seconds(60))
+        guard case .value = await other else {
+            Issue.record("the value did not arrive")
+            return
+        }
+        #expect(await tiers[0].purge(key))
+        #expect(await tiers[0].purge(group: "g"))
+        #expect(await tiers[0].purgeAll())
+        #expect(tiers.allSatisfy { $0.statistics.failures == 0 })
     }
 
     // MARK: TLS
@@ -160,7 +192,8 @@ import VitrineFleet
 @Suite struct HostileServerTests {
     private func status(of server: FakeServer) async throws -> RemoteTier.Status {
         var configuration = RemoteTier.configuration(.init(.single(server.address)))
-        (configuration.redis.commandTimeout, configuration.redis.connectTimeout) = (.milliseconds(300), .milliseconds(300))
+        configuration.redis.commandTimeout = .milliseconds(300)
+        configuration.redis.connectTimeout = .milliseconds(300)
         let tier = try RemoteTier(configuration)
         await tier.waitUntilDown()
         guard case .bypass = await tier.lookup(RemoteKey("a")) else {
@@ -209,6 +242,51 @@ import VitrineFleet
             Issue.record("another status")
             return
         }
+    }
+
+    /// Each command but those of the login and the journal has the same reply.
+    @Test(arguments: [
+        "+OK\r\n", ":1\r\n", "_\r\n", "*0\r\n", "*2\r\n$5\r\nlease\r\n$3\r\nbad\r\n", "*2\r\n_\r\n_\r\n",
+        "*2\r\n$4\r\nwait\r\n$1\r\nx\r\n", "*3\r\n$5\r\nvalue\r\n:1\r\n:2\r\n", "-ERR broken\r\n", "-\r\n",
+        "*3\r\n$5\r\nvalue\r\n$2\r\nno\r\n$16\r\n0123456789abcdef\r\n",
+    ])
+    func nonsenseIsBypassed(reply: String) async throws {
+        let server = try await FakeServer { command in
+            switch command[0] {
+            case "HELLO": .bytes(FakeServer.hello)
+            case "PING": .bytes(command.count == 1 ? "+PONG\r\n" : "$7\r\nvitrine\r\n")
+            case "SUBSCRIBE": .bytes(">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n>1\r\n_\r\n")
+            case "EVALSHA" where command[2] == "2" && command[3].hasSuffix(":epoch"):
+                .bytes("*4\r\n$16\r\n0123456789abcdef\r\n$3\r\n1-1\r\n$1\r\n5\r\n$1\r\n5\r\n")
+            default: .bytes(reply)
+            }
+        }
+        let tier = try await RemoteTier.testing(.init(.single(server.address)))
+        for _ in 0..<3 {
+            guard case .bypass = await tier.lookup(RemoteKey("a")) else {
+                Issue.record("nonsense was believed")
+                return
+            }
+        }
+        // A purge that is answered with nonsense does no harm either.
+        _ = await tier.purge(RemoteKey("b"))
+        await tier.shutDown()
+    }
+
+    @Test func serversThatAreDownGetOnlySingleProbes() async throws {
+        let server = try await FakeServer { $0[0] == "HELLO" ? .bytes(FakeServer.hello) : .silence }
+        var configuration = RemoteTier.configuration(.init(.single(server.address)))
+        configuration.redis.commandTimeout = .milliseconds(200)
+        configuration.redis.connectTimeout = .milliseconds(200)
+        let tier = try RemoteTier(configuration)
+        await tier.waitUntilDown()
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<1_000 { group.addTask { _ = await tier.lookup(RemoteKey("\(index)")) } }
+        }
+        #expect(tier.statistics.bypasses == 1_000)
+        let commands = Set(server.received.map { $0[0] })
+        #expect(commands.isSubset(of: ["HELLO", "PING"]))
+        await tier.shutDown()
     }
 
     @Test func repliesAfterTheirDeadlineAreDiscarded() async throws {

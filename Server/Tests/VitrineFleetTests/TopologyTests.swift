@@ -97,7 +97,7 @@ private final class RedisCluster: Sendable {
 }
 
 @Suite(.enabled(if: RedisServer.isInstalled, "redis-server is not installed"), .serialized) struct TopologyTests {
-    /// Looks keys up and stores them again and again until it is ended. Counts what users would notice.
+    /// Looks keys up and stores them again and again until it is ended. Counts the effects on users.
     private final class Load: Sendable {
         struct Counts {
             var lookups = 0

@@ -7,7 +7,7 @@ import VitrineFleet
 
 let arguments = CommandLine.arguments
 var configuration = RemoteTier.Configuration(redis: try RedisConfiguration(url: arguments[1]), namespace: arguments[2])
-configuration.leaseTime = .seconds(1)
+configuration.leaseTime = .seconds(3)
 let tier = try RemoteTier(configuration)
 try await tier.connect()
 switch await tier.lookup(RemoteKey(arguments[3])) {

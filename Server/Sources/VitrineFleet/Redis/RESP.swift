@@ -146,7 +146,9 @@ package struct RESPParser {
         case UInt8(ascii: "$"), UInt8(ascii: "!"), UInt8(ascii: "="):
             let length = try Self.integer(rest)
             if length == -1, kind == UInt8(ascii: "$") { return .value(.null) }
-            guard length >= 0, length <= limits.size - size else { throw .protocolViolation("a string of \(length) bytes") }
+            guard length >= 0, length <= limits.size - size else {
+                throw .protocolViolation("a string of \(length) bytes")
+            }
             size += Int(length)
             body = (kind, Int(length))
             return .head

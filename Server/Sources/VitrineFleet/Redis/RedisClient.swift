@@ -5,9 +5,9 @@ import Synchronization
 
 /// Sends commands to a server, to the master that sentinels name, or to the nodes of a cluster.
 package final class RedisClient: Sendable {
-    /// What changed.
+    /// A change of a node.
     package struct Event: Sendable {
-        /// The node; nil for the only one.
+        /// The node; nil for the only one, and for a cluster of which no node answers.
         package var address: RedisConfiguration.Address?
         package var change: RedisNode.Event
     }
@@ -342,10 +342,11 @@ private final class ClusterRouter: Sendable {
                 isAnswered = true
             } catch {
                 state.withLock { $0.error = error }
-                report(RedisClient.Event(address: address, change: .down(error)))
             }
             if isAnswered { break }
         }
+        let error = state.withLock { $0.error }
+        report(RedisClient.Event(address: nil, change: isAnswered ? .up : .down(error ?? .unavailable)))
         let signals = state.withLock { state in
             defer { if state.refresh != nil { state.refresh = [] } }
             return state.refresh ?? []

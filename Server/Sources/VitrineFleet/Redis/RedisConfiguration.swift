@@ -182,7 +182,9 @@ public struct RedisConfiguration: Sendable {
         var database: Substring?
         switch kind.count == 1 ? "" : kind[1] {
         case "":
-            guard addresses.count == 1, path.count <= 1 else { throw .invalidConfiguration("more than one host or path") }
+            guard addresses.count == 1, path.count <= 1 else {
+                throw .invalidConfiguration("more than one host or path")
+            }
             self.init(.single(addresses[0]))
             database = path.first
         case "sentinel":
@@ -192,7 +194,9 @@ public struct RedisConfiguration: Sendable {
             self.init(.sentinel(addresses, master: name))
             database = path.dropFirst().first
         case "cluster":
-            guard path.isEmpty || path == ["0"] else { throw .invalidConfiguration("a cluster has only the database 0") }
+            guard path.isEmpty || path == ["0"] else {
+                throw .invalidConfiguration("a cluster has only the database 0")
+            }
             self.init(.cluster(addresses))
         default:
             throw .invalidConfiguration("the scheme is none of redis, redis+sentinel and redis+cluster")

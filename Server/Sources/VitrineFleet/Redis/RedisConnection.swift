@@ -30,9 +30,12 @@ package final class RedisConnection: Sendable {
     private let waiting: Waiting
     private let depth: Int
 
-    /// The number of commands without a reply.
+    /// The state that the connection and its handler share.
     final class Waiting: Sendable {
+        /// The number of commands without a reply.
         let count = Atomic(0)
+        /// Why the connection ended.
+        let reason = Mutex<RedisError?>(nil)
     }
 
     private init(_ address: RedisConfiguration.Address, _ channel: any Channel, _ waiting: Waiting, depth: Int) {
@@ -68,7 +71,9 @@ package final class RedisConnection: Sendable {
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelOption(.maxMessagesPerRead, value: 16)
             .channelOption(
-                .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 2_048, initial: 16_384, maximum: 262_144))
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(minimum: 2_048, initial: 16_384, maximum: 262_144)
+            )
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     if let tls = options.tls {
@@ -142,7 +147,8 @@ package final class RedisConnection: Sendable {
         do {
             return try await promise.futureResult.get()
         } catch {
-            throw error as? RedisError ?? .unreachable("the connection is closed")
+            // A command that comes after the end has the reason of the end.
+            throw error as? RedisError ?? waiting.reason.withLock { $0 } ?? .unreachable("the connection is closed")
         }
     }
 
@@ -305,8 +311,8 @@ private final class RedisChannelHandler: ChannelDuplexHandler {
 
     private func fail(_ error: RedisError, _ context: ChannelHandlerContext) {
         if reason == nil { reason = error }
-        context.close(promise: nil)
         failAll()
+        context.close(promise: nil)
     }
 
     private func failAll() {
@@ -314,6 +320,7 @@ private final class RedisChannelHandler: ChannelDuplexHandler {
         timer = nil
         let error = reason ?? .unreachable("the server closed the connection")
         reason = error
+        waiting.reason.withLock { $0 = error }
         while let next = pending.popFirst() {
             waiting.count.subtract(1, ordering: .relaxed)
             next.promise?.fail(error)

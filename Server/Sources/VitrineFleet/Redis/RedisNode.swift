@@ -55,7 +55,7 @@ package final class Signal: Sendable {
 /// succession without a reply, all connections are closed and each command fails at once. A single task connects anew,
 /// logs in and pings the server until it replies in time; only then commands are sent again.
 package final class RedisNode: Sendable {
-    /// What changed at a node.
+    /// A change of a node.
     package enum Event: Sendable, Equatable {
         case up
         case down(RedisError)

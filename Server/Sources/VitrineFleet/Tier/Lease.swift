@@ -46,7 +46,7 @@ public final class Lease: Sendable {
     }
 }
 
-/// What a lease and the tier share.
+/// The state that a lease and the tier share.
 final class LeaseCore: Sendable {
     let key: RemoteKey
     let names: TierNames
@@ -127,7 +127,7 @@ final class TierWaiters: Sendable {
 /// Writes in the background, bounded in number and bytes.
 final class TierWriteQueue: Sendable {
     private struct State {
-        var jobs: [(cost: Int, job: @Sendable () async -> Void)] = []
+        var jobs = CircularBuffer<(cost: Int, job: @Sendable () async -> Void)>()
         var bytes = 0
         var running = 0
         var idle: [Signal] = []

@@ -1,5 +1,5 @@
 import Foundation
-public import Logging
+import Logging
 public import NIOCore
 import NIOPosix
 import Synchronization
@@ -24,47 +24,6 @@ import Synchronization
 ///
 /// Each node that keeps copies of its own must apply ``invalidations``.
 public final class RemoteTier: Sendable {
-    /// The configuration.
-    public struct Configuration: Sendable {
-        /// The servers.
-        public var redis: RedisConfiguration
-        /// The beginning of all keys: 1 to 64 letters, digits, dots, hyphens and underscores. Tiers with equal
-        /// namespaces share their values.
-        public var namespace: String
-        /// The most bytes of a value in the tier. Default: 1 MB.
-        public var maximumValueSize = 1_000_000
-        /// After which time a lease lapses whose holder does not extend it. Default: 5 seconds.
-        public var leaseTime: Duration = .seconds(5)
-        /// How long a lease is extended. Default: 60 seconds.
-        public var maximumLeaseTime: Duration = .seconds(60)
-        /// How long a look-up waits for the value of another node's lease. Default: 15 seconds.
-        public var maximumWait: Duration = .seconds(15)
-        /// The share of the time for which a value is fresh, at its end, in which a value that is still asked for is
-        /// made anew by one node. Default: 0.1. 0 waits until it is stale.
-        public var earlyRefresh = 0.1
-        /// The most bytes that wait to be written. Default: 32 MB.
-        public var writeQueueSize = 32_000_000
-        /// The file that keeps the position up to which this node has applied purges; nil, the default, for none.
-        ///
-        /// With it, a node that was restarted learns exactly the purges that it has missed. Without it, each start
-        /// delivers ``Invalidation/all``.
-        public var positionPath: String?
-        /// Takes the failures of the tier.
-        public var logger = Logger(label: "vitrine.fleet")
-
-        /// How often the journal is compared.
-        package var heartbeat: Duration = .seconds(1)
-        /// The time since any moment in the past.
-        package var uptime: @Sendable () -> Duration = {
-            .nanoseconds(Int64(clamping: DispatchTime.now().uptimeNanoseconds))
-        }
-
-        /// Creates a configuration with the defaults.
-        public init(redis: RedisConfiguration, namespace: String = "vitrine") {
-            (self.redis, self.namespace) = (redis, namespace)
-        }
-    }
-
     /// A value of the tier.
     public struct Value: Sendable {
         /// The bytes.
@@ -90,52 +49,6 @@ public final class RemoteTier: Sendable {
         case bypass
     }
 
-    /// Values that are no longer valid.
-    public enum Invalidation: Sendable, Hashable {
-        /// One value.
-        case key(RemoteKey)
-        /// All values of the group with this digest; see ``RemoteKey/digest(of:)``.
-        case group(String)
-        /// All values: all were purged, or it cannot be told which.
-        case all
-
-        /// `GROUP/NAME` or `GROUP`.
-        init?(_ text: some StringProtocol) {
-            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-            guard (1...2).contains(parts.count), parts.allSatisfy({ RemoteKey.isDigest($0) }) else { return nil }
-            self =
-                parts.count == 1
-                ? .group(String(parts[0]))
-                : .key(RemoteKey(groupDigest: String(parts[0]), nameDigest: String(parts[1])))
-        }
-
-        /// Whether a key is among the values.
-        public func includes(_ key: RemoteKey) -> Bool {
-            switch self {
-            case .key(let other): key == other
-            case .group(let group): key.group == group
-            case .all: true
-            }
-        }
-    }
-
-    /// The purges of all nodes, also of this one, in order.
-    ///
-    /// A purge counts as applied when the next one is asked for. Only one task may iterate. More than 10,000 purges that
-    /// were not taken become ``Invalidation/all``. The sequence ends with ``shutDown()``.
-    public struct Invalidations: AsyncSequence, Sendable {
-        let queue: InvalidationQueue
-
-        /// Gives one purge after the other.
-        public struct Iterator: AsyncIteratorProtocol {
-            let queue: InvalidationQueue
-
-            public mutating func next() async -> Invalidation? { await queue.next() }
-        }
-
-        public func makeAsyncIterator() -> Iterator { Iterator(queue: queue) }
-    }
-
     /// Whether the tier works.
     public enum Status: Sendable, Hashable {
         /// The first connection is being made.
@@ -144,38 +57,6 @@ public final class RemoteTier: Sendable {
         case up
         /// The tier does not help, or not all of it.
         case down(RedisError)
-    }
-
-    /// What has happened since the tier was created.
-    public struct Statistics: Sendable, Hashable {
-        /// Look-ups that returned a fresh value.
-        public var hits = 0
-        /// Look-ups that returned a stale value.
-        public var staleHits = 0
-        /// Leases that were given to this node for values that did not exist.
-        public var leases = 0
-        /// Leases that were given to this node for values that exist.
-        public var refreshes = 0
-        /// Look-ups that waited for another node.
-        public var waits = 0
-        /// Look-ups that returned ``Lookup/bypass``.
-        public var bypasses = 0
-        /// Commands that failed.
-        public var failures = 0
-        /// Stored bytes that are no value, of another version, or damaged.
-        public var damagedValues = 0
-        /// Values that were stored.
-        public var stores = 0
-        /// Values that were not stored because their lease had lapsed or they were purged.
-        public var fencedStores = 0
-        /// Values that were not stored because too much was waiting or the tier could not be reached.
-        public var droppedStores = 0
-        /// Values that are too large to be shared.
-        public var oversizedValues = 0
-        /// Purges that were received.
-        public var invalidations = 0
-        /// How often a server was found not to answer.
-        public var outages = 0
     }
 
     /// The configuration.
@@ -189,7 +70,8 @@ public final class RemoteTier: Sendable {
     private let counters: TierCounters
     /// The values that another node refreshes, and until when this node does not ask again.
     private let refreshing = Mutex<[RemoteKey: ContinuousClock.Instant]>([:])
-    private let pending = Mutex<[Invalidation]>([])
+    /// The purges that are not announced yet.
+    private let pending = Mutex<[PendingPurge]>([])
     private let tasks = Mutex<[Task<Void, Never>]>([])
 
     /// Creates a tier and begins to connect.
@@ -212,12 +94,12 @@ public final class RemoteTier: Sendable {
         client = try RedisClient(
             configuration.redis, maximumReply: max(64_000_000, 2 * configuration.maximumValueSize)
         ) { event in
-            let name = event.address?.description ?? "master"
+            let name = event.address.map { "the Redis server \($0)" } ?? "Redis"
             switch event.change {
-            case .up: log.clear("server \(name)")
+            case .up: log.clear(name)
             case .down(let error):
+                guard log.note(name, "The tier does not use \(name) at the moment: \(error)") else { return }
                 counters.add(\.outages)
-                log.note("server \(name)", "The Redis server \(name) is not used at the moment: \(error)")
             }
         }
         writes = TierWriteQueue(limit: configuration.writeQueueSize)
@@ -242,6 +124,12 @@ public final class RemoteTier: Sendable {
             }
         }
         tasks.withLock { $0 = [following, extending] }
+    }
+
+    private struct PendingPurge {
+        var invalidation: Invalidation
+        /// Whether it is being announced.
+        var isUnderWay = true
     }
 
     /// Lets the journal refer to the tier that is created after it.
@@ -299,7 +187,7 @@ public final class RemoteTier: Sendable {
         }
     }
 
-    /// What has happened since the tier was created.
+    /// Counts of events since the tier was created.
     public var statistics: Statistics { counters.snapshot }
 
     /// The purges of all nodes.
@@ -311,7 +199,7 @@ public final class RemoteTier: Sendable {
     /// Waits until no value waits to be written.
     public func flush() async { await writes.flush(atMost: .seconds(30), on: client.group.any()) }
 
-    /// Writes what waits to be written, for at most five seconds, and ends all connections. Look-ups return
+    /// Completes waiting writes, for at most five seconds, and ends all connections. Look-ups return
     /// ``Lookup/bypass`` from then on.
     public func shutDown() async {
         for core in leases.all where core.end() { release(core) }
@@ -346,7 +234,7 @@ public final class RemoteTier: Sendable {
         let end = min(deadline ?? .now + .seconds(86_400), .now + configuration.maximumWait)
         var hasWaited = false
         while !Task.isCancelled {
-            guard let epoch = journal.epoch, !pending.withLock({ $0.contains { $0.includes(key) } }) else {
+            guard let epoch = journal.epoch, !pending.withLock({ $0.contains { $0.invalidation.includes(key) } }) else {
                 return .bypass
             }
             let names = TierNames(configuration.namespace, epoch: epoch, key)
@@ -356,7 +244,9 @@ public final class RemoteTier: Sendable {
                 var damaged = ByteBuffer()
                 let reply = try await client.call(
                     RESPCommand("MGET", .text(names.value), .text(names.generation)), key: names.value)
-                guard let items = reply.items, items.count == 2 else { throw .protocolViolation("another reply to MGET") }
+                guard let items = reply.items, items.count == 2 else {
+                    throw .protocolViolation("another reply to MGET")
+                }
                 if let stored = items[0].bytes {
                     if let found = await found(stored, generation: items[1].text, key, names) { return found }
                     damaged = stored.getSlice(
@@ -565,7 +455,8 @@ public final class RemoteTier: Sendable {
             guard ContinuousClock.now - core.began < configuration.maximumLeaseTime else { continue }
             do throws(RedisError) {
                 _ = try await client.run(
-                    TierScripts.extend, keys: [core.names.lease, core.names.generation], [.text(core.token), .text(time)])
+                    TierScripts.extend, keys: [core.names.lease, core.names.generation],
+                    [.text(core.token), .text(time)])
             } catch {
                 fail(error)
             }
@@ -594,9 +485,9 @@ public final class RemoteTier: Sendable {
         leases.revoke(invalidation)
         // Until it is announced, this node at least does not use the values.
         pending.withLock { pending in
-            if pending.count >= 1_024 { pending = [.all] }
-            if invalidation == .all { pending = [] }
-            if !pending.contains(.all), !pending.contains(invalidation) { pending.append(invalidation) }
+            if pending.count >= 1_024 { pending = [PendingPurge(invalidation: .all, isUnderWay: false)] }
+            pending.removeAll { $0.invalidation == invalidation }
+            pending.append(PendingPurge(invalidation: invalidation))
         }
         return await announce(invalidation)
     }
@@ -604,10 +495,15 @@ public final class RemoteTier: Sendable {
     private func announce(_ invalidation: Invalidation) async -> Bool {
         do throws(RedisError) {
             try await carryOut(invalidation)
-            pending.withLock { pending in pending.removeAll { $0 == invalidation } }
+            pending.withLock { pending in pending.removeAll { $0.invalidation == invalidation } }
             return true
         } catch {
             fail(error)
+            pending.withLock { pending in
+                for index in pending.indices where pending[index].invalidation == invalidation {
+                    pending[index].isUnderWay = false
+                }
+            }
             log.note("purge", "A purge waits until the tier can be reached: \(error)")
             return false
         }
@@ -638,22 +534,18 @@ public final class RemoteTier: Sendable {
             [.text(kind), .text(content), .text(journal.channel), .text("\(TierJournal.length)")], timeout: timeout)
     }
 
+    private func nextPending() -> Invalidation? {
+        pending.withLock { pending in
+            guard let index = pending.firstIndex(where: { !$0.isUnderWay }) else { return nil }
+            pending[index].isUnderWay = true
+            return pending[index].invalidation
+        }
+    }
+
     private func announcePending() async {
-        for invalidation in pending.withLock({ $0 }) {
-            guard await announce(invalidation) else { return }
+        while let next = nextPending() {
+            guard await announce(next) else { return }
         }
         log.clear("purge")
     }
-}
-
-/// Counts what happens.
-final class TierCounters: Sendable {
-    private let statistics = Mutex(RemoteTier.Statistics())
-
-    func add(_ path: WritableKeyPath<RemoteTier.Statistics, Int>?) {
-        guard let path else { return }
-        statistics.withLock { $0[keyPath: path] += 1 }
-    }
-
-    var snapshot: RemoteTier.Statistics { statistics.withLock { $0 } }
 }

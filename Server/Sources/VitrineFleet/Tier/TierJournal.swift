@@ -167,7 +167,7 @@ final class TierJournal: Sendable {
         }
     }
 
-    /// Learns the epoch and the time, and reads what was purged since the last position.
+    /// Learns the epoch and the time, and reads the purges since the last position.
     private func open() async throws(RedisError) {
         let sent = uptime()
         let reply = try await client.run(
@@ -244,9 +244,11 @@ final class TierJournal: Sendable {
 
     /// Handles a push. Runs on an event loop.
     private func received(_ items: [RESPValue]) {
-        guard items.count == 3, items[0].text == "message", items[1].text == channel, let text = items[2].text else {
-            return
-        }
+        // Other applications may use the channel: what is not understood is ignored.
+        guard items.count == 3, items[0].text == "message", items[1].text == channel,
+            let bytes = items[2].bytes, bytes.readableBytes <= 512
+        else { return }
+        let text = String(buffer: bytes)
         let parts = text.split(separator: " ")
         switch parts.first {
         case "wake" where parts.count == 2:
@@ -305,80 +307,6 @@ final class TierJournal: Sendable {
     func end() { invalidations.end() }
 }
 
-/// Purges on their way to the caches of this node.
-final class InvalidationQueue: Sendable {
-    private struct State {
-        var items: [(RemoteTier.Invalidation, TierJournal.Position?)] = []
-        /// The position of the last one that was taken, and of the last one that was handled.
-        var taken: TierJournal.Position?
-        var handled: TierJournal.Position?
-        var waiting: CheckedContinuation<RemoteTier.Invalidation?, Never>?
-        var isTaken = false
-        var isEnded = false
-    }
-
-    /// More are joined to a purge of everything.
-    static let limit = 10_000
-    private let state = Mutex(State())
-
-    func begin(at position: TierJournal.Position) { state.withLock { $0.handled = position } }
-
-    func append(_ invalidation: RemoteTier.Invalidation, position: TierJournal.Position?) {
-        state.withLock { state in
-            guard !state.isEnded else { return }
-            if let waiting = state.waiting {
-                (state.waiting, state.taken, state.isTaken) = (nil, position, true)
-                waiting.resume(returning: invalidation)
-            } else if invalidation == .all || state.items.count >= Self.limit {
-                state.items = [(.all, position)]
-            } else {
-                state.items.append((invalidation, position))
-            }
-        }
-    }
-
-    /// The next one. The one before counts as handled.
-    func next() async -> RemoteTier.Invalidation? {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                state.withLock { state in
-                    if state.isTaken { (state.handled, state.isTaken) = (state.taken ?? state.handled, false) }
-                    if !state.items.isEmpty {
-                        let (item, position) = state.items.removeFirst()
-                        (state.taken, state.isTaken) = (position, true)
-                        continuation.resume(returning: item)
-                    } else if state.isEnded || Task.isCancelled || state.waiting != nil {
-                        continuation.resume(returning: nil)
-                    } else {
-                        state.waiting = continuation
-                    }
-                }
-            }
-        } onCancel: {
-            state.withLock { state in
-                state.waiting?.resume(returning: nil)
-                state.waiting = nil
-            }
-        }
-    }
-
-    /// The position up to which all is handled: the end of the journal if nothing is left to do.
-    func handled(through last: TierJournal.Position?) -> TierJournal.Position? {
-        state.withLock { state in
-            // Someone waits for the next one: all others are handled.
-            state.waiting != nil && state.items.isEmpty ? last : state.handled
-        }
-    }
-
-    func end() {
-        state.withLock { state in
-            state.isEnded = true
-            state.waiting?.resume(returning: nil)
-            state.waiting = nil
-        }
-    }
-}
-
 /// Logs each kind of failure once, until it has ended.
 final class TierLog: Sendable {
     private let logger: Logger
@@ -386,9 +314,11 @@ final class TierLog: Sendable {
 
     init(_ logger: Logger) { self.logger = logger }
 
-    func note(_ kind: String, _ message: @autoclosure () -> String) {
-        guard noted.withLock({ $0.count < 1_024 && $0.insert(kind).inserted }) else { return }
+    /// Returns whether the failure is new.
+    @discardableResult func note(_ kind: String, _ message: @autoclosure () -> String) -> Bool {
+        guard noted.withLock({ $0.count < 1_024 && $0.insert(kind).inserted }) else { return false }
         logger.warning("\(message())")
+        return true
     }
 
     func clear(_ kind: String) {

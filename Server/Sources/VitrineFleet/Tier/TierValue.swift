@@ -14,8 +14,8 @@ public struct RemoteKey: Sendable, Hashable {
     /// Creates the key of a value in a group, whose values are purged together.
     ///
     /// - Parameters:
-    ///   - group: What the value is made from, for example the address of a source.
-    ///   - name: What it is, for example the options of a render. It need not contain the group.
+    ///   - group: The origin of the value, for example the address of a source.
+    ///   - name: The name in the group, for example the options of a render. It need not contain the group.
     public init(group: String, name: String) {
         self.init(groupDigest: Self.digest(of: group), nameDigest: Self.digest(of: name))
     }
@@ -102,11 +102,14 @@ package struct TierValue: Sendable, Equatable {
     package init(stored: ByteBuffer, key: RemoteKey, generation expected: String?) throws(Damage) {
         var buffer = stored
         guard let magic = buffer.readInteger(as: UInt32.self), magic >> 8 == Self.magic >> 8 else { throw .foreign }
-        guard magic == Self.magic || magic == Self.unsharedMagic else { throw .version(UInt8(truncatingIfNeeded: magic)) }
+        guard magic == Self.magic || magic == Self.unsharedMagic else {
+            throw .version(UInt8(truncatingIfNeeded: magic))
+        }
         guard let generation = buffer.readString(length: 16), let created = buffer.readInteger(as: Int64.self),
             let freshUntil = buffer.readInteger(as: Int64.self), let typeLength = buffer.readInteger(as: UInt16.self),
             let length = buffer.readInteger(as: UInt32.self), let checksum = buffer.readBytes(length: 16),
-            buffer.readableBytes == Int(typeLength) + Int(length), let type = buffer.readString(length: Int(typeLength)),
+            buffer.readableBytes == Int(typeLength) + Int(length),
+            let type = buffer.readString(length: Int(typeLength)),
             checksum == Self.checksum(of: stored, key)
         else { throw .damaged }
         guard generation == expected else { throw .outdated }
