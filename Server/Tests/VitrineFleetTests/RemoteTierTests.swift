@@ -459,6 +459,32 @@ import Darwin
         #expect(tiers[0].statistics.droppedStores == 1)
     }
 
+    @Test func nodesDoNotWaitForServersThatFreezeMeanwhile() async throws {
+        let server = try await RedisServer()
+        let tiers = try await makeTiers(2, server) {
+            $0.leaseTime = .seconds(600)
+            $0.maximumWait = .seconds(600)
+            $0.redis.commandTimeout = .milliseconds(300)
+            $0.redis.connectTimeout = .milliseconds(300)
+        }
+        // A loaded machine may be slow for a moment.
+        let held = Mutex<Lease?>(nil)
+        let (tier, key) = (tiers[1], key)
+        try await eventually("there is a lease") {
+            guard case .lease(let lease) = await tiers[0].lookup(key) else { return false }
+            held.withLock { $0 = lease }
+            return true
+        }
+        let waiting = Task { await tier.lookup(key) }
+        try await eventually("the other node waits") { tier.waitingCount == 1 && tier.statistics.waits == 1 }
+        server.send(SIGSTOP)
+        guard case .bypass = await waiting.value else {
+            Issue.record("the wait went on")
+            return
+        }
+        server.send(SIGCONT)
+    }
+
     @Test func namespacesAreSeparateAndChecked() async throws {
         let server = try await RedisServer()
         let one = try await makeTiers(1, server)[0]
