@@ -116,9 +116,8 @@ import VitrineFleet
 
     // MARK: TLS
 
-    /// A certificate for the loopback address, made with openssl; nil if that is missing.
-    private func certificate() throws -> (certificate: String, key: String)? {
-        guard FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl") else { return nil }
+    /// A certificate for the loopback address, made with openssl, in a directory of its own.
+    private func certificate() throws -> (directory: String, certificate: String, key: String) {
         let directory = FileManager.default.temporaryDirectory.path + "/fleet-tls-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         let process = Process()
@@ -131,11 +130,13 @@ import VitrineFleet
         process.standardError = FileHandle.nullDevice
         try process.run()
         process.waitUntilExit()
-        return (directory + "/certificate.pem", directory + "/key.pem")
+        return (directory, directory + "/certificate.pem", directory + "/key.pem")
     }
 
-    @Test func clientSpeaksTLSAndRefusesForeignCertificates() async throws {
-        guard let (certificate, key) = try certificate() else { return }
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl"), "openssl is not installed"))
+    func clientSpeaksTLSAndRefusesForeignCertificates() async throws {
+        let (directory, certificate, key) = try certificate()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
         let server = try await RedisServer(
             ["--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no"], tls: true)
         var configuration = RedisConfiguration(.single(server.address))
