@@ -13,6 +13,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .library(name: "VitrineServer", targets: ["VitrineServer"]),
+        .library(name: "VitrineFleet", targets: ["VitrineFleet"]),
         .executable(name: "vitrine-server", targets: ["vitrine-server"]),
     ],
     dependencies: [
@@ -66,6 +67,27 @@ let package = Package(
         .executableTarget(
             name: "images-in-an-application",
             dependencies: ["VitrineServer", .product(name: "Hummingbird", package: "hummingbird")],
+            swiftSettings: swift),
+        .target(
+            name: "VitrineFleet",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"), .product(name: "Logging", package: "swift-log"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: swift),
+        // A node of a fleet as a process of its own, which the tests kill and freeze.
+        .executableTarget(
+            name: "fleet-node",
+            dependencies: ["VitrineFleet", .product(name: "NIOCore", package: "swift-nio")],
+            path: "Tests/fleet-node", swiftSettings: swift),
+        .testTarget(
+            name: "VitrineFleetTests",
+            dependencies: [
+                "VitrineFleet", "fleet-node", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: swift),
         .testTarget(
             name: "VitrineServerTests",
