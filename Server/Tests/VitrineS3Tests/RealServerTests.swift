@@ -39,12 +39,32 @@ struct RealServerTests {
             .deletingLastPathComponent().appendingPathComponent("s3-servers/serve")
         process.arguments = [kind.rawValue, directory.path]
         (process.standardInput, process.standardOutput) = (input, output)
+        let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
+        process.terminationHandler = { _ in continuation.finish() }
+        try Self.start(process)
+        let result = await Self.result { try await use(output, body) }
+        // The end of its input ends the server.
+        try input.fileHandleForWriting.close()
+        for await _ in ended {}
+        try result.get()
+    }
+
+    private static func result(_ body: () async throws -> Void) async -> Result<Void, any Error> {
+        do { return .success(try await body()) } catch { return .failure(error) }
+    }
+
+    /// Starts a process that receives signals: threads of a pool block them, and processes inherit that.
+    private static func start(_ process: Process) throws {
+        var none = sigset_t(), old = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &old)
+        defer { pthread_sigmask(SIG_SETMASK, &old, nil) }
         try process.run()
-        defer {
-            // The end of its input ends the server.
-            try? input.fileHandleForWriting.close()
-            process.waitUntilExit()
-        }
+    }
+
+    private static func use(
+        _ output: Pipe, _ body: (@escaping @Sendable (String) throws -> S3Client) async throws -> Void
+    ) async throws {
         let line = await BlockingExecutor.shared.run {
             String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         }
