@@ -26,7 +26,8 @@ struct CredentialTests {
         let variables = ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_SESSION_TOKEN": "c"]
         let all = try await Self.provider(.automatic, variables).credentials()
         #expect(all == S3Credentials(accessKey: "a", secretKey: "b", sessionToken: "c"))
-        let some = try await Self.provider(.environment, variables.merging(["AWS_SESSION_TOKEN": ""]) { $1 }).credentials()
+        let some = try await Self.provider(.environment, variables.merging(["AWS_SESSION_TOKEN": ""]) { $1 })
+            .credentials()
         #expect(some == S3Credentials(accessKey: "a", secretKey: "b"))
         #expect(try await Self.provider(.anonymous).credentials() == nil)
     }
@@ -36,7 +37,7 @@ struct CredentialTests {
         arguments: [
             [:], ["AWS_ACCESS_KEY_ID": "a"], ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": ""],
             ["AWS_ACCESS_KEY_ID": "a\r\nHost: x", "AWS_SECRET_ACCESS_KEY": "b"], ["HOME": "/nowhere"],
-            ["AWS_SHARED_CREDENTIALS_FILE": "/dev/zero"],
+            ["AWS_SHARED_CREDENTIALS_FILE": "/dev/zero"]
         ])
     func missingCredentialsAreErrors(variables: [String: String]) async {
         let error = await failure { try await Self.provider(.automatic, variables).credentials() }
@@ -98,7 +99,8 @@ struct CredentialTests {
 
     @Test("A file is read again when the server refuses its keys")
     func refusedKeysAreReadAgain() async throws {
-        try await Self.withFile("[default]\naws_access_key_id = old\naws_secret_access_key = x\n") { path async throws in
+        try await Self.withFile("[default]\naws_access_key_id = old\naws_secret_access_key = x\n") {
+            path async throws in
             try await FakeS3.run { configuration, _ in
                 configuration.credentials = .sharedFile(profile: nil, path: path)
             } _: { fake, bucket async throws in
@@ -145,7 +147,8 @@ struct CredentialTests {
 
     @Test("The role of a virtual machine is read once for many callers, and renewed before it ends")
     func rolesAreRead() async throws {
-        let log = Box<[String]>([]), time = Box(Duration.seconds(1_369_353_600))
+        let log = Box<[String]>([])
+        let time = Box(Duration.seconds(1_369_353_600))
         let server = try Self.metadata(expires: "2013-05-24T01:00:00Z", log)
         defer { server.stop() }
         let provider = Self.provider(
@@ -166,7 +169,9 @@ struct CredentialTests {
 
     @Test("Old credentials are used while they cannot be renewed, but not after their end")
     func oldCredentialsOutlastFailures() async throws {
-        let log = Box<[String]>([]), time = Box(Duration.seconds(1_369_353_600)), fails = Box(false)
+        let log = Box<[String]>([])
+        let time = Box(Duration.seconds(1_369_353_600))
+        let fails = Box(false)
         let server = try Self.metadata(expires: "2013-05-24T01:00:00Z", log, fails: fails)
         defer { server.stop() }
         let provider = Self.provider(

@@ -45,7 +45,9 @@ final class FakeS3: Sendable {
         var pageSize = 1_000
         /// The seconds that the server's clock is ahead.
         var clockOffset = 0.0
-        var keys: [String: Keys] = ["key": Keys(secret: "secret/+"), "session": Keys(secret: "hidden", token: "token==")]
+        var keys: [String: Keys] = [
+            "key": Keys(secret: "secret/+"), "session": Keys(secret: "hidden", token: "token==")
+        ]
         /// The answers of coming requests, and those of requests that it is asked about.
         var script: (@Sendable (Request, Int) -> Answer?)?
         var signatureFailures: [String] = []
@@ -200,7 +202,8 @@ final class FakeS3: Sendable {
         let (objects, pageSize) = state.withLock { ($0.buckets[bucket], $0.pageSize) }
         guard let objects else { return Self.error(404, "NoSuchBucket") }
         guard request.method == "GET", query["list-type"] == "2" else { return Self.error(400, "InvalidRequest") }
-        let prefix = query["prefix"] ?? "", after = query["continuation-token"] ?? ""
+        let prefix = query["prefix"] ?? ""
+        let after = query["continuation-token"] ?? ""
         let keys = objects.keys.filter { $0.utf8.starts(with: prefix.utf8) }.sorted {
             $0.utf8.lexicographicallyPrecedes($1.utf8)
         }
@@ -217,17 +220,20 @@ final class FakeS3: Sendable {
                     (
                         key,
                         "<Contents><Key>\(Self.encoded(key))</Key><LastModified>2009-10-12T17:50:30.250Z</LastModified>"
-                            + "<ETag>\(object.tag.replacing("\"", with: "&quot;"))</ETag><Size>\(object.bytes.count)</Size>"
+                            + "<ETag>\(object.tag.replacing("\"", with: "&quot;"))</ETag>"
+                            + "<Size>\(object.bytes.count)</Size>"
                             + "</Contents>"
                     ))
             }
         }
         let first = entries.firstIndex { after.utf8.lexicographicallyPrecedes($0.sort.utf8) } ?? entries.endIndex
         let page = entries[first...].prefix(min(pageSize, query["max-keys"].flatMap { Int($0) } ?? 1_000))
-        var xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        var xml =
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             + "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><EncodingType>url</EncodingType>"
         if page.endIndex < entries.endIndex, let last = page.last {
-            xml += "<IsTruncated>true</IsTruncated><NextContinuationToken>"
+            xml +=
+                "<IsTruncated>true</IsTruncated><NextContinuationToken>"
                 + last.sort.replacing("&", with: "&amp;").replacing("<", with: "&lt;") + "</NextContinuationToken>"
         } else {
             xml += "<IsTruncated>false</IsTruncated>"
@@ -245,10 +251,11 @@ final class FakeS3: Sendable {
     private func read(_ request: Request, _ bucket: String, _ key: String) -> Answer {
         guard let object = self[key, bucket: bucket] else { return Self.error(404, "NoSuchKey") }
         if let tag = request["if-match"], tag != object.tag { return Self.error(412, "PreconditionFailed") }
-        var headers = object.metadata + [
-            (name: "ETag", value: object.tag), ("Content-Type", object.type),
-            ("Last-Modified", "Mon, 12 Oct 2009 17:50:30 GMT"),
-        ]
+        var headers =
+            object.metadata + [
+                (name: "ETag", value: object.tag), ("Content-Type", object.type),
+                ("Last-Modified", "Mon, 12 Oct 2009 17:50:30 GMT")
+            ]
         if request["if-none-match"] == object.tag { return Answer(304, headers) }
         if let range = request["range"] {
             let bounds = range.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
@@ -272,7 +279,8 @@ final class FakeS3: Sendable {
         var object = stored(request)
         if let source = request["x-amz-copy-source"] {
             let parts = source.dropFirst().split(separator: "/", maxSplits: 1).map(String.init)
-            guard parts.count == 2, let name = parts[1].removingPercentEncoding, let original = self[name, bucket: parts[0]]
+            guard parts.count == 2, let name = parts[1].removingPercentEncoding,
+                let original = self[name, bucket: parts[0]]
             else { return Self.error(404, "NoSuchKey") }
             object = original
         }
@@ -353,7 +361,9 @@ final class FakeS3: Sendable {
             pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         }
         var parts: [String: String] = [:]
-        let hash: String, stamp: String, token: String?
+        let hash: String
+        let stamp: String
+        let token: String?
         if let value = request["authorization"] {
             guard value.hasPrefix("AWS4-HMAC-SHA256 ") else { return Self.error(400, "AuthorizationHeaderMalformed") }
             for part in value.dropFirst(17).components(separatedBy: ", ") {
@@ -366,7 +376,7 @@ final class FakeS3: Sendable {
             func value(_ name: String) -> String? { pairs.first { $0[0] == name }?.last?.removingPercentEncoding }
             parts = [
                 "Credential": value("X-Amz-Credential") ?? "", "SignedHeaders": value("X-Amz-SignedHeaders") ?? "",
-                "Signature": signature[1],
+                "Signature": signature[1]
             ]
             (hash, stamp, token) = ("UNSIGNED-PAYLOAD", value("X-Amz-Date") ?? "", value("X-Amz-Security-Token"))
             pairs.removeAll { $0[0] == "X-Amz-Signature" }
@@ -398,7 +408,8 @@ final class FakeS3: Sendable {
         let query = pairs.map { again($0[0], unreserved) + "=" + again($0.count > 1 ? $0[1] : "", unreserved) }.sorted()
             .joined(separator: "&")
         let fields = names.map { name in
-            "\(name):" + (request[name] ?? "").replacingOccurrences(of: " +", with: " ", options: .regularExpression) + "\n"
+            "\(name):" + (request[name] ?? "").replacingOccurrences(of: " +", with: " ", options: .regularExpression)
+                + "\n"
         }.joined()
         let canonical = "\(request.method)\n\(path)\n\(query)\n\(fields)\n\(names.joined(separator: ";"))\n\(hash)"
         let digest = SHA256.hash(data: Data(canonical.utf8)).map { String(format: "%02x", $0) }.joined()

@@ -34,7 +34,9 @@ struct RealServerTests {
     ) async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("s3-\(UUID())")
         defer { try? FileManager.default.removeItem(at: directory) }
-        let process = Process(), input = Pipe(), output = Pipe()
+        let process = Process()
+        let input = Pipe()
+        let output = Pipe()
         process.executableURL = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("s3-servers/serve")
         process.arguments = [kind.rawValue, directory.path]
@@ -55,7 +57,8 @@ struct RealServerTests {
 
     /// Starts a process that receives signals: threads of a pool block them, and processes inherit that.
     private static func start(_ process: Process) throws {
-        var none = sigset_t(), old = sigset_t()
+        var none = sigset_t()
+        var old = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, &old)
         defer { pthread_sigmask(SIG_SETMASK, &old, nil) }
@@ -113,7 +116,8 @@ struct RealServerTests {
 
     private static func checkObjects(_ bucket: S3Bucket) async throws {
         let keys = [
-            "a", "a/b/c.jpeg", "with space", "plus+and%41percent", "Änderung/日本.png", "quote\"'<&>;:@=,?#", "tilde~", "(*)!$",
+            "a", "a/b/c.jpeg", "with space", "plus+and%41percent", "Änderung/日本.png", "quote\"'<&>;:@=,?#", "tilde~",
+            "(*)!$"
         ]
         for key in keys {
             let bytes = Array("bytes of \(key)".utf8)
@@ -193,7 +197,8 @@ struct RealServerTests {
 
     private static func checkUses(_ bucket: S3Bucket) async throws {
         let results = S3ResultStore(bucket)
-        let entry = S3ResultStore.Entry(bytes: [1, 2, 3], contentType: "image/webp", created: .milliseconds(1_700_000_000_123))
+        let entry = S3ResultStore.Entry(
+            bytes: [1, 2, 3], contentType: "image/webp", created: .milliseconds(1_700_000_000_123))
         #expect(try await results.get("k") == nil)
         try await results.put(entry, for: "k")
         #expect(try await results.get("k") == entry)

@@ -25,7 +25,8 @@ struct SigningTests {
         "The signer reproduces the examples of the S3 API Reference",
         arguments: [
             Vector(
-                path: "/test.txt", headers: [("Range", "bytes=0-9")], names: "host;range;x-amz-content-sha256;x-amz-date",
+                path: "/test.txt", headers: [("Range", "bytes=0-9")],
+                names: "host;range;x-amz-content-sha256;x-amz-date",
                 signature: "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"),
             Vector(
                 method: "PUT", path: "/test%24file.text",
@@ -38,7 +39,7 @@ struct SigningTests {
                 signature: "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
             Vector(
                 query: [("prefix", "J"), ("max-keys", "2")], names: "host;x-amz-content-sha256;x-amz-date",
-                signature: "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"),
+                signature: "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7")
         ])
     func signsExamplesOfTheReference(vector: Vector) {
         let headers = vector.headers + [("x-amz-content-sha256", vector.hash), ("x-amz-date", "20130524T000000Z")]
@@ -72,7 +73,8 @@ struct SigningTests {
         "The signer passes the test suite of Signature Version 4",
         arguments: [
             Vector(
-                names: "host;x-amz-date", signature: "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
+                names: "host;x-amz-date",
+                signature: "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
             Vector(
                 query: [("Param2", "value2"), ("Param1", "value1")], names: "host;x-amz-date",
                 signature: "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500"),
@@ -88,7 +90,7 @@ struct SigningTests {
             Vector(
                 headers: [("My-Header1", " value1"), ("My-Header2", " \"a   b   c\"")],
                 names: "host;my-header1;my-header2;x-amz-date",
-                signature: "acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736"),
+                signature: "acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736")
         ])
     func passesTheTestSuite(vector: Vector) {
         let credentials = S3Credentials(
@@ -141,7 +143,7 @@ struct SigningTests {
         arguments: [
             "", "2013-05-24", "2013-13-24T00:00:00Z", "2013-02-29T00:00:00Z", "2013-05-24T24:00:00Z",
             "2013-05-24T00:00:00.Z", "2013-05-24T00:00:00", "2013-05-24T00:00:00Z ", "+013-05-24T00:00:00Z",
-            "Fri, 31 Feb 2013 00:00:00 GMT", "Fri, 24 May 2013 00:00 GMT", "Fri, 24 May 2013 00:00:00 CET", "-1",
+            "Fri, 31 Feb 2013 00:00:00 GMT", "Fri, 24 May 2013 00:00 GMT", "Fri, 24 May 2013 00:00:00 CET", "-1"
         ])
     func malformedDatesAreRefused(text: String) {
         #expect(S3Time.parse(iso: text) == nil)

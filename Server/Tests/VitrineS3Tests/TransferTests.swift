@@ -45,7 +45,8 @@ struct TransferTests {
     @Test("Memory stays bounded: no more chunks are read than parts can be sent")
     func readingWaitsForSending() async throws {
         try await FakeS3.run(Self.small) { fake, bucket async throws in
-            let read = Box(0), most = Box(0)
+            let read = Box(0)
+            let most = Box(0)
             struct Source: AsyncSequence, AsyncIteratorProtocol, Sendable {
                 let read: Box<Int>, most: Box<Int>, fake: FakeS3
 
@@ -215,7 +216,8 @@ struct TransferTests {
             fake.set { $0.pageSize = pageSize }
             let keys = (0..<20).map { "a & b/\($0)+ä" } + ["c", "d"]
             for key in keys { fake[key] = .init([1, 2]) }
-            var all: [String] = [], some: [String] = []
+            var all: [String] = []
+            var some: [String] = []
             for try await object in bucket.list() {
                 all.append(object.key)
                 #expect(object.size == 2 && object.entityTag == FakeS3.tag([1, 2]))
@@ -236,7 +238,7 @@ struct TransferTests {
             "<ListBucketResult><Contents></Contents></ListBucketResult>",
             "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>p%F</Key></Contents></ListBucketResult>",
             "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"
-                + "</ListBucketResult>",
+                + "</ListBucketResult>"
         ])
     func hostileListingsAreErrors(xml: String) async throws {
         try await FakeS3.run { fake, bucket async throws in
@@ -269,7 +271,7 @@ struct TransferTests {
             let other = bucket.client.bucket("none")
             for error in [
                 await failure { for try await _ in other.list() {} }, await failure { try await other.get("a") },
-                await failure { try await other.put([], as: "a") },
+                await failure { try await other.put([], as: "a") }
             ] {
                 guard case .noBucket = error else {
                     Issue.record("\(String(describing: error))")

@@ -25,8 +25,10 @@ struct UseTests {
     @Test(
         "Malformed addresses and other buckets are refused before a request",
         arguments: [
-            "", "s3:", "s3://", "s3://p", "s3://p/", "s3:///a", "s3://other/a", "http://p/a", "s3://p/a?b", "s3://p/a#b",
-            "s3://p/%", "s3://p/%FF", "s3://p/../a", "s3://p/%2e%2e/a", "s3://p/a%00", "s3://u@p/a", "s3://p:80/a", "s3://P/a",
+            "", "s3:", "s3://", "s3://p", "s3://p/", "s3:///a", "s3://other/a", "http://p/a", "s3://p/a?b",
+            "s3://p/a#b",
+            "s3://p/%", "s3://p/%FF", "s3://p/../a", "s3://p/%2e%2e/a", "s3://p/a%00", "s3://u@p/a", "s3://p:80/a",
+            "s3://P/a"
         ])
     func badAddressesAreRefused(address: String) async throws {
         try await FakeS3.run { fake, bucket async throws in
@@ -157,7 +159,7 @@ struct UseTests {
                         object.metadata[index].value = "2"
                     }
                 },
-                { object in object.metadata.removeAll { $0.name.hasSuffix("sha256") } },
+                { object in object.metadata.removeAll { $0.name.hasSuffix("sha256") } }
             ]
             for (number, change) in changes.enumerated() {
                 var object = good
@@ -226,7 +228,7 @@ struct UseTests {
             #expect(try await !store.delete("b c+"))
             for error in [
                 await failure { try await store.load("b c+") }, await failure { try await store.rename("x", to: "w") },
-                await failure { try await store.rename("x", to: "x") },
+                await failure { try await store.rename("x", to: "x") }
             ] {
                 guard case .notFound = error else {
                     Issue.record("\(String(describing: error))")
@@ -287,13 +289,15 @@ struct UseTests {
         }
     }
 
-    @Test("Names that are paths are refused", arguments: ["", ".", "..", "a/b", "a\u{0}", String(repeating: "a", count: 256)])
+    @Test(
+        "Names that are paths are refused",
+        arguments: ["", ".", "..", "a/b", "a\u{0}", String(repeating: "a", count: 256)])
     func badNamesAreRefused(name: String) async throws {
         try await FakeS3.run { fake, bucket async throws in
             let store = S3FileStore(bucket)
             for error in [
                 await failure { try await store.save([], as: name) }, await failure { try await store.load(name) },
-                await failure { try await store.delete(name) }, await failure { try await store.rename("a", to: name) },
+                await failure { try await store.delete(name) }, await failure { try await store.rename("a", to: name) }
             ] {
                 guard case .invalidName = error else {
                     Issue.record("\(String(describing: error))")

@@ -29,7 +29,7 @@ extension S3Bucket {
         prefix: String, delimiter: String? = nil, after token: String? = nil, count: Int = 1_000
     ) async throws(S3Error) -> S3Page {
         var query = [
-            (name: "list-type", value: "2"), ("encoding-type", "url"), ("max-keys", String(min(1_000, max(1, count)))),
+            (name: "list-type", value: "2"), ("encoding-type", "url"), ("max-keys", String(min(1_000, max(1, count))))
         ]
         if !prefix.isEmpty { query.append(("prefix", prefix)) }
         if let delimiter { query.append(("delimiter", delimiter)) }

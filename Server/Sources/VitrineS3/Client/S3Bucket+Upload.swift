@@ -96,7 +96,9 @@ extension S3Bucket {
         let limit = max(1, client.configuration.concurrentParts)
         return try await withThrowingTaskGroup(of: (Int, String).self) { group in
             var tags: [Int: String] = [:]
-            var number = 0, running = 0, count = 0
+            var number = 0
+            var running = 0
+            var count = 0
             var ready = first[...]
             while true {
                 var part = ready.popFirst()

@@ -206,7 +206,8 @@ public struct S3Bucket: Sendable {
                 (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "-")
             }
             guard isName, !name.isEmpty else {
-                throw .invalidName(S3Error.line(name), reason: "names of metadata have letters, digits and hyphens only")
+                throw .invalidName(
+                    S3Error.line(name), reason: "names of metadata have letters, digits and hyphens only")
             }
             fields.append(("x-amz-meta-" + name, value))
         }

@@ -29,7 +29,8 @@ struct S3Call: Sendable {
             let isPlain = field.value.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
             guard isPlain, !field.value.isEmpty, field.value.first != " ", field.value.last != " " else {
                 throw .invalidName(
-                    address, reason: "the value of \(S3Error.line(field.name)) is empty, has blanks around it, or is not ASCII")
+                    address,
+                    reason: "the value of \(S3Error.line(field.name)) is empty, has blanks around it, or is not ASCII")
             }
         }
     }
@@ -131,7 +132,9 @@ struct S3Failure {
     private init(
         _ report: S3Report, status: Int, _ answer: S3Answer, _ call: S3Call, _ signedAt: Duration, _ now: Duration
     ) {
-        let address = call.address, code = report.code, fields = answer.head.headers
+        let address = call.address
+        let code = report.code
+        let fields = answer.head.headers
         let retryAfter = fields["Retry-After"].flatMap { S3Time.delay($0, now: now) }
         let other = S3Error.server(address, status: status, code: code, message: report.message)
         switch (status, code) {
@@ -159,7 +162,8 @@ struct S3Failure {
             error = .notSupported(address, reason: report.message.isEmpty ? "status 501" : report.message)
         case (408, _), (429, _), (500, _), (502, _), (503, _), (504, _):
             (error, remedy) = (.busy(address, status: status, retryAfter: retryAfter), .wait(retryAfter))
-            isUncertain = status != 429 && status != 503
+            // A gateway may fail although the server behind it has done its work.
+            isUncertain = status != 429
         default: error = other
         }
     }

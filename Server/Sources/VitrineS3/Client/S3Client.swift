@@ -185,8 +185,10 @@ public final class S3Client: Sendable {
     /// Sends a call, and says whether an attempt that seemed to fail may have had an effect.
     func run(_ call: S3Call) async throws(S3Error) -> (result: Result<S3Answer, S3Error>, isUncertain: Bool) {
         try call.check()
-        var attempts = 0, isUncertain = false
-        var hasSetClock = false, hasRenewed = false
+        var attempts = 0
+        var isUncertain = false
+        var hasSetClock = false
+        var hasRenewed = false
         while true {
             guard !Task.isCancelled else { throw .cancelled(call.address) }
             let keys = try await credentials.credentials()

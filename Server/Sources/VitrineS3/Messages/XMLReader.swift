@@ -128,7 +128,8 @@ package struct XMLReader {
         while at < bytes.endIndex {
             let byte = bytes[at]
             switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), 0x80...:
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
+                0x80...:
                 break
             case UInt8(ascii: ":"): local = at + 1
             default:
@@ -166,7 +167,8 @@ package struct XMLReader {
         default:
             let isHexadecimal = name.hasPrefix("#x")
             let digits = name.dropFirst(isHexadecimal ? 2 : 1)
-            guard name.hasPrefix("#"), digits.utf8.first.map({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }) ?? false,
+            guard name.hasPrefix("#"),
+                digits.utf8.first.map({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }) ?? false,
                 let number = UInt32(digits, radix: isHexadecimal ? 16 : 10), number > 0,
                 let scalar = Unicode.Scalar(number)
             else { throw Problem(reason: "it has an unknown entity") }

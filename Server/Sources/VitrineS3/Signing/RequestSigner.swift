@@ -63,7 +63,7 @@ package struct RequestSigner: Sendable {
             ("X-Amz-Credential", credentials.accessKey + "/" + scope(time)),
             ("X-Amz-Date", S3Time.stamp(time)),
             ("X-Amz-Expires", String(seconds)),
-            ("X-Amz-SignedHeaders", names),
+            ("X-Amz-SignedHeaders", names)
         ]
         if let token = credentials.sessionToken { request.query.append(("X-Amz-Security-Token", token)) }
         let signature = signature(of: request, names, Self.unsignedPayload, time)
@@ -72,10 +72,11 @@ package struct RequestSigner: Sendable {
 
     private func signature(of request: Request, _ names: String, _ payloadHash: String, _ time: Duration) -> String {
         let canonical = [
-            request.method, request.path, Self.encoded(request.query), Self.canonicalHeaders(request), names, payloadHash,
+            request.method, request.path, Self.encoded(request.query), Self.canonicalHeaders(request), names,
+            payloadHash
         ].joined(separator: "\n")
         let text = [
-            "AWS4-HMAC-SHA256", S3Time.stamp(time), scope(time), Self.digest(Array(canonical.utf8)),
+            "AWS4-HMAC-SHA256", S3Time.stamp(time), scope(time), Self.digest(Array(canonical.utf8))
         ].joined(separator: "\n")
         var key = SymmetricKey(data: Array("AWS4".utf8) + Array(credentials.secretKey.utf8))
         for part in [String(S3Time.stamp(time).prefix(8)), region, service, "aws4_request"] {

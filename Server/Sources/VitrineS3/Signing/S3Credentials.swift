@@ -140,7 +140,9 @@ package final class CredentialProvider: Sendable {
         var usable: S3Credentials?
         switch state.current {
         case .success(let credentials):
-            guard let expires = credentials?.expires, expires - now < margin else { return .known(.success(credentials)) }
+            guard let expires = credentials?.expires, expires - now < margin else {
+                return .known(.success(credentials))
+            }
             // A failed renewal is not repeated at once while the old ones are still valid.
             if expires > now, now < state.retryAt { return .known(.success(credentials)) }
             if expires > now { usable = credentials }
@@ -257,7 +259,9 @@ package enum CredentialsFile {
                 continue
             }
             // Indented lines belong to settings of other services.
-            guard isInside, trimmed.startIndex == line.startIndex, let equals = line.firstIndex(of: "=") else { continue }
+            guard isInside, trimmed.startIndex == line.startIndex, let equals = line.firstIndex(of: "=") else {
+                continue
+            }
             let key = blankless(line[..<equals]).lowercased()
             entries?[key] = blankless(line[line.index(after: equals)...])
         }

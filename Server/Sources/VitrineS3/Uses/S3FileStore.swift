@@ -11,8 +11,9 @@ public import VitrineCore
 ///
 /// - A save is atomic, and durable when it returns.
 /// - **Names** are one path component in any Unicode, up to 255 bytes of UTF-8. Names are compared by their bytes.
-/// - Several programs may use one prefix at the same time. Two calls differ from a directory: ``rename(_:to:replacing:)``
-///   copies and deletes, and saves that must not replace need a server with conditional writes to exclude each other.
+/// - Several programs may use one prefix at the same time. Two calls differ from those of a directory:
+///   ``rename(_:to:replacing:)`` copies and deletes, and saves that must not replace need a server with conditional
+///   writes to exclude each other.
 public struct S3FileStore: Sendable {
     private let bucket: S3Bucket
     /// Empty, or with a slash at the end.
@@ -47,7 +48,8 @@ public struct S3FileStore: Sendable {
     ///   - bytes: The contents.
     ///   - name: The name of the file.
     ///   - replacing: Whether to replace an existing file. If false and the server has no conditional writes, the store
-    ///     looks for the file first; of two saves at the same time, the later one then replaces the other. Default true.
+    ///     looks for the file first; of two saves at the same time, the later one then replaces the other. Default
+    ///     true.
     /// - Throws: ``S3Error/alreadyExists(_:)`` and others; the store is then unchanged.
     public func save(_ bytes: [UInt8], as name: String, replacing: Bool = true) async throws(S3Error) {
         let key = try key(name)
@@ -76,7 +78,8 @@ public struct S3FileStore: Sendable {
     public func save(_ bytes: [UInt8], fileExtension: String? = nil) async throws(S3Error) -> String {
         let time = Int64(WallClock.system.now / .microseconds(1))
         let random = String(UInt32.random(in: .min ... .max), radix: 16)
-        let name = "\(time)-" + String(repeating: "0", count: 8 - random.count) + random
+        let name =
+            "\(time)-" + String(repeating: "0", count: 8 - random.count) + random
             + (fileExtension.map { $0.isEmpty ? "" : "." + $0 } ?? "")
         try await bucket.put(bytes, as: try key(name))
         return name
@@ -134,7 +137,8 @@ public struct S3FileStore: Sendable {
     ///   - replacing: Whether to replace an existing file. If false, the store looks for the file first. Default false.
     /// - Throws: ``S3Error/notFound(_:)``, ``S3Error/alreadyExists(_:)`` and others.
     public func rename(_ name: String, to newName: String, replacing: Bool = false) async throws(S3Error) {
-        let key = try key(name), newKey = try self.key(newName)
+        let key = try key(name)
+        let newKey = try self.key(newName)
         guard key != newKey else {
             guard try await bucket.exists(key) else { throw .notFound(bucket.address(key)) }
             return

@@ -82,7 +82,7 @@ public struct S3ResultStore: Sendable {
         }
         let metadata = [
             "vitrine-format": Self.format, "vitrine-created": String(Self.milliseconds(entry)),
-            "vitrine-sha256": Self.checksum(of: entry, key),
+            "vitrine-sha256": Self.checksum(of: entry, key)
         ]
         try await bucket.put(entry.bytes, as: name, type: entry.contentType, metadata: metadata)
     }

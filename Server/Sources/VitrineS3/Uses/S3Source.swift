@@ -94,7 +94,9 @@ extension S3Source: HTTPTransport {
         do throws(S3Error) {
             return try await response(to: request, url)
         } catch {
-            if let status = error.status { return Self.response(HTTPResponseHead(status: status, url: request.url), []) }
+            if let status = error.status {
+                return Self.response(HTTPResponseHead(status: status, url: request.url), [])
+            }
             switch error {
             case .invalidName(_, let reason): throw .invalidURL(url: url, reason: reason)
             case .tooLarge(_, let limit): throw .bodyTooLarge(url: url, limit: limit)
@@ -120,7 +122,8 @@ extension S3Source: HTTPTransport {
             return Self.response(contents.head, contents.bytes, at: request)
         }
         let known = request.headers["If-None-Match"]
-        guard let contents = try await bucket.contents(key, unless: known, limit: limit, isDecoded: request.range == nil)
+        guard
+            let contents = try await bucket.contents(key, unless: known, limit: limit, isDecoded: request.range == nil)
         else {
             let headers: HTTPHeaders = known.map { ["ETag": $0] } ?? [:]
             return Self.response(HTTPResponseHead(status: 304, headers: headers, url: request.url), [])
