@@ -80,7 +80,7 @@ let package = Package(
             name: "VitrineImaging",
             dependencies: [
                 "VitrineCore",
-                "VitrinePixels",
+                "VitrinePixels", "CVitrinePixels",
                 "CVitrineSandbox",
                 .target(name: "CVitrineJPEG", condition: .when(traits: ["SystemCodecs"])),
                 .target(name: "CVitrinePNG", condition: .when(traits: ["SystemCodecs"])),
@@ -179,6 +179,7 @@ let package = Package(
         .target(
             name: "CVitrineFFmpeg", dependencies: ["CVitrineSystemFFmpeg"], cSettings: fastC,
             linkerSettings: [.linkedLibrary("avcodec"), .linkedLibrary("swscale"), .linkedLibrary("avutil")]),
+        .target(name: "CVitrinePixels", cSettings: fastC),
         .target(name: "CVitrineSandbox", cSettings: c),
         .target(name: "CVitrineFileSystem", cSettings: c),
         .target(name: "CVitrineDownloads", cSettings: c),
@@ -245,7 +246,7 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "VitrineImagingTests",
-            dependencies: ["VitrineImaging", "VitrineWorker", "TestSupport", "WorkerTestHost"],
+            dependencies: ["VitrineImaging", "CVitrinePixels", "VitrineWorker", "TestSupport", "WorkerTestHost"],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
             name: "VitrineNetworkTests", dependencies: ["VitrineNetwork", "VitrineCache", "TestSupport"],

@@ -139,6 +139,19 @@ cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *decoder, cjpeg_header *hea
   return header->model ? CJPEG_OK : CJPEG_UNSUPPORTED;
 }
 
+// Whether the library makes the planes of color as large as that of brightness at this scale: it transforms blocks of
+// fewer samples finer, up to their 8 x 8.
+static int has_equal_planes(const struct jpeg_decompress_struct *info, int eighths) {
+  for (int i = 0; i < info->num_components; i++) {
+    int h = info->comp_info[i].h_samp_factor, v = info->comp_info[i].v_samp_factor;
+    int across = info->max_h_samp_factor / h, down = info->max_v_samp_factor / v;
+    if (across * h != info->max_h_samp_factor || down * v != info->max_v_samp_factor || across != down) return 0;
+    if (across != 1 && across != 2 && across != 4) return 0;
+    if (across * eighths > DCTSIZE) return 0;
+  }
+  return 1;
+}
+
 static void choose_output(struct jpeg_decompress_struct *info, const cjpeg_decode_options *options) {
   info->scale_num = (unsigned)options->eighths;
   info->scale_denom = 8;
@@ -148,8 +161,8 @@ static void choose_output(struct jpeg_decompress_struct *info, const cjpeg_decod
   case CJPEG_GRAY: info->out_color_space = JCS_GRAYSCALE; break;
   case CJPEG_CMYK: info->out_color_space = JCS_CMYK; break;
   case CJPEG_YCBCR:
-    info->out_color_space = options->planar ? JCS_YCbCr : JCS_RGB;
-    info->raw_data_out = options->planar ? TRUE : FALSE;
+    info->raw_data_out = options->planar == 1 || (options->planar && !has_equal_planes(info, options->eighths));
+    info->out_color_space = info->raw_data_out ? JCS_YCbCr : JCS_RGB;
     break;
   default: info->out_color_space = JCS_RGB;
   }
@@ -213,15 +226,31 @@ static void finish_planes(cjpeg_decoder *decoder, uint8_t *const planes[3], cons
   }
 }
 
-static void finish_rows(cjpeg_decoder *decoder, uint8_t *plane, size_t bytes_per_row) {
+static void read_rows(cjpeg_decoder *decoder, uint8_t *plane, size_t bytes_per_row, unsigned count) {
   struct jpeg_decompress_struct *info = &decoder->info;
   JSAMPROW rows[8];
+  while (count > 0 && info->output_scanline < info->output_height) {
+    unsigned some = count < 8 ? count : 8;
+    for (unsigned y = 0; y < some; y++) rows[y] = plane + y * bytes_per_row;
+    unsigned done = jpeg_read_scanlines(info, rows, some);
+    plane += done * bytes_per_row;
+    count -= done;
+  }
+}
+
+static void finish_rows(cjpeg_decoder *decoder, uint8_t *plane, size_t bytes_per_row) {
+  struct jpeg_decompress_struct *info = &decoder->info;
   while (info->output_scanline < info->output_height) {
     poll_or_raise(decoder);
-    unsigned left = info->output_height - info->output_scanline, count = left < 8 ? left : 8;
-    for (unsigned y = 0; y < count; y++) rows[y] = plane + (info->output_scanline + y) * bytes_per_row;
-    jpeg_read_scanlines(info, rows, count);
+    read_rows(decoder, plane + info->output_scanline * bytes_per_row, bytes_per_row, 8);
   }
+}
+
+cjpeg_status cjpeg_decoder_next_rows(cjpeg_decoder *decoder, uint8_t *rows, size_t bytes_per_row, unsigned count) {
+  if (setjmp(decoder->errors.jump)) return decoder->errors.status;
+  poll_or_raise(decoder);
+  read_rows(decoder, rows, bytes_per_row, count);
+  return CJPEG_OK;
 }
 
 cjpeg_status cjpeg_decoder_finish(cjpeg_decoder *decoder, uint8_t *const planes[3], const size_t bytes_per_row[3]) {

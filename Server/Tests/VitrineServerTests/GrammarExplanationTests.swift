@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import VitrineServer
+import VitrineServer
 
 @Suite struct GrammarExplanationTests {
     private func object(_ explanation: Explanation) throws -> [String: Any] {

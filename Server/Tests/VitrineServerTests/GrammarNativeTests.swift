@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import VitrineImaging
 
-@testable import VitrineServer
+import VitrineServer
 
 @Suite struct GrammarNativeTests {
     private let source = "https://example.com/a.jpg"

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import VitrineServer
+import VitrineServer
 
 /// Compares with `libthumbor`, whose results `Server/Tests/thumbor-oracle` writes. `VITRINE_THUMBOR_CASES` names a file
 /// of more cases than those in the repository.

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import VitrineServer
+import VitrineServer
 
 @Suite struct GrammarSignatureTests {
     private let first = (key: Array("test-key".utf8), salt: Array("test-salt".utf8))

@@ -1,7 +1,7 @@
 import Testing
 import VitrineImaging
 
-@testable import VitrineServer
+import VitrineServer
 
 @Suite struct GrammarThumborTests {
     private let image = "example.com/a.jpg"

@@ -1,7 +1,6 @@
 import HTTPTypes
 import Testing
-
-@testable import VitrineServer
+import VitrineServer
 
 @Suite struct HTTPConditionalTests {
     @Test(arguments: [

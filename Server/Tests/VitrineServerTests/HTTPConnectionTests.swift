@@ -5,8 +5,7 @@ import HummingbirdTesting
 import NIOCore
 import Synchronization
 import Testing
-
-@testable import VitrineServer
+import VitrineServer
 
 /// A server on loopback and connections of plain bytes.
 @Suite(.timeLimit(.minutes(2))) struct HTTPConnectionTests {
@@ -72,11 +71,11 @@ import Testing
     }
 
     @Test func absoluteTargetIsTakenAsSent() async throws {
-        #expect(ConnectionHandler.path(of: "http://h/a/plain/http://x/%2f|^") == "/a/plain/http://x/%2f|^")
-        #expect(ConnectionHandler.path(of: "http://h") == "/")
-        #expect(ConnectionHandler.path(of: "http://h?a=1") == "/?a=1")
-        #expect(ConnectionHandler.path(of: "*") == "*")
-        #expect(ConnectionHandler.path(of: "a:80") == "a:80")
+        #expect(RequestTarget.path(of: "http://h/a/plain/http://x/%2f|^") == "/a/plain/http://x/%2f|^")
+        #expect(RequestTarget.path(of: "http://h") == "/")
+        #expect(RequestTarget.path(of: "http://h?a=1") == "/?a=1")
+        #expect(RequestTarget.path(of: "*") == "*")
+        #expect(RequestTarget.path(of: "a:80") == "a:80")
         try await HTTPTestServer.live(MemoryBackend(signs: true)) { port in
             let rest = "/w:1/plain/http://x/%2f[]"
             let connection = try RawConnection(port: port)

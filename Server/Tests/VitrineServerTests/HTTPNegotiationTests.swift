@@ -1,8 +1,7 @@
 import HTTPTypes
 import Testing
 import VitrineImaging
-
-@testable import VitrineServer
+import VitrineServer
 
 @Suite struct HTTPNegotiationTests {
     private let negotiation = FormatNegotiation()

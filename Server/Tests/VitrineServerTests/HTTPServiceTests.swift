@@ -6,8 +6,7 @@ import NIOCore
 import Synchronization
 import Testing
 import VitrineImaging
-
-@testable import VitrineServer
+import VitrineServer
 
 @Suite struct HTTPServiceTests {
     private static let lake = "/insecure/w:200/plain/lake.jpg"

@@ -6,9 +6,9 @@ import HummingbirdTesting
 import Logging
 import NIOCore
 import Synchronization
+import Testing
 import VitrineImaging
-
-@testable import VitrineServer
+import VitrineServer
 
 /// A backend with sources in memory, an own small parser, and results that are texts.
 final class MemoryBackend: ImageBackend {
@@ -236,6 +236,76 @@ enum HTTPTestServer {
     }
 }
 
+/// An answer with its bytes.
+struct HTTPReply: Sendable {
+    var status: Int
+    /// By lowercase name.
+    var fields: [String: [String]] = [:]
+    var body: [UInt8] = []
+
+    subscript(name: String) -> String? { fields[name]?.joined(separator: ", ") }
+    var text: String { String(decoding: body, as: UTF8.self) }
+}
+
+/// The whole program in this process, on free ports of loopback: listeners, grammar, renderer and caches.
+struct ImageProgram {
+    let server: ImageServer
+
+    var port: Int { server.addresses.first?.port ?? 0 }
+    var adminPort: Int { server.adminAddresses.first?.port ?? 0 }
+
+    func connect() throws -> RawConnection { try RawConnection(port: port) }
+
+    /// Asks on a connection of its own.
+    func ask(_ path: String, method: String = "GET", _ fields: [(String, String)] = []) async throws -> HTTPReply {
+        try await connect().ask(path, method: method, fields)
+    }
+
+    static func configuration(_ change: (inout ServerConfiguration) -> Void = { _ in }) -> ServerConfiguration {
+        var configuration = ServerConfiguration()
+        configuration.bind = [.tcp(host: "127.0.0.1", port: 0)]
+        configuration.adminBind = [.tcp(host: "127.0.0.1", port: 0)]
+        configuration.lameDuck = 0
+        configuration.logRequests = false
+        configuration.localRoot = Samples.directory
+        configuration.allowLoopbackSources = true
+        configuration.allowPrivateSources = true
+        change(&configuration)
+        return configuration
+    }
+
+    /// - Parameter hooks: Nil for the real ones.
+    static func run(
+        _ change: (inout ServerConfiguration) -> Void = { _ in }, hooks: ImageServer.Hooks? = nil,
+        _ body: (ImageProgram) async throws -> Void
+    ) async throws {
+        let configuration = configuration(change)
+        let metrics = ServerMetrics()
+        let output = LogOutput(format: .json, level: .critical, write: { _ in })
+        let parts: ImageServer.Hooks
+        if let hooks {
+            parts = hooks
+        } else {
+            parts = try await ServerCommand.Parts.images.hooks(configuration, metrics, output.logger(label: "test"))
+        }
+        let server = try ImageServer(
+            configuration: configuration, notifier: ServiceNotifier(environment: [:]), output: output,
+            metrics: metrics, hooks: parts)
+        try await server.bind()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await server.run() }
+            do {
+                try await body(ImageProgram(server: server))
+            } catch {
+                server.stop()
+                throw error
+            }
+            server.stop()
+            try await group.waitForAll()
+        }
+    }
+}
+
 /// A connection of plain bytes.
 final class RawConnection: Sendable {
     private let descriptor: Int32
@@ -324,6 +394,46 @@ final class RawConnection: Sendable {
                 rest -= 1
             }
             return String(decoding: all, as: UTF8.self)
+        }
+    }
+
+    /// Sends a request and reads its answer.
+    func ask(_ path: String, method: String = "GET", _ fields: [(String, String)] = []) async throws -> HTTPReply {
+        let lines = fields.map { "\($0.0): \($0.1)\r\n" }.joined()
+        await send("\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n\(lines)\r\n")
+        return try #require(await readReply(hasBody: method != "HEAD"))
+    }
+
+    /// Reads one answer; nil at the end of the connection.
+    func readReply(hasBody: Bool = true) async -> HTTPReply? {
+        await onThread { descriptor in
+            var head: [UInt8] = []
+            var byte: UInt8 = 0
+            while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+                guard recv(descriptor, &byte, 1, 0) == 1 else { return nil }
+                head.append(byte)
+            }
+            let lines = String(decoding: head, as: UTF8.self).components(separatedBy: "\r\n")
+            guard let status = lines.first.flatMap({ Int($0.dropFirst(9).prefix(3)) }) else { return nil }
+            var reply = HTTPReply(status: status)
+            for line in lines.dropFirst() {
+                guard let colon = line.firstIndex(of: ":") else { continue }
+                let value = line[colon...].dropFirst().trimmingCharacters(in: .whitespaces)
+                reply.fields[line[..<colon].lowercased(), default: []].append(value)
+            }
+            let isWhole = hasBody && status != 304 && status != 204
+            let length = isWhole ? reply["content-length"].flatMap { Int($0) } ?? 0 : 0
+            var body = [UInt8](repeating: 0, count: length)
+            var count = 0
+            while count < length {
+                let received = body.withUnsafeMutableBytes {
+                    recv(descriptor, $0.baseAddress! + count, length - count, 0)
+                }
+                guard received > 0 else { return nil }
+                count += received
+            }
+            reply.body = body
+            return reply
         }
     }
 

@@ -3,7 +3,7 @@ import Logging
 import Testing
 import VitrineImaging
 
-@testable import VitrineServer
+import VitrineServer
 
 @Suite struct ServerConfigurationTests {
     private func load(

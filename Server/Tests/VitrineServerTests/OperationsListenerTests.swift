@@ -6,7 +6,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@testable import VitrineServer
+import VitrineServer
 
 #if canImport(Glibc)
 import Glibc
@@ -111,15 +111,17 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
     @Test func malformedRequestsAreAnswered400() async throws {
         try await TestServer.run { server in
             let port = server.port
-            for text in [
-                "GET / HTTP/1.1\r\nbad field\r\n\r\n", "\u{16}\u{3}\u{1}\r\n\r\n", "PRI / HTTP/1.1\r\nx y\r\n\r\n",
+            for (text, wanted) in [
+                ("GET / HTTP/1.1\r\nbad field\r\n\r\n", 400), ("\u{16}\u{3}\u{1}\r\n\r\n", 400),
+                // Only HTTP/2 has the method.
+                ("PRI / HTTP/1.1\r\nx y\r\n\r\n", 505),
             ] {
                 let status = try await onThread {
                     let client = try PlainClient(port: port)
                     try client.send(text)
                     return try client.answer().status
                 }
-                #expect(status == 400, "\(text.debugDescription)")
+                #expect(status == wanted, "\(text.debugDescription)")
             }
             #expect(try await get(port, "/a").status == 200)
         }

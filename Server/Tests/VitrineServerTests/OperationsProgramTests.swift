@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import VitrineServer
+import VitrineServer
 
 #if canImport(Glibc)
 import Glibc
@@ -146,7 +146,7 @@ private final class NotifySocket {
 }
 
 /// A listening socket on a free port of loopback.
-private func listeningSocket() throws -> (descriptor: Int32, port: Int) {
+func listeningSocket() throws -> (descriptor: Int32, port: Int) {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)

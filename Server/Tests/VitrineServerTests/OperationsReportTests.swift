@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 import Tracing
 
-@testable import VitrineServer
+import VitrineServer
 
 /// Lines that a logger wrote.
 final class LineCollector: Sendable {
@@ -342,52 +342,53 @@ final class LineCollector: Sendable {
             #expect(collector.requests.count == 1)
         }
     }
+}
 
-    private final class Collector: Sendable {
-        let port: Int
-        private let received = Mutex<[String]>([])
-        init(port: Int) { self.port = port }
-        var requests: [String] { received.withLock { $0 } }
-        func add(_ request: String) { received.withLock { $0.append(request) } }
-    }
+/// The requests that a collector of spans received.
+final class Collector: Sendable {
+    let port: Int
+    private let received = Mutex<[String]>([])
+    init(port: Int) { self.port = port }
+    var requests: [String] { received.withLock { $0 } }
+    func add(_ request: String) { received.withLock { $0.append(request) } }
+}
 
-    /// A receiver of OTLP over HTTP on loopback.
-    private func withCollector(status: String = "200 OK", _ body: (Collector) async throws -> Void) async throws {
-        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .bind(host: "127.0.0.1", port: 0) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
-                }
+/// A receiver of OTLP over HTTP on loopback.
+func withCollector(status: String = "200 OK", _ body: (Collector) async throws -> Void) async throws {
+    let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .bind(host: "127.0.0.1", port: 0) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
             }
-        let collector = Collector(port: try #require(server.channel.localAddress?.port))
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                try await server.executeThenClose { inbound in
-                    try await withThrowingDiscardingTaskGroup { connections in
-                        for try await connection in inbound {
-                            connections.addTask {
-                                try await connection.executeThenClose { parts, outbound in
-                                    var request = ""
-                                    for try await part in parts {
-                                        request += String(buffer: part)
-                                        guard let end = request.firstRange(of: "\r\n\r\n"),
-                                            let field = request.firstRange(of: "Content-Length: "),
-                                            let length = Int(request[field.upperBound...].prefix { $0.isNumber })
-                                        else { continue }
-                                        if request[end.upperBound...].utf8.count >= length { break }
-                                    }
-                                    collector.add(request)
-                                    try await outbound.write(
-                                        ByteBuffer(string: "HTTP/1.1 \(status)\r\nContent-Length: 2\r\n\r\n{}"))
+        }
+    let collector = Collector(port: try #require(server.channel.localAddress?.port))
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask {
+            try await server.executeThenClose { inbound in
+                try await withThrowingDiscardingTaskGroup { connections in
+                    for try await connection in inbound {
+                        connections.addTask {
+                            try await connection.executeThenClose { parts, outbound in
+                                var request = ""
+                                for try await part in parts {
+                                    request += String(buffer: part)
+                                    guard let end = request.firstRange(of: "\r\n\r\n"),
+                                        let field = request.firstRange(of: "Content-Length: "),
+                                        let length = Int(request[field.upperBound...].prefix { $0.isNumber })
+                                    else { continue }
+                                    if request[end.upperBound...].utf8.count >= length { break }
                                 }
+                                collector.add(request)
+                                try await outbound.write(
+                                    ByteBuffer(string: "HTTP/1.1 \(status)\r\nContent-Length: 2\r\n\r\n{}"))
                             }
                         }
                     }
                 }
             }
-            try await body(collector)
-            group.cancelAll()
         }
+        try await body(collector)
+        group.cancelAll()
     }
 }
 

@@ -5,7 +5,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-@testable import VitrineServer
+import VitrineServer
 
 #if canImport(Glibc)
 import Glibc
@@ -59,8 +59,23 @@ final class PlainClient {
 
     deinit { close(descriptor) }
 
-    func send(_ text: String) throws {
-        let bytes = Array(text.utf8)
+    func closeOutput() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// What comes until the server ends the connection.
+    func readToEnd() -> String {
+        while (try? receive()) == true {}
+        return String(decoding: received, as: UTF8.self)
+    }
+
+    /// Lets the connection end by a reset.
+    func resetAtEnd() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -82,6 +97,19 @@ final class PlainClient {
 
     /// Whether the server has closed the connection without another byte.
     func isAtEnd() throws -> Bool { received.isEmpty ? try !receive() : false }
+
+    /// The types of the frames of HTTP/2 up to the end of the connection (RFC 9113, section 4.1).
+    func frameTypesUntilEnd() throws -> [UInt8] {
+        while try receive() {}
+        var types: [UInt8] = []
+        var rest = received[...]
+        while rest.count >= 9 {
+            let head = Array(rest.prefix(9))
+            types.append(head[3])
+            rest = rest.dropFirst(9 + Int(head[0]) << 16 + Int(head[1]) << 8 + Int(head[2]))
+        }
+        return types
+    }
 
     func answer(toHead: Bool = false) throws -> Answer {
         var end: Int?
@@ -281,6 +309,9 @@ final class ClientBox: @unchecked Sendable {
     init(_ clients: [PlainClient]) { self.clients = clients }
 
     func removeAll() { lock.withLock { clients = [] } }
+    func forEach<Value>(_ body: (PlainClient) throws -> Value) rethrows -> [Value] {
+        try lock.withLock { try clients.map(body) }
+    }
     /// Whether the first connection is closed.
     func isAtEnd() throws -> Bool { try lock.withLock { try clients.first?.isAtEnd() ?? true } }
 }

@@ -5,7 +5,7 @@ import VitrineCore
 import VitrineImaging
 import VitrinePipeline
 
-@testable import VitrineServer
+import VitrineServer
 
 /// The files that come out: formats, qualities, lengths, metadata, and what is passed through.
 @Suite(.timeLimit(.minutes(3))) struct RenderingFormatTests {
@@ -144,7 +144,9 @@ import VitrinePipeline
         let other = try RenderingFixture()
         let pages = try await withThrowingTaskGroup(of: (Int, Rendering).self) { group in
             for page in 1...3 {
-                group.addTask { (page, try await other.image("local:///lake.pdf") { ($0.format, $0.page) = (.png, page) }) }
+                group.addTask {
+                    (page, try await other.image("local:///lake.pdf") { ($0.format, $0.page) = (.png, page) })
+                }
             }
             return try await group.reduce(into: [Int: Rendering]()) { $0[$1.0] = $1.1 }
         }
@@ -268,45 +270,5 @@ import VitrinePipeline
         for length in 0..<(bytes.count - 4) {
             #expect(throws: RenderedImage.Damaged.self) { try RenderedImage(cacheBytes: Array(bytes.prefix(length))) }
         }
-    }
-}
-
-/// Files that break decoders.
-@Suite(.timeLimit(.minutes(10))) struct RenderingHostileTests {
-    /// Beside the repository; not part of it.
-    private static let directory = URL(filePath: Samples.directory).deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "shared/hostile").path(percentEncoded: false)
-
-    @Test func hostileFilesAreErrorsOfTheirOwn() async throws {
-        let root = Self.directory
-        guard let folders = try? FileManager.default.contentsOfDirectory(atPath: root) else {
-            print("Skipped: \(root) is absent.")
-            return
-        }
-        var names: [String] = []
-        for folder in folders.sorted() {
-            let files = (try? FileManager.default.contentsOfDirectory(atPath: root + "/" + folder)) ?? []
-            // A spread of each kind: all of them take minutes.
-            let sorted = files.sorted()
-            names += stride(from: 0, to: sorted.count, by: max(1, sorted.count / 12)).map { folder + "/" + sorted[$0] }
-        }
-        #expect(names.count > 100)
-        let fixture = try RenderingFixture { $0.sources.localRoot = root }
-        var statuses: [Int: Int] = [:]
-        for name in names {
-            let address = "local:///" + (name.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? name)
-            let error = await fixture.error(address) { ($0.width, $0.height) = (100, 100) }
-            statuses[error?.status ?? 200, default: 0] += 1
-            if let error {
-                #expect([404, 413, 422, 504].contains(error.status), "\(name): \(error)")
-                #expect(!error.reason.contains(root))
-            }
-        }
-        print("Hostile files by status: \(statuses.sorted { $0.key < $1.key })")
-        #expect(fixture.renderer.workCount == (0, 0))
-        #expect(fixture.renderer.admission.renders.cost == 0)
-        // And the next good one is served.
-        let good = try RenderingFixture()
-        #expect(try await good.image("local:///lake.jpg") { $0.width = 10 }.image.format == .jpeg)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 import VitrineImaging
 import VitrinePipeline
 
-@testable import VitrineServer
+import VitrineServer
 
 /// Sizes as imgproxy's documentation of its options says them.
 @Suite struct RenderingPlanTests {

@@ -6,7 +6,7 @@ import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 
-@testable import VitrineServer
+import VitrineServer
 
 #if canImport(Glibc)
 import Glibc

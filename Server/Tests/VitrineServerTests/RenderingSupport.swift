@@ -10,7 +10,7 @@ import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
 
-@testable import VitrineServer
+import VitrineServer
 
 /// The pictures of the repository.
 enum Samples {

@@ -55,7 +55,7 @@ typedef struct {
 
 typedef struct {
   int eighths;        // 1, 2, 4 or 8: scale of the result
-  int planar;         // nonzero: YCbCr as planes, neither upsampled nor converted
+  int planar;         // 1: YCbCr as planes, neither upsampled nor converted; 2: only if planes of color are smaller
   uint64_t maximum_coefficient_bytes;
   int maximum_scans;
 } cjpeg_decode_options;
@@ -70,6 +70,8 @@ cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *decoder, cjpeg_header *hea
 cjpeg_status cjpeg_decoder_start(cjpeg_decoder *decoder, const cjpeg_decode_options *options, cjpeg_layout *layout);
 // Fills the planes the layout asked for.
 cjpeg_status cjpeg_decoder_finish(cjpeg_decoder *decoder, uint8_t *const planes[3], const size_t bytes_per_row[3]);
+// Instead of finish, for one plane: the next count rows, or as many as there are left. Call it until no row is left.
+cjpeg_status cjpeg_decoder_next_rows(cjpeg_decoder *decoder, uint8_t *rows, size_t bytes_per_row, unsigned count);
 // Whether data was missing or damaged; the rest has been filled in.
 int cjpeg_decoder_is_truncated(const cjpeg_decoder *decoder);
 int cjpeg_decoder_is_damaged(const cjpeg_decoder *decoder);

@@ -117,9 +117,9 @@ public struct FetchResult<Value: CacheableValue>: Sendable {
     /// How long it is fresh; nil for the format's or cache's default.
     package var timeToLive: Duration?
     /// Anything small the fetcher wants to see again in ``FetchContext/storedValidator``, for example an entity tag.
-    package var validator: [UInt8]
-    /// The tags of the entry, and of the entries that are made from it.
-    package var tags: [String]
+    public package(set) var validator: [UInt8]
+    /// The tags of the entry, and of the entries that are made from it. A fetcher that calls another one may add some.
+    public var tags: [String]
     /// Where it may be kept; the request may narrow this further. Default: everywhere.
     package var levels: CacheLevels
 

@@ -167,10 +167,16 @@ extension ImageDecoder {
             throw .invalidRequest(
                 reason: "\(source.name) has no page \(options.page): it has \(info.frameCount), counted from 0")
         }
-        let request = DecodeRequest(
-            info: info, target: try target(of: resizers, for: info, input: source.name), page: options.page,
-            allowPartial: options.allowPartial, allowsEmbeddedPreview: options.allowsEmbeddedPreview,
-            limits: limits, cancellation: cancellation)
+        var plans: [DecodePlan] = []
+        for resizer in resizers {
+            plans.append(try DecodePlan(resizer, for: info, limits: limits, input: source.name))
+        }
+        var request = DecodeRequest(
+            info: info, target: Self.target(of: plans), page: options.page, allowPartial: options.allowPartial,
+            allowsEmbeddedPreview: options.allowsEmbeddedPreview, limits: limits, cancellation: cancellation)
+        // A later page may have another shape, which its samples will tell.
+        request.allowsScaling =
+            plans.count == 1 && options.page == 0 && plans[0].region == nil && plans[0].rendered == plans[0].target
         let decoded: DecodedImage
         if let preview = try embeddedPreview(in: source, request) {
             decoded = preview
@@ -184,15 +190,11 @@ extension ImageDecoder {
         ).images(resizers)
     }
 
-    /// The size to ask a decoder for that serves each of `resizers`; nil for every pixel.
-    private func target(
-        of resizers: [ImageResizer], for info: ImageInfo, input: String
-    ) throws(ImageError) -> PixelSize? {
+    /// The size to ask a decoder for that serves each of `plans`; nil for every pixel.
+    private static func target(of plans: [DecodePlan]) -> PixelSize? {
         var largest = PixelSize.zero
-        for resizer in resizers {
-            guard let target = try DecodePlan(resizer, for: info, limits: limits, input: input).target else {
-                return nil
-            }
+        for plan in plans {
+            guard let target = plan.target else { return nil }
             largest.width = max(largest.width, target.width)
             largest.height = max(largest.height, target.height)
         }

@@ -21,6 +21,9 @@ public struct DecodeRequest: Sendable {
     public var cancellation: CancellationToken
     /// Where a worker's decoder may put its planes, so that they need not be copied there; nil elsewhere.
     package var room: SharedBuffer?
+    /// Whether samples that are already scaled to exactly ``target`` will do: for a single result that shows the whole
+    /// image. A decoder then scales row by row, and a worker sends fewer bytes.
+    package var allowsScaling = false
 
     package init(
         info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,

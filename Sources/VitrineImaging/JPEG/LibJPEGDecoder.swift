@@ -4,8 +4,10 @@ import VitrineCore
 
 /// Decodes JPEG by libjpeg-turbo, scaled down in the transform where the request allows it.
 ///
-/// Reduced images come as Y′CbCr planes, neither upsampled nor converted: that happens after scaling, to far fewer
-/// samples. A request for every pixel gives red, green and blue exactly as the library makes them.
+/// Reduced images whose planes of colour are smaller than that of brightness come as these planes, neither upsampled
+/// nor converted: that happens after scaling, to far fewer samples. Others give red, green and blue exactly as the
+/// library makes them, whose rounding the scaling averages out. A request that allows it is scaled row by row, so that
+/// the larger image is never in memory.
 package struct LibJPEGDecoder: ImageDecoding {
     /// Scans decoded of one file. Real encoders write about ten; thousands of them are an attack on the clock.
     package static let maximumScans = 200
@@ -24,9 +26,10 @@ package struct LibJPEGDecoder: ImageDecoding {
     ///   ``ImageError/unsupported(input:reason:)``. A cancellation takes effect within a row of blocks.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         var image = try decode(
-            source, eighths: LibJPEGDecoder.eighths(for: request.reduction), isPlanar: request.reduction >= 1.25,
+            source, eighths: LibJPEGDecoder.eighths(for: request.reduction),
+            request.reduction >= 1.25 ? .smallerPlanes : .pixels,
             limits: request.limits, allowPartial: request.allowPartial, cancellation: request.cancellation,
-            room: request.room)
+            room: request.room, scalingTo: request.allowsScaling ? request.target : nil)
         image.colorProfile = request.info.colorProfile
         return image
     }
@@ -37,15 +40,36 @@ package struct LibJPEGDecoder: ImageDecoding {
         return 8
     }
 
+    /// How Y′CbCr comes out of the library.
+    private enum Output: Int32 {
+        /// As red, green and blue.
+        case pixels = 0
+        /// As it is stored, neither upsampled nor converted.
+        case planes = 1
+        /// As it is stored if the planes of colour are smaller than that of brightness.
+        case smallerPlanes = 2
+    }
+
     /// Decodes at a given scale.
     ///
     /// - Parameters:
     ///   - eighths: 1, 2, 4 or 8.
     ///   - isPlanar: Whether Y′CbCr comes as it is stored; otherwise it is upsampled and converted.
-    ///   - room: Where the planes are put; nil for memory of their own.
     package func decode(
         _ source: ByteSource, eighths: Int, isPlanar: Bool, limits: ImageLimits = .standard,
-        allowPartial: Bool = false, cancellation: CancellationToken = CancellationToken(), room: SharedBuffer? = nil
+        allowPartial: Bool = false, cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) -> DecodedImage {
+        try decode(
+            source, eighths: eighths, isPlanar ? .planes : .pixels, limits: limits, allowPartial: allowPartial,
+            cancellation: cancellation, room: nil, scalingTo: nil)
+    }
+
+    /// - Parameters:
+    ///   - room: Where the planes are put; nil for memory of their own.
+    ///   - target: The size to which pixels are scaled while they are decoded; nil if they are not.
+    private func decode(
+        _ source: ByteSource, eighths: Int, _ output: Output, limits: ImageLimits, allowPartial: Bool,
+        cancellation: CancellationToken, room: SharedBuffer?, scalingTo target: PixelSize?
     ) throws(ImageError) -> DecodedImage {
         guard source.count > 0 else { throw .empty(input: source.name) }
         let input = LibJPEGInput(source, cancellation)
@@ -70,13 +94,21 @@ package struct LibJPEGDecoder: ImageDecoding {
         }
         var options = cjpeg_decode_options()
         options.eighths = Int32(eighths)
-        options.planar = isPlanar ? 1 : 0
+        options.planar = output.rawValue
         options.maximum_coefficient_bytes = UInt64(clamping: limits.maximumCoefficientBytes)
         options.maximum_scans = Int32(LibJPEGDecoder.maximumScans)
         var layout = cjpeg_layout()
         try check(cjpeg_decoder_start(decoder, &options, &layout))
-        let planes = makePlanes(layout, room)
-        try check(finish(decoder, planes))
+        let planes: [PixelPlane]
+        if let target, let rows = ScaledRows(layout, to: target) {
+            let (scaled, status) = rows.scale(decoder)
+            try check(status)
+            guard let scaled else { throw .cancelled(input: source.name) }
+            planes = [scaled]
+        } else {
+            planes = makePlanes(layout, room)
+            try check(finish(decoder, planes))
+        }
         let isTruncated = cjpeg_decoder_is_truncated(decoder) != 0
         let isDamaged = cjpeg_decoder_is_damaged(decoder) != 0
         if !allowPartial {
@@ -117,6 +149,52 @@ package struct LibJPEGDecoder: ImageDecoding {
                 extentWidth: plane.extent_width, extentHeight: plane.extent_height,
                 storage: room?.storage(byteCount: count) ?? PixelStorage(uninitializedByteCount: count))
         }
+    }
+}
+
+/// Rows of pixels that are scaled as soon as they are decoded.
+private struct ScaledRows {
+    /// Rows decoded at a time: as many as a row of blocks has at most, except of files with rare sampling factors.
+    private static let stripHeight = 16
+
+    private let plane: cjpeg_plane
+    private let channels: Int
+    private let target: PixelSize
+
+    /// nil for several planes, and unless the image is reduced in both directions, by less than the resampler's boxes.
+    init?(_ layout: cjpeg_layout, to target: PixelSize) {
+        plane = layout.planes.0
+        channels = Int(layout.channels)
+        self.target = target
+        let across = plane.extent_width / Double(target.width), down = plane.extent_height / Double(target.height)
+        guard layout.plane_count == 1, !target.isEmpty, min(across, down) > 1,
+            max(across, down) < Resampler.boxThreshold
+        else { return nil }
+    }
+
+    /// The scaled plane, nil after a failure. All rows are decoded, also those below the last one that is needed:
+    /// damage is found wherever it is.
+    func scale(_ decoder: OpaquePointer) -> (PixelPlane?, cjpeg_status) {
+        let height = Int(plane.height), bytesPerRow = Int(plane.width) * channels
+        let strip = PixelStorage(uninitializedByteCount: bytesPerRow * Self.stripHeight)
+        defer { withExtendedLifetime(strip) {} }
+        guard let base = strip.bytes.bindMemory(to: UInt8.self).baseAddress else { return (nil, CJPEG_MEMORY) }
+        var status = CJPEG_OK
+        var decoded = 0
+        func decodeStrip() -> Bool {
+            status = cjpeg_decoder_next_rows(decoder, base, bytesPerRow, UInt32(Self.stripHeight))
+            decoded = min(height, decoded + Self.stripHeight)
+            return status == CJPEG_OK
+        }
+        let scaled = Resampler.resample(
+            width: Int(plane.width), height: height, channels: channels,
+            extent: (plane.extent_width, plane.extent_height), to: target
+        ) { row in
+            while decoded <= row { guard decodeStrip() else { return nil } }
+            return UnsafePointer(base + row % Self.stripHeight * bytesPerRow)
+        }
+        while status == CJPEG_OK, decoded < height { _ = decodeStrip() }
+        return (status == CJPEG_OK ? scaled : nil, status)
     }
 }
 

@@ -34,6 +34,25 @@ package enum DecodedImageRenderer {
     }
 }
 
+extension DecodedImage {
+    /// Returns the image with samples scaled to exactly `size`, as the renderer scales them.
+    ///
+    /// Returns the image itself if it has alpha, by which its colours may still have to be multiplied, and if there
+    /// would not be fewer samples.
+    package func reduced(to size: PixelSize) -> DecodedImage {
+        let (count, overflow) = size.pixelCount.multipliedReportingOverflow(by: planes.count)
+        guard alpha == .none, !size.isEmpty, !overflow,
+            count < planes.reduce(0, { $0 + $1.width * $1.height })
+        else { return self }
+        var reduced = self
+        reduced.planes = planes.compactMap { plane in
+            Resampler.resample(plane, to: size, kernel: samplesAreMeans ? .lanczos3ForMeans : .lanczos3)
+        }
+        reduced.samplesAreMeans = false
+        return reduced.planes.count == planes.count ? reduced : self
+    }
+}
+
 /// The conversion of one picture from planes to pixels.
 private struct RenderJob {
     let decoded: DecodedImage

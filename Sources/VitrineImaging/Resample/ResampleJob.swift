@@ -1,3 +1,4 @@
+import CVitrinePixels
 import VitrineCore
 
 /// One run of the resampler: the tables, and the loops over them.
@@ -13,19 +14,17 @@ struct ResampleJob {
     private struct Scratch {
         /// Source rows, `ringRows` of them.
         let ring: UnsafeMutablePointer<Vector>
-        /// Eight lines of source width, one after the other.
-        let lines: UnsafeMutablePointer<Vector>
-        /// The same with eight lines interleaved sample by sample.
+        /// Eight lines of source width, interleaved sample by sample.
         let columns: UnsafeMutablePointer<Vector>
         /// Eight result lines, interleaved likewise.
         let result: UnsafeMutablePointer<SIMD8<UInt8>>
         let sums: UnsafeMutablePointer<UInt32>
-        let weights: UnsafeMutablePointer<Vector>
-        let taps: UnsafeMutablePointer<UnsafePointer<Vector>>
+        /// Weights of the rows of eight lines, and the rows themselves, each line's at a multiple of the largest count.
+        let weights: UnsafeMutablePointer<Int16>
+        let taps: UnsafeMutablePointer<UnsafePointer<Int16>?>
 
         func deallocate() {
             ring.deallocate()
-            lines.deallocate()
             columns.deallocate()
             result.deallocate()
             sums.deallocate()
@@ -34,31 +33,39 @@ struct ResampleJob {
         }
     }
 
+    /// The rows of a plane: the address of the first of those that a row of the ring is made of. Asked for from above
+    /// to below; nil ends the run.
+    typealias Source = (Int) -> UnsafePointer<UInt8>?
+
     /// The scaled plane, or nil when cancelled.
-    func run(_ cancellation: CancellationToken?) -> PixelPlane? {
+    func run(_ plane: PixelPlane, _ cancellation: CancellationToken?) -> PixelPlane? {
+        plane.storage.withUnsafeBytes { source in
+            guard let source = source.bindMemory(to: UInt8.self).baseAddress else { return nil }
+            return run(cancellation) { source + $0 * rows.boxHeight * plane.bytesPerRow }
+        }
+    }
+
+    /// The scaled plane, or nil when cancelled or without rows.
+    func run(_ cancellation: CancellationToken?, source: Source) -> PixelPlane? {
         let channels = rows.plane.channels
         let storage = PixelStorage(uninitializedByteCount: size.width * size.height * channels)
         let ringRows = ringSize()
         let hasBox = rows.boxWidth > 1 || rows.boxHeight > 1
         let scratch = Scratch(
-            ring: .allocate(capacity: rows.stride * ringRows), lines: .allocate(capacity: rows.stride * 8),
-            columns: .allocate(capacity: rows.stride * 8), result: .allocate(capacity: size.width * channels),
+            ring: .allocate(capacity: rows.stride * ringRows), columns: .allocate(capacity: rows.stride * 8),
+            result: .allocate(capacity: size.width * channels),
             sums: .allocate(capacity: hasBox ? rows.plane.width * channels : 1),
-            weights: .allocate(capacity: down.maximumCount), taps: .allocate(capacity: down.maximumCount))
+            weights: .allocate(capacity: 8 * down.maximumCount), taps: .allocate(capacity: 8 * down.maximumCount))
         defer { scratch.deallocate() }
-        let isDone = rows.plane.storage.withUnsafeBytes { source in
-            guard let source = source.bindMemory(to: UInt8.self).baseAddress,
-                let target = storage.bytes.bindMemory(to: UInt8.self).baseAddress
-            else { return false }
-            return run(from: source, into: target, scratch, ringRows: ringRows, cancellation)
-        }
-        guard isDone else { return nil }
+        guard let target = storage.bytes.bindMemory(to: UInt8.self).baseAddress,
+            run(from: source, into: target, scratch, ringRows: ringRows, cancellation)
+        else { return nil }
         return PixelPlane(width: size.width, height: size.height, channels: channels, storage: storage)
     }
 
     private func run(
-        from source: UnsafePointer<UInt8>, into target: UnsafeMutablePointer<UInt8>, _ scratch: Scratch,
-        ringRows: Int, _ cancellation: CancellationToken?
+        from source: Source, into target: UnsafeMutablePointer<UInt8>, _ scratch: Scratch, ringRows: Int,
+        _ cancellation: CancellationToken?
     ) -> Bool {
         let channels = rows.plane.channels
         var loaded = 0
@@ -68,22 +75,17 @@ struct ResampleJob {
             let end = down.starts[y + count - 1] + down.counts[y + count - 1]
             loaded = max(loaded, down.starts[y])
             while loaded < end {
+                guard let row = source(loaded) else { return false }
                 UnsafeMutableRawPointer(scratch.ring + (loaded % ringRows) * rows.stride).withMemoryRebound(
                     to: Int16.self, capacity: rows.stride * 8
-                ) { rows.load(loaded, from: source, into: $0, sums: scratch.sums) }
+                ) { rows.load(loaded, from: row, into: $0, sums: scratch.sums) }
                 loaded += 1
             }
-            for r in 0..<8 {
-                filterDown(y + min(r, count - 1), into: scratch.lines + r * rows.stride, scratch, ringRows)
-            }
-            Self.interleave(scratch.lines, stride: rows.stride, count: rows.width * channels, into: scratch.columns)
+            filterDown(y, count, scratch, ringRows)
             filterAcross(scratch.columns, into: scratch.result)
             let row = size.width * channels
             UnsafeRawPointer(scratch.result).withMemoryRebound(to: UInt8.self, capacity: row * 8) { result in
-                for r in 0..<count {
-                    let line = target + (y + r) * row
-                    for i in 0..<row { line[i] = result[i &* 8 &+ r] }
-                }
+                cpixels_store_lines(result, row, target + y * row, row, Int32(count))
             }
         }
         return true
@@ -99,54 +101,30 @@ struct ResampleJob {
         return most
     }
 
-    /// One result row at source width.
-    private func filterDown(
-        _ y: Int, into line: UnsafeMutablePointer<Vector>, _ scratch: Scratch, _ ringRows: Int
-    ) {
-        let start = down.starts[y]
-        var count = 0
-        for k in 0..<down.counts[y] {
-            let weight = down.weights[y * down.maximumCount + k]
-            guard weight != 0 else { continue }
-            scratch.weights[count] = Vector(repeating: weight)
-            scratch.taps[count] = UnsafePointer(scratch.ring + ((start + k) % ringRows) * rows.stride)
-            count += 1
-        }
-        let bias = Vector(repeating: down.biases[y])
-        let weights = scratch.weights
-        let taps = scratch.taps
-        var x = 0
-        while x < rows.stride {
-            var a = bias, b = bias, c = bias, d = bias
-            var k = 0
-            while k < count {
-                let row = taps[k] + x
-                let weight = weights[k]
-                a &+= Lanes.multiplyHigh(row[0], weight)
-                b &+= Lanes.multiplyHigh(row[1], weight)
-                c &+= Lanes.multiplyHigh(row[2], weight)
-                d &+= Lanes.multiplyHigh(row[3], weight)
-                k &+= 1
-            }
-            line[x] = a
-            line[x &+ 1] = b
-            line[x &+ 2] = c
-            line[x &+ 3] = d
-            x &+= 4
-        }
-    }
-
-    /// Gathers sample `i` of eight lines into one vector, for every `i`.
-    private static func interleave(
-        _ lines: UnsafeMutablePointer<Vector>, stride: Int, count: Int, into columns: UnsafeMutablePointer<Vector>
-    ) {
-        let pitch = stride * 8
-        UnsafeRawPointer(lines).withMemoryRebound(to: Int16.self, capacity: pitch * 8) { p in
-            for i in 0..<count {
-                let a = p + i
-                let b = a + 4 &* pitch
-                columns[i] = Vector(
-                    a[0], a[pitch], a[2 &* pitch], a[3 &* pitch], b[0], b[pitch], b[2 &* pitch], b[3 &* pitch])
+    /// Eight result rows at source width, interleaved; the last of `lines` again if there are fewer.
+    private func filterDown(_ y: Int, _ lines: Int, _ scratch: Scratch, _ ringRows: Int) {
+        let width = down.maximumCount
+        let samples = rows.stride * 8
+        withUnsafeTemporaryAllocation(of: Int32.self, capacity: 8) { counts in
+            withUnsafeTemporaryAllocation(of: Int16.self, capacity: 8) { biases in
+                for i in 0..<8 {
+                    let line = y + min(i, lines - 1)
+                    biases[i] = down.biases[line]
+                    var count = 0
+                    for k in 0..<down.counts[line] {
+                        let weight = down.weights[line * width + k]
+                        guard weight != 0 else { continue }
+                        let row = scratch.ring + ((down.starts[line] + k) % ringRows) * rows.stride
+                        scratch.weights[i * width + count] = weight
+                        scratch.taps[i * width + count] = UnsafeRawPointer(row).assumingMemoryBound(to: Int16.self)
+                        count += 1
+                    }
+                    counts[i] = Int32(count)
+                }
+                UnsafeMutableRawPointer(scratch.columns).withMemoryRebound(to: Int16.self, capacity: samples * 8) {
+                    cpixels_sum_rows(
+                        scratch.taps, scratch.weights, width, counts.baseAddress, biases.baseAddress, samples, $0)
+                }
             }
         }
     }
@@ -236,7 +214,15 @@ struct ResampleJob {
 struct ResampleRows {
     typealias Vector = SIMD8<Int16>
 
-    let plane: PixelPlane
+    /// The shape of a plane.
+    struct Shape {
+        var width: Int
+        var height: Int
+        var channels: Int
+        var bytesPerRow: Int
+    }
+
+    let plane: Shape
     /// Source samples that are averaged into one, along each axis.
     let boxWidth: Int
     let boxHeight: Int
@@ -248,7 +234,7 @@ struct ResampleRows {
     /// Lanes from one row of the ring to the next.
     let stride: Int
 
-    init(plane: PixelPlane, boxWidth: Int, boxHeight: Int, premultiplies: Bool) {
+    init(plane: Shape, boxWidth: Int, boxHeight: Int, premultiplies: Bool) {
         self.plane = plane
         self.boxWidth = boxWidth
         self.boxHeight = boxHeight
@@ -258,12 +244,13 @@ struct ResampleRows {
         stride = (width * plane.channels + 31) / 32 * 4
     }
 
-    /// Fills one row of the ring. `sums` has room for `plane.width * plane.channels` numbers, when there is a box.
-    func load(_ y: Int, from source: UnsafePointer<UInt8>, into row: UnsafeMutablePointer<Int16>,
+    /// Fills one row of the ring from the source rows at `source`. `sums` has room for `plane.width * plane.channels`
+    /// numbers, when there is a box.
+    func load(
+        _ y: Int, from source: UnsafePointer<UInt8>, into row: UnsafeMutablePointer<Int16>,
         sums: UnsafeMutablePointer<UInt32>
     ) {
         if boxWidth == 1 && boxHeight == 1 {
-            let source = source + y * plane.bytesPerRow
             if premultiplies {
                 Self.premultiply(source, into: row, samples: width, channels: plane.channels)
             } else {
@@ -271,17 +258,16 @@ struct ResampleRows {
             }
             return
         }
-        let first = y * boxHeight
-        let rows = min(boxHeight, plane.height - first)
+        let rows = min(boxHeight, plane.height - y * boxHeight)
         let count = plane.width * plane.channels
         for i in 0..<count { sums[i] = 0 }
         if premultiplies {
-            for r in first..<(first + rows) {
+            for r in 0..<rows {
                 Self.addPremultiplied(
                     source + r * plane.bytesPerRow, to: sums, samples: plane.width, channels: plane.channels)
             }
         } else {
-            Self.add(source + first * plane.bytesPerRow, rows: rows, stride: plane.bytesPerRow, to: sums, count: count)
+            Self.add(source, rows: rows, stride: plane.bytesPerRow, to: sums, count: count)
         }
         average(sums, rows: rows, into: row)
     }

@@ -38,9 +38,42 @@ package enum Resampler {
                 samples: plane.height, origin: area.y, length: area.height, count: size.height)
         if isSame { return premultiplies ? premultiplied(plane) : plane }
 
+        let shape = ResampleRows.Shape(
+            width: plane.width, height: plane.height, channels: plane.channels, bytesPerRow: plane.bytesPerRow)
+        return job(shape, extent, area, to: size, kernel, premultiplies: premultiplies).run(plane, cancellation)
+    }
+
+    /// Scales rows while they are made, with the result of scaling a plane of them. Only the rows of eight result rows
+    /// are in memory at a time.
+    ///
+    /// - Parameters:
+    ///   - width: Samples a row.
+    ///   - height: The number of rows.
+    ///   - channels: 1 to 4, none of which is alpha.
+    ///   - extent: The samples that the image spans, as of ``PixelPlane/extentWidth``.
+    ///   - row: Returns the address of a row, valid until the next call, or nil to end. Rows are asked for from above
+    ///     to below, each at most once.
+    /// - Returns: A plane of exactly `size`; nil when `row` ended it.
+    /// - Precondition: `size` is not empty, and more than a sixth of the extent in both directions.
+    static func resample(
+        width: Int, height: Int, channels: Int, extent: (width: Double, height: Double), to size: PixelSize,
+        row: (Int) -> UnsafePointer<UInt8>?
+    ) -> PixelPlane? {
+        precondition(!size.isEmpty && (1...4).contains(channels), "rows are scaled to at least one sample")
+        let shape = ResampleRows.Shape(width: width, height: height, channels: channels, bytesPerRow: width * channels)
+        let area = PixelRegion(x: 0, y: 0, width: extent.width, height: extent.height)
+        let job = job(shape, area, area, to: size, .lanczos3, premultiplies: false)
+        precondition(job.rows.boxWidth == 1 && job.rows.boxHeight == 1, "boxes need several rows at once")
+        return job.run(nil, source: row)
+    }
+
+    private static func job(
+        _ shape: ResampleRows.Shape, _ extent: PixelRegion, _ area: PixelRegion, to size: PixelSize, _ kernel: Kernel,
+        premultiplies: Bool
+    ) -> ResampleJob {
         let boxWidth = box(reduction: area.width / Double(size.width))
         let boxHeight = box(reduction: area.height / Double(size.height))
-        let rows = ResampleRows(plane: plane, boxWidth: boxWidth, boxHeight: boxHeight, premultiplies: premultiplies)
+        let rows = ResampleRows(plane: shape, boxWidth: boxWidth, boxHeight: boxHeight, premultiplies: premultiplies)
         let across = ResampleWeightsCache.shared.weights(
             ResampleWeights.Axis(
                 samples: rows.width, extent: extent.width / Double(boxWidth), origin: area.x / Double(boxWidth),
@@ -51,7 +84,7 @@ package enum Resampler {
                 samples: rows.height, extent: extent.height / Double(boxHeight), origin: area.y / Double(boxHeight),
                 length: area.height / Double(boxHeight), count: size.height,
                 kernel: boxHeight > 1 ? .lanczos3ForMeans : kernel, highPrecision: false))
-        return ResampleJob(rows: rows, across: across, down: down, size: size).run(cancellation)
+        return ResampleJob(rows: rows, across: across, down: down, size: size)
     }
 
     /// A copy with colours multiplied by alpha.

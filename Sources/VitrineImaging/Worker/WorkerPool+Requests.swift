@@ -60,6 +60,8 @@ extension WorkerPool {
         _ image: Image, as format: ImageFormat, quality: Double, isProgressive: Bool = false,
         limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> [UInt8] {
+        // Encoders take straight alpha; thumbnails of translucent pictures are premultiplied.
+        let image = image.alpha == .premultiplied ? image.converted(to: .straight) : image
         let info = ImageInfo(format: format, storedSize: image.size)
         var wire = WorkerRequest(id: nextRequest(), operation: .encode, info: info, limits: limits)
         wire.bytesPerRow = image.width * Image.bytesPerPixel

@@ -14,7 +14,7 @@
 package enum WorkerProtocol {
     /// `VWKR`.
     package static let magic: UInt32 = 0x524B_5756
-    package static let version: UInt16 = 6
+    package static let version: UInt16 = 7
     /// The most bytes of a packet.
     package static let maximumPacket = 16 << 10
     /// Bytes before the payload.

@@ -17,6 +17,8 @@ package struct WorkerRequest: WorkerMessage {
     package var profileCount = -1
     /// Decode: bytes of input in the payload, or -1 when it comes as a descriptor.
     package var inputCount = -1
+    /// Decode: whether the planes are to be scaled to exactly `target`.
+    package var scales = false
     /// The offset of the input in the payload: behind the profile.
     package var inputOffset: Int { profileCount > 0 && profileCount < 1 << 30 ? (profileCount + 63) & ~63 : 0 }
     /// Encode: bytes from row to row of the pixels at the start of the payload; `info.storedSize` is their size.
@@ -40,6 +42,7 @@ package struct WorkerRequest: WorkerMessage {
         allowPartial = request.allowPartial
         allowsEmbeddedPreview = request.allowsEmbeddedPreview
         profileCount = request.info.colorProfile?.count ?? -1
+        scales = request.allowsScaling
     }
 
     /// The packet.
@@ -56,6 +59,7 @@ package struct WorkerRequest: WorkerMessage {
         wire.write(decoder)
         wire.write(profileCount)
         wire.write(inputCount)
+        wire.write(scales)
         wire.write(bytesPerRow)
         wire.write(case: alpha)
         wire.write(quality)
@@ -79,6 +83,7 @@ package struct WorkerRequest: WorkerMessage {
         decoder = wire.text()
         profileCount = wire.int()
         inputCount = wire.int()
+        scales = wire.bool()
         bytesPerRow = wire.int()
         alpha = wire.enumeration(casesOf: Image.Alpha.self, or: .opaque)
         quality = wire.double()

@@ -142,11 +142,13 @@ package struct WorkerServer {
             info: info, target: request.target, page: request.page, allowPartial: request.allowPartial,
             allowsEmbeddedPreview: request.allowsEmbeddedPreview, limits: request.limits)
         job.room = room
+        job.allowsScaling = request.scales
         var candidates = decoders[info.format] ?? []
         if !request.decoder.isEmpty {
             candidates = candidates.filter { request.decoder == String(describing: type(of: $0)) }
         }
-        let image = try DecoderRegistry.decode(source, job, with: candidates)
+        var image = try DecoderRegistry.decode(source, job, with: candidates)
+        if request.scales, let target = request.target { image = image.reduced(to: target) }
         return try share(image, requestedProfile: info.colorProfile, room: room, memory: memory)
     }
 

@@ -30,6 +30,8 @@ public struct URLAccessPolicy: Sendable {
     /// If false, a ``NetworkFetcher`` stores values under separate cache keys. It never returns a value that a loader
     /// with access to private addresses stored.
     public var allowsPrivateAddresses: Bool
+    /// The private addresses that may be connected to although ``allowsPrivateAddresses`` is false.
+    @_spi(HTTPCacheEngine) public var privateExceptions: PrivateAddresses = []
     /// Whether a public address may redirect to a private one.
     package var allowsRedirectsToPrivate = false
     /// Whether an `https` URL may redirect to an `http` URL.
@@ -65,14 +67,40 @@ public struct URLAccessPolicy: Sendable {
     /// A trusted proxy may return content from any address, so it has a value of its own.
     var fence: String? {
         guard !allowsPrivateAddresses else { return nil }
+        guard privateExceptions.isEmpty else {
+            return "public and private \(privateExceptions.rawValue) only" + (trustsProxy ? ", proxied" : "")
+        }
         return trustsProxy ? "public or proxied only" : "public only"
+    }
+
+    /// Kinds of private addresses.
+    @_spi(HTTPCacheEngine) public struct PrivateAddresses: OptionSet, Sendable, Hashable {
+        public let rawValue: Int
+        /// This computer.
+        public static let loopback = PrivateAddresses(rawValue: 1)
+        /// The same link, which includes the metadata services of clouds.
+        public static let linkLocal = PrivateAddresses(rawValue: 2)
+        /// Private networks, and those between a provider and its customers.
+        public static let networks = PrivateAddresses(rawValue: 4)
+
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        func permit(_ kind: IPAddress.Class) -> Bool {
+            switch kind {
+            case .loopback: contains(PrivateAddresses.loopback)
+            case .linkLocal: contains(PrivateAddresses.linkLocal)
+            case .private, .carrierGrade: contains(PrivateAddresses.networks)
+            default: false
+            }
+        }
     }
 
     // MARK: Checks
 
     /// Returns why an IP address may not be connected to; nil if it may.
     package func check(_ address: IPAddress) -> PolicyViolation? {
-        allowsPrivateAddresses || address.class == .public ? nil : .address(address.description)
+        allowsPrivateAddresses || address.class == .public || privateExceptions.permit(address.class)
+            ? nil : .address(address.description)
     }
 
     /// Returns why a scheme may not be loaded; nil if it may.
@@ -90,7 +118,7 @@ public struct URLAccessPolicy: Sendable {
         if blockedHosts.contains(where: { Self.matches($0, name) }) { return .host(name) }
         switch url.host {
         case .address(let address): return check(address)
-        case .name(let name): return !allowsPrivateAddresses && url.host.literal != nil ? .host(name) : nil
+        case .name(let name): return url.host.literal.flatMap { check($0) } == nil ? nil : .host(name)
         }
     }
 

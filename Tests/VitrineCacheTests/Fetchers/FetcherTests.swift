@@ -110,7 +110,7 @@ struct FetcherTests {
             key: "k",
             fetch: { _ in
                 runs.add(1)
-                return FetchResult(bytes: [0xFF, 1], timeToLive: .seconds(60), tag: [7])
+                return FetchResult(bytes: [0xFF, 1], timeToLive: .seconds(60), validator: [7])
             })
         let now = fixture.cache.configuration.clock.now
         for _ in 0..<2 {

@@ -54,10 +54,45 @@ import VitrineImaging
         let full = try decoder.decode(source, JPEG.request(size, target: nil))
         #expect(full.model == .rgb && full.planes[0].width == 107)
         let half = try decoder.decode(source, JPEG.request(size, target: PixelSize(width: 30, height: 22)))
-        #expect(half.model == .yCbCr(.bt601, fullRange: true) && half.planes[0].width == 54)
+        // The library transforms colour finer, up to the size of brightness: planes of their own would save nothing.
+        #expect(half.model == .rgb && half.planes[0].width == 54)
         #expect(half.planes[0].extentWidth == 53.5)
+        let wide = try decoder.decode(
+            JPEG.fixture("sampling-2x1"), JPEG.request(size, target: PixelSize(width: 30, height: 22)))
+        #expect(wide.model == .yCbCr(.bt601, fullRange: true))
+        #expect(wide.planes[0].extentWidth == 53.5 && wide.planes[1].width < wide.planes[0].width)
         let quarter = try decoder.decode(source, JPEG.request(size, target: PixelSize(width: 15, height: 11)))
         #expect(quarter.planes[0].width == 27)
+    }
+
+    @Test(arguments: JPEG.baselineFixtures + JPEG.progressiveFixtures + ["cmyk"], [(60, 43), (30, 22), (100, 20)])
+    func scalingRowByRowGivesTheSameSamples(name: String, side: (Int, Int)) throws {
+        let target = PixelSize(width: side.0, height: side.1)
+        let source = try JPEG.fixture(name)
+        let info = try ImageInfo(reading: source, limits: .standard)
+        var request = JPEG.request(info.size, target: target)
+        let whole = try decoder.decode(source, request)
+        request.allowsScaling = true
+        let scaled = try decoder.decode(source, request)
+        #expect(scaled.model == whole.model)
+        for (a, b) in zip(scaled.planes, whole.planes) {
+            let expected = scaled.planes.count == 1 ? try #require(Resampler.resample(b, to: target)) : b
+            #expect(JPEG.difference(a, expected) == 0)
+        }
+    }
+
+    @Test func damageBelowTheLastRowThatIsNeededIsFound() throws {
+        let bytes = try Fixture.bytes("JPEG/sampling-2x2.jpg")
+        let source = ByteSource(bytes: Array(bytes.dropLast(40)), name: "cut")
+        var request = JPEG.request(PixelSize(width: 107, height: 77), target: PixelSize(width: 60, height: 43))
+        request.allowsScaling = true
+        #expect(throws: ImageError.truncated(input: "cut")) { try decoder.decode(source, request) }
+        request.allowPartial = true
+        #expect(try decoder.decode(source, request).isPartial)
+        let token = CancellationToken()
+        token.cancel()
+        request.cancellation = token
+        #expect(throws: ImageError.cancelled(input: "cut")) { try decoder.decode(source, request) }
     }
 
     @Test func readsWhatBlockMeansLeave() throws {

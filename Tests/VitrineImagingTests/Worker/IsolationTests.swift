@@ -42,6 +42,40 @@ import VitrineImaging
         #expect(pool.idleIdentifiers.count == 1)
     }
 
+    @Test(
+        arguments: [
+            "lake.jpg", "lake-cmyk.jpg", "lake-grey.jpg", "lake-progressive.jpg", "lake.bmp", "lake-palette.png",
+            "leaf.png", "orientation-6.jpg",
+        ],
+        [
+            ImageResizer.fit(100), .fit(20), .fill(width: 90, height: 90), .stretch(width: 64, height: 100),
+            .crop(width: 80, height: 40), .crop(width: 80, height: 40, gravity: .attention), .fit(2_000),
+        ])
+    func scalingInAWorkerGivesTheSamePixels(name: String, resizer: ImageResizer) throws {
+        func pixels(_ isolation: Isolation) throws -> (PixelSize, [UInt8]) {
+            let decoder = ImageDecoder(
+                limits: .standard, isolation: isolation, registry: .standard, pool: WorkerFixture.pool(1))
+            let image = try decoder.decode(.file(Samples.path(name)), at: resizer)
+            return (image.size, image.withUnsafeBytes { Array($0) })
+        }
+        let (here, there) = (try pixels(.inProcess), try pixels(.always))
+        #expect(here.0 == there.0)
+        #expect(here.1 == there.1)
+    }
+
+    @Test func aWorkerSendsOnlyTheSamplesOfTheResult() throws {
+        let input = ImageInput.file(Samples.path("lake.jpg"))
+        let (source, info) = (try ByteSource(input), try ImageInfo(of: input))
+        let target = PixelSize(width: info.size.width / 3, height: info.size.height / 3)
+        var request = DecodeRequest(info: info, target: target)
+        let pool = WorkerFixture.pool(1)
+        #expect(try pool.decode(source, request).planes.allSatisfy { $0.width != target.width })
+        request.allowsScaling = true
+        let scaled = try pool.decode(source, request)
+        #expect(scaled.planes.allSatisfy { $0.width == target.width && $0.height == target.height })
+        #expect(!scaled.samplesAreMeans)
+    }
+
     @Test func anArrivingFileGivesNoPicturesOfThisProcess() async throws {
         let bytes = try Samples.bytes("lake.jpg")
         let half = bytes.count / 2

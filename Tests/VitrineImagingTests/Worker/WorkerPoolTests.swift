@@ -248,4 +248,15 @@ import VitrineImaging
         }
         #expect(back.firstPlane == pixels)
     }
+
+    @Test func writesTranslucentPicturesAsJPEGXL() throws {
+        let pool = WorkerFixture.pool(1)
+        let color = Color(red: 200, green: 40, blue: 80, alpha: 128)
+        let image = Image(size: PixelSize(width: 16, height: 8), color: color)
+        let encoder = WorkerEncoder(pool: pool)
+        let file = try encoder.encode(image.converted(to: .premultiplied), quality: 1, options: EncodeOptions())
+        let back = try pool.decode(ByteSource(bytes: file, name: "jxl"), WorkerFixture.request(.jxl, 16, 8))
+        #expect(back.planes[0].channels == 4 && back.alpha == .straight)
+        #expect(zip(back.firstPlane.prefix(4), [200, 40, 80, 128]).allSatisfy { abs(Int($0) - $1) <= 2 })
+    }
 }

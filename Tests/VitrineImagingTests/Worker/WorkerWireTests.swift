@@ -31,6 +31,16 @@ import VitrineImaging
         }
     }
 
+    @Test func decodeRequestsKeepWhetherTheWorkerScales() throws {
+        let info = ImageInfo(format: .jpeg, storedSize: PixelSize(width: 4_032, height: 3_024))
+        for scales in [false, true] {
+            var request = DecodeRequest(info: info, target: PixelSize(width: 800, height: 600))
+            request.allowsScaling = scales
+            let back = try #require(WorkerRequest(WorkerRequest(id: 1, request).encoded()))
+            #expect(back.scales == scales && back.target == request.target)
+        }
+    }
+
     @Test(arguments: [(false, false), (false, true), (true, false), (true, true)])
     func repliesKeepWhatTheSamplesAre(isPartial: Bool, samplesAreMeans: Bool) throws {
         let plane = PixelPlane(width: 10, height: 10, channels: 3, storage: PixelStorage(zeroedByteCount: 300))

@@ -19,6 +19,8 @@ public struct NativeGrammar: Sendable {
     public let allowedOptions: Set<String>?
     /// The separator between an option's name and its arguments.
     public let argumentsSeparator: Character
+    /// The options of a URL without options and presets.
+    public let defaults: ProcessingOptions
 
     private let allowed: Set<NativeOption>?
 
@@ -27,12 +29,13 @@ public struct NativeGrammar: Sendable {
     /// Check `presets` and `allowedOptions` by ``validate()`` before the first request.
     public init(
         presets: [String: String] = [:], onlyPresets: Bool = false, allowedOptions: Set<String>? = nil,
-        argumentsSeparator: Character = ":"
+        argumentsSeparator: Character = ":", defaults: ProcessingOptions = ProcessingOptions()
     ) {
         self.presets = presets
         self.onlyPresets = onlyPresets
         self.allowedOptions = allowedOptions
         self.argumentsSeparator = argumentsSeparator
+        self.defaults = defaults
         allowed = allowedOptions.map { Set($0.compactMap { NativeOption.named[$0] }) }
     }
 
@@ -45,7 +48,7 @@ public struct NativeGrammar: Sendable {
         try GrammarText.checkPath(path)
         var segments = GrammarText.split(GrammarText.withoutQuery(path), at: "/")[...]
         if segments.first?.isEmpty == true { segments = segments.dropFirst() }
-        var options = ProcessingOptions()
+        var options = defaults
         var applied = AppliedPresets()
         if presets["default"] != nil { try apply(preset: "default", to: &options, &applied) }
         if onlyPresets {

@@ -1,7 +1,7 @@
 import VitrineImaging
 
 /// An option of the native grammar, by its long name.
-enum NativeOption: String, CaseIterable {
+package enum NativeOption: String, CaseIterable {
     case resize, size, width, height, zoom, dpr, enlarge, extend, gravity, crop, trim, padding, rotate, flip
     case background, blur, sharpen, pixelate, watermark, quality, format, page, raw, expires, filename, preset
     case resizingType = "resizing_type"
@@ -21,7 +21,7 @@ enum NativeOption: String, CaseIterable {
     case attachment = "return_attachment"
 
     /// Options by all their names.
-    static let named: [String: NativeOption] = {
+    package static let named: [String: NativeOption] = {
         let short: [String: NativeOption] = [
             "rs": .resize, "s": .size, "rt": .resizingType, "w": .width, "h": .height, "mw": .minimumWidth,
             "min_width": .minimumWidth, "mh": .minimumHeight, "min_height": .minimumHeight, "z": .zoom,
@@ -37,7 +37,7 @@ enum NativeOption: String, CaseIterable {
     }()
 
     /// Options of imgproxy that this server does not have.
-    static let unsupported: Set<String> = [
+    package static let unsupported: Set<String> = [
         "resizing_algorithm", "ra", "objects_position", "obj_pos", "op", "crop_aspect_ratio", "crop_ar", "car",
         "background_alpha", "bga", "adjust", "a", "brightness", "br", "contrast", "co", "saturation", "sa",
         "monochrome", "mc", "duotone", "dt", "unsharp_masking", "ush", "blur_detections", "bd", "draw_detections",

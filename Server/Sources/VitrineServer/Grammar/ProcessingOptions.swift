@@ -36,6 +36,11 @@ public struct ProcessingOptions: Sendable, Hashable {
         /// coordinate of the focus point.
         public var x = 0.0
         public var y = 0.0
+
+        /// Creates a gravity; without arguments, that of the centre.
+        public init(anchor: Anchor = .center, x: Double = 0, y: Double = 0) {
+            (self.anchor, self.x, self.y) = (anchor, x, y)
+        }
     }
 
     /// A part of the picture that is cut out before it is resized.
@@ -45,6 +50,11 @@ public struct ProcessingOptions: Sendable, Hashable {
         public var height = 0.0
         /// Nil for the gravity of ``ProcessingOptions/gravity``.
         public var gravity: Gravity?
+
+        /// Creates a crop; without arguments, one of everything.
+        public init(width: Double = 0, height: Double = 0, gravity: Gravity? = nil) {
+            (self.width, self.height, self.gravity) = (width, height, gravity)
+        }
     }
 
     /// Removes uniform edges.
@@ -56,11 +66,24 @@ public struct ProcessingOptions: Sendable, Hashable {
         /// Whether the same number of columns is cut at the left and right, and of rows at the top and bottom.
         public var equalHorizontal = false
         public var equalVertical = false
+
+        /// Creates a trim with the defaults.
+        public init(
+            threshold: Double = 10, color: Color? = nil, equalHorizontal: Bool = false, equalVertical: Bool = false
+        ) {
+            (self.threshold, self.color) = (threshold, color)
+            (self.equalHorizontal, self.equalVertical) = (equalHorizontal, equalVertical)
+        }
     }
 
     /// Sides in pixels, before ``ProcessingOptions/dpr``.
     public struct Padding: Sendable, Hashable {
         public var top = 0, right = 0, bottom = 0, left = 0
+
+        /// Creates the widths of four sides.
+        public init(top: Int = 0, right: Int = 0, bottom: Int = 0, left: Int = 0) {
+            (self.top, self.right, self.bottom, self.left) = (top, right, bottom, left)
+        }
     }
 
     /// The server's watermark on the result.
@@ -71,6 +94,11 @@ public struct ProcessingOptions: Sendable, Hashable {
         public var position: Gravity? = Gravity()
         /// Its size relative to the result's; 0 for its own.
         public var scale = 0.0
+
+        /// Creates a watermark; without arguments, one in the centre in its own size.
+        public init(opacity: Double = 1, position: Gravity? = Gravity(), scale: Double = 0) {
+            (self.opacity, self.position, self.scale) = (opacity, position, scale)
+        }
     }
 
     // MARK: Size
@@ -166,6 +194,14 @@ public struct ImageURL: Sendable, Hashable {
     public var wantsInfo = false
     /// What the URL asks for that this server leaves out without harm, for example a detector; reported in the answer.
     public var ignored: [String] = []
+
+    /// Creates a URL that is parsed already.
+    public init(
+        grammar: Grammar, options: ProcessingOptions, source: String, wantsInfo: Bool = false, ignored: [String] = []
+    ) {
+        (self.grammar, self.options, self.source) = (grammar, options, source)
+        (self.wantsInfo, self.ignored) = (wantsInfo, ignored)
+    }
 }
 
 /// A request that is refused, or an image that cannot be made: a status, a stable code, and a text for people that

@@ -6,6 +6,10 @@ extension ProcessingOptions {
         /// A rectangle in pixels of the source. Right and bottom lie outside.
         public struct Region: Sendable, Hashable {
             public var left = 0, top = 0, right = 0, bottom = 0
+
+            public init(left: Int = 0, top: Int = 0, right: Int = 0, bottom: Int = 0) {
+                (self.left, self.top, self.right, self.bottom) = (left, top, right, bottom)
+            }
         }
 
         /// Cut out before everything else; clipped to the source, and ignored if nothing remains.
@@ -20,6 +24,15 @@ extension ProcessingOptions {
         public var coversBox = false
         /// Parts that a cut keeps near its centre, each with its area as weight.
         public var focusRegions: [Region] = []
+
+        public init(
+            region: Region? = nil, usesSourceWidth: Bool = false, usesSourceHeight: Bool = false,
+            adaptsOrientation: Bool = false, coversBox: Bool = false, focusRegions: [Region] = []
+        ) {
+            (self.region, self.focusRegions) = (region, focusRegions)
+            (self.usesSourceWidth, self.usesSourceHeight) = (usesSourceWidth, usesSourceHeight)
+            (self.adaptsOrientation, self.coversBox) = (adaptsOrientation, coversBox)
+        }
     }
 
     /// Returns the options for a source of a known size, with ``sourceRules`` replaced by plain values.
@@ -94,7 +107,7 @@ private func side(_ value: Double) -> Int { Int(min(max(value.rounded(), 1), 1e9
 
 extension ProcessingOptions.Crop {
     /// A rectangle in pixels of the source.
-    static func pixels(x: Int, y: Int, size: PixelSize) -> ProcessingOptions.Crop {
+    package static func pixels(x: Int, y: Int, size: PixelSize) -> ProcessingOptions.Crop {
         var crop = ProcessingOptions.Crop()
         crop.width = Double(size.width)
         crop.height = Double(size.height)

@@ -1,7 +1,7 @@
 import VitrineImaging
 
 /// A filter of thumbor's URLs.
-enum ThumborFilter: String, CaseIterable {
+package enum ThumborFilter: String, CaseIterable {
     case quality, format, blur, sharpen, grayscale, fill, focal, rotate, proportion, upscale, stretch
     case backgroundColor = "background_color"
     case maximumBytes = "max_bytes"
@@ -11,9 +11,9 @@ enum ThumborFilter: String, CaseIterable {
 
     /// Filters whose absence changes no picture that is asked for: they choose a lifetime or a format, which this
     /// server chooses by its own rules, or take the first frame, which it does always.
-    static let ignored: Set<String> = ["max_age", "autojpg", "cover"]
+    package static let ignored: Set<String> = ["max_age", "autojpg", "cover"]
     /// Filters of thumbor that this server does not have.
-    static let unsupported: Set<String> = [
+    package static let unsupported: Set<String> = [
         "brightness", "contrast", "saturation", "colorize", "convolution", "curve", "equalize", "extract_focal",
         "frame", "noise", "red_eye", "redeye", "rgb", "round_corner", "watermark", "distributed_collage", "duotone",
     ]

@@ -13,10 +13,13 @@ import VitrineImaging
 public struct ThumborGrammar: Sendable {
     /// The scheme of sources without one, as thumbor's loader completes them; nil to leave them as they are.
     public let defaultScheme: String?
+    /// The options of a URL that asks for nothing.
+    public let defaults: ProcessingOptions
 
     /// Creates a grammar.
-    public init(defaultScheme: String? = "http") {
+    public init(defaultScheme: String? = "http", defaults: ProcessingOptions = ProcessingOptions()) {
         self.defaultScheme = defaultScheme
+        self.defaults = defaults
     }
 
     /// Reads the part of a URL behind `unsafe/` or the signature.
@@ -29,7 +32,7 @@ public struct ThumborGrammar: Sendable {
         guard let parts = ThumborPath(path), parts.image != "/" else { throw .missingSource }
         var source = try GrammarText.source(GrammarText.percentDecoded(GrammarText.restoringSlashes(of: parts.image)))
         if let defaultScheme, !hasScheme(source) { source = "\(defaultScheme)://\(source)" }
-        var url = ImageURL(grammar: .thumbor, options: ProcessingOptions(), source: source)
+        var url = ImageURL(grammar: .thumbor, options: defaults, source: source)
         try parts.apply(to: &url)
         try url.options.checkResultSides()
         return url

@@ -99,7 +99,7 @@ final class AnswerHead: Sendable {
                 isConstant = age == 0
             }
         }
-        if origin == .stale { age = min(age, Int64(control.staleAge)) }
+        if origin == .stale || result.isProvisional { age = min(age, Int64(control.staleAge)) }
         if let expires, Int64(expires) - now < age {
             age = max(0, Int64(expires) - now)
             isConstant = false

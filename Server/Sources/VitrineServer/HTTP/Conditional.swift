@@ -1,11 +1,13 @@
 import Foundation
 
 /// The state of a result against the conditions of a request (RFC 9110, section 13).
-enum Precondition {
+package enum Precondition {
     /// Whether the client has the result already.
     ///
     /// - Parameter quotedTag: The entity tag with its quotes.
-    static func isNotModified(_ fields: RequestFields, quotedTag: String, lastModified: Int64?, now: Int64) -> Bool {
+    package static func isNotModified(
+        _ fields: RequestFields, quotedTag: String, lastModified: Int64?, now: Int64
+    ) -> Bool {
         if let list = fields.ifNoneMatch { return EntityTagList.contains(quotedTag, in: list) }
         if let text = fields.ifModifiedSince, let lastModified, let date = HTTPTime.seconds(text, now: now) {
             return lastModified <= date
@@ -14,7 +16,9 @@ enum Precondition {
     }
 
     /// The part to send; nil for all of it.
-    static func range(_ fields: RequestFields, quotedTag: String, lastModified: Int64?, count: Int) -> ByteRange? {
+    package static func range(
+        _ fields: RequestFields, quotedTag: String, lastModified: Int64?, count: Int
+    ) -> ByteRange? {
         guard let text = fields.range else { return nil }
         if let condition = fields.ifRange {
             // Weak tags never match; a date must be the very one that was sent.
@@ -27,9 +31,9 @@ enum Precondition {
 }
 
 /// The list of tags in `If-None-Match`.
-enum EntityTagList {
+package enum EntityTagList {
     /// Whether the list is `*` or names the tag, strong or weak. What follows a malformed member is ignored.
-    static func contains(_ quotedTag: String, in list: String) -> Bool {
+    package static func contains(_ quotedTag: String, in list: String) -> Bool {
         if list == quotedTag { return true }
         let bytes = Array(list.utf8)
         let tag = Array(quotedTag.utf8)
@@ -64,13 +68,13 @@ enum EntityTagList {
 }
 
 /// A single range of bytes (RFC 9110, section 14.1.2).
-enum ByteRange: Equatable {
+package enum ByteRange: Equatable, Sendable {
     case part(Range<Int>)
     case unsatisfiable
 
     /// Parses `bytes=0-99`, `bytes=100-` or `bytes=-100`. Other units, several ranges and malformed ranges are nil, and
     /// the whole is sent.
-    init?(_ text: String, count: Int) {
+    package init?(_ text: String, count: Int) {
         let bytes = Array(text.utf8)
         guard bytes.count > 6, bytes[..<6].map({ (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }) == Self.unit else {
             return nil
@@ -108,12 +112,12 @@ enum ByteRange: Equatable {
 }
 
 /// Dates of HTTP (RFC 9110, section 5.6.7).
-enum HTTPTime {
+package enum HTTPTime {
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// Returns for example `Sun, 06 Nov 1994 08:49:37 GMT`. The year is limited to 1970…9999.
-    static func text(_ seconds: Int64) -> String {
+    package static func text(_ seconds: Int64) -> String {
         let limited = min(max(seconds, 0), 253_402_300_799)
         let (day, time) = (limited / 86400, limited % 86400)
         let date = civil(fromDay: day)
@@ -125,7 +129,7 @@ enum HTTPTime {
     /// Parses any of the three forms as seconds since 1970; nil if the text has none of them.
     ///
     /// - Parameter now: Decides the century of two-digit years.
-    static func seconds(_ text: String, now: Int64) -> Int64? {
+    package static func seconds(_ text: String, now: Int64) -> Int64? {
         var parts = text.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "-" }).map(String.init)
         guard text.utf8.count <= 40, let weekday = parts.first, weekday.utf8.count >= 3,
             weekdays.contains(String(weekday.prefix(3)))

@@ -1,10 +1,10 @@
-import HTTPTypes
+package import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import NIOCore
 
 /// Answers for requests that get no image.
-struct ErrorAnswer {
+package struct ErrorAnswer {
     let configuration: ImageHTTPConfiguration
 
     /// Returns the error that a client may see of any error.
@@ -65,7 +65,7 @@ struct ErrorAnswer {
         return "public, max-age=\(lifetime)"
     }
 
-    static func json(_ error: RequestError, requestID: String) -> String {
+    package static func json(_ error: RequestError, requestID: String) -> String {
         #"{"code":"# + quoted(error.code) + #","status":\#(error.status),"reason":"# + quoted(error.reason)
             + #","requestID":"# + quoted(requestID) + "}\n"
     }
@@ -98,8 +98,8 @@ extension HTTPField.Name {
         HTTPField.Name(name) ?? other
     }
 
-    static let cacheStatus = known("Cache-Status", or: .age)
-    static let serverTiming = known("Server-Timing", or: .age)
-    static let requestID = known("X-Request-ID", or: .age)
-    static let acceptCH = known("Accept-CH", or: .age)
+    package static let cacheStatus = known("Cache-Status", or: .age)
+    package static let serverTiming = known("Server-Timing", or: .age)
+    package static let requestID = known("X-Request-ID", or: .age)
+    package static let acceptCH = known("Accept-CH", or: .age)
 }

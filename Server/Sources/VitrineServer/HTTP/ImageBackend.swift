@@ -26,7 +26,8 @@ public protocol ImageBackend: Sendable {
     /// Returns the result from a cache or makes it. Cancelled when all clients that wait have left.
     func result(for plan: Plan, format: FormatChoice, request: RequestInformation) async throws -> ImageAnswer
 
-    /// Returns a JSON description of the source. Cancelled like ``result(for:format:request:)``.
+    /// Returns a JSON description of the source, also for URLs whose grammar asks for it. Cancelled like
+    /// ``result(for:format:request:)``.
     func information(for plan: Plan, request: RequestInformation) async throws -> ImageAnswer
 }
 
@@ -95,6 +96,8 @@ public final class ImageResult: Sendable {
     public let sourceCacheControl: String?
     /// Whether the bytes are the source's own, which the server neither decoded nor checked.
     public let isSource: Bool
+    /// Whether a better format is being made, so that no cache is to keep this one for long.
+    public let isProvisional: Bool
     /// Differs from that of every other result of this process.
     let number: UInt64
 
@@ -102,7 +105,7 @@ public final class ImageResult: Sendable {
 
     public init(
         bytes: ByteBuffer, mediaType: String, entityTag: String, lastModified: Int64? = nil, expires: Int64? = nil,
-        sourceCacheControl: String? = nil, isSource: Bool = false
+        sourceCacheControl: String? = nil, isSource: Bool = false, isProvisional: Bool = false
     ) {
         self.bytes = bytes
         self.mediaType = mediaType
@@ -111,6 +114,7 @@ public final class ImageResult: Sendable {
         self.expires = expires
         self.sourceCacheControl = sourceCacheControl
         self.isSource = isSource
+        self.isProvisional = isProvisional
         number = Self.counter.add(1, ordering: .relaxed).newValue
     }
 }

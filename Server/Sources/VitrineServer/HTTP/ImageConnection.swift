@@ -39,6 +39,7 @@ public struct ImageHTTP1Channel: HTTPChannelHandler {
     public let responder: HTTPChannelHandler.Responder
     private let limits: ConnectionLimits
     private let isDraining: @Sendable () -> Bool
+    private let immediate: ImmediateResponder?
 
     /// - Parameter isDraining: Whether the connection is to end with its current or next answer, which says
     ///   `Connection: close` then. Asked for each answer. Default: false.
@@ -46,9 +47,18 @@ public struct ImageHTTP1Channel: HTTPChannelHandler {
         responder: @escaping HTTPChannelHandler.Responder, limits: ConnectionLimits = ConnectionLimits(),
         isDraining: @escaping @Sendable () -> Bool = { false }
     ) {
+        self.init(responder: responder, limits: limits, isDraining: isDraining, immediate: nil)
+    }
+
+    /// - Parameter immediate: Asked before the responder, on the event loop.
+    package init(
+        responder: @escaping HTTPChannelHandler.Responder, limits: ConnectionLimits,
+        isDraining: @escaping @Sendable () -> Bool, immediate: ImmediateResponder?
+    ) {
         self.responder = responder
         self.limits = limits
         self.isDraining = isDraining
+        self.immediate = immediate
     }
 
     public func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
@@ -61,7 +71,7 @@ public struct ImageHTTP1Channel: HTTPChannelHandler {
             let decoder = HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding)
             try pipeline.addHandler(DepartureHandler())
             try pipeline.addHandler(ByteToMessageHandler(decoder))
-            try pipeline.addHandler(ConnectionHandler(limits: limits, isDraining: isDraining))
+            try pipeline.addHandler(ConnectionHandler(limits: limits, isDraining: isDraining, immediate: immediate))
             return try NIOAsyncChannel(
                 wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
         }
@@ -80,6 +90,21 @@ extension HTTPServerBuilder {
         HTTPServerBuilder { responder in
             ImageHTTP1Channel(responder: responder, limits: limits, isDraining: isDraining)
         }
+    }
+}
+
+/// The targets of requests.
+package enum RequestTarget {
+    /// The target without the scheme and host of the absolute form. Nothing else is changed, because signatures are
+    /// made of the bytes that are sent.
+    package static func path(of target: String) -> String {
+        guard target.utf8.first != 0x2F, let colon = target.utf8.firstIndex(of: 0x3A),
+            target.utf8[colon...].starts(with: "://".utf8),
+            target.utf8[..<colon].allSatisfy({ (0x61...0x7A).contains($0 | 0x20) })
+        else { return target }
+        let host = target.utf8.index(colon, offsetBy: 3)
+        guard let path = target.utf8[host...].firstIndex(where: { $0 == 0x2F || $0 == 0x3F }) else { return "/" }
+        return target.utf8[path] == 0x3F ? "/" + target[path...] : String(target[path...])
     }
 }
 
@@ -119,10 +144,18 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var lastProgress = NIODeadline.now()
     private var lastBuffered = 0
     private var timer: RepeatedTask?
+    private let immediate: ImmediateResponder?
+    /// The answer to the request whose end is still to come.
+    private var prepared: ImmediateAnswer?
+    /// Whether prepared answers wait for the end of what was received at once.
+    private var hasUnflushed = false
 
-    init(limits: ConnectionLimits, isDraining: @escaping @Sendable () -> Bool) {
+    init(
+        limits: ConnectionLimits, isDraining: @escaping @Sendable () -> Bool, immediate: ImmediateResponder? = nil
+    ) {
         self.limits = limits
         self.isDraining = isDraining
+        self.immediate = immediate
     }
 
     // MARK: Life
@@ -199,13 +232,44 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard !isRefusing else { return }
         lastActivity = .now()
         switch unwrapInboundIn(data) {
-        case .head(let head): read(head, context)
+        case .head(let head):
+            prepared = immediateAnswer(head, context)
+            if prepared == nil { read(head, context) } else { isReading = true }
         case .body(let bytes): context.fireChannelRead(wrapInboundOut(.body(bytes)))
         case .end(let trailers):
             isReading = false
+            if let answer = prepared.take() { return write(answer, context) }
             let fields = trailers.map { Self.fields($0).fields }
             context.fireChannelRead(wrapInboundOut(.end(fields)))
         }
+    }
+
+    /// The answer to a request that needs no task. Others have to wait for those before them, and for a client that
+    /// does not read.
+    private func immediateAnswer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) -> ImmediateAnswer? {
+        guard let immediate, pending.isEmpty, !closesNext, !hasClosedOutput, context.channel.isWritable,
+            head.method == .GET || head.method == .HEAD, head.version == .http1_1, head.uri.utf8.first == 0x2F
+        else { return nil }
+        let fields = RequestFields(head.headers)
+        guard fields.hostCount == 1, !fields.hasBody, !fields.changesConnection, !isDraining() else { return nil }
+        return immediate(
+            ImmediateRequest(
+                isHead: head.method == .HEAD, target: head.uri, fields: fields, channel: context.channel))
+    }
+
+    private func write(_ answer: consuming ImmediateAnswer, _ context: ChannelHandlerContext) {
+        answer.finish()
+        context.write(wrapOutboundOut(.byteBuffer(answer.bytes)), promise: nil)
+        if let body = answer.body { context.write(wrapOutboundOut(.byteBuffer(body)), promise: nil) }
+        hasUnflushed = true
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if hasUnflushed {
+            hasUnflushed = false
+            context.flush()
+        }
+        context.fireChannelReadComplete()
     }
 
     private func read(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
@@ -222,7 +286,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         pending.append(Pending(isHead: method == .head, closes: isLast, isHTTP11: isHTTP11))
         isReading = true
         let request = HTTPRequest(
-            method: method, scheme: "http", authority: hosts.first, path: Self.path(of: head.uri), headerFields: fields)
+            method: method, scheme: "http", authority: hosts.first, path: RequestTarget.path(of: head.uri),
+            headerFields: fields)
         context.fireChannelRead(wrapInboundOut(.head(request)))
     }
 
@@ -232,18 +297,6 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .HEAD: .head
         default: HTTPRequest.Method(method.rawValue)
         }
-    }
-
-    /// The target without the scheme and host of the absolute form. Nothing else is changed, because signatures are
-    /// made of the bytes that are sent.
-    static func path(of target: String) -> String {
-        guard target.utf8.first != 0x2F, let colon = target.utf8.firstIndex(of: 0x3A),
-            target.utf8[colon...].starts(with: "://".utf8),
-            target.utf8[..<colon].allSatisfy({ (0x61...0x7A).contains($0 | 0x20) })
-        else { return target }
-        let host = target.utf8.index(colon, offsetBy: 3)
-        guard let path = target.utf8[host...].firstIndex(where: { $0 == 0x2F || $0 == 0x3F }) else { return "/" }
-        return target.utf8[path] == 0x3F ? "/" + target[path...] : String(target[path...])
     }
 
     private static func fields(
@@ -301,7 +354,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         refusal = nil
         let text = ErrorAnswer.json(error, requestID: RequestID().description)
         var buffer = context.channel.allocator.buffer(capacity: 512)
-        Self.write(HTTPResponse.Status(code: error.status), to: &buffer)
+        ImmediateAnswer.Lines.write(HTTPResponse.Status(code: error.status), to: &buffer)
         buffer.writeString("Content-Type: application/json\r\nContent-Length: \(text.utf8.count)\r\n")
         buffer.writeString("Cache-Control: no-store\r\nConnection: close\r\n\r\n")
         buffer.writeString(text)
@@ -355,7 +408,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         _ head: HTTPResponse, of request: Pending, _ context: ChannelHandlerContext
     ) -> ByteBuffer {
         var buffer = context.channel.allocator.buffer(capacity: 1024)
-        Self.write(head.status, to: &buffer)
+        ImmediateAnswer.Lines.write(head.status, to: &buffer)
         let isInformational = head.status.kind == .informational
         let hasNoBody = isInformational || head.status.code == 204 || head.status.code == 304
         var (closes, hasLength) = (request.closes || closesNext || isDraining(), false)
@@ -370,10 +423,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
                 hasLength = true
             default: break
             }
-            buffer.writeString(field.name.rawName)
-            buffer.writeStaticString(": ")
-            buffer.writeString(field.value)
-            buffer.writeStaticString("\r\n")
+            ImmediateAnswer.Lines.write(field.name.rawName, field.value, to: &buffer)
         }
         guard !isInformational else {
             buffer.writeStaticString("\r\n")
@@ -397,14 +447,6 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
         buffer.writeStaticString("\r\n")
         return buffer
-    }
-
-    private static func write(_ status: HTTPResponse.Status, to buffer: inout ByteBuffer) {
-        switch status.code {
-        case 200: buffer.writeStaticString("HTTP/1.1 200 OK\r\n")
-        case 304: buffer.writeStaticString("HTTP/1.1 304 Not Modified\r\n")
-        default: buffer.writeString("HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n")
-        }
     }
 
     private func ended(_ context: ChannelHandlerContext) {

@@ -9,7 +9,8 @@ public struct ImageHTTPConfiguration: Sendable {
         /// Whether the rest of the source's freshness and its `no-store`, `no-cache`, and `private` are passed on. A
         /// source that says nothing counts as ``maximumAge``. Default: false.
         public var followsSource = false
-        /// Seconds for which an answer that was no longer fresh may be cached. Default: 10.
+        /// Seconds for which an answer may be cached that was no longer fresh, or that a better one will replace.
+        /// Default: 10.
         public var staleAge = 10
         /// Whether `immutable` is added to answers that live for ``maximumAge``. Default: false.
         public var isImmutable = false
@@ -58,7 +59,8 @@ public struct ImageHTTPConfiguration: Sendable {
     public var maximumTargetLength = 16_384
     /// How many parsed URLs are kept. Default: 4,096.
     public var keptTargets = 4096
-    /// Receives a record of every answer, on the request's task, before the answer is sent.
+    /// Receives a record of every answer, on the request's task, before the answer is sent. `vitrine-server` counts
+    /// answers from memory without it.
     public var observe: (@Sendable (AnswerRecord) -> Void)?
 
     public init() {}

@@ -30,7 +30,7 @@ public final class ImageService<Backend: ImageBackend>: Sendable {
     }
 
     /// - Parameter now: Returns the seconds since 1970.
-    init(_ backend: Backend, configuration: ImageHTTPConfiguration, now: @escaping @Sendable () -> Int64) {
+    package init(_ backend: Backend, configuration: ImageHTTPConfiguration, now: @escaping @Sendable () -> Int64) {
         self.backend = backend
         self.configuration = configuration
         self.now = now
@@ -111,7 +111,7 @@ public final class ImageService<Backend: ImageBackend>: Sendable {
         var url = try backend.parse(imageTarget)
         if let hints, !url.options.isRaw { url = configuration.clientHints?.apply(hints, to: url) ?? url }
         let known = KnownTarget(
-            route: route, url: url, plan: try backend.plan(for: url),
+            route: url.wantsInfo ? .information : route, url: url, plan: try backend.plan(for: url),
             slots: configuration.negotiation.formats.count + 1)
         // A query that means nothing would make any number of keys.
         if route == .thumbor || imageTarget.query == nil { targets[key] = known }
@@ -187,12 +187,7 @@ public final class ImageService<Backend: ImageBackend>: Sendable {
         }
         if let result = backend.resultInMemory(for: known.plan, format: choice) {
             let time = now()
-            if let head = known.head(for: result, slot: choice.slot, now: time) {
-                return send(result, head, .memory, [], exchange)
-            }
-            let head = head(for: result, .memory, known, now: time)
-            known.keep(head, slot: choice.slot)
-            return send(result, head, .memory, [], exchange)
+            return send(result, keptHead(for: result, known, choice, now: time).head, .memory, [], exchange)
         }
         do {
             let request = RequestInformation(id: exchange.requestID)
@@ -207,6 +202,44 @@ public final class ImageService<Backend: ImageBackend>: Sendable {
             if configuration.fallback != nil { extra = varying.field(isOpen: known.isOpen, isRaw: false) }
             return failure(ErrorAnswer.visible(error), exchange, extra: extra, isImage: true)
         }
+    }
+
+    /// Returns the answer to a request for an image in memory; nil for all others.
+    ///
+    /// It has no `X-Request-ID`, and no record of it is made.
+    package func immediate(_ request: ImmediateRequest) -> ImmediateAnswer? {
+        let fields = request.fields
+        guard fields.range == nil, fields.origin == nil || varying.byOrigin == nil, !configuration.sendsServerTiming
+        else { return nil }
+        let hints = configuration.clientHints?.values(in: fields)
+        let key = TargetKey(target: request.target[...], hints: hints.flatMap { $0.isEmpty ? nil : $0 })
+        guard let known = targets[key], known.route == .native || known.route == .thumbor else { return nil }
+        let time = now()
+        if let expires = known.url.options.expires, Int64(expires) <= time { return nil }
+        let choice = known.isOpen ? configuration.negotiation.choice(for: fields.accept) : .byURL
+        if known.isOpen, configuration.refusesUnacceptable, configuration.negotiation.isUnacceptable(choice) {
+            return nil
+        }
+        guard let result = backend.resultInMemory(for: known.plan, format: choice) else { return nil }
+        let kept = keptHead(for: result, known, choice, now: time)
+        let allocator = request.channel.allocator
+        if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil,
+            Precondition.isNotModified(
+                fields, quotedTag: kept.head.quotedTag, lastModified: result.lastModified, now: time)
+        {
+            return ImmediateAnswer(kept.notModified, status: 304, origin: .memory, allocator: allocator)
+        }
+        return ImmediateAnswer(
+            kept.whole, status: 200, origin: .memory, body: request.isHead ? nil : result.bytes, allocator: allocator)
+    }
+
+    private func keptHead(
+        for result: ImageResult, _ known: KnownTarget<Backend.Plan>, _ choice: FormatChoice, now: Int64
+    ) -> KeptHead {
+        if let kept = known.head(for: result, slot: choice.slot, now: now) { return kept }
+        let kept = KeptHead(head(for: result, .memory, known, now: now))
+        known.keep(kept, slot: choice.slot)
+        return kept
     }
 
     private func information<Context: RequestContext>(
@@ -371,16 +404,20 @@ private struct Varying: Sendable {
 // MARK: - Targets
 
 /// Identifies a target by its bytes, not by canonical equivalence.
-struct TargetKey: Hashable {
+package struct TargetKey: Hashable {
     let target: Substring
     var hints: ClientHints.Values?
 
-    static func == (first: TargetKey, second: TargetKey) -> Bool {
+    package init(target: Substring, hints: ClientHints.Values? = nil) {
+        (self.target, self.hints) = (target, hints)
+    }
+
+    package static func == (first: TargetKey, second: TargetKey) -> Bool {
         first.target.utf8.count == second.target.utf8.count && first.hints == second.hints
             && first.target.utf8.elementsEqual(second.target.utf8)
     }
 
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         let isHashed: Void? = target.utf8.withContiguousStorageIfAvailable {
             hasher.combine(bytes: UnsafeRawBufferPointer($0))
         }
@@ -389,16 +426,29 @@ struct TargetKey: Hashable {
     }
 }
 
+/// The header fields of a result, and their lines.
+struct KeptHead: Sendable {
+    let head: AnswerHead
+    let whole: ImmediateAnswer.Lines
+    let notModified: ImmediateAnswer.Lines
+
+    init(_ head: AnswerHead) {
+        self.head = head
+        whole = ImmediateAnswer.Lines(.ok, head.fields)
+        notModified = ImmediateAnswer.Lines(.notModified, head.withoutBody)
+    }
+}
+
 /// A target after its verification, with the header fields of its results in memory.
-final class KnownTarget<Plan: Sendable>: Sendable {
+package final class KnownTarget<Plan: Sendable>: Sendable {
     let route: AnswerRecord.Route
     let url: ImageURL
-    let plan: Plan
+    package let plan: Plan
     /// Whether `Accept` chooses the format.
     let isOpen: Bool
-    private let heads: Mutex<[AnswerHead?]>
+    private let heads: Mutex<[KeptHead?]>
 
-    init(route: AnswerRecord.Route, url: ImageURL, plan: Plan, slots: Int) {
+    package init(route: AnswerRecord.Route, url: ImageURL, plan: Plan, slots: Int) {
         self.route = route
         self.url = url
         self.plan = plan
@@ -406,18 +456,18 @@ final class KnownTarget<Plan: Sendable>: Sendable {
         heads = Mutex(Array(repeating: nil, count: slots))
     }
 
-    func head(for result: ImageResult, slot: Int, now: Int64) -> AnswerHead? {
-        guard let head = heads.withLock({ $0[slot] }), head.resultNumber == result.number, now <= head.validUntil else {
-            return nil
-        }
-        return head
+    func head(for result: ImageResult, slot: Int, now: Int64) -> KeptHead? {
+        guard let kept = heads.withLock({ $0[slot] }), kept.head.resultNumber == result.number,
+            now <= kept.head.validUntil
+        else { return nil }
+        return kept
     }
 
-    func keep(_ head: AnswerHead, slot: Int) { heads.withLock { $0[slot] = head } }
+    func keep(_ head: KeptHead, slot: Int) { heads.withLock { $0[slot] = head } }
 }
 
 /// Recent targets: those of the current and of the last period. A period ends when it has half of the capacity.
-final class KnownTargets<Plan: Sendable>: Sendable {
+package final class KnownTargets<Plan: Sendable>: Sendable {
     private struct State {
         var current: [TargetKey: KnownTarget<Plan>] = [:]
         var last: [TargetKey: KnownTarget<Plan>] = [:]
@@ -426,9 +476,9 @@ final class KnownTargets<Plan: Sendable>: Sendable {
     private let state = Mutex(State())
     private let half: Int
 
-    init(capacity: Int) { half = max(1, capacity / 2) }
+    package init(capacity: Int) { half = max(1, capacity / 2) }
 
-    subscript(key: TargetKey) -> KnownTarget<Plan>? {
+    package subscript(key: TargetKey) -> KnownTarget<Plan>? {
         get {
             state.withLock { state in
                 if let known = state.current[key] { return known }
@@ -443,7 +493,7 @@ final class KnownTargets<Plan: Sendable>: Sendable {
         }
     }
 
-    func removeAll() { state.withLock { $0 = State() } }
+    package func removeAll() { state.withLock { $0 = State() } }
 
     private func insert(_ known: KnownTarget<Plan>, _ key: TargetKey, _ state: inout State) {
         if state.current.count >= half {

@@ -62,7 +62,7 @@ public struct FormatNegotiation: Sendable {
     /// Returns the choice for the values of `Accept`, joined by commas; nil stands for no field.
     ///
     /// Media ranges that are malformed are left out. A field without any valid range counts as missing.
-    func choice(for accept: String?) -> FormatChoice {
+    package func choice(for accept: String?) -> FormatChoice {
         var quality = SIMD8<Int16>(repeating: -1)
         var level = SIMD8<Int16>(repeating: -1)
         var isEmpty = true
@@ -92,7 +92,7 @@ public struct FormatNegotiation: Sendable {
     }
 
     /// Whether a choice has no format that the client accepts.
-    func isUnacceptable(_ choice: FormatChoice) -> Bool { !formats.isEmpty && choice.acceptable.isEmpty }
+    package func isUnacceptable(_ choice: FormatChoice) -> Bool { !formats.isEmpty && choice.acceptable.isEmpty }
 
     /// Reads media ranges (RFC 9110, section 12.5.1). Returns whether one was valid.
     private func read(
@@ -226,15 +226,19 @@ public struct ClientHints: Sendable, Hashable {
     }
 
     /// Hints after rounding.
-    struct Values: Hashable {
-        var pixelRatio: Double?
-        var width: Int?
-        var savesData = false
+    package struct Values: Hashable {
+        package var pixelRatio: Double?
+        package var width: Int?
+        package var savesData = false
 
-        var isEmpty: Bool { pixelRatio == nil && width == nil && !savesData }
+        package init(pixelRatio: Double? = nil, width: Int? = nil, savesData: Bool = false) {
+            (self.pixelRatio, self.width, self.savesData) = (pixelRatio, width, savesData)
+        }
+
+        package var isEmpty: Bool { pixelRatio == nil && width == nil && !savesData }
     }
 
-    func values(in fields: RequestFields) -> Values {
+    package func values(in fields: RequestFields) -> Values {
         var values = Values()
         if usesPixelRatio, let text = fields.pixelRatio, let ratio = Double(text), ratio.isFinite, ratio > 0 {
             values.pixelRatio = pixelRatios.first { $0 >= ratio } ?? pixelRatios.last
@@ -248,7 +252,7 @@ public struct ClientHints: Sendable, Hashable {
         return values
     }
 
-    func apply(_ values: Values, to url: ImageURL) -> ImageURL {
+    package func apply(_ values: Values, to url: ImageURL) -> ImageURL {
         var url = url
         if let ratio = values.pixelRatio, url.options.dpr == 1 { url.options.dpr = ratio }
         if let width = values.width, url.options.width == 0, url.options.height == 0 {

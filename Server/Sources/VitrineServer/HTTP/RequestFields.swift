@@ -1,52 +1,80 @@
-import HTTPTypes
+package import HTTPTypes
+import NIOHTTP1
 
 /// The header fields of a request that matter here, found in one pass.
-struct RequestFields {
+package struct RequestFields {
     var accept: String?
     var ifNoneMatch: String?
     var ifModifiedSince: String?
     var ifRange: String?
     var range: String?
     var origin: String?
-    var requestID: String?
+    package private(set) var requestID: String?
+    /// All values of X-Forwarded-For, in their order.
+    package private(set) var forwardedFor: [String] = []
     var pixelRatio: String?
     var width: String?
     var saveData: String?
     /// Whether the request announces a body.
     var hasBody = false
+    /// The number of Host fields. Fields that were read already have none.
+    var hostCount = 0
+    /// Whether a field is about the connection, other than to keep it.
+    var changesConnection = false
 
-    init(_ fields: HTTPFields) {
-        for field in fields {
-            let name = field.name.canonicalName
-            // The length decides most comparisons.
-            switch name.utf8.count {
-            case 3:
-                if name == "dpr", pixelRatio == nil { pixelRatio = field.value }
-            case 5:
-                // A repeated range is no single one.
-                if name == "range" { range = range == nil ? field.value : "" }
-                if name == "width", width == nil { width = field.value }
-            case 6:
-                if name == "accept" { accept = Self.joined(accept, field.value) }
-                if name == "origin" { origin = field.value }
-            case 8:
-                if name == "if-range" { ifRange = field.value }
-            case 9:
-                if name == "save-data" { saveData = field.value }
-            case 10:
-                if name == "sec-ch-dpr" { pixelRatio = field.value }
-            case 12:
-                if name == "x-request-id" { requestID = field.value }
-                if name == "sec-ch-width" { width = field.value }
-            case 13:
-                if name == "if-none-match" { ifNoneMatch = Self.joined(ifNoneMatch, field.value) }
-            case 14:
-                if name == "content-length", field.value != "0" { hasBody = true }
-            case 17:
-                if name == "if-modified-since" { ifModifiedSince = field.value }
-                if name == "transfer-encoding" { hasBody = true }
-            default: break
-            }
+    package init(_ fields: HTTPFields) {
+        for field in fields { add(field.name.canonicalName, field.value) }
+    }
+
+    /// Reads fields as a client sent them.
+    init(_ headers: HTTPHeaders) {
+        for (name, value) in headers {
+            let count = name.utf8.count
+            if count < 64, Self.lengths >> UInt64(count) & 1 == 1 { add(name.lowercased(), value) }
+        }
+    }
+
+    /// The lengths of the names below, one bit for each.
+    private static let lengths: UInt64 = [3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 17].reduce(0) { $0 | 1 << $1 }
+
+    /// - Parameter name: In lowercase.
+    private mutating func add(_ name: String, _ value: String) {
+        // The length decides most comparisons.
+        switch name.utf8.count {
+        case 3:
+            if name == "dpr", pixelRatio == nil { pixelRatio = value }
+        case 4:
+            if name == "host" { hostCount += 1 }
+        case 5:
+            // A repeated range is no single one.
+            if name == "range" { range = range == nil ? value : "" }
+            if name == "width", width == nil { width = value }
+        case 6:
+            if name == "accept" { accept = Self.joined(accept, value) }
+            if name == "origin" { origin = value }
+            if name == "expect" { changesConnection = true }
+        case 7:
+            if name == "upgrade" { changesConnection = true }
+        case 8:
+            if name == "if-range" { ifRange = value }
+        case 9:
+            if name == "save-data" { saveData = value }
+        case 10:
+            if name == "sec-ch-dpr" { pixelRatio = value }
+            if name == "connection", value != "keep-alive", value != "Keep-Alive" { changesConnection = true }
+        case 12:
+            if name == "x-request-id" { requestID = value }
+            if name == "sec-ch-width" { width = value }
+        case 13:
+            if name == "if-none-match" { ifNoneMatch = Self.joined(ifNoneMatch, value) }
+        case 14:
+            if name == "content-length", value != "0" { hasBody = true }
+        case 15:
+            if name == "x-forwarded-for" { forwardedFor.append(value) }
+        case 17:
+            if name == "if-modified-since" { ifModifiedSince = value }
+            if name == "transfer-encoding" { hasBody = true }
+        default: break
         }
     }
 

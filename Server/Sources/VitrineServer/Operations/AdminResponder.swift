@@ -115,6 +115,7 @@ package struct AdminResponder: Sendable {
         let what = try PurgeRequest(body)
         switch await Self.outcome(of: { try await purge(what) }) {
         case .success(let count): return .text(.ok, "{\"purged\":\(count)}\n", type: "application/json")
+        case .failure(let error as RequestError) where error.status < 500: throw error
         case .failure(let error):
             logger.error("A purge failed", metadata: ["error": "\(error)"])
             throw RequestError(500, "internal", "The results cannot be removed; the log says why.")

@@ -64,7 +64,7 @@ package final class TLSContext: Sendable {
 package struct HTTPConnectionSetup: ServerChildChannel {
     /// A connection with the protocol that its client speaks.
     package enum Connection: Sendable {
-        case http1(HTTP1Channel.Value)
+        case http1(ImageHTTP1Channel.Value)
         case http2(HTTP2Channel.Value)
     }
     package struct Value: ServerChildChannelValue {
@@ -72,28 +72,26 @@ package struct HTTPConnectionSetup: ServerChildChannel {
         package let channel: any Channel
     }
 
-    private let http1: HTTP1Channel
+    private let http1: ImageHTTP1Channel
     private let http2: HTTP2Channel?
     private let streams = OpenStreams()
     private let tls: TLSContext?
     private let timeout: TimeAmount
 
     package init(
-        responder: @escaping HTTPChannelHandler.Responder, configuration: ServerConfiguration, tls: TLSContext?,
-        drain: DrainState
+        responder: @escaping HTTPChannelHandler.Responder, immediate: ImmediateResponder? = nil,
+        configuration: ServerConfiguration, tls: TLSContext?, drain: DrainState
     ) {
         let timeout = TimeAmount.milliseconds(Int64(configuration.keepAliveTimeout * 1000))
         self.timeout = timeout
         self.tls = tls
         let limit = configuration.maximumHeaderBytes
         let streams = streams
-        let decoder = HTTP1Channel.Configuration.DecoderConfiguration(
-            maxHeaderFieldSize: limit, maxHeaderListSize: limit, maxHeaderFieldCount: 256)
-        http1 = HTTP1Channel(
-            responder: responder,
-            configuration: .init(
-                additionalChannelHandlers: [LameDuckHandler(drain: drain)], idleTimeout: timeout,
-                httpDecoderConfiguration: decoder))
+        var limits = ConnectionLimits()
+        (limits.fieldSize, limits.fieldsSize) = (limit, limit)
+        limits.idle = .seconds(configuration.keepAliveTimeout)
+        http1 = ImageHTTP1Channel(
+            responder: responder, limits: limits, isDraining: { drain.isDraining }, immediate: immediate)
         http2 =
             configuration.http2
             ? HTTP2Channel(
@@ -103,7 +101,9 @@ package struct HTTPConnectionSetup: ServerChildChannel {
                     gracefulCloseTimeout: .milliseconds(Int64(configuration.stopTimeout * 1000)),
                     streamConfiguration: .init(
                         additionalChannelHandlers: [StreamCounter(streams: streams)], idleTimeout: timeout,
-                        httpDecoderConfiguration: decoder)))
+                        httpDecoderConfiguration: .init(
+                            maxHeaderFieldSize: limit, maxHeaderListSize: limit,
+                            maxHeaderFieldCount: limits.fieldCount))))
             : nil
     }
 
@@ -275,44 +275,5 @@ private final class HTTPVersionHandler: ChannelInboundHandler, RemovableChannelH
     func handlerRemoved(context: ChannelHandlerContext) {
         if !isDecided { promise.fail(ChannelError.inputClosed) }
         isDecided = true
-    }
-}
-
-/// Adds `Connection: close` to the answers of a stopping server, and closes the connection after such an answer.
-private final class LameDuckHandler: ChannelDuplexHandler, RemovableChannelHandler {
-    typealias InboundIn = HTTPRequestPart
-    typealias InboundOut = HTTPRequestPart
-    typealias OutboundIn = HTTPResponsePart
-    typealias OutboundOut = HTTPResponsePart
-
-    private let drain: DrainState
-    private var isClosing = false
-
-    init(drain: DrainState) { self.drain = drain }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // Requests after the last answer get none: their client knows that and asks again elsewhere.
-        if !isClosing { context.fireChannelRead(data) }
-    }
-
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        switch unwrapOutboundIn(data) {
-        case .head(var head) where drain.isDraining && head.status.kind != .informational:
-            isClosing = true
-            head.headerFields[.connection] = "close"
-            context.write(wrapOutboundOut(.head(head)), promise: promise)
-        case .end where isClosing:
-            let written = context.eventLoop.makePromise(of: Void.self)
-            written.futureResult.cascade(to: promise)
-            written.futureResult.assumeIsolated().whenComplete { _ in
-                // The client reads the end of the answer before it sees the end of the connection. If it does not
-                // close its side, the connection ends a little later.
-                context.close(mode: .output, promise: nil)
-                let channel = context.channel
-                context.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
-            }
-            context.write(data, promise: written)
-        default: context.write(data, promise: promise)
-        }
     }
 }

@@ -225,7 +225,12 @@ package final class HTTPListener: Sendable {
     /// Ends idle connections, and those of HTTP/1 after their answer.
     package func quiesce() {
         for (channel, isHTTP2) in state.withLock({ $0.connections.values.map { $0 } }) {
-            if !isHTTP2 || setup.isIdle(channel) { Self.quiesce(channel) }
+            if !isHTTP2 {
+                Self.quiesce(channel)
+            } else if setup.isIdle(channel) {
+                // Its client was told by GOAWAY a while ago. Clients that keep such a connection must not hold the stop.
+                channel.close(promise: nil)
+            }
         }
     }
 

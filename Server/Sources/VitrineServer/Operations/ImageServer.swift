@@ -15,6 +15,8 @@ package final class ImageServer: Service {
     package struct Hooks: Sendable {
         /// Answers the requests of the main listeners.
         package var responder: any HTTPResponder<ServerRequestContext>
+        /// Answers requests for images in memory, without waiting; nil for none.
+        package var immediate: ImmediateResponder?
         /// Removes results and returns their number; nil if none are kept.
         package var purge: (@Sendable (PurgeRequest) async throws -> Int)?
         /// Applies a new configuration. An error keeps the old one.
@@ -23,12 +25,13 @@ package final class ImageServer: Service {
         package var facts: @Sendable () async -> [String: SettingValue]
 
         package init(
-            responder: any HTTPResponder<ServerRequestContext>,
+            responder: any HTTPResponder<ServerRequestContext>, immediate: ImmediateResponder? = nil,
             purge: (@Sendable (PurgeRequest) async throws -> Int)? = nil,
             reload: @escaping @Sendable (ServerConfiguration) async throws -> Void = { _ in },
             facts: @escaping @Sendable () async -> [String: SettingValue] = { [:] }
         ) {
             self.responder = responder
+            self.immediate = immediate
             self.purge = purge
             self.reload = reload
             self.facts = facts
@@ -87,7 +90,8 @@ package final class ImageServer: Service {
         }
         let inFlight = RequestsInFlight()
         let handler = RequestHandler(
-            responder: hooks.responder, configuration: configuration, logger: logger, metrics: metrics,
+            responder: hooks.responder, immediate: hooks.immediate, configuration: configuration, logger: logger,
+            metrics: metrics,
             limiter: limiter, tracer: exporter.map { OTLPTracer(exporter: $0, ratio: configuration.traceRatio) },
             drain: drain, inFlight: inFlight)
         self.handler = handler
@@ -103,8 +107,8 @@ package final class ImageServer: Service {
             sockets.isEmpty ? addresses.map { .address($0) } : sockets.map { .inherited($0) }
         }
         let setup = HTTPConnectionSetup(
-            responder: { try await handler.respond(to: $0, writer: $1, channel: $2) }, configuration: configuration,
-            tls: tls, drain: drain)
+            responder: { try await handler.respond(to: $0, writer: $1, channel: $2) },
+            immediate: { handler.immediate($0) }, configuration: configuration, tls: tls, drain: drain)
         listeners = endpoints(mainSockets, configuration.bind).map {
             HTTPListener(
                 name: "main", endpoint: $0, setup: setup,

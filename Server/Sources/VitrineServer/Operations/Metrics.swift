@@ -235,14 +235,15 @@ package final class PrometheusHistogram: Series, TimerHandler, RecorderHandler {
 /// The metrics of the server.
 package struct ServerMetrics: Sendable {
     /// A part of the time of a request.
-    package enum Stage: String, Sendable, CaseIterable { case queue, fetch, decode, process, encode }
+    package enum Stage: String, Sendable, CaseIterable { case queue, fetch, decode, encode }
     /// Where a result came from.
-    package enum CacheLevel: String, Sendable, CaseIterable { case memory, disk, coalesced, made }
-    /// Why a request was refused before it was worked on.
+    package enum CacheLevel: String, Sendable, CaseIterable { case memory, disk, made, coalesced, stale }
+    /// Why a request was refused, as in the code of its error.
     package enum Refusal: String, Sendable, CaseIterable {
         case rateLimit = "rate-limit"
-        case queueFull = "queue-full"
-        case deadline, signature
+        case overloaded
+        case deadline = "deadline-exceeded"
+        case signature = "invalid-signature"
     }
 
     /// Every metric of the server, for the documentation and for HELP lines.
@@ -255,18 +256,27 @@ package struct ServerMetrics: Sendable {
         ),
         (
             "vitrine_stage_duration_seconds", .histogram, ["stage"],
-            "Time that requests waited for a render (queue), for their source (fetch), or were worked on."
+            "Time of renders: waits for a place (queue), for the source (fetch), decode with processing, encode."
         ),
         ("vitrine_cache_results_total", .counter, ["level"], "Results by where they came from."),
-        ("vitrine_refusals_total", .counter, ["reason"], "Requests that were refused before any work was done."),
+        (
+            "vitrine_refusals_total", .counter, ["reason"],
+            "Requests that were refused: rate-limit, overloaded, deadline-exceeded, invalid-signature."
+        ),
         ("vitrine_response_bytes_total", .counter, [], "Bytes of bodies of answers."),
         ("vitrine_source_bytes_total", .counter, [], "Bytes of sources that were downloaded."),
         ("vitrine_connections", .gauge, ["listener"], "Open connections."),
         ("vitrine_renders_in_flight", .gauge, [], "Renders under way."),
         ("vitrine_render_queue_length", .gauge, [], "Requests that wait for a render."),
         ("vitrine_render_memory_bytes", .gauge, [], "Memory of renders under way, as estimated."),
+        ("vitrine_loads_in_flight", .gauge, [], "Sources that are being loaded."),
+        ("vitrine_load_queue_length", .gauge, [], "Requests that wait for a load."),
         ("vitrine_workers", .gauge, [], "Processes that decode."),
-        ("vitrine_cache_bytes", .gauge, ["level"], "The size of kept results."),
+        ("vitrine_workers_resident_memory_bytes", .gauge, [], "Memory of the processes that decode."),
+        (
+            "vitrine_cache_bytes", .gauge, ["level"],
+            "The size of results in memory and on disk, and of the bytes of sources on disk (sources)."
+        ),
         ("vitrine_draining", .gauge, [], "1 while the server stops, else 0."),
         ("vitrine_reloads_total", .counter, ["result"], "Reloads of the configuration."),
         ("vitrine_spans_dropped_total", .counter, [], "Spans that no collector took."),
@@ -349,13 +359,39 @@ package struct ServerMetrics: Sendable {
         responseBytes.increment(by: Double(bytes))
     }
 
+    /// The series of answers from memory, found once.
+    package struct ImmediateAnswers: Sendable {
+        fileprivate let whole: PrometheusNumber
+        fileprivate let notModified: PrometheusNumber
+        fileprivate let seconds: PrometheusHistogram
+        fileprivate let fromMemory: PrometheusNumber?
+        fileprivate let bytes: PrometheusNumber
+
+        /// Counts an answer with the status 200 or 304.
+        package func count(status: Int, seconds duration: Double, bytes count: Int) {
+            (status == 304 ? notModified : whole).increment(by: 1.0)
+            seconds.record(duration)
+            fromMemory?.increment(by: 1.0)
+            if count > 0 { bytes.increment(by: Double(count)) }
+        }
+    }
+
+    package func immediateAnswers() -> ImmediateAnswers {
+        let route = "image"
+        return ImmediateAnswers(
+            whole: answers.series(registry, route: route, status: 200).count,
+            notModified: answers.series(registry, route: route, status: 304).count,
+            seconds: answers.series(registry, route: route, status: 200).seconds, fromMemory: results[.memory],
+            bytes: responseBytes)
+    }
+
     package func took(_ stage: Stage, _ seconds: Double) { stages[stage]?.record(seconds) }
     package func found(_ level: CacheLevel) { results[level]?.increment(by: 1.0) }
     package func refused(_ reason: Refusal) { refusals[reason]?.increment(by: 1.0) }
 }
 
 /// Processor time, memory and descriptors of the process.
-private struct ProcessUsage {
+struct ProcessUsage {
     var cpuSeconds: Double
     var residentBytes: Int?
     var openFiles: Int?
@@ -368,11 +404,16 @@ private struct ProcessUsage {
         getrusage(RUSAGE_SELF, &usage)
         #endif
         func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
-        let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ")
-            .dropFirst().first.flatMap { Int($0) }
         return ProcessUsage(
             cpuSeconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
-            residentBytes: pages.map { $0 * Int(sysconf(Int32(_SC_PAGESIZE))) },
+            residentBytes: residentBytes(of: "self"),
             openFiles: (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))?.count)
+    }
+
+    /// The memory of a process; nil if it has ended.
+    static func residentBytes(of process: String) -> Int? {
+        let pages = (try? String(contentsOfFile: "/proc/\(process)/statm", encoding: .utf8))?.split(separator: " ")
+            .dropFirst().first.flatMap { Int($0) }
+        return pages.map { $0 * Int(sysconf(Int32(_SC_PAGESIZE))) }
     }
 }

@@ -9,7 +9,7 @@ import Synchronization
 import Tracing
 
 /// The context of a request: its logger with the request's identifier, its client, and its connection.
-package struct ServerRequestContext: RequestContext {
+package struct ServerRequestContext: ConnectionRequestContext {
     package var coreContext: CoreRequestContextStorage
     package let channel: any Channel
     /// The address behind trusted proxies.
@@ -57,7 +57,7 @@ package final class RequestsInFlight: Sendable {
 }
 
 /// The text of Date fields, made once a second.
-final class DateText: Sendable {
+package final class DateText: Sendable {
     private let known = Mutex<(second: Int, text: String)>((0, ""))
 
     var now: String {
@@ -69,7 +69,7 @@ final class DateText: Sendable {
     }
 
     /// IMF-fixdate of RFC 9110, section 5.6.7.
-    static func text(_ second: Int) -> String {
+    package static func text(_ second: Int) -> String {
         var second = time_t(second)
         var parts = tm()
         gmtime_r(&second, &parts)
@@ -109,6 +109,7 @@ extension HTTPField.Name {
         return name
     }
     static let forwardedFor = name("X-Forwarded-For")
+    static let traceparent = name("traceparent")
 }
 
 extension Response {
@@ -135,6 +136,7 @@ package final class RequestHandler: Sendable {
         var logsRequests: Bool
     }
     private let responder: any HTTPResponder<ServerRequestContext>
+    private let images: ImmediateResponder?
     private let logger: Logger
     private let metrics: ServerMetrics
     private let limiter: RateLimiter
@@ -143,13 +145,17 @@ package final class RequestHandler: Sendable {
     private let inFlight: RequestsInFlight
     private let dates = DateText()
     private let settings: Mutex<Settings>
+    private let immediateAnswers: ServerMetrics.ImmediateAnswers
 
     package init(
-        responder: any HTTPResponder<ServerRequestContext>, configuration: ServerConfiguration, logger: Logger,
+        responder: any HTTPResponder<ServerRequestContext>, immediate: ImmediateResponder?,
+        configuration: ServerConfiguration, logger: Logger,
         metrics: ServerMetrics, limiter: RateLimiter, tracer: OTLPTracer?, drain: DrainState,
         inFlight: RequestsInFlight
     ) {
         self.responder = responder
+        images = immediate
+        immediateAnswers = metrics.immediateAnswers()
         self.logger = logger
         self.metrics = metrics
         self.limiter = limiter
@@ -212,6 +218,11 @@ package final class RequestHandler: Sendable {
             response = try await InstrumentationContext.$current.withValue(started.context) {
                 try await answer(request, context)
             }
+        } else if let passed = Self.passedTrace(of: request) {
+            // No span of its own: sources see that of the client.
+            response = try await InstrumentationContext.$current.withValue(passed) {
+                try await answer(request, context)
+            }
         } else {
             response = try await answer(request, context)
         }
@@ -235,17 +246,58 @@ package final class RequestHandler: Sendable {
             span.end()
         }
         if settings.logsRequests {
-            var fields: Logger.Metadata = [
-                "method": .string(request.method.rawValue), "path": .string(String(request.uri.path.prefix(2048))),
-                "status": .stringConvertible(status), "bytes": .stringConvertible(bytes),
-                "milliseconds": .stringConvertible((seconds * 100_000).rounded() / 100),
-                "client": .string(client.description), "route": .string(route),
-            ]
+            var fields = Self.logFields(
+                request.method.rawValue, request.uri.path, status: status, bytes: bytes, seconds: seconds, client)
+            fields["route"] = .string(route)
             if failure != nil { fields["aborted"] = .stringConvertible(true) }
             if let trace = span?.context.trace { fields["trace_id"] = .string(trace.traceID) }
             logger.info("request", metadata: fields)
         }
         if let failure { throw failure }
+    }
+
+    private static func logFields(
+        _ method: String, _ path: String, status: Int, bytes: Int, seconds: Double, _ client: ClientAddress
+    ) -> Logger.Metadata {
+        [
+            "method": .string(method), "path": .string(String(path.prefix(2048))),
+            "status": .stringConvertible(status), "bytes": .stringConvertible(bytes),
+            "milliseconds": .stringConvertible((seconds * 100_000).rounded() / 100),
+            "client": .string(client.description),
+        ]
+    }
+
+    /// Answers monitors, and requests for images in memory, on the event loop of their connection; nil for a request
+    /// that ``respond(to:writer:channel:)`` is to answer.
+    package func immediate(_ request: ImmediateRequest) -> ImmediateAnswer? {
+        if let answer = immediateHealth(request) { return answer }
+        // A span is more than this saves.
+        guard tracer == nil, let images else { return nil }
+        let started = monotonicNanoseconds()
+        guard var answer = images(request) else { return nil }
+        let settings = settings.withLock { $0 }
+        var client: ClientAddress?
+        if settings.logsRequests || limiter.isOn {
+            let peer = ClientAddress(request.channel.remoteAddress) ?? .unix
+            let known = settings.locator.client(peer: peer, forwarded: request.fields.forwardedFor)
+            // Refused there, with its own answer.
+            guard limiter.admit(known, now: started) == nil else { return nil }
+            client = known
+        }
+        let id = RequestIdentifier.identifier(request.fields.requestID)
+        answer.add("Date", dates.now)
+        answer.add("X-Request-ID", id)
+        let seconds = Double(monotonicNanoseconds() - started) / 1e9
+        immediateAnswers.count(status: answer.status, seconds: seconds, bytes: answer.bodyCount)
+        if settings.logsRequests, let client {
+            var fields = Self.logFields(
+                request.isHead ? "HEAD" : "GET", String(request.target.prefix { $0 != "?" }), status: answer.status,
+                bytes: answer.bodyCount, seconds: seconds, client)
+            fields["route"] = "image"
+            fields["request_id"] = .string(id)
+            logger.info("request", metadata: fields)
+        }
+        return answer
     }
 
     private func answer(_ request: Request, _ context: ServerRequestContext) async throws -> Response {
@@ -275,6 +327,24 @@ package final class RequestHandler: Sendable {
         }
     }
 
+    private func immediateHealth(_ request: ImmediateRequest) -> ImmediateAnswer? {
+        let answer: (status: HTTPResponse.Status, text: String)
+        switch request.target {
+        case "/health": answer = (.ok, "ok\n")
+        case "/ready": answer = drain.isDraining ? (.serviceUnavailable, "draining\n") : (.ok, "ready\n")
+        default: return nil
+        }
+        let lines = ImmediateAnswer.Lines(
+            answer.status,
+            [
+                .contentType: "text/plain", .cacheControl: "no-store",
+                .contentLength: String(answer.text.utf8.count),
+            ])
+        return ImmediateAnswer(
+            lines, status: answer.status.code, body: request.isHead ? nil : ByteBuffer(string: answer.text),
+            allocator: request.channel.allocator)
+    }
+
     private func health(_ request: Request) -> Response? {
         let response: Response
         switch request.uri.path {
@@ -288,6 +358,14 @@ package final class RequestHandler: Sendable {
 
     private struct HeaderExtractor: Extractor {
         func extract(key: String, from carrier: HTTPFields) -> String? { HTTPField.Name(key).flatMap { carrier[$0] } }
+    }
+
+    /// The client's trace; nil if it has none.
+    private static func passedTrace(of request: Request) -> InstrumentationContext? {
+        guard request.headers.contains(.traceparent) else { return nil }
+        var context = InstrumentationContext.topLevel
+        OTLPTracer.read(request.headers, into: &context, using: HeaderExtractor())
+        return context.trace.map { _ in context }
     }
 
     private static func span(of request: Request, _ tracer: OTLPTracer, _ client: ClientAddress) -> OTLPSpan {

@@ -1,6 +1,8 @@
 import Foundation
 package import Logging
+import VitrineCore
 package import VitrineImaging
+import VitrineNetwork
 
 /// The address of a listener.
 package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
@@ -53,6 +55,8 @@ package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The settings of the server. ``settings`` names and documents each of them.
+///
+/// Defaults that a part of the library has as well are those of that part.
 package struct ServerConfiguration: Sendable, Equatable {
     package enum LogFormat: String, Sendable, CaseIterable { case json, text }
 
@@ -91,50 +95,51 @@ package struct ServerConfiguration: Sendable, Equatable {
     package var allowLoopbackSources = false
     package var allowLinkLocalSources = false
     package var allowPrivateSources = false
-    package var maximumSourceBytes = 52_428_800
-    package var maximumSourceMegapixels = 50.0
-    package var maximumRedirects = 10
-    package var downloadTimeout = 10.0
-    package var downloads = 64
-    package var downloadsPerHost = 8
-    package var userAgent = "Vitrine"
+    package var maximumSourceBytes = Part.sources.maximumBytes.bytes
+    package var maximumSourceMegapixels = Double(Part.rendering.limits.maximumPixels) / 1e6
+    package var maximumRedirects = Part.sources.policy.maximumRedirects
+    package var downloadTimeout = Part.sources.totalTimeout / .seconds(1)
+    package var downloads = Part.rendering.admission.loads
+    package var downloadsPerHost = Part.rendering.admission.loadsPerHost
+    package var userAgent = Part.sources.userAgent
     /// Fields of requests by host, then by name.
     package var sourceHeaders: [String: [String: String]] = [:]
 
     // MARK: Results
-    package var quality = 80
+    package var quality = Part.rendering.settings.quality
     package var formatQuality: [ImageFormat: Int] = [:]
-    package var stripMetadata = true
-    package var keepCopyright = true
-    package var autoRotate = true
-    package var autoWebP = true
-    package var autoAVIF = true
-    package var autoJPEGXL = false
-    package var clientHints = false
-    package var encodeDeadline = 1.0
-    package var maximumResultDimension = 10_000
+    package var stripMetadata = Part.rendering.settings.stripsMetadata
+    package var keepCopyright = Part.rendering.settings.keepsCopyright
+    package var autoRotate = ProcessingOptions().autoRotate
+    package var autoWebP = Part.http.negotiation.formats.contains(.webp)
+    package var autoAVIF = Part.http.negotiation.formats.contains(.avif)
+    package var autoJPEGXL = Part.http.negotiation.formats.contains(.jxl)
+    package var clientHints = Part.http.clientHints != nil
+    package var encodeDeadline = (Part.rendering.encodeDeadline ?? .zero) / .seconds(1)
+    package var maximumResultDimension = Part.rendering.limits.maximumOutputSide
     package var skipProcessing: [ImageFormat] = []
     package var watermark = ""
-    package var watermarkOpacity = 1.0
+    package var watermarkOpacity = Part.rendering.settings.watermarkOpacity
 
     // MARK: Answers
-    package var ttl = 31_536_000
-    package var cacheControlPassthrough = false
-    package var negativeTTL = 5
-    package var staleWhileRevalidate = 60
+    package var ttl = Part.http.cacheControl.maximumAge
+    package var cacheControlPassthrough = Part.http.cacheControl.followsSource
+    package var negativeTTL = Int(Part.rendering.failures.unavailable / .seconds(1))
+    package var staleWhileRevalidate = Int(Part.rendering.staleWhileRevalidate / .seconds(1))
     package var allowOrigin = ""
     package var fallbackImage = ""
     package var fallbackStatus = 200
-    package var fallbackTTL = 0
+    package var fallbackTTL = 60
+    package var serverTiming = Part.http.sendsServerTiming
 
     // MARK: Resources
-    package var timeout = 10.0
+    package var timeout = Part.rendering.admission.queueDeadline / .seconds(1)
     package var workers = 0
-    package var renderMemory = 268_435_456
-    package var queueLimit = 256
-    package var memoryCache = 134_217_728
+    package var renderMemory = Part.rendering.admission.renderBytes.bytes
+    package var queueLimit = Part.rendering.admission.queueLength
+    package var memoryCache = Part.rendering.resultMemory.bytes
     package var diskCache = ""
-    package var diskCacheBytes = 1_073_741_824
+    package var diskCacheBytes = Part.rendering.resultDisk.bytes + Part.rendering.sourceDisk.bytes
 
     // MARK: Clients
     package var rateLimit = 0.0
@@ -151,6 +156,13 @@ package struct ServerConfiguration: Sendable, Equatable {
     package var traceRatio = 1.0
     package var serviceName = "vitrine-server"
 
+    /// The parts that state defaults.
+    private enum Part {
+        static let rendering = Renderer.Configuration(cacheRoot: "")
+        static let sources = rendering.sources
+        static let http = ImageHTTPConfiguration()
+    }
+
     package init() {}
 
     /// Whether a URL needs a signature.
@@ -159,7 +171,7 @@ package struct ServerConfiguration: Sendable, Equatable {
     /// The texts that no log line and no answer may contain.
     package var secrets: [String] {
         (keys + salts).map { $0.map { String(format: "%02x", $0) }.joined() } + [thumborKey]
-            + sourceHeaders.values.flatMap(\.values) + otlpHeaders.values
+            + trustedSignatures + sourceHeaders.values.flatMap(\.values) + otlpHeaders.values
     }
 }
 

@@ -349,7 +349,7 @@ extension ServerConfiguration {
             "max-source-megapixels", \.maximumSourceMegapixels, .number(0.001...10_000, unit: "megapixels"),
             "MAX_SRC_RESOLUTION", reloads: true
         ) { "The pixels of a source." },
-        setting("max-redirects", \.maximumRedirects, .integer(0...50, unit: "redirects"), "MAX_REDIRECTS") {
+        setting("max-redirects", \.maximumRedirects, .integer(0...50, unit: "redirects"), "MAX_REDIRECTS", reloads: true) {
             "Redirects that the download of a source follows."
         },
         setting(
@@ -360,7 +360,7 @@ extension ServerConfiguration {
         setting("downloads-per-host", \.downloadsPerHost, .integer(1...10_000, unit: "downloads")) {
             "Simultaneous downloads from one host."
         },
-        setting("user-agent", \.userAgent, .text(), "USER_AGENT") { "The User-Agent field of downloads." },
+        setting("user-agent", \.userAgent, .text(), "USER_AGENT", reloads: true) { "The User-Agent field of downloads." },
         setting(
             "source-headers", \.sourceHeaders,
             table(
@@ -401,7 +401,7 @@ extension ServerConfiguration {
             "Whether the client's Width and DPR fields apply to URLs without them."
         },
         setting("encode-deadline", \.encodeDeadline, .number(0...60, unit: "seconds"), reloads: true) {
-            "After this time, a slow format is left to the background and a faster one is answered."
+            "After this time, a slow format is left to the background and a faster one is answered; 0 to wait."
         },
         setting(
             "max-result-dimension", \.maximumResultDimension, .integer(1...65_535, unit: "pixels"),
@@ -410,9 +410,11 @@ extension ServerConfiguration {
         setting("skip-processing", \.skipProcessing, formats, "SKIP_PROCESSING_FORMATS", reloads: true) {
             "Sources of these formats are answered as they are."
         },
-        setting("watermark", \.watermark, .path, "WATERMARK_PATH") { "The image file of watermarks." },
+        setting("watermark", \.watermark, .path, "WATERMARK_PATH", reloads: true) {
+            "The image file of watermarks."
+        },
         setting(
-            "watermark-opacity", \.watermarkOpacity, .number(0...1, unit: "0 to 1"), "WATERMARK_OPACITY"
+            "watermark-opacity", \.watermarkOpacity, .number(0...1, unit: "0 to 1"), "WATERMARK_OPACITY", reloads: true
         ) { "The opacity of a watermark whose URL says 1." },
 
         // Answers
@@ -432,7 +434,7 @@ extension ServerConfiguration {
         setting("allow-origin", \.allowOrigin, .text(), "ALLOW_ORIGIN", reloads: true) {
             "The Access-Control-Allow-Origin field of images. Empty for none."
         },
-        setting("fallback-image", \.fallbackImage, .path, "FALLBACK_IMAGE_PATH") {
+        setting("fallback-image", \.fallbackImage, .path, "FALLBACK_IMAGE_PATH", reloads: true) {
             "The image file that is answered if a source has no image."
         },
         setting(
@@ -447,24 +449,30 @@ extension ServerConfiguration {
             "fallback-ttl", \.fallbackTTL, .integer(0...315_360_000, unit: "seconds"), "FALLBACK_IMAGE_TTL",
             reloads: true
         ) { "How long the fallback image may be kept; 0 for ttl." },
+        setting("server-timing", \.serverTiming, .boolean, reloads: true) {
+            "Whether answers say in Server-Timing how long each step took."
+        },
 
         // Resources
-        setting("timeout", \.timeout, .number(0.1...3600, unit: "seconds"), "TIMEOUT", reloads: true) {
-            "How long an answer may take."
+        setting("timeout", \.timeout, .number(0.1...3600, unit: "seconds"), "TIMEOUT") {
+            "How long an answer may take, its wait in queues included."
         },
         setting("workers", \.workers, .integer(0...1024, unit: "renders"), "WORKERS", "CONCURRENCY") {
-            "Simultaneous renders; 0 for one per processor."
+            "Simultaneous renders; 0 for twice the processors, and at least 4."
         },
         setting("render-memory", \.renderMemory, .bytes(16_777_216...1 << 46)) {
             "The memory that all renders may use at once, as estimated."
         },
         setting(
-            "queue-limit", \.queueLimit, .integer(0...1_000_000, unit: "requests"), "REQUESTS_QUEUE_SIZE",
-            reloads: true
-        ) { "Requests that wait for a render; further ones are answered 503." },
+            "queue-limit", \.queueLimit, .integer(0...1_000_000, unit: "requests"), "REQUESTS_QUEUE_SIZE"
+        ) { "Requests that wait for a render, and as many for a download; further ones are answered 503." },
         setting("memory-cache", \.memoryCache, .bytes(0...1 << 46)) { "The size of results in memory; 0 for none." },
-        setting("disk-cache", \.diskCache, .path) { "The directory of results on disk. Empty for none." },
-        setting("disk-cache-bytes", \.diskCacheBytes, .bytes(1_048_576...1 << 50)) { "The size of results on disk." },
+        setting("disk-cache", \.diskCache, .path) {
+            "The directory of results and sources on disk. Empty for none."
+        },
+        setting("disk-cache-bytes", \.diskCacheBytes, .bytes(1_048_576...1 << 50)) {
+            "The size of both on disk, half for each."
+        },
 
         // Clients
         setting("rate-limit", \.rateLimit, .number(0...1_000_000, unit: "requests per second"), reloads: true) {

@@ -58,11 +58,21 @@ private enum TraceContextKey: InstrumentationContextKey {
     typealias Value = TraceContext
 }
 
+private enum TracerKey: InstrumentationContextKey {
+    typealias Value = OTLPTracer
+}
+
 extension InstrumentationContext {
     /// The span that the current work belongs to.
     package var trace: TraceContext? {
         get { self[TraceContextKey.self] }
         set { self[TraceContextKey.self] = newValue }
+    }
+
+    /// The tracer of that span; nil if traces are only passed on.
+    package var tracer: OTLPTracer? {
+        get { self[TracerKey.self] }
+        set { self[TracerKey.self] = newValue }
     }
 }
 
@@ -85,6 +95,7 @@ package final class OTLPTracer: Tracer {
     ) -> OTLPSpan {
         var context = context()
         let parent = context.trace
+        context.tracer = self
         context.trace = TraceContext(
             traceID: parent?.traceID ?? TraceContext.identifier(bytes: 16),
             spanID: TraceContext.identifier(bytes: 8),
@@ -98,6 +109,13 @@ package final class OTLPTracer: Tracer {
     package func forceFlush() {}
 
     package func extract<Carrier, Extract>(
+        _ carrier: Carrier, into context: inout InstrumentationContext, using extractor: Extract
+    ) where Extract: Extractor, Extract.Carrier == Carrier {
+        Self.read(carrier, into: &context, using: extractor)
+    }
+
+    /// Reads the fields of W3C Trace Context.
+    static func read<Carrier, Extract>(
         _ carrier: Carrier, into context: inout InstrumentationContext, using extractor: Extract
     ) where Extract: Extractor, Extract.Carrier == Carrier {
         guard let text = extractor.extract(key: "traceparent", from: carrier),

@@ -4,35 +4,59 @@ import Synchronization
 import VitrineCache
 import VitrineCore
 import VitrineImaging
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// The grammars, signatures and the renderer of a configuration, for the HTTP layer.
 package final class ServerBackend: ImageBackend {
-    /// What a reload replaces.
+    /// A URL with the results that were lately sent for it, by the place of the negotiated format.
+    package final class Plan: Sendable {
+        struct Place: Sendable {
+            let key: CacheKey
+            var result: ImageResult?
+            var freshUntil = Duration.zero
+            var entityTag = ""
+        }
+
+        let url: ImageURL
+        private let places = Mutex([Place?](repeating: nil, count: FormatNegotiation.negotiable.count + 1))
+
+        init(_ url: ImageURL) { self.url = url }
+
+        /// - Parameter key: Makes the key of the result at first; nil for a source that is refused.
+        func place(_ slot: Int, _ key: () -> CacheKey?) -> Place? {
+            if let place = places.withLock({ $0[slot] }) { return place }
+            guard let key = key() else { return nil }
+            let place = Place(key: key)
+            places.withLock { $0[slot] = place }
+            return place
+        }
+
+        func keep(_ result: ImageResult, _ image: RenderedImage, _ slot: Int) {
+            places.withLock { places in
+                places[slot]?.result = result
+                places[slot]?.freshUntil = image.freshUntil
+                places[slot]?.entityTag = image.entityTag
+            }
+        }
+    }
+
     private struct Rules: Sendable {
         var native: NativeGrammar
-        var thumbor = ThumborGrammar()
+        var thumbor: ThumborGrammar
         var signer: URLSigner
         var thumborSigner: URLSigner
     }
 
     /// Makes the images.
     package let renderer: Renderer
-    private let rules: Mutex<Rules>
-    private let timeout: Mutex<Duration>
+    private let rules: Rules
+    private let timeout: Duration
 
-    /// - Throws: ``ConfigurationError`` for presets that no URL could use, and for a watermark that is no image.
-    package init(_ configuration: ServerConfiguration) throws {
-        rules = Mutex(try Self.rules(configuration))
-        timeout = Mutex(.seconds(configuration.timeout))
-        renderer = Renderer(try configuration.rendering())
-    }
-
-    /// Applies a new configuration to later requests.
-    package func reload(_ configuration: ServerConfiguration) throws {
-        let new = try Self.rules(configuration)
-        rules.withLock { $0 = new }
-        timeout.withLock { $0 = .seconds(configuration.timeout) }
+    /// - Throws: ``ConfigurationError`` for presets that no URL could use.
+    package init(_ configuration: ServerConfiguration, _ renderer: Renderer) throws {
+        rules = try Self.rules(configuration)
+        timeout = .seconds(configuration.timeout)
+        self.renderer = renderer
     }
 
     private static func rules(_ configuration: ServerConfiguration) throws -> Rules {
@@ -40,7 +64,7 @@ package final class ServerBackend: ImageBackend {
         let thumborKeys = configuration.thumborKey.isEmpty
             ? [] : [(key: Array(configuration.thumborKey.utf8), salt: [UInt8]())]
         return Rules(
-            native: native,
+            native: native, thumbor: ThumborGrammar(defaults: configuration.processing),
             signer: URLSigner(
                 pairs: Array(zip(configuration.keys, configuration.salts)).map { (key: $0.0, salt: $0.1) },
                 size: configuration.signatureSize, trusted: Set(configuration.trustedSignatures)),
@@ -48,7 +72,6 @@ package final class ServerBackend: ImageBackend {
     }
 
     package func parse(_ target: ImageTarget) throws(RequestError) -> ImageURL {
-        let rules = rules.withLock { $0 }
         let path = target.path.hasPrefix("/") ? target.path.dropFirst() : target.path
         guard let slash = path.firstIndex(of: "/") else {
             throw RequestError(404, "not-found", "There is no image at this path.")
@@ -76,37 +99,59 @@ package final class ServerBackend: ImageBackend {
 
     private static let invalidSignature = RequestError(403, "invalid-signature", "The signature is not valid.")
 
-    /// The memory of results is asked by ``result(for:format:request:)``, which also tells whether they are fresh.
-    package func resultInMemory(for url: ImageURL, format: FormatChoice) -> ImageResult? { nil }
+    package func plan(for url: ImageURL) -> Plan { Plan(url) }
+
+    package func resultInMemory(for plan: Plan, format: FormatChoice) -> ImageResult? {
+        guard let place = plan.place(format.slot, { try? renderer.resultKey(for: plan.url, format: format.preferred) }),
+            let image = renderer.freshResult(forKey: place.key)
+        else { return nil }
+        if let result = place.result, place.freshUntil == image.freshUntil, place.entityTag == image.entityTag {
+            return result
+        }
+        let result = Self.result(image, plan.url)
+        plan.keep(result, image, format.slot)
+        return result
+    }
 
     package func result(
-        for url: ImageURL, format: FormatChoice, request: RequestInformation
+        for plan: Plan, format: FormatChoice, request: RequestInformation
     ) async throws -> ImageAnswer {
+        let url = plan.url
         try Self.checkExpiry(of: url)
         let cheaper = format.acceptable.first { $0 != format.preferred && $0 != .avif && $0 != .jxl }
         let rendering = try await renderer.image(
             for: url, format: format.preferred, alternative: cheaper, deadline: deadline)
-        return Self.answer(rendering)
+        return Self.answer(rendering, url)
     }
 
-    package func information(for url: ImageURL, request: RequestInformation) async throws -> ImageAnswer {
-        try Self.checkExpiry(of: url)
-        return Self.answer(try await renderer.infoDocument(for: url, deadline: deadline))
+    package func information(for plan: Plan, request: RequestInformation) async throws -> ImageAnswer {
+        try Self.checkExpiry(of: plan.url)
+        return Self.answer(try await renderer.infoDocument(for: plan.url, deadline: deadline), plan.url)
     }
 
-    private var deadline: ContinuousClock.Instant { .now + timeout.withLock { $0 } }
+    private var deadline: ContinuousClock.Instant { .now + timeout }
 
     private static func checkExpiry(of url: ImageURL) throws(RequestError) {
         guard let expires = url.options.expires, Date().timeIntervalSince1970 >= Double(expires) else { return }
         throw RequestError(404, "expired", "The URL has expired.")
     }
 
-    private static func answer(_ rendering: Rendering) -> ImageAnswer {
-        let image = rendering.image
-        let result = ImageResult(
+    private static func result(_ image: RenderedImage, _ url: ImageURL) -> ImageResult {
+        let expires = image.freshUntil.components.seconds
+        // Summaries have neither size nor format, as sources that were not decoded.
+        let isUndecoded = image.format == nil && image.size == nil && image.mediaType != "application/json"
+        return ImageResult(
             bytes: image.bytes, mediaType: image.mediaType,
             entityTag: String(image.entityTag.dropFirst().dropLast()),
-            expires: image.freshUntil.components.seconds, isSource: image.format == nil && image.size == nil)
+            lastModified: image.lastModified.flatMap { HTTPTime.seconds($0, now: Int64(time(nil))) },
+            expires: image.sourceCaching.hasLifetime ? expires : nil,
+            sourceCacheControl: image.sourceCaching.control, isSource: url.options.isRaw || isUndecoded,
+            isProvisional: image.isProvisional)
+    }
+
+    private static func answer(_ rendering: Rendering, _ url: ImageURL) -> ImageAnswer {
+        ServerObservation.trace(rendering.times)
+        let result = result(rendering.image, url)
         let origin: ImageAnswer.Origin =
             if rendering.isStale { .stale } else {
                 switch rendering.origin {
@@ -117,7 +162,9 @@ package final class ServerBackend: ImageBackend {
                 }
             }
         let times = rendering.times
-        let stages = [("queue", times.queue), ("fetch", times.fetch), ("decode", times.decode), ("encode", times.encode)]
+        let stages = [
+            ("queue", times.queue), ("fetch", times.fetch), ("decode", times.decode), ("encode", times.encode),
+        ]
         return ImageAnswer(result, origin, stages: stages.filter { $0.1 > .zero }.map { .init($0.0, $0.1) })
     }
 }
@@ -130,7 +177,7 @@ extension ServerConfiguration {
         let grammar = NativeGrammar(
             presets: presets, onlyPresets: onlyPresets,
             allowedOptions: allowedOptions.isEmpty ? nil : Set(allowedOptions),
-            argumentsSeparator: argumentsSeparator.first ?? ":")
+            argumentsSeparator: argumentsSeparator.first ?? ":", defaults: processing)
         do throws(RequestError) {
             try grammar.validate()
         } catch {
@@ -139,16 +186,27 @@ extension ServerConfiguration {
         return grammar
     }
 
+    /// The processing of URLs that ask for nothing.
+    var processing: ProcessingOptions {
+        var options = ProcessingOptions()
+        options.autoRotate = autoRotate
+        options.skipProcessing = Set(skipProcessing)
+        return options
+    }
+
     /// How images are made.
-    func rendering() throws -> Renderer.Configuration {
-        let directory = diskCache.isEmpty
-            ? FileManager.default.temporaryDirectory.appending(path: "vitrine-server-\(ProcessInfo.processInfo.processIdentifier)").path
-            : diskCache
+    ///
+    /// - Parameter didReceive: Called with the bytes of each transfer of a source.
+    package func rendering(didReceive: @escaping @Sendable (Int) -> Void = { _ in }) throws -> Renderer.Configuration {
+        let temporary = FileManager.default.temporaryDirectory
+        let own = temporary.appending(path: "vitrine-server-\(ProcessInfo.processInfo.processIdentifier)").path
+        let directory = diskCache.isEmpty ? own : diskCache
         var rendering = Renderer.Configuration(cacheRoot: directory)
         rendering.resultMemory = ByteCount(memoryCache)
         rendering.resultDisk = ByteCount(diskCache.isEmpty ? 0 : diskCacheBytes / 2)
         rendering.sourceDisk = ByteCount(diskCache.isEmpty ? 0 : diskCacheBytes / 2)
         rendering.sources = sources
+        rendering.sources.didReceive = didReceive
         rendering.settings.quality = quality
         rendering.settings.formatQuality.merge(formatQuality) { $1 }
         rendering.settings.stripsMetadata = stripMetadata
@@ -169,7 +227,9 @@ extension ServerConfiguration {
         rendering.admission.queueDeadline = .seconds(timeout)
         rendering.limits.maximumPixels = Int(maximumSourceMegapixels * 1_000_000)
         rendering.limits.maximumOutputSide = maximumResultDimension
+        rendering.failures.missing = .seconds(negativeTTL)
         rendering.failures.unavailable = .seconds(negativeTTL)
+        rendering.failures.unusable = .seconds(negativeTTL)
         rendering.staleWhileRevalidate = .seconds(staleWhileRevalidate)
         rendering.encodeDeadline = encodeDeadline > 0 ? .seconds(encodeDeadline) : nil
         return rendering
@@ -177,7 +237,12 @@ extension ServerConfiguration {
 
     private var sources: SourceTable.Configuration {
         var sources = SourceTable.Configuration()
-        sources.policy = allowPrivateSources || allowLoopbackSources ? .userInitiated : .publicOnly
+        sources.policy = .publicOnly
+        if allowLoopbackSources { sources.policy.privateExceptions.insert(.loopback) }
+        if allowLinkLocalSources { sources.policy.privateExceptions.insert(.linkLocal) }
+        if allowPrivateSources { sources.policy.privateExceptions.insert(.networks) }
+        // Servers of one's own are on any port.
+        if !sources.policy.privateExceptions.isEmpty { sources.policy.ports = nil }
         sources.policy.maximumRedirects = maximumRedirects
         sources.allowedPrefixes = allowedSources.isEmpty ? nil : allowedSources
         sources.baseURL = baseURL.isEmpty ? nil : baseURL
@@ -185,7 +250,9 @@ extension ServerConfiguration {
         sources.hostRules = sourceHeaders.map { host, fields in
             .init(host: host, headers: fields.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
         }
-        sources.headers = [(name: "User-Agent", value: userAgent)]
+        sources.userAgent = userAgent
+        // The limit is ``Admission``'s.
+        sources.connectionsPerHost = downloadsPerHost
         sources.maximumBytes = ByteCount(maximumSourceBytes)
         sources.totalTimeout = .seconds(downloadTimeout)
         return sources
@@ -201,6 +268,7 @@ extension ServerConfiguration {
         // Without these, every client gets the format of the source.
         if !formats.isEmpty { formats += [.jpeg, .png] }
         http.negotiation = FormatNegotiation(formats: formats)
+        http.sendsServerTiming = serverTiming
         http.clientHints = clientHints ? ClientHints() : nil
         http.cacheControl.maximumAge = ttl
         http.cacheControl.followsSource = cacheControlPassthrough
@@ -214,7 +282,7 @@ extension ServerConfiguration {
                 let type = ImageFormat.detect(bytes)?.mediaType ?? "application/octet-stream"
                 var fallback = ImageHTTPConfiguration.Fallback(bytes: ByteBuffer(bytes: bytes), mediaType: type)
                 fallback.status = fallbackStatus == 0 ? nil : fallbackStatus
-                if fallbackTTL > 0 { fallback.lifetime = fallbackTTL }
+                fallback.lifetime = fallbackTTL > 0 ? fallbackTTL : ttl
                 http.fallback = fallback
             } catch {
                 throw ConfigurationError("fallback-image: \(error)")
@@ -222,41 +290,4 @@ extension ServerConfiguration {
         }
         return http
     }
-}
-
-extension ServerCommand.Parts {
-    /// The image server.
-    package static let images = ServerCommand.Parts(
-        hooks: { configuration, _, _ in
-            let backend = try ServerBackend(configuration)
-            let service = ImageService(backend, configuration: try configuration.http())
-            let renderer = backend.renderer
-            return ImageServer.Hooks(
-                responder: ImageResponder(service, context: ServerRequestContext.self),
-                purge: { request in
-                    switch request {
-                    case .source(let address): return try await renderer.purge(source: address)
-                    case .all:
-                        let count = (try? await renderer.results.count(of: .original)) ?? 0
-                        try await renderer.purgeAll()
-                        return count
-                    case .prefix, .tag:
-                        throw RequestError(501, "unsupported-purge", "Results are removed by source, or all.")
-                    }
-                },
-                reload: { configuration in
-                    try backend.reload(configuration)
-                    service.forgetTargets()
-                },
-                facts: {
-                    let (renders, loads) = (renderer.admission.renders, renderer.admission.loads)
-                    return [
-                        "renders_waiting": .integer(renders.waiting), "renders_running": .integer(renders.running),
-                        "loads_waiting": .integer(loads.waiting), "loads_running": .integer(loads.running),
-                    ]
-                })
-        },
-        explain: { path, configuration in
-            Explanation(path: path, native: try configuration.grammar()).json
-        })
 }

@@ -36,6 +36,10 @@ public final class Admission: Sendable {
         public var cost = 0
         /// Requests refused since the start, as the queue was full or their time was up.
         public var refused = 0
+
+        package init(waiting: Int = 0, running: Int = 0, cost: Int = 0, refused: Int = 0) {
+            (self.waiting, self.running, self.cost, self.refused) = (waiting, running, cost, refused)
+        }
     }
 
     /// The limits.
@@ -59,18 +63,18 @@ public final class Admission: Sendable {
     /// Returns a place for a render of an estimated number of bytes.
     ///
     /// - Throws: ``RequestError`` 503 `overloaded` if the queue is full or the wait takes too long.
-    func render(bytes: Int, priority: Priority) async throws(RequestError) -> Place {
+    package func render(bytes: Int, priority: Priority) async throws(RequestError) -> Place {
         try await renderQueue.place(cost: max(0, bytes), host: nil, priority)
     }
 
     /// Returns a place for a load; `host` is nil for sources without a network.
-    func load(host: String?, priority: Priority) async throws(RequestError) -> Place {
+    package func load(host: String?, priority: Priority) async throws(RequestError) -> Place {
         try await loadQueue.place(cost: 1, host: host, priority)
     }
 }
 
 /// A place that is given back at its deinitialization, if not before.
-final class Place: Sendable {
+package final class Place: Sendable {
     private let queue: PlaceQueue
     private let host: String?
     private let began = ContinuousClock.now
@@ -85,7 +89,7 @@ final class Place: Sendable {
     deinit { release() }
 
     /// Gives the place back.
-    func release() {
+    package func release() {
         let held = held.withLock { held in
             defer { held = nil }
             return held
@@ -95,7 +99,7 @@ final class Place: Sendable {
     }
 
     /// Gives the place itself back and keeps a part of its bytes, for work in the background.
-    func keep(cost: Int) {
+    package func keep(cost: Int) {
         let freed = held.withLock { held -> Int? in
             guard let current = held, current.isCounted else { return nil }
             let kept = min(current.cost, max(0, cost))

@@ -4,11 +4,11 @@ import VitrineImaging
 ///
 /// Source: CIPA DC-008 (Exif 2.32), section 4.6; TIFF 6.0, section 2. Every offset is checked: blocks come from
 /// strangers.
-struct ExifFields: Sendable, Hashable {
-    private(set) var make: String?
+package struct ExifFields: Sendable, Hashable {
+    package private(set) var make: String?
     private(set) var model: String?
     private(set) var artist: String?
-    private(set) var copyright: String?
+    package private(set) var copyright: String?
     /// As the camera wrote it: `2026:11:23 14:05:09`.
     private(set) var dateTaken: String?
     /// In seconds.
@@ -20,7 +20,7 @@ struct ExifFields: Sendable, Hashable {
     private(set) var hasLocation = false
 
     /// Reads a block, from its byte-order mark on. Damaged fields are nil.
-    init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         guard let file = TIFFBlock(bytes) else { return }
         let primary = file.directory(at: file.number(at: 4, width: 4) ?? 0)
         make = file.text(primary[0x010F])
@@ -42,7 +42,7 @@ struct ExifFields: Sendable, Hashable {
     }
 
     /// A block with the artist and the copyright only; nil if there are none.
-    var copyrightBlock: [UInt8]? {
+    package var copyrightBlock: [UInt8]? {
         let texts = [(0x013B, artist), (0x8298, copyright)].compactMap { tag, text in
             text.map { (tag, Array($0.utf8.prefix(65_535)) + [0]) }
         }

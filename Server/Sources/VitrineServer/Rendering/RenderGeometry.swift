@@ -138,7 +138,7 @@ public struct RenderGeometry: Sendable, Hashable {
     ///   - gravity: Its place; ``ProcessingOptions/Gravity/Anchor/smart`` counts as the middle.
     ///   - scale: Device pixels for each pixel of offsets.
     ///   - mayExceed: Whether the part may reach beyond the whole, as long as one pixel of it is inside.
-    static func position(
+    package static func position(
         of inner: PixelSize, in outer: PixelSize, _ gravity: ProcessingOptions.Gravity, scale: Double,
         mayExceed: Bool = false
     ) -> (x: Int, y: Int) {

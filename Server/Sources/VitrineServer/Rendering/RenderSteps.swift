@@ -255,7 +255,7 @@ struct RenderSteps: ImageProcessing {
 
 extension ProcessingOptions {
     /// The options that change the result, as a text that is the same in every run. Equal texts have equal results.
-    var resultName: String {
+    package var resultName: String {
         var parts: [String] = []
         func add(_ name: String, _ value: some CustomStringConvertible, unless isDefault: Bool) {
             if !isDefault { parts.append("\(name):\(value)") }

@@ -24,10 +24,12 @@ public struct RenderedImage: Sendable, Hashable {
     public var lastModified: String?
     /// When it was made or confirmed, since 1970.
     public var confirmed: Duration
+    /// What the source's server says about caches.
+    var sourceCaching = SourceCaching()
     /// Whether a better format is on its way, so that no cache is to keep this one for long.
     public var isProvisional = false
 
-    init(
+    package init(
         bytes: [UInt8], mediaType: String, format: ImageFormat?, size: PixelSize?, sourceVersion: String,
         freshUntil: Duration, lastModified: String?, confirmed: Duration
     ) {
@@ -64,8 +66,13 @@ public struct RenderedImage: Sendable, Hashable {
     }
 
     /// The same bytes, of a source that has not changed.
-    func confirmed(until freshUntil: Duration, at now: Duration, lastModified: String?) -> RenderedImage {
+    ///
+    /// - Parameter caching: Nil for what was known.
+    func confirmed(
+        until freshUntil: Duration, at now: Duration, lastModified: String?, caching: SourceCaching? = nil
+    ) -> RenderedImage {
         var image = self
+        if let caching { image.sourceCaching = caching }
         image.freshUntil = freshUntil
         image.confirmed = now
         image.lastModified = lastModified ?? self.lastModified
@@ -73,14 +80,22 @@ public struct RenderedImage: Sendable, Hashable {
     }
 }
 
+/// What the server of a source says about caches.
+struct SourceCaching: Sendable, Hashable {
+    /// The directives of `Cache-Control`; nil if there are none.
+    var control: String?
+    /// Whether it says how long the source is fresh.
+    var hasLifetime = false
+}
+
 extension RenderedImage: CacheableValue {
-    private static let version = "vitrine-result-1"
+    private static let version = "vitrine-result-2"
 
     /// The lines of ``cacheBytes()`` before the file.
-    private static let lineCount = 10
+    private static let lineCount = 12
 
     /// The bytes are not those of a result.
-    struct Damaged: Error {}
+    package struct Damaged: Error {}
 
     public init(cacheBytes: [UInt8]) throws {
         var lines: [String] = []
@@ -100,14 +115,16 @@ extension RenderedImage: CacheableValue {
             size: sides.0.flatMap { width in sides.1.map { PixelSize(width: width, height: $0) } },
             entityTag: lines[5], sourceVersion: lines[6], freshUntil: .milliseconds(freshUntil),
             lastModified: lines[8].isEmpty ? nil : lines[8], confirmed: .milliseconds(confirmed))
+        sourceCaching = SourceCaching(control: lines[10].isEmpty ? nil : lines[10], hasLifetime: lines[11] == "1")
     }
 
-    /// Ten lines, then the file.
+    /// Twelve lines, then the file.
     public func cacheBytes() -> [UInt8] {
         let lines = [
             Self.version, mediaType, format?.rawValue ?? "", size.map { "\($0.width)" } ?? "",
             size.map { "\($0.height)" } ?? "", entityTag, sourceVersion, "\(freshUntil.milliseconds)",
-            lastModified ?? "", "\(confirmed.milliseconds)",
+            lastModified ?? "", "\(confirmed.milliseconds)", sourceCaching.control ?? "",
+            sourceCaching.hasLifetime ? "1" : "",
         ]
         // A line break in a field of a server would end its line.
         let head = lines.map { $0.filter { !$0.isNewline } }.joined(separator: "\n") + "\n"

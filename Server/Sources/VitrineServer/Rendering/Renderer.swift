@@ -1,4 +1,3 @@
-import Crypto
 import Foundation
 import NIOCore
 public import VitrineCache
@@ -24,6 +23,21 @@ public struct Rendering: Sendable {
 
     /// The time of each step; zero for steps that were not needed.
     public struct Times: Sendable, Hashable {
+        /// A step with its beginning.
+        package struct Step: Sendable, Hashable {
+            package var began: ContinuousClock.Instant
+            package var duration: Duration
+        }
+
+        /// The steps but the fetch, each by its name, in their order.
+        package var steps: [(name: String, step: Step)] {
+            waits.map { ("queue", $0) } + (decoding.map { [("decode", $0)] } ?? [])
+                + (encoding.map { [("encode", $0)] } ?? [])
+        }
+        var waits: [Step] = []
+        var decoding: Step?
+        var encoding: Step?
+
         /// The wait for places.
         public var queue = Duration.zero
         /// The load of the source.
@@ -141,8 +155,10 @@ public final class Renderer: Sendable {
     public let pipeline: ImagePipeline
     private let sources: SourceTable
     private let groups: SourceGroups
-    private let work = SharedWork<CacheKey, Made>()
+    private let work: SharedWork<CacheKey, Made>
     private let failures: RecentFailures
+    private let fence: PurgeFence
+    private let blocking: BlockingExecutor
     private let encoders: BlockingExecutor
     private let background: BackgroundEncodes
     private let settingsName: String
@@ -156,27 +172,35 @@ public final class Renderer: Sendable {
     }
 
     /// Creates a renderer.
-    public init(_ configuration: Configuration) {
+    public convenience init(_ configuration: Configuration) { self.init(configuration, continuing: nil) }
+
+    /// Creates a renderer that shares the caches, places and work of another one, whose sizes and directory it keeps.
+    package init(_ configuration: Configuration, continuing old: Renderer?) {
         self.configuration = configuration
         Isolation.standard = configuration.isolation
         settingsName = Self.name(of: configuration.settings)
         watermarkName = Self.watermarkName(of: configuration.settings)
-        let blocking = BlockingExecutor(threads: 2 * Self.processors + 2, name: "vitrine-serve")
-        results = Self.cache(
-            "Results", memory: configuration.resultMemory, disk: configuration.resultDisk, configuration)
-        originals = Self.cache("Sources", memory: 0, disk: configuration.sourceDisk, configuration)
-        admission = Admission(configuration.admission)
+        work = old?.work ?? SharedWork()
+        fence = old?.fence ?? PurgeFence()
+        blocking = old?.blocking ?? BlockingExecutor(threads: 2 * Self.processors + 2, name: "vitrine-serve")
+        results = old?.results
+            ?? Self.cache("Results", memory: configuration.resultMemory, disk: configuration.resultDisk, configuration)
+        originals = old?.originals
+            ?? Self.cache("Sources", memory: 0, disk: configuration.sourceDisk, configuration)
+        admission = old?.admission ?? Admission(configuration.admission)
         failures = RecentFailures(configuration.failures, clock: configuration.clock)
-        encoders = BlockingExecutor(threads: max(2, Self.processors), name: "vitrine-enc")
-        background = BackgroundEncodes(limit: configuration.backgroundEncodes)
+        encoders = old?.encoders ?? BlockingExecutor(threads: max(2, Self.processors), name: "vitrine-enc")
+        background = old?.background ?? BackgroundEncodes(limit: configuration.backgroundEncodes)
         var making = ImagePipeline.Configuration(
             name: "Server", root: configuration.cacheRoot, concurrency: max(2, Self.processors))
         (making.usesMemoryCache, making.usesDiskCache) = (false, false)
         making.limits = configuration.limits
         making.timeLimit = configuration.renderTimeLimit
-        pipeline = ImagePipeline(making)
+        let isSameWork = old?.configuration.limits == configuration.limits
+            && old?.configuration.renderTimeLimit == configuration.renderTimeLimit
+        pipeline = old.flatMap { isSameWork ? $0.pipeline : nil } ?? ImagePipeline(making)
         sources = SourceTable(
-            configuration.sources, originals: originals, clock: configuration.clock, executor: blocking)
+            configuration.sources, originals: originals, fence: fence, clock: configuration.clock, executor: blocking)
         let failures = failures
         groups = SourceGroups(
             sources, pipeline, admission, configuration.settings, limits: configuration.limits, executor: blocking
@@ -255,6 +279,17 @@ public final class Renderer: Sendable {
         return summary
     }
 
+    /// The key of a URL's result, for ``freshResult(forKey:)``.
+    func resultKey(for url: ImageURL, format: ImageFormat?) throws(RequestError) -> CacheKey {
+        key(of: try sources.source(url.source), url.options, format)
+    }
+
+    /// The result if it is in memory and fresh. Does not wait.
+    func freshResult(forKey key: CacheKey) -> RenderedImage? {
+        guard let image = results[key], image.freshUntil > configuration.clock.now else { return nil }
+        return image
+    }
+
     private func key(
         of source: SourceTable.Source, _ options: ProcessingOptions, _ format: ImageFormat?
     ) -> CacheKey {
@@ -291,7 +326,8 @@ public final class Renderer: Sendable {
         }
         do throws(RequestError) {
             if let failure = failures[job.source.key] ?? failures[job.key] { throw failure }
-            let key = alternative.map { job.key.appending($0.rawValue) } ?? job.key
+            let job = job.beginning(at: fence)
+            let key = workKey(of: job, alternative)
             let (made, isShared) = try await work.value(for: key, priority: priority, deadline: deadline) {
                 [self] (priority: SharedPriority) async throws(RequestError) in
                 try await make(job, stored?.image, alternative, priority)
@@ -323,6 +359,7 @@ public final class Renderer: Sendable {
     /// Asks in the background whether a source has changed.
     private func refresh(_ job: RenderJob, _ stored: RenderedImage) {
         guard failures[job.source.key] == nil, !background.isRunning(job.key) else { return }
+        let job = job.beginning(at: fence)
         work.start(for: job.key.appending("refresh"), priority: .low) {
             [self] (priority: SharedPriority) async throws(RequestError) in
             try await make(job, stored, nil, priority)
@@ -338,7 +375,7 @@ public final class Renderer: Sendable {
         let (outcome, waited) = try await groups.outcome(
             of: job, storedVersion: stored?.sourceVersion, priority: priority)
         var made = try await rememberedResult(of: outcome, job, stored, alternative)
-        (made.times.queue, made.times.fetch) = (waited.queue, waited.fetch)
+        (made.times.queue, made.times.fetch, made.times.waits) = (waited.queue, waited.fetch, waited.waits)
         return made
     }
 
@@ -348,7 +385,7 @@ public final class Renderer: Sendable {
         let now = configuration.clock.now
         let image = stored.confirmed(until: now + configuration.sources.localFreshness, at: now, lastModified: nil)
         // The disk need not know: it is looked at once, and then again by its file.
-        results[job.key] = image
+        await keep(image, forKey: job.key, job, levels: .memory)
         return Made(image: image, isConfirmed: true)
     }
 
@@ -373,7 +410,8 @@ public final class Renderer: Sendable {
             let original = loaded.original
             let now = configuration.clock.now
             let image = stored.confirmed(
-                until: freshUntil(original, now), at: now, lastModified: original.lastModified)
+                until: freshUntil(original, now), at: now, lastModified: original.lastModified,
+                caching: original.caching)
             await store(image, job, original)
             return Made(image: image, isConfirmed: true)
         case .passThrough(let loaded):
@@ -411,7 +449,9 @@ public final class Renderer: Sendable {
             made = Made(image: try await encoded(image, plan, job, loaded.original, place, alternative))
         }
         made.times.decode = decoded - began
+        made.times.decoding = .init(began: began, duration: decoded - began)
         made.times.encode = ContinuousClock.now - decoded
+        made.times.encoding = .init(began: decoded, duration: made.times.encode)
         return made
     }
 
@@ -431,9 +471,11 @@ public final class Renderer: Sendable {
         _ bytes: [UInt8], mediaType: String, format: ImageFormat?, size: PixelSize?, _ original: SourceTable.Original
     ) -> RenderedImage {
         let now = configuration.clock.now
-        return RenderedImage(
+        var image = RenderedImage(
             bytes: bytes, mediaType: mediaType, format: format, size: size, sourceVersion: original.version,
             freshUntil: freshUntil(original, now), lastModified: original.lastModified, confirmed: now)
+        image.sourceCaching = original.caching
+        return image
     }
 
     private func freshUntil(_ original: SourceTable.Original, _ now: Duration) -> Duration {
@@ -447,10 +489,26 @@ public final class Renderer: Sendable {
     private func store(_ image: RenderedImage, _ job: RenderJob, _ original: SourceTable.Original) async {
         failures.remove(job.key)
         guard original.isStorable || original.isStale else { return }
-        let levels: CacheLevels = configuration.resultDisk.bytes > 0 ? .all : .memory
-        // A full disk leaves the result in memory.
-        _ = try? await results.set(
-            image, forKey: job.key, tags: [Self.tag(of: job.source)], levels: levels)
+        await keep(image, forKey: job.key, job, tags: original.tags, levels: levels)
+    }
+
+    private var levels: CacheLevels { configuration.resultDisk.bytes > 0 ? .all : .memory }
+
+    /// Stores a result, unless it was purged since the work on it began.
+    private func keep(
+        _ image: RenderedImage, forKey key: CacheKey, _ job: RenderJob, tags: [String] = [], levels: CacheLevels
+    ) async {
+        let tags = job.source.tags + tags
+        await fence.store(tags, since: job.began) {
+            // A full disk leaves the result in memory.
+            _ = try? await results.set(image, forKey: key, tags: tags, levels: levels)
+        }
+    }
+
+    /// Identifies work that requests share: not across a purge, which requests after it must not be answered from.
+    private func workKey(of job: RenderJob, _ alternative: ImageFormat?) -> CacheKey {
+        let key = alternative.map { job.key.appending($0.rawValue) } ?? job.key
+        return job.epoch == 0 ? key : key.appending("purge \(job.epoch)")
     }
 
     // MARK: Encoding
@@ -472,7 +530,10 @@ public final class Renderer: Sendable {
             result.isProvisional = true
             // Kept for a moment, or each request would be a render as long as the background is busy.
             result.freshUntil = min(result.freshUntil, configuration.clock.now + configuration.minimumFreshness)
-            if original.isStorable { results[Self.provisionalKey(job, alternative)] = result }
+            if original.isStorable {
+                let key = Self.provisionalKey(job, alternative)
+                await keep(result, forKey: key, job, tags: original.tags, levels: .memory)
+            }
             return result
         }
         let encoding = Task { [self] in await outcome(of: image, plan, original) }
@@ -504,7 +565,9 @@ public final class Renderer: Sendable {
         do throws(RequestError) {
             var result = finished(try await bytes(of: image, quick, original), image, original)
             result.isProvisional = true
-            if original.isStorable { results[key] = result }
+            if original.isStorable {
+                await keep(result, forKey: key, job, tags: original.tags, levels: .memory)
+            }
             Task { await store() }
             return result
         } catch {
@@ -552,48 +615,73 @@ public final class Renderer: Sendable {
 
     // MARK: Care
 
-    /// Removes the stored results of a URL in all formats, and the stored bytes of its source.
-    public func purge(_ url: ImageURL) async throws(RequestError) {
-        let source = try sources.source(url.source)
-        let formats = EncodingPlan.writable.map { Optional($0) } + [nil]
-        for format in url.options.format == nil ? formats : [nil] {
-            await results.remove(key(of: source, url.options, format))
-        }
-        await results.remove(source.key.appending("info-1").appending(""))
-        failures.remove(source.key)
-        await sources.remove(source)
-    }
-
-    /// Removes all stored results of a source, whatever their options, and its stored bytes.
+    /// Removes all results of a source, whatever their options, and its bytes, so that it is fetched anew.
+    ///
+    /// Work under way stores nothing that was removed, and requests that follow do not wait for it.
     ///
     /// - Parameter address: The source as in a URL, not percent-encoded.
     /// - Returns: The number of results.
-    /// - Throws: 400 for an address that is not loaded, 500 `cache-failed` if the disk cannot be changed.
+    /// - Throws: 400 for an address that is not valid, 500 `cache-failed` if the disk cannot be changed.
     public func purge(source address: String) async throws(RequestError) -> Int {
-        let source = try sources.source(address)
-        failures.remove(source.key)
-        await sources.remove(source)
+        try await purge(PurgeTag.source(try sources.parsed(address).key))
+    }
+
+    /// Removes all results and bytes of the sources whose addresses begin so.
+    ///
+    /// - Parameter prefix: A scheme, a host and up to 6 directories with a slash at the end, for example
+    ///   `https://example.org/pictures/`, `local:///a/`, or a path that the base URL completes.
+    /// - Returns: The number of results.
+    /// - Throws: 400 for another text, 500 `cache-failed` if the disk cannot be changed.
+    public func purge(prefix: String) async throws(RequestError) -> Int {
+        let name = "x"
+        guard prefix.hasSuffix("/"), let beginning = try sources.parsed(prefix + name).prefix(before: name) else {
+            throw RequestError(
+                400, "invalid-prefix", "A prefix is a scheme, a host and directories with a slash at the end.")
+        }
+        guard beginning.depth <= PurgeTag.directories else {
+            throw RequestError(400, "invalid-prefix", "A prefix has at most \(PurgeTag.directories) directories.")
+        }
+        return try await purge(PurgeTag.prefix(beginning.text))
+    }
+
+    /// Removes all results and bytes of the sources whose servers named a tag in `Surrogate-Key` or `Cache-Tag`.
+    ///
+    /// Of a source, its first 8 tags count.
+    ///
+    /// - Returns: The number of results.
+    /// - Throws: 400 for an empty tag, 500 `cache-failed` if the disk cannot be changed.
+    public func purge(tag: String) async throws(RequestError) -> Int {
+        guard !tag.isEmpty, !tag.contains(where: { $0 == "," || $0 == " " }) else {
+            throw RequestError(400, "invalid-tag", "A tag has no spaces and no commas.")
+        }
+        return try await purge(PurgeTag.named(tag), isNamed: true)
+    }
+
+    private func purge(_ tag: String, isNamed: Bool = false) async throws(RequestError) -> Int {
+        failures.removeAll()
+        await fence.purge(tag, isNamed: isNamed)
         do {
-            return try await results.removeAll(tag: Self.tag(of: source))
+            // The bytes first: a process that ends between both must not make results of them again.
+            if configuration.sourceDisk.bytes > 0 { try await originals.removeAll(tag: tag) }
+            return try await results.removeAll(tag: tag, levels: levels)
         } catch {
             throw RequestError(500, "cache-failed", "the results could not be removed")
         }
     }
 
-    /// The tag of all results of a source.
-    private static func tag(of source: SourceTable.Source) -> String {
-        let digest = SHA256.hash(data: Data(source.key.description.utf8))
-        return "source " + digest.prefix(16).map { String(format: "%02x", $0) }.joined()
-    }
-
     /// Removes all results, and the bytes of all sources.
     ///
+    /// - Returns: The number of results on disk, or 0 if they are kept in memory only.
     /// - Throws: 500 `cache-failed` if the disk cannot be changed.
-    public func purgeAll() async throws(RequestError) {
+    @discardableResult
+    public func purgeAll() async throws(RequestError) -> Int {
         failures.removeAll()
+        await fence.purge(nil)
         do {
-            try await results.removeAll()
             try await originals.removeAll()
+            let count = configuration.resultDisk.bytes > 0 ? try await results.count() : 0
+            try await results.removeAll()
+            return count
         } catch {
             throw RequestError(500, "cache-failed", "the caches could not be emptied")
         }
@@ -603,8 +691,10 @@ public final class Renderer: Sendable {
     public var workCount: (results: Int, sources: Int) { (work.count, groups.count) }
 
     /// The requests that wait for the result of a URL.
-    func waiters(for url: ImageURL, format: ImageFormat? = nil) throws(RequestError) -> Int {
-        work.waiters(for: key(of: try sources.source(url.source), url.options, format))
+    package func waiters(for url: ImageURL, format: ImageFormat? = nil) throws(RequestError) -> Int {
+        let source = try sources.source(url.source)
+        let epoch = fence.epoch(of: source.tags), key = key(of: source, url.options, format)
+        return work.waiters(for: epoch == 0 ? key : key.appending("purge \(epoch)"))
     }
 
     /// Cancels all work, whose requests end with 503, and returns when all results are on disk.

@@ -175,7 +175,7 @@ final class SharedPriority: Sendable {
 }
 
 /// Opens once, for any number of waiting tasks.
-final class Gate: Sendable {
+package final class Gate: Sendable {
     private struct State {
         var isOpen = false
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -183,8 +183,10 @@ final class Gate: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// Returns as soon as the gate is open.
-    func pass() async {
+    package func pass() async {
         await withCheckedContinuation { continuation in
             let isOpen = state.withLock { state in
                 if !state.isOpen { state.waiting.append(continuation) }
@@ -194,7 +196,7 @@ final class Gate: Sendable {
         }
     }
 
-    func open() {
+    package func open() {
         let waiting = state.withLock { state in
             state.isOpen = true
             defer { state.waiting = [] }
@@ -205,7 +207,7 @@ final class Gate: Sendable {
 }
 
 /// The first of several values.
-final class FirstValue<Value: Sendable>: Sendable {
+package final class FirstValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
         var isSet = false
@@ -214,8 +216,10 @@ final class FirstValue<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// Sets the value, unless it is set already.
-    func set(_ value: Value) {
+    package func set(_ value: Value) {
         let waiter = state.withLock { state -> CheckedContinuation<Value, Never>? in
             guard !state.isSet else { return nil }
             (state.value, state.isSet) = (value, true)
@@ -226,7 +230,7 @@ final class FirstValue<Value: Sendable>: Sendable {
     }
 
     /// The value, as soon as there is one. For one reader.
-    var value: Value {
+    package var value: Value {
         get async {
             await withCheckedContinuation { continuation in
                 let known = state.withLock { state -> Value? in

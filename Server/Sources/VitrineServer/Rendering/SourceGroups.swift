@@ -14,10 +14,23 @@ struct RenderJob: Sendable {
     let source: SourceTable.Source
     /// Identifies the result.
     let key: CacheKey
+    /// The position of purges when the work began.
+    var began = 0
+    /// The last purge before, of those that may concern the source.
+    var epoch = 0
 
     /// Identifies what is loaded and decoded together. Pages of a document have sizes of their own.
     var groupKey: CacheKey {
-        options.page == 1 ? source.key : source.key.appending("page \(options.page)")
+        let key = options.page == 1 ? source.key : source.key.appending("page \(options.page)")
+        return epoch == 0 ? key : key.appending("purge \(epoch)")
+    }
+
+    /// The job whose work begins now.
+    func beginning(at fence: PurgeFence) -> RenderJob {
+        var job = self
+        job.began = fence.position
+        job.epoch = fence.epoch(of: source.tags)
+        return job
     }
 }
 
@@ -48,6 +61,13 @@ final class SourceGroups: Sendable {
     struct Times: Sendable, Hashable {
         var queue = Duration.zero
         var fetch = Duration.zero
+        var waits: [Rendering.Times.Step] = []
+
+        mutating func wait(since began: ContinuousClock.Instant) {
+            let duration = ContinuousClock.now - began
+            queue += duration
+            waits.append(.init(began: began, duration: duration))
+        }
     }
 
     private typealias Delivery = Result<(Outcome, Times), RequestError>
@@ -204,7 +224,7 @@ final class SourceGroups: Sendable {
         var times = Times()
         var begin = ContinuousClock.now
         let loadPlace = try await admission.load(host: source.host, priority: priority.value)
-        times.queue = ContinuousClock.now - begin
+        times.wait(since: begin)
         begin = .now
         let original = try await load(source, priority.value)
         times.fetch = ContinuousClock.now - begin
@@ -222,7 +242,7 @@ final class SourceGroups: Sendable {
         }
         begin = .now
         let place = try await admission.render(bytes: bytes, priority: priority.value)
-        times.queue += ContinuousClock.now - begin
+        times.wait(since: begin)
         loadPlace.release()
         deliverUnchanged(group, original, times)
         deliverPassedThrough(group, loaded, times)

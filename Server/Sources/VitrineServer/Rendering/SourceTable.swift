@@ -51,6 +51,10 @@ public struct SourceTable: Sendable {
         public var allowsData = true
         /// Header fields by host. All rules that match are used.
         public var hostRules: [HostRule] = []
+        /// The `User-Agent` field of requests.
+        public var userAgent = "vitrine-server"
+        /// Called with the bytes of each transfer.
+        package var didReceive: (@Sendable (_ bytes: Int) -> Void)?
         /// Header fields of all requests.
         public var headers: [(name: String, value: String)] = []
         /// The most bytes of a source, after decoding its content coding. The transfer ends where they are exceeded.
@@ -60,8 +64,8 @@ public struct SourceTable: Sendable {
         public var connectTimeout: Duration = .seconds(5)
         /// The longest silence of a source. Default: 10 seconds.
         public var idleTimeout: Duration = .seconds(10)
-        /// The limit for one transfer. Default: 20 seconds.
-        public var totalTimeout: Duration = .seconds(20)
+        /// The limit for one transfer. Default: 10 seconds.
+        public var totalTimeout: Duration = .seconds(10)
         /// How often a request that failed for a reason that may pass is repeated. Default: 0.
         public var retries = 0
         /// How long a file counts as unchanged without a look at it. Default: 1 second.
@@ -112,13 +116,17 @@ public struct SourceTable: Sendable {
         let isStale: Bool
         /// As the server sent it.
         let lastModified: String?
+        /// The tags that its server named.
+        var tags: [String] = []
         /// Whether it costs no request to look at it again.
         var isLocal = false
+        var caching = SourceCaching()
     }
 
     let configuration: Configuration
     private let options: FetchOptions
     private let originals: Cache<[UInt8]>
+    private let fence: PurgeFence
     private let clock: WallClock
     private let executor: BlockingExecutor
     private let root: LocalRoot?
@@ -129,11 +137,16 @@ public struct SourceTable: Sendable {
     /// - Parameters:
     ///   - configuration: The configuration.
     ///   - originals: Keeps the bytes of `http` sources under the rules of HTTP.
+    ///   - fence: Orders loads and purges.
     ///   - clock: The time of day.
     ///   - executor: Runs what may block.
-    init(_ configuration: Configuration, originals: Cache<[UInt8]>, clock: WallClock, executor: BlockingExecutor) {
+    init(
+        _ configuration: Configuration, originals: Cache<[UInt8]>, fence: PurgeFence, clock: WallClock,
+        executor: BlockingExecutor
+    ) {
         self.configuration = configuration
         self.originals = originals
+        self.fence = fence
         self.clock = clock
         self.executor = executor
         root = configuration.localRoot.map(LocalRoot.init)
@@ -143,10 +156,11 @@ public struct SourceTable: Sendable {
         loading.policy.schemes = ["http", "https"]
         loading.retries.limit = max(0, configuration.retries)
         for field in configuration.headers { loading.headers.append(field.name, field.value) }
+        loading.modifiers.append(SourceFetcher.traced)
         #if os(Linux)
         var transport = CurlLoader.Configuration()
         transport.connectionsPerHost = max(1, configuration.connectionsPerHost)
-        transport.userAgent = "vitrine-server"
+        transport.userAgent = configuration.userAgent
         var options = FetchOptions(loader: NetworkLoader(CurlLoader(transport), loading))
         #else
         var options = FetchOptions(loader: NetworkLoader(loading))
@@ -167,22 +181,26 @@ public struct SourceTable: Sendable {
     ///
     /// - Throws: ``RequestError`` 400 for an address that is not valid, 403 for one that is not allowed.
     func source(_ text: String) throws(RequestError) -> Source {
+        let source = try parsed(text)
+        if let prefixes, !prefixes.contains(where: { $0.contains(source) }) {
+            throw .forbiddenSource("the address of the source is not allowed")
+        }
+        return source
+    }
+
+    /// ``source(_:)``, whether the address is allowed or not.
+    func parsed(_ text: String) throws(RequestError) -> Source {
         let address = try completed(text)
         guard let colon = address.utf8.firstIndex(of: UInt8(ascii: ":")) else {
             throw .badSource("the source has no scheme, and the server no base address")
         }
         let scheme = address[..<colon].lowercased()
-        let source =
-            switch scheme {
-            case "http", "https": try webSource(address)
-            case "local": try localSource(address[colon...].dropFirst())
-            case "data": try inlineSource(address)
-            default: throw RequestError.badSource("sources of this scheme are not loaded")
-            }
-        if let prefixes, !prefixes.contains(where: { $0.contains(source) }) {
-            throw .forbiddenSource("the address of the source is not allowed")
+        switch scheme {
+        case "http", "https": return try webSource(address)
+        case "local": return try localSource(address[colon...].dropFirst())
+        case "data": return try inlineSource(address)
+        default: throw RequestError.badSource("sources of this scheme are not loaded")
         }
-        return source
     }
 
     private func completed(_ text: String) throws(RequestError) -> String {
@@ -212,7 +230,9 @@ public struct SourceTable: Sendable {
         guard let url = URL(string: address), let host = url.host(percentEncoded: false)?.lowercased(), !host.isEmpty
         else { throw .badSource("the address of the source is not valid") }
         // Results of private addresses stay where these are allowed.
-        let kind = configuration.policy.allowsPrivateAddresses ? "web or private" : "web"
+        let policy = configuration.policy
+        let kind = policy.allowsPrivateAddresses
+            ? "web or private" : policy.privateExceptions.isEmpty ? "web" : "web \(policy.privateExceptions.rawValue)"
         return Source(place: .web(url), key: Self.key(kind, url.absoluteString), host: host)
     }
 
@@ -283,18 +303,30 @@ public struct SourceTable: Sendable {
     }
 
     private func load(_ url: URL, _ source: Source, _ priority: Priority) async throws(RequestError) -> Original {
-        let fetcher = fetcher(url, source)
-        let original = try await original(from: fetcher, priority)
+        let epoch = fence.epoch(of: source.tags)
+        await fence.beginLoad(source.key, epoch: epoch)
+        defer { fence.endLoad(source.key, epoch: epoch) }
+        let original = try await original(from: fetcher(url, source), priority)
         let head = try? StoredResponse(bytes: original.validator)
         let bytes = original.bytes
         let version = await executor.run { ContentVersion.text(of: bytes) }
         return Original(
             bytes: bytes, version: version, expires: original.expires,
             isStorable: original.levels.contains(.writeDisk), isStale: original.isStale,
-            lastModified: head?.lastModified)
+            lastModified: head?.lastModified, tags: head.map { PurgeTag.named(in: $0.headers) } ?? [],
+            caching: Self.caching(head?.headers))
     }
 
-    private func fetcher(_ url: URL, _ source: Source) -> NetworkFetcher<[UInt8]> {
+    private static func caching(_ headers: HTTPHeaders?) -> SourceCaching {
+        // A response without a stored head is one that may not be stored.
+        guard let headers else { return SourceCaching(control: "no-store") }
+        let control = headers.all("Cache-Control").joined(separator: ", ")
+        return SourceCaching(
+            control: control.isEmpty ? nil : control,
+            hasLifetime: control.lowercased().contains("max-age") || headers["Expires"] != nil)
+    }
+
+    private func fetcher(_ url: URL, _ source: Source) -> SourceFetcher {
         var request = HTTPRequest(url: url)
         request.connectTimeout = configuration.connectTimeout
         request.idleTimeout = configuration.idleTimeout
@@ -308,23 +340,17 @@ public struct SourceTable: Sendable {
                 if !rule.headers.isEmpty { options.caching = .images }
             }
         }
-        return NetworkFetcher(request: request, options: options)
+        return SourceFetcher(request, options, tags: source.tags, didReceive: configuration.didReceive)
     }
 
     private func original(
-        from fetcher: NetworkFetcher<[UInt8]>, _ priority: Priority
+        from fetcher: SourceFetcher, _ priority: Priority
     ) async throws(RequestError) -> Cache<[UInt8]>.OriginalBytes {
         do {
             return try await originals.originalBytes(from: fetcher, priority: priority)
         } catch {
             throw RequestError(loading: error)
         }
-    }
-
-    /// Removes the stored bytes of a source.
-    func remove(_ source: Source) async {
-        guard case .web(let url) = source.place else { return }
-        await originals.remove(fetcher(url, source).key)
     }
 }
 
@@ -522,8 +548,8 @@ private enum InlineData {
 
 /// A version of bytes: their number and 128 bits of a digest that is fast. It does not resist bytes that were chosen to
 /// collide with others of the same source.
-enum ContentVersion {
-    static func text(of bytes: [UInt8]) -> String {
+package enum ContentVersion {
+    package static func text(of bytes: [UInt8]) -> String {
         // Two sums of 64-bit words, multiplied and folded as in wyhash (Wang Yi, public domain).
         var a: UInt64 = 0xa076_1d64_78bd_642f, b: UInt64 = 0xe703_7ed1_a0b4_28db
         func folded(_ x: UInt64, _ y: UInt64) -> UInt64 {
