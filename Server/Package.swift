@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The image server: a library of routes for Hummingbird applications, and a program. A package of its own, so that
-// nobody else builds SwiftNIO and Hummingbird.
+// The image server: a library of routes for Hummingbird applications, a program, and a client of S3 stores. A package of
+// its own, so that nobody else builds SwiftNIO and Hummingbird.
 let swift: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"), .treatAllWarnings(as: .error),
@@ -14,6 +14,7 @@ let package = Package(
     products: [
         .library(name: "VitrineServer", targets: ["VitrineServer"]),
         .library(name: "VitrineFleet", targets: ["VitrineFleet"]),
+        .library(name: "VitrineS3", targets: ["VitrineS3"]),
         .executable(name: "vitrine-server", targets: ["vitrine-server"]),
     ],
     dependencies: [
@@ -52,6 +53,14 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: swift),
+        // A store that speaks the protocol of Amazon S3. It needs no web server.
+        .target(
+            name: "VitrineS3",
+            dependencies: [
+                .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineNetwork", package: "Vitrine"),
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: swift),
         .executableTarget(
@@ -101,6 +110,14 @@ let package = Package(
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: swift),
+        .testTarget(
+            name: "VitrineS3Tests",
+            dependencies: [
+                "VitrineS3", .product(name: "VitrineCore", package: "Vitrine"),
+                .product(name: "VitrineNetwork", package: "Vitrine"),
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: swift),
     ],
