@@ -32,9 +32,11 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
+        .target(name: "CVitrineServer"),
         .target(
             name: "VitrineServer",
             dependencies: [
+                "CVitrineServer",
                 .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
                 .product(name: "VitrineImaging", package: "Vitrine"),
                 .product(name: "VitrineNetwork", package: "Vitrine"),

@@ -1,3 +1,4 @@
+import CVitrineServer
 import Foundation
 package import Logging
 import Synchronization
@@ -59,6 +60,8 @@ package struct ServerCommand: Sendable {
 
     /// Runs the program. Returns its exit status.
     package func run() async -> Int32 {
+        // Sources of megabytes are freed by other threads than they came in by. Each thread's arena would keep them.
+        vitrine_server_share_arenas()
         do {
             return try await perform()
         } catch let error as ConfigurationError {

@@ -145,3 +145,56 @@ extension Duration {
             &+ components.attoseconds / 1_000_000_000_000_000
     }
 }
+
+/// An image as it is answered, and where it comes from.
+package struct Rendering: Sendable {
+    /// Where a result comes from.
+    package enum Origin: String, Sendable, CaseIterable {
+        /// The cache of results in memory.
+        case memory
+        /// The cache of results on disk.
+        case disk
+        /// Made for this request.
+        case made
+        /// Made for another request that wanted the same at the same time.
+        case coalesced
+        /// The cache, after the source was found unchanged.
+        case confirmed
+    }
+
+    /// The time of each step; zero for steps that were not needed.
+    package struct Times: Sendable, Hashable {
+        /// A step with its beginning.
+        package struct Step: Sendable, Hashable {
+            package var began: ContinuousClock.Instant
+            package var duration: Duration
+        }
+
+        /// The steps but the fetch, each by its name, in their order.
+        package var steps: [(name: String, step: Step)] {
+            waits.map { ("queue", $0) } + (decoding.map { [("decode", $0)] } ?? [])
+                + (encoding.map { [("encode", $0)] } ?? [])
+        }
+        var waits: [Step] = []
+        var decoding: Step?
+        var encoding: Step?
+
+        /// The wait for places.
+        package var queue = Duration.zero
+        /// The load of the source.
+        package var fetch = Duration.zero
+        /// Decoding and processing, with the wait for a thread.
+        package var decode = Duration.zero
+        /// Encoding.
+        package var encode = Duration.zero
+    }
+
+    /// The result.
+    package var image: RenderedImage
+    /// Where it comes from.
+    package var origin: Origin
+    /// Whether its source was to be looked at again. It is, in the background, or could not be.
+    package var isStale = false
+    /// The times of the work, also if another request had started it.
+    package var times = Times()
+}

@@ -5,59 +5,6 @@ package import VitrineCore
 package import VitrineImaging
 package import VitrinePipeline
 
-/// An image as it is answered, and where it comes from.
-package struct Rendering: Sendable {
-    /// Where a result comes from.
-    package enum Origin: String, Sendable, CaseIterable {
-        /// The cache of results in memory.
-        case memory
-        /// The cache of results on disk.
-        case disk
-        /// Made for this request.
-        case made
-        /// Made for another request that wanted the same at the same time.
-        case coalesced
-        /// The cache, after the source was found unchanged.
-        case confirmed
-    }
-
-    /// The time of each step; zero for steps that were not needed.
-    package struct Times: Sendable, Hashable {
-        /// A step with its beginning.
-        package struct Step: Sendable, Hashable {
-            package var began: ContinuousClock.Instant
-            package var duration: Duration
-        }
-
-        /// The steps but the fetch, each by its name, in their order.
-        package var steps: [(name: String, step: Step)] {
-            waits.map { ("queue", $0) } + (decoding.map { [("decode", $0)] } ?? [])
-                + (encoding.map { [("encode", $0)] } ?? [])
-        }
-        var waits: [Step] = []
-        var decoding: Step?
-        var encoding: Step?
-
-        /// The wait for places.
-        package var queue = Duration.zero
-        /// The load of the source.
-        package var fetch = Duration.zero
-        /// Decoding and processing, with the wait for a thread.
-        package var decode = Duration.zero
-        /// Encoding.
-        package var encode = Duration.zero
-    }
-
-    /// The result.
-    package var image: RenderedImage
-    /// Where it comes from.
-    package var origin: Origin
-    /// Whether its source was to be looked at again. It is, in the background, or could not be.
-    package var isStale = false
-    /// The times of the work, also if another request had started it.
-    package var times = Times()
-}
-
 /// Makes the images of URLs, each once, and keeps them in memory and on disk.
 ///
 /// ```swift
@@ -159,8 +106,8 @@ package final class Renderer: Sendable {
     private let failures: RecentFailures
     private let fence: PurgeFence
     private let blocking: BlockingExecutor
-    private let encoders: BlockingExecutor
-    private let background: BackgroundEncodes
+    let encoders: BlockingExecutor
+    let background: BackgroundEncodes
     private let settingsName: String
     private let watermarkName: String
 
@@ -467,7 +414,7 @@ package final class Renderer: Sendable {
         }
     }
 
-    private func rendered(
+    func rendered(
         _ bytes: [UInt8], mediaType: String, format: ImageFormat?, size: PixelSize?, _ original: SourceTable.Original
     ) -> RenderedImage {
         let now = configuration.clock.now
@@ -486,7 +433,7 @@ package final class Renderer: Sendable {
         return original.isStale ? least : max(end, least)
     }
 
-    private func store(_ image: RenderedImage, _ job: RenderJob, _ original: SourceTable.Original) async {
+    func store(_ image: RenderedImage, _ job: RenderJob, _ original: SourceTable.Original) async {
         failures.remove(job.key)
         guard original.isStorable || original.isStale else { return }
         await keep(image, forKey: job.key, job, tags: original.tags, levels: levels)
@@ -495,7 +442,7 @@ package final class Renderer: Sendable {
     private var levels: CacheLevels { configuration.resultDisk.bytes > 0 ? .all : .memory }
 
     /// Stores a result, unless it was purged since the work on it began.
-    private func keep(
+    func keep(
         _ image: RenderedImage, forKey key: CacheKey, _ job: RenderJob, tags: [String] = [], levels: CacheLevels
     ) async {
         let tags = job.source.tags + tags
@@ -509,108 +456,6 @@ package final class Renderer: Sendable {
     private func workKey(of job: RenderJob, _ alternative: ImageFormat?) -> CacheKey {
         let key = alternative.map { job.key.appending($0.rawValue) } ?? job.key
         return job.epoch == 0 ? key : key.appending("purge \(job.epoch)")
-    }
-
-    // MARK: Encoding
-
-    private func encoded(
-        _ image: Image, _ plan: EncodingPlan, _ job: RenderJob, _ original: SourceTable.Original, _ place: Place,
-        _ alternative: ImageFormat?
-    ) async throws(RequestError) -> RenderedImage {
-        let isSlow = plan.format == .avif || plan.format == .jxl
-        guard isSlow, job.options.format == nil, let deadline = configuration.encodeDeadline else {
-            let bytes = try await bytes(of: image, plan, original)
-            let result = finished(bytes, image, original)
-            await store(result, job, original)
-            return result
-        }
-        let quick = plan.replacing(alternative, job.options, configuration.settings)
-        guard background.begin(job.key) else {
-            var result = finished(try await bytes(of: image, quick, original), image, original)
-            result.isProvisional = true
-            // Kept for a moment, or each request would be a render as long as the background is busy.
-            result.freshUntil = min(result.freshUntil, configuration.clock.now + configuration.minimumFreshness)
-            if original.isStorable {
-                let key = Self.provisionalKey(job, alternative)
-                await keep(result, forKey: key, job, tags: original.tags, levels: .memory)
-            }
-            return result
-        }
-        let encoding = Task { [self] in await outcome(of: image, plan, original) }
-        if let outcome = await Self.value(of: encoding, within: deadline) {
-            background.end(job.key)
-            let result = finished(try outcome.get(), image, original)
-            await store(result, job, original)
-            return result
-        }
-        return try await provisional(image, quick, job, original, place, alternative, encoding)
-    }
-
-    /// Answers in a format that takes less time, while the better one is completed for the next request.
-    private func provisional(
-        _ image: Image, _ quick: EncodingPlan, _ job: RenderJob, _ original: SourceTable.Original, _ place: Place,
-        _ alternative: ImageFormat?, _ encoding: Task<Result<[UInt8], RequestError>, Never>
-    ) async throws(RequestError) -> RenderedImage {
-        place.keep(cost: 4 * image.size.pixelCount)
-        let key = Self.provisionalKey(job, alternative)
-        let store: @Sendable () async -> Void = { [self] in
-            // The place is held until its pixels are not needed any more.
-            defer { place.release() }
-            if case .success(let bytes) = await encoding.value {
-                await self.store(finished(bytes, image, original), job, original)
-            }
-            results[key] = nil
-            background.end(job.key)
-        }
-        do throws(RequestError) {
-            var result = finished(try await bytes(of: image, quick, original), image, original)
-            result.isProvisional = true
-            if original.isStorable {
-                await keep(result, forKey: key, job, tags: original.tags, levels: .memory)
-            }
-            Task { await store() }
-            return result
-        } catch {
-            Task { await store() }
-            throw error
-        }
-    }
-
-    private static func provisionalKey(_ job: RenderJob, _ alternative: ImageFormat?) -> CacheKey {
-        job.key.appending("provisional").appending(alternative?.rawValue ?? "any")
-    }
-
-    private func bytes(
-        of image: Image, _ plan: EncodingPlan, _ original: SourceTable.Original
-    ) async throws(RequestError) -> [UInt8] {
-        try await outcome(of: image, plan, original).get()
-    }
-
-    private func outcome(
-        of image: Image, _ plan: EncodingPlan, _ original: SourceTable.Original
-    ) async -> Result<[UInt8], RequestError> {
-        let source = plan.stripsMetadata && !plan.keepsCopyright ? nil : original.bytes
-        let result = await encoders.run { Result { () throws(ImageError) in try plan.encode(image, metadata: source) } }
-        return result.mapError { RequestError(rendering: $0) }
-    }
-
-    private func finished(_ bytes: [UInt8], _ image: Image, _ original: SourceTable.Original) -> RenderedImage {
-        let format = ImageFormat.detect(Array(bytes.prefix(64)))
-        return rendered(
-            bytes, mediaType: format?.mediaType ?? "application/octet-stream", format: format, size: image.size,
-            original)
-    }
-
-    /// The value of a task, or nil if it takes longer.
-    private static func value<T: Sendable>(of task: Task<T, Never>, within time: Duration) async -> T? {
-        let first = FirstValue<T?>()
-        let timer = Task {
-            try await Task.sleep(for: time)
-            first.set(nil)
-        }
-        Task { first.set(await task.value) }
-        defer { timer.cancel() }
-        return await first.value
     }
 
     // MARK: Care

@@ -1,0 +1,107 @@
+import NIOCore
+import VitrineCache
+import VitrineCore
+import VitrineImaging
+
+/// Encoding, with a deadline for AVIF and JPEG XL.
+extension Renderer {
+    func encoded(
+        _ image: Image, _ plan: EncodingPlan, _ job: RenderJob, _ original: SourceTable.Original, _ place: Place,
+        _ alternative: ImageFormat?
+    ) async throws(RequestError) -> RenderedImage {
+        let isSlow = plan.format == .avif || plan.format == .jxl
+        guard isSlow, job.options.format == nil, let deadline = configuration.encodeDeadline else {
+            let bytes = try await bytes(of: image, plan, original)
+            let result = finished(bytes, image, original)
+            await store(result, job, original)
+            return result
+        }
+        let quick = plan.replacing(alternative, job.options, configuration.settings)
+        guard background.begin(job.key) else {
+            var result = finished(try await bytes(of: image, quick, original), image, original)
+            result.isProvisional = true
+            // Kept for a moment, or each request would be a render as long as the background is busy.
+            result.freshUntil = min(result.freshUntil, configuration.clock.now + configuration.minimumFreshness)
+            if original.isStorable {
+                let key = Self.provisionalKey(job, alternative)
+                await keep(result, forKey: key, job, tags: original.tags, levels: .memory)
+            }
+            return result
+        }
+        let encoding = Task { [self] in await outcome(of: image, plan, original) }
+        if let outcome = await Self.value(of: encoding, within: deadline) {
+            background.end(job.key)
+            let result = finished(try outcome.get(), image, original)
+            await store(result, job, original)
+            return result
+        }
+        return try await provisional(image, quick, job, original, place, alternative, encoding)
+    }
+
+    /// Answers in a format that takes less time, while the better one is completed for the next request.
+    func provisional(
+        _ image: Image, _ quick: EncodingPlan, _ job: RenderJob, _ original: SourceTable.Original, _ place: Place,
+        _ alternative: ImageFormat?, _ encoding: Task<Result<[UInt8], RequestError>, Never>
+    ) async throws(RequestError) -> RenderedImage {
+        place.keep(cost: 4 * image.size.pixelCount)
+        let key = Self.provisionalKey(job, alternative)
+        let store: @Sendable () async -> Void = { [self] in
+            // The place is held until its pixels are not needed any more.
+            defer { place.release() }
+            if case .success(let bytes) = await encoding.value {
+                await self.store(finished(bytes, image, original), job, original)
+            }
+            results[key] = nil
+            background.end(job.key)
+        }
+        do throws(RequestError) {
+            var result = finished(try await bytes(of: image, quick, original), image, original)
+            result.isProvisional = true
+            if original.isStorable {
+                await keep(result, forKey: key, job, tags: original.tags, levels: .memory)
+            }
+            Task { await store() }
+            return result
+        } catch {
+            Task { await store() }
+            throw error
+        }
+    }
+
+    static func provisionalKey(_ job: RenderJob, _ alternative: ImageFormat?) -> CacheKey {
+        job.key.appending("provisional").appending(alternative?.rawValue ?? "any")
+    }
+
+    func bytes(
+        of image: Image, _ plan: EncodingPlan, _ original: SourceTable.Original
+    ) async throws(RequestError) -> [UInt8] {
+        try await outcome(of: image, plan, original).get()
+    }
+
+    func outcome(
+        of image: Image, _ plan: EncodingPlan, _ original: SourceTable.Original
+    ) async -> Result<[UInt8], RequestError> {
+        let source = plan.stripsMetadata && !plan.keepsCopyright ? nil : original.bytes
+        let result = await encoders.run { Result { () throws(ImageError) in try plan.encode(image, metadata: source) } }
+        return result.mapError { RequestError(rendering: $0) }
+    }
+
+    func finished(_ bytes: [UInt8], _ image: Image, _ original: SourceTable.Original) -> RenderedImage {
+        let format = ImageFormat.detect(Array(bytes.prefix(64)))
+        return rendered(
+            bytes, mediaType: format?.mediaType ?? "application/octet-stream", format: format, size: image.size,
+            original)
+    }
+
+    /// The value of a task, or nil if it takes longer.
+    static func value<T: Sendable>(of task: Task<T, Never>, within time: Duration) async -> T? {
+        let first = FirstValue<T?>()
+        let timer = Task {
+            try await Task.sleep(for: time)
+            first.set(nil)
+        }
+        Task { first.set(await task.value) }
+        defer { timer.cancel() }
+        return await first.value
+    }
+}
