@@ -168,7 +168,7 @@ final class RedisServer: Sendable {
 
 /// Waits until a condition is true. The limit only ends a test that would never end.
 func eventually(_ condition: String, _ isTrue: () async throws -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(120)
+    let end = ContinuousClock.now + .seconds(600)
     while !(try await isTrue()) {
         guard ContinuousClock.now < end else {
             Issue.record("waited in vain until \(condition)")

@@ -7,7 +7,7 @@ import VitrineS3
 struct ClientTests {
     // MARK: Calls
 
-    @Test("Objects are stored, loaded, described and deleted, whatever their keys")
+    @Test("Objects are stored, loaded, described and deleted with any keys")
     func objectsRoundTrip() async throws {
         let keys = [
             "a", "a/b/c.jpeg", "with space", "plus+and%41percent", "Änderung/日本.png", "quote\"'<&>;:@=,?#", "tilde~",

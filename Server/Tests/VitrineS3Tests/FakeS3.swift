@@ -117,7 +117,7 @@ final class FakeS3: Sendable {
         var allowsAnonymous: Bool
     }
 
-    /// Sets what is asked before each request is handled, with the number of the request from 1.
+    /// Sets the script that is asked before each request is handled, with the number of the request from 1.
     func script(_ script: (@Sendable (Request, Int) -> Answer?)?) {
         state.withLock { state in
             state.script = script
@@ -164,7 +164,7 @@ final class FakeS3: Sendable {
         return formatter.string(from: date)
     }
 
-    /// What the server does without a script.
+    /// The answer without a script.
     func handle(_ request: Request) -> Answer {
         if let refusal = refusal(of: request) { return refusal }
         guard let path = request.path.removingPercentEncoding else { return Self.error(400, "InvalidURI") }

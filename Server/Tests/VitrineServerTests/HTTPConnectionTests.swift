@@ -8,7 +8,7 @@ import Testing
 import VitrineServer
 
 /// A server on loopback and connections of plain bytes.
-@Suite(.timeLimit(.minutes(2))) struct HTTPConnectionTests {
+@Suite struct HTTPConnectionTests {
     private static let lakeGet = "GET /insecure/plain/lake.jpg HTTP/1.1\r\nHost: a\r\n"
 
     private static func answers(_ text: String?) -> [String] {

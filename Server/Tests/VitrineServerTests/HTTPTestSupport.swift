@@ -330,7 +330,7 @@ final class RawConnection: Sendable {
         }
         guard connected >= 0 else { throw Failure() }
         descriptor = connected
-        var time = timeval(tv_sec: 10, tv_usec: 0)
+        var time = timeval(tv_sec: 600, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 

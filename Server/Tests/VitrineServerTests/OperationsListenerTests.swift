@@ -56,7 +56,7 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
 
     @Test func datesAreInTheFixedForm() {
         // The example of RFC 9110, section 5.6.7.
-        #expect(DateText.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(HTTPTime.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
     }
 
     @Test func healthNeedsNoWorkAndIsNotLogged() async throws {

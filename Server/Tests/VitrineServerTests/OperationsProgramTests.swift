@@ -116,7 +116,7 @@ private final class NotifySocket {
         if isAbstract { bytes[0] = 0 }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
         let size = socklen_t(isAbstract ? 2 + bytes.count : MemoryLayout<sockaddr_un>.size)
-        var limit = timeval(tv_sec: 30, tv_usec: 0)
+        var limit = timeval(tv_sec: 600, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         let bound = withUnsafeBytes(of: &address) {
             $0.baseAddress.map { Glibc.bind(descriptor, $0.assumingMemoryBound(to: sockaddr.self), size) }

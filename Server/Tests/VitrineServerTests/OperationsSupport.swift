@@ -49,7 +49,7 @@ final class PlainClient {
 
     private func connect(_ address: UnsafeRawBufferPointer) throws {
         // Nothing in these tests takes longer.
-        var limit = timeval(tv_sec: 30, tv_usec: 0)
+        var limit = timeval(tv_sec: 600, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         let base = try #require(address.baseAddress).assumingMemoryBound(to: sockaddr.self)
         guard systemConnect(descriptor, base, socklen_t(address.count)) == 0 else {
@@ -61,7 +61,7 @@ final class PlainClient {
 
     func closeOutput() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// What comes until the server ends the connection.
+    /// The bytes until the server ends the connection.
     func readToEnd() -> String {
         while (try? receive()) == true {}
         return String(decoding: received, as: UTF8.self)
@@ -170,11 +170,11 @@ func get(
 }
 
 /// Polls until the condition holds; fails after a time that only a defect needs.
-func eventually(_ what: String, _ condition: @Sendable () async throws -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(30)
+func eventually(_ event: String, _ condition: @Sendable () async throws -> Bool) async throws {
+    let end = ContinuousClock.now + .seconds(600)
     while try await !condition() {
         guard ContinuousClock.now < end else {
-            Issue.record("It did not happen: \(what)")
+            Issue.record("It did not happen: \(event)")
             return
         }
         try await Task.sleep(for: .milliseconds(5))

@@ -155,7 +155,7 @@ import Darwin
     }
 }
 
-/// The guide says what is true.
+/// The guide says the truth.
 @Suite struct GuideTests {
     private func guide() throws -> String {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

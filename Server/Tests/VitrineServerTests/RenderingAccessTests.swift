@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 /// Addresses that strangers must not reach through the server.
-@Suite(.timeLimit(.minutes(5))) struct RenderingAccessTests {
+@Suite struct RenderingAccessTests {
     private static let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "access-corpus").path(percentEncoded: false)
     private static let program = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()

@@ -7,8 +7,8 @@ import VitrinePipeline
 
 import VitrineServer
 
-/// The files that come out: formats, qualities, lengths, metadata, and what is passed through.
-@Suite(.timeLimit(.minutes(3))) struct RenderingFormatTests {
+/// The files that come out: formats, qualities, lengths, metadata, and sources that are passed through.
+@Suite struct RenderingFormatTests {
     private static func small(_ options: inout ProcessingOptions) { (options.width, options.height) = (60, 60) }
 
     @Test(arguments: [

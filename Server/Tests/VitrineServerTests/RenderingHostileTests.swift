@@ -7,7 +7,7 @@ import VitrineImaging
 import VitrineServer
 
 /// Files that break decoders, through the whole server.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct RenderingHostileTests {
+@Suite(.serialized) struct RenderingHostileTests {
     /// Beside the repository; not part of it.
     private static let directory = URL(filePath: Samples.directory).deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "shared/hostile").path(percentEncoded: false)
@@ -21,7 +21,7 @@ import VitrineServer
         }
     }()
 
-    /// What a hostile file may be answered by: 422 with one of these codes, 413, 504, or a picture.
+    /// The answers to a hostile file: 422 with one of these codes, 413, 504, or a picture.
     private static let codes: Set<String> = [
         "not-an-image", "undecodable", "damaged-image", "unsupported-image", "limit-exceeded", "encrypted",
         "no-such-page", "no-video", "beyond-end", "render-timeout", "not-encodable", "source-too-large",

@@ -8,10 +8,10 @@ import VitrineImaging
 import VitrineServer
 
 /// Origins that are slow, broken or hostile.
-@Suite(.timeLimit(.minutes(3))) struct RenderingOriginTests {
+@Suite struct RenderingOriginTests {
     typealias Step = ScriptedOrigin.Step
 
-    /// An answer of an origin, and what becomes of it.
+    /// An answer of an origin, and the answer to the client.
     struct Case: Sendable, CustomStringConvertible {
         let name: String
         let status: Int
@@ -130,7 +130,7 @@ import VitrineServer
         }
     }
 
-    /// What comes behind the declared end belongs to no picture and to no later answer.
+    /// Bytes behind the declared end belong to no picture and to no later answer.
     @Test func bytesBehindTheEndAreNotUsed() async throws {
         let body = try Samples.bytes("leaf.png")
         let smuggled = "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"

@@ -60,7 +60,7 @@ import VitrineServer
         Case("fit tall", 50, 100, source: PixelSize(width: 500, height: 1_000), box(.fit, 200, 100)),
         Case("fill", 200, 200, box(.fill, 200, 200)),
         Case("fill by width", 200, 100, box(.fill, 200, 0)),
-        Case("fill of a small source cuts what exceeds", 300, 50, source: little, box(.fill, 400, 50)),
+        Case("fill of a small source cuts the rest", 300, 50, source: little, box(.fill, 400, 50)),
         Case("fill of a small source stays small", 300, 200, source: little, box(.fill, 400, 400)),
         Case("fill enlarged", 400, 400, source: little, box(.fill, 400, 400) { $0.enlarge = true }),
         Case("fill-down", 200, 200, box(.fillDown, 200, 200)),

@@ -7,8 +7,8 @@ import VitrineImaging
 import VitrineServer
 
 /// Requests that are wrong, over real connections, to the whole server.
-@Suite(.timeLimit(.minutes(3))) struct RenderingRequestTests {
-    /// What a server answers to bytes, up to the end of the connection; nil if it does not end it.
+@Suite struct RenderingRequestTests {
+    /// The answer to bytes, up to the end of the connection; nil if it does not end it.
     private static func answer(_ port: Int, _ text: String) async throws -> String? {
         let connection = try RawConnection(port: port)
         await connection.send(text)
@@ -152,7 +152,7 @@ import VitrineServer
 }
 
 /// Foreign bytes in the server's own process, with fixed seeds.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct ServerFuzzTests {
+@Suite(.serialized) struct ServerFuzzTests {
     private static let tokens = [
         "", "\0", "\r", "\n", "\r\n", "\r\n\r\n", ":", ";", ",", "-", "=", "\"", "'", "%", "%00", "%ff", "/", "..", "@",
         "0", "-1", "9223372036854775808", "1e999", "nan", "\u{FEFF}", "é", "\u{301}", "𝄞", "{", "}", "[", "]", "[[",

@@ -9,7 +9,7 @@ import Testing
 import VitrineImaging
 import VitrineServer
 
-/// A server on loopback that answers byte for byte what a test says, however wrong.
+/// A server on loopback that answers with the bytes of a test, however wrong.
 final class ScriptedOrigin: Sendable {
     /// A part of an answer.
     enum Step: Sendable {

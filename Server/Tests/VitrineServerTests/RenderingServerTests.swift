@@ -7,8 +7,8 @@ import VitrineImaging
 import VitrinePipeline
 import VitrineServer
 
-/// What simultaneous clients share, with real origins and real connections.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct RenderingServerTests {
+/// The work that simultaneous clients share, with real origins and real connections.
+@Suite(.serialized) struct RenderingServerTests {
     /// Sends one request on each of many connections.
     private static func ask(_ port: Int, _ paths: [String]) async throws -> ClientBox {
         try await onThread {

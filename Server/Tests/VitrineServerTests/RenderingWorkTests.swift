@@ -11,8 +11,8 @@ import VitrinePipeline
 
 import VitrineServer
 
-/// What is shared, kept, refused and cancelled.
-@Suite(.timeLimit(.minutes(3))) struct RenderingWorkTests {
+/// Work that is shared, kept, refused and cancelled.
+@Suite struct RenderingWorkTests {
     private static func small(_ options: inout ProcessingOptions) { (options.width, options.height) = (120, 120) }
 
     // MARK: Sharing

@@ -1,7 +1,7 @@
 import Foundation
 package import VitrineImaging
 
-/// The processing that a URL asks for, whatever its grammar.
+/// The processing that a URL of any grammar asks for.
 ///
 /// Steps are done in the order of the properties: trim, crop, resize, rotate and flip, filters, extend, padding,
 /// watermark, background, encode.
@@ -10,7 +10,7 @@ package struct ProcessingOptions: Sendable, Hashable {
     package enum ResizingType: String, Sendable, CaseIterable {
         /// As large as possible within the box.
         case fit
-        /// Fills the box; what exceeds it is cut off.
+        /// Fills the box. The parts outside of it are cut off.
         case fill
         /// Like ``fill``; a picture smaller than the box keeps its size and is cut to the box's aspect ratio.
         case fillDown = "fill-down"
@@ -164,7 +164,7 @@ package struct ProcessingOptions: Sendable, Hashable {
     package var keepCopyright: Bool?
     /// Sources of these formats are answered as they are.
     package var skipProcessing: Set<ImageFormat> = []
-    /// Whether the source is answered as it is, whatever it contains.
+    /// Whether the source is answered as it is, an image or not.
     package var isRaw = false
 
     // MARK: Answer
@@ -192,7 +192,7 @@ package struct ImageURL: Sendable, Hashable {
     package var source: String
     /// Whether the answer is JSON about the image instead of the image.
     package var wantsInfo = false
-    /// What the URL asks for that this server leaves out without harm, for example a detector; reported in the answer.
+    /// Options that this server leaves out without harm, for example a detector; reported in the answer.
     package var ignored: [String] = []
 
     /// Creates a URL that is parsed already.
@@ -213,7 +213,7 @@ public struct RequestError: Error, Hashable, Sendable {
     public var code: String
     /// A sentence for the client, without the address of the source.
     public var reason: String
-    /// The seconds after which the client may try again; nil if nobody knows whether that helps.
+    /// The seconds after which the client may try again; nil if it is unknown whether that helps.
     public var retryAfter: Int?
 
     package init(_ status: Int, _ code: String, _ reason: String, retryAfter: Int? = nil) {

@@ -60,7 +60,7 @@ final class AnswerHead: Sendable {
         fields = common
     }
 
-    /// Sources are whatever their server says: what is no image, sound, video or PDF is sent as bytes.
+    /// Servers of sources may name any type. Types that are no image, sound, video or PDF are sent as bytes.
     private static func safeMediaType(of result: ImageResult) -> String {
         guard result.isSource else { return result.mediaType }
         let type = result.mediaType.lowercased()

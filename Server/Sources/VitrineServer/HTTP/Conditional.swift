@@ -32,7 +32,7 @@ package enum Precondition {
 
 /// The list of tags in `If-None-Match`.
 package enum EntityTagList {
-    /// Whether the list is `*` or names the tag, strong or weak. What follows a malformed member is ignored.
+    /// Whether the list is `*` or names the tag, strong or weak. Members after a malformed one are ignored.
     package static func contains(_ quotedTag: String, in list: String) -> Bool {
         if list == quotedTag { return true }
         let bytes = Array(list.utf8)

@@ -147,7 +147,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let immediate: ImmediateResponder?
     /// The answer to the request whose end is still to come.
     private var prepared: ImmediateAnswer?
-    /// Whether prepared answers wait for the end of what was received at once.
+    /// Whether prepared answers wait for the end of the bytes that were received at once.
     private var hasUnflushed = false
 
     init(

@@ -57,27 +57,15 @@ package final class RequestsInFlight: Sendable {
 }
 
 /// The text of Date fields, made once a second.
-package final class DateText: Sendable {
+final class DateText: Sendable {
     private let known = Mutex<(second: Int, text: String)>((0, ""))
 
     var now: String {
         let second = time(nil)
         return known.withLock { known in
-            if known.second != second { known = (second, Self.text(second)) }
+            if known.second != second { known = (second, HTTPTime.text(Int64(second))) }
             return known.text
         }
-    }
-
-    /// IMF-fixdate of RFC 9110, section 5.6.7.
-    package static func text(_ second: Int) -> String {
-        var second = time_t(second)
-        var parts = tm()
-        gmtime_r(&second, &parts)
-        func padded(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
-        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        return "\(days[Int(parts.tm_wday)]), \(padded(parts.tm_mday)) \(months[Int(parts.tm_mon)]) "
-            + "\(parts.tm_year + 1900) \(padded(parts.tm_hour)):\(padded(parts.tm_min)):\(padded(parts.tm_sec)) GMT"
     }
 }
 

@@ -15,7 +15,7 @@ import Synchronization
 ///
 /// Below the mount are the URLs of the program `vitrine-server`: `/images/SIGNATURE/OPTIONS…/plain/URL@EXTENSION`,
 /// `/images/thumbor/…`, `/images/info/…`, and `/images/health`. Signatures are of the path without the mount. Without
-/// ``ServerConfiguration/keys``, URLs need no signature, whatever address the application listens on.
+/// ``ServerConfiguration/keys``, URLs need no signature on any address of the application.
 ///
 /// Decoders run in processes of the helper programs `vitrine-worker`, `vitrine-pdf` and `vitrine-video`, which lie beside the
 /// application's program.

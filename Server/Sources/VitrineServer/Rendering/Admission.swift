@@ -3,7 +3,7 @@ package import VitrineCore
 
 /// Bounds the renders and the loads of sources that are under way, and the queues for both.
 ///
-/// Loads hold no place of a render, so that a slow origin stops nobody else. A load keeps its own place until its
+/// Loads hold no place of a render, so that a slow origin stops no other request. A load keeps its own place until its
 /// render has one: bytes that wait for a render are bounded as well.
 package final class Admission: Sendable {
     /// The limits.

@@ -1,7 +1,7 @@
 import Foundation
 import VitrineImaging
 
-/// What ``Renderer/info(for:priority:deadline:)`` tells of a source.
+/// The description of a source by ``Renderer/info(for:priority:deadline:)``.
 package struct ImageSummary: Sendable, Hashable, Codable {
     /// The fields of a photo that cameras and authors write.
     package struct Exif: Sendable, Hashable, Codable {

@@ -86,7 +86,7 @@ extension SourceTable.Source {
     }
 }
 
-/// Keeps work that began before a purge from storing what the purge removes, and from being shared by requests after it.
+/// Keeps work that began before a purge from storing removed results, and from being shared by requests after it.
 ///
 /// Positions are numbers of purges. Work notes the position at its beginning, and stores by ``store(_:since:_:)``.
 package final class PurgeFence: Sendable {
@@ -197,7 +197,7 @@ package final class PurgeFence: Sendable {
         }
     }
 
-    /// Ends what ``beginLoad(_:epoch:)`` began.
+    /// Ends the load of ``beginLoad(_:epoch:)``.
     package func endLoad(_ key: CacheKey, epoch: Int) {
         let waiters = state.withLock { state -> [Waiter] in
             guard let count = state.loads[key]?[epoch] else { return [] }

@@ -130,7 +130,7 @@ extension RequestError {
 
     private init(_ limit: ImageLimits.Kind, _ actual: Int, _ allowed: Int) {
         let status = limit == .inputBytes || limit == .documentBytes ? 413 : 422
-        let what =
+        let unit =
             switch limit {
             case .inputBytes, .documentBytes: "bytes of the source"
             case .pixels: "pixels of the source"
@@ -140,7 +140,7 @@ extension RequestError {
             case .outputSide: "pixels on a side of the result"
             case .memory: "bytes of memory"
             }
-        self.init(status, "limit-exceeded", "\(actual) \(what) are more than the limit of \(allowed)")
+        self.init(status, "limit-exceeded", "\(actual) \(unit) are more than the limit of \(allowed)")
     }
 }
 

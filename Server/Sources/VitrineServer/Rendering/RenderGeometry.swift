@@ -9,7 +9,7 @@ package struct RenderGeometry: Sendable, Hashable {
     package let source: PixelSize
     /// The part that is cut out first; nil for all of it.
     package let crop: PixelSize?
-    /// What is left after that, scaled.
+    /// The size of the rest after that, scaled.
     package let scaled: PixelSize
     /// The size to which the scaled picture is cut; a side of 0 is not cut.
     package let resultCrop: PixelSize
@@ -25,7 +25,7 @@ package struct RenderGeometry: Sendable, Hashable {
     /// - Parameters:
     ///   - source: The picture's size after it was turned.
     ///   - options: The processing.
-    ///   - mayGrow: Whether it may grow whatever the options say, as drawings may.
+    ///   - mayGrow: Whether it may grow against the options, as drawings may.
     package init(source: PixelSize, _ options: ProcessingOptions, mayGrow: Bool = false) {
         self.source = source
         let cut = Self.cropSize(of: source, options.crop)
@@ -184,7 +184,7 @@ package struct RenderGeometry: Sendable, Hashable {
     private struct Factors {
         var width: Double
         var height: Double
-        /// The device pixels for each pixel that remain of what was asked for.
+        /// The remaining device pixels for each requested pixel.
         let scale: Double
 
         init(from source: PixelSize, _ options: ProcessingOptions, mayGrow: Bool) {

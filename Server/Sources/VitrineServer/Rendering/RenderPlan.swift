@@ -29,7 +29,7 @@ package struct RenderSettings: Sendable {
 package struct RenderPlan: Sendable {
     /// The size for the pipeline.
     package let resizer: ImageResizer
-    /// What is done afterwards.
+    /// The processing afterwards.
     package let processors: [ImageProcessor]
     /// The page of a document or the frame of an animation, from 1.
     package let page: Int
@@ -150,7 +150,7 @@ struct EncodingPlan: Sendable, Hashable {
 
     /// - Parameters:
     ///   - options: The processing.
-    ///   - negotiated: What the client accepts best, if the URL names no format; nil for the source's own.
+    ///   - negotiated: The format that the client prefers, if the URL names none; nil for the source's own.
     ///   - header: The source.
     ///   - settings: The server's qualities.
     init(_ options: ProcessingOptions, negotiated: ImageFormat?, _ header: SourceHeader, _ settings: RenderSettings) {

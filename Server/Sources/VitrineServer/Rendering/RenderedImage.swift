@@ -24,7 +24,7 @@ package struct RenderedImage: Sendable, Hashable {
     package var lastModified: String?
     /// When it was made or confirmed, since 1970.
     package var confirmed: Duration
-    /// What the source's server says about caches.
+    /// The rules for caches by the source's server.
     var sourceCaching = SourceCaching()
     /// Whether a better format is on its way, so that no cache is to keep this one for long.
     package var isProvisional = false
@@ -67,7 +67,7 @@ package struct RenderedImage: Sendable, Hashable {
 
     /// The same bytes, of a source that has not changed.
     ///
-    /// - Parameter caching: Nil for what was known.
+    /// - Parameter caching: Nil for the known rules.
     func confirmed(
         until freshUntil: Duration, at now: Duration, lastModified: String?, caching: SourceCaching? = nil
     ) -> RenderedImage {
@@ -80,7 +80,7 @@ package struct RenderedImage: Sendable, Hashable {
     }
 }
 
-/// What the server of a source says about caches.
+/// The rules for caches by the server of a source.
 struct SourceCaching: Sendable, Hashable {
     /// The directives of `Cache-Control`; nil if there are none.
     var control: String?

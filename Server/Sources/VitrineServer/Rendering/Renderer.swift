@@ -70,7 +70,7 @@ package final class Renderer: Sendable {
         package var staleWhileRevalidate: Duration = .seconds(60)
         /// How long a result whose time has passed is used while its source fails. Default: 1 day.
         package var staleIfError: Duration = .seconds(86_400)
-        /// The least time for which a source is not asked again, whatever its server says. Results of sources that must
+        /// The least time for which a source is not asked again, even against the rules of its server. Results of sources that must
         /// not be stored are not kept in any case. Default: 5 seconds.
         package var minimumFreshness: Duration = .seconds(5)
         /// How long the encoder of a negotiated AVIF or JPEG XL may take before another format is answered; nil for no
@@ -111,7 +111,7 @@ package final class Renderer: Sendable {
     private let settingsName: String
     private let watermarkName: String
 
-    /// What shared work gives to all that wait for it.
+    /// The result of shared work for all its requests.
     struct Made: Sendable {
         var image: RenderedImage
         var isConfirmed = false
@@ -173,7 +173,7 @@ package final class Renderer: Sendable {
     ///
     /// - Parameters:
     ///   - url: The parsed URL.
-    ///   - format: What the client accepts best, where the URL names no format; nil for the source's own.
+    ///   - format: The format that the client prefers, where the URL names none; nil for the source's own.
     ///   - alternative: A format that the client accepts as well and that takes less time than AVIF and JPEG XL; nil
     ///     for JPEG, or PNG for translucent pictures.
     ///   - priority: How urgent it is.
@@ -194,7 +194,7 @@ package final class Renderer: Sendable {
         return try await rendering(of: job, alternative, priority, deadline)
     }
 
-    /// Returns what is known of a source, as JSON of an ``ImageSummary``, which is cached like an image.
+    /// Returns the description of a source, as JSON of an ``ImageSummary``, which is cached like an image.
     ///
     /// Of the options, only the page and the second count.
     ///
@@ -212,7 +212,7 @@ package final class Renderer: Sendable {
         return try await rendering(of: job, nil, priority, deadline)
     }
 
-    /// Returns what is known of a source: size, format, placeholders, colours, Exif.
+    /// Returns the description of a source: size, format, placeholders, colours, Exif.
     ///
     /// - Throws: As ``image(for:format:alternative:priority:deadline:)``.
     package func info(
@@ -460,7 +460,7 @@ package final class Renderer: Sendable {
 
     // MARK: Care
 
-    /// Removes all results of a source, whatever their options, and its bytes, so that it is fetched anew.
+    /// Removes all results of a source with all options, and its bytes, so that it is fetched anew.
     ///
     /// Work under way stores nothing that was removed, and requests that follow do not wait for it.
     ///

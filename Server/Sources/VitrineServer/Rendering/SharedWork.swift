@@ -35,7 +35,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// Returns the value of the work that runs for a key, or of `body` if none does.
     ///
     /// - Parameters:
-    ///   - key: What is wanted.
+    ///   - key: Identifies the work.
     ///   - priority: Raises that of the work.
     ///   - deadline: When this caller stops waiting; nil for never.
     ///   - body: The work. It may ask for its priority whenever it needs it.
@@ -71,7 +71,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return (try outcome.get(), isShared.withLock { $0 })
     }
 
-    /// Starts work that nobody waits for, unless there is some for the key.
+    /// Starts work that no request waits for, unless there is some for the key.
     func start(
         for key: Key, priority: Priority,
         _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value

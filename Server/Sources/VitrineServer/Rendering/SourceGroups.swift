@@ -9,7 +9,7 @@ struct RenderJob: Sendable {
 
     let kind: Kind
     let options: ProcessingOptions
-    /// What the client accepts best; nil for the source's own format.
+    /// The format that the client prefers; nil for the source's own format.
     let format: ImageFormat?
     let source: SourceTable.Source
     /// Identifies the result.
@@ -19,7 +19,7 @@ struct RenderJob: Sendable {
     /// The last purge before, of those that may concern the source.
     var epoch = 0
 
-    /// Identifies what is loaded and decoded together. Pages of a document have sizes of their own.
+    /// Identifies the group that is loaded and decoded together. Pages of a document have sizes of their own.
     var groupKey: CacheKey {
         let key = options.page == 1 ? source.key : source.key.appending("page \(options.page)")
         return epoch == 0 ? key : key.appending("purge \(epoch)")
@@ -47,7 +47,7 @@ final class SourceGroups: Sendable {
         let header: SourceHeader?
     }
 
-    /// What becomes of a job.
+    /// The outcome of a job.
     enum Outcome: Sendable {
         /// The source is of the version that the job's stored result was made from.
         case unchanged(Loaded)
@@ -107,7 +107,7 @@ final class SourceGroups: Sendable {
     private let didFail: @Sendable (SourceTable.Source, RequestError) -> Void
 
     /// - Parameters:
-    ///   - didFail: Called with errors that concern the source, whatever is made from it.
+    ///   - didFail: Called with errors that concern the source and all its results.
     init(
         _ sources: SourceTable, _ pipeline: ImagePipeline, _ admission: Admission, _ settings: RenderSettings,
         limits: ImageLimits, executor: BlockingExecutor,
@@ -125,7 +125,7 @@ final class SourceGroups: Sendable {
     /// The number of sources that are being loaded or wait for a place.
     var count: Int { state.withLock { $0.groups.count } }
 
-    /// Returns what becomes of a job, as soon as its render runs.
+    /// Returns the outcome of a job, as soon as its render runs.
     ///
     /// - Parameters:
     ///   - job: The job.

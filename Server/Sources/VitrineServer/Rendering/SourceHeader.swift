@@ -3,7 +3,7 @@ import VitrineCore
 package import VitrineImaging
 import VitrinePipeline
 
-/// What is known of a source before it is decoded.
+/// The facts of a source before it is decoded.
 package struct SourceHeader: Sendable, Hashable {
     /// The kind of the content.
     package enum Kind: String, Sendable, Codable { case image, document, video }

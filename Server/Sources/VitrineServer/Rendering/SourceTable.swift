@@ -43,7 +43,7 @@ package struct SourceTable: Sendable {
         /// The beginnings of allowed addresses, such as `https://example.org/pictures/` or `local:///`; nil for all.
         /// Scheme, host and port have to be equal; the path begins with the given one.
         package var allowedPrefixes: [String]?
-        /// What comes before a source without a scheme, for example `https://example.org/pictures/`.
+        /// The beginning of sources without a scheme, for example `https://example.org/pictures/`.
         package var baseURL: String?
         /// The directory of `local:///` sources; nil for none. Links below it are not followed.
         package var localRoot: String?
@@ -95,7 +95,7 @@ package struct SourceTable: Sendable {
         }
 
         let place: Place
-        /// Identifies the source, whatever it contains.
+        /// Identifies the source.
         let key: CacheKey
         /// The host to limit; nil for sources without a network.
         let host: String?
@@ -139,7 +139,7 @@ package struct SourceTable: Sendable {
     ///   - originals: Keeps the bytes of `http` sources under the rules of HTTP.
     ///   - fence: Orders loads and purges.
     ///   - clock: The time of day.
-    ///   - executor: Runs what may block.
+    ///   - executor: Runs the work that may block.
     init(
         _ configuration: Configuration, originals: Cache<[UInt8]>, fence: PurgeFence, clock: WallClock,
         executor: BlockingExecutor
@@ -395,7 +395,7 @@ private struct AllowedPrefix: Sendable {
     }
 }
 
-/// A directory whose files are sources. Its own path may contain links, what lies below it may not.
+/// A directory whose files are sources. Its own path may contain links, paths below it may not.
 private struct LocalRoot: Sendable {
     struct File: Sendable {
         let bytes: [UInt8]
@@ -434,7 +434,7 @@ private struct LocalRoot: Sendable {
             }
         }
         return File(
-            bytes: bytes, version: Self.version(of: status), lastModified: Self.date(status.modificationTime.tv_sec))
+            bytes: bytes, version: Self.version(of: status), lastModified: HTTPTime.text(Int64(status.modificationTime.tv_sec)))
     }
 
     /// Opens a file name by name, without following a link, so that no name leads out of the root.
@@ -470,17 +470,6 @@ private struct LocalRoot: Sendable {
     private static func version(of status: stat) -> String {
         let time = status.modificationTime
         return "file:\(status.st_dev).\(status.st_ino).\(status.st_size).\(time.tv_sec).\(time.tv_nsec)"
-    }
-
-    /// A date of HTTP (RFC 9110, section 5.6.7).
-    static func date(_ seconds: Int) -> String {
-        var time = time_t(seconds), parts = tm()
-        gmtime_r(&time, &parts)
-        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        return "\(days[Int(parts.tm_wday)]), \(two(parts.tm_mday)) \(months[Int(parts.tm_mon)]) "
-            + "\(1900 + Int(parts.tm_year)) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
     }
 }
 
