@@ -10,17 +10,20 @@ import Testing
     private static let program = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
         .appending(path: "vitrine-server").path(percentEncoded: false)
 
-    private static func run(_ words: [String]) throws -> (status: Int32, output: String) {
+    private static func run(_ words: [String]) throws -> (status: Int32, output: String, errors: String) {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = words
+        let directory = try TemporaryDirectory()
+        try directory.write("", to: "errors")
         let output = Pipe()
         process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
+        process.standardError = FileHandle(forWritingAtPath: directory.path + "/errors")
         try process.run()
         let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: data, as: UTF8.self))
+        let errors = try String(contentsOfFile: directory.path + "/errors", encoding: .utf8)
+        return (process.terminationStatus, String(decoding: data, as: UTF8.self), errors)
     }
 
     /// Whether this system gives a program networks of its own.
@@ -34,7 +37,7 @@ import Testing
     @Test(.enabled(if: hasNetworks, "network namespaces or Python are not available"))
     func privateListenersAreNotReached() async throws {
         let result = try await onThread { try Self.run([Self.script, Self.program, Samples.directory]) }
-        #expect(result.status == 0, "\(result.output)")
+        #expect(result.status == 0, "\(result.output) \(result.errors.suffix(2000))")
         let object = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
         #expect((object?["requests"] as? Int ?? 0) > 800)
         #expect((object?["reached"] as? [String: Any])?.isEmpty == true)

@@ -194,7 +194,7 @@ extension Cache {
     /// Removes all entries with a tag, in all formats, including those that are not registered in this process.
     ///
     /// ```swift
-    /// try await cache.set(page, forKey: key, tags: ["source:lake.jpg"])
+    /// try await cache.set("Lake Lucerne", forKey: key, tags: ["source:lake.jpg"])
     /// try await cache.removeAll(tag: "source:lake.jpg")
     /// ```
     ///
