@@ -203,6 +203,14 @@ import VitrineServer
         #expect(refusal(arguments) == line)
     }
 
+    @Test func variablesOfTheLibraryAreNoSettings() throws {
+        let environment = ["VITRINE_WORKER": "/usr/bin/vitrine-worker", "VITRINE_STRICT": "1", "VITRINE_QUALITY": "70"]
+        let loaded = try ServerConfiguration.load(arguments: [], environment: environment)
+        #expect(loaded.configuration.quality == 70)
+        #expect(loaded.given == ["quality"])
+        #expect(loaded.warnings.isEmpty)
+    }
+
     @Test(arguments: [
         (["VITRINE_QUALTY": "3"], "VITRINE_QUALTY: there is no such setting; did you mean “quality”?"),
         (["VITRINE_QUALITY": "x"], "VITRINE_QUALITY: “x” is not a whole number"),

@@ -346,6 +346,10 @@ extension ServerConfiguration {
     ) throws -> [(setting: Setting, value: SettingValue, origin: String)] {
         var result: [(setting: Setting, value: SettingValue, origin: String)] = []
         var known: Set<String> = ["VITRINE_CONFIG"]
+        // Variables of the library and of its builds.
+        known.formUnion(
+            ["AGENT", "BROWSER", "PDF", "SANITIZE_THREADS", "STRICT", "VIDEO", "WORKER", "WORKER_SANDBOX"]
+                .map { "VITRINE_" + $0 })
         for setting in settings {
             known.insert(setting.variable)
             known.formUnion(setting.aliases)
