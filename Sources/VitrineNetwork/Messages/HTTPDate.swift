@@ -1,5 +1,5 @@
 /// Dates of HTTP in the three forms of RFC 9110, section 5.6.7.
-package enum HTTPDate {
+@_spi(HTTPCacheEngine) public enum HTTPDate {
     /// Parses a date as seconds since 1970-01-01 00:00 UTC; nil if the text has none of the three forms.
     ///
     /// Names of days and months and `GMT` are accepted in any case. Everything else is strict, because a cache treats
@@ -8,7 +8,7 @@ package enum HTTPDate {
     /// - Parameters:
     ///   - text: The text.
     ///   - now: The current time, which decides the century of two-digit years (RFC 850).
-    package static func seconds(_ text: String, now: Duration) -> Int64? {
+    public static func seconds(_ text: String, now: Duration) -> Int64? {
         let bytes = Array(text.utf8)
         // The longest is `Wednesday, 09-Nov-94 08:49:37 GMT`.
         guard (24...33).contains(bytes.count) else { return nil }
@@ -25,7 +25,7 @@ package enum HTTPDate {
 
     /// Returns the preferred form of seconds since 1970, such as `Sun, 06 Nov 1994 08:49:37 GMT`. The year is limited
     /// to 1…9999.
-    package static func text(_ seconds: Int64) -> String {
+    public static func text(_ seconds: Int64) -> String {
         let limited = min(max(seconds, -62_135_596_800), 253_402_300_799)
         let day = (limited - (limited % 86400 + 86400) % 86400) / 86400
         let time = limited - day * 86400
@@ -44,7 +44,7 @@ package enum HTTPDate {
 
     /// Returns the days since 1970-01-01 of a date in the proleptic Gregorian calendar (H. Hinnant, "chrono-compatible
     /// low-level date algorithms").
-    fileprivate static func day(year: Int64, month: Int64, day: Int64) -> Int64 {
+    public static func day(year: Int64, month: Int64, day: Int64) -> Int64 {
         let shifted = month <= 2 ? year - 1 : year
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400
         let yearOfEra = shifted - era * 400
@@ -54,7 +54,7 @@ package enum HTTPDate {
     }
 
     /// Returns the date of a day since 1970-01-01, as the inverse of ``day(year:month:day:)``.
-    fileprivate static func civil(fromDay day: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    public static func civil(fromDay day: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = day + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
         let dayOfEra = shifted - era * 146_097

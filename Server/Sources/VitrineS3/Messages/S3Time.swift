@@ -1,3 +1,5 @@
+@_spi(HTTPCacheEngine) import VitrineNetwork
+
 /// Dates of S3: the stamps of signatures, ISO 8601 in bodies, and dates of HTTP in header fields. All are times since
 /// 1970 in UTC.
 package enum S3Time {
@@ -6,7 +8,7 @@ package enum S3Time {
         let seconds = time.components.seconds
         let day = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
         let rest = seconds - day * 86_400
-        let date = civil(day)
+        let date = HTTPDate.civil(fromDay: day)
         func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
         let year = String(date.year)
         return String(repeating: "0", count: max(0, 4 - year.count)) + year + two(date.month) + two(date.day) + "T"
@@ -79,29 +81,9 @@ package enum S3Time {
         _ year: Int64, _ month: Int64, _ day: Int64, _ hour: Int64, _ minute: Int64, _ second: Int64
     ) -> Int64? {
         guard (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second <= 60 else { return nil }
-        let number = days(year, month, day)
-        let back = civil(number)
+        let number = HTTPDate.day(year: year, month: month, day: day)
+        let back = HTTPDate.civil(fromDay: number)
         guard back.month == month, back.day == day else { return nil }
         return number * 86_400 + hour * 3_600 + minute * 60 + min(second, 59)
-    }
-
-    // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": days_from_civil and civil_from_days.
-    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let year = month <= 2 ? year - 1 : year
-        let era = (year >= 0 ? year : year - 399) / 400
-        let ofEra = year - era * 400
-        let ofYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        return era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719_468
-    }
-
-    private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let ofEra = shifted - era * 146_097
-        let yearOfEra = (ofEra - ofEra / 1_460 + ofEra / 36_524 - ofEra / 146_096) / 365
-        let ofYear = ofEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let part = (5 * ofYear + 2) / 153
-        let month = part < 10 ? part + 3 : part - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, ofYear - (153 * part + 2) / 5 + 1)
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// The state of a result against the conditions of a request (RFC 9110, section 13).
 package enum Precondition {
@@ -111,86 +112,13 @@ package enum ByteRange: Equatable, Sendable {
     }
 }
 
-/// Dates of HTTP (RFC 9110, section 5.6.7).
+/// Dates of HTTP (RFC 9110, section 5.6.7), in seconds since 1970.
 package enum HTTPTime {
-    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-
     /// Returns for example `Sun, 06 Nov 1994 08:49:37 GMT`. The year is limited to 1970…9999.
-    package static func text(_ seconds: Int64) -> String {
-        let limited = min(max(seconds, 0), 253_402_300_799)
-        let (day, time) = (limited / 86400, limited % 86400)
-        let date = civil(fromDay: day)
-        func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        return "\(weekdays[Int((day + 4) % 7)]), \(two(date.day)) \(months[Int(date.month - 1)]) \(date.year) "
-            + "\(two(time / 3600)):\(two(time / 60 % 60)):\(two(time % 60)) GMT"
-    }
+    package static func text(_ seconds: Int64) -> String { HTTPDate.text(max(seconds, 0)) }
 
-    /// Parses any of the three forms as seconds since 1970; nil if the text has none of them.
+    /// Parses any of the three forms; nil if the text has none of them.
     ///
     /// - Parameter now: Decides the century of two-digit years.
-    package static func seconds(_ text: String, now: Int64) -> Int64? {
-        var parts = text.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "-" }).map(String.init)
-        guard text.utf8.count <= 40, let weekday = parts.first, weekday.utf8.count >= 3,
-            weekdays.contains(String(weekday.prefix(3)))
-        else { return nil }
-        parts.removeFirst()
-        if text.contains(",") {
-            // `06 Nov 1994 08:49:37 GMT` and `06-Nov-94 08:49:37 GMT`.
-            guard parts.count == 5, parts[4] == "GMT", let short = number(parts[2], 2, 4), parts[2].utf8.count != 3
-            else { return nil }
-            let year = parts[2].utf8.count == 2 ? century(of: short, now: now) : short
-            return seconds(year: year, parts[1], parts[0], parts[3])
-        }
-        // `Nov  6 08:49:37 1994`.
-        guard parts.count == 4, let year = number(parts[3], 4, 4) else { return nil }
-        return seconds(year: year, parts[0], parts[1], parts[2])
-    }
-
-    private static func century(of short: Int64, now: Int64) -> Int64 {
-        let thisYear = civil(fromDay: max(0, now) / 86400).year
-        let year = thisYear - thisYear % 100 + short
-        return year > thisYear + 50 ? year - 100 : year
-    }
-
-    private static func seconds(year: Int64, _ month: String, _ day: String, _ time: String) -> Int64? {
-        let clock = time.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
-        guard let month = months.firstIndex(of: month), let day = number(day, 1, 2), (1...31).contains(day),
-            clock.count == 3, let hour = number(clock[0], 2, 2), hour < 24, let minute = number(clock[1], 2, 2),
-            minute < 60, let second = number(clock[2], 2, 2), second <= 60
-        else { return nil }
-        let start = self.day(year: year, month: Int64(month + 1), day: day)
-        // Days that the month does not have would be those of the next one.
-        guard civil(fromDay: start).day == day else { return nil }
-        return start * 86400 + hour * 3600 + minute * 60 + min(second, 59)
-    }
-
-    private static func number(_ text: String, _ least: Int, _ most: Int) -> Int64? {
-        guard (least...most).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
-        }
-        return Int64(text)
-    }
-
-    /// Days since 1970-01-01 (H. Hinnant, "chrono-compatible low-level date algorithms").
-    private static func day(year: Int64, month: Int64, day: Int64) -> Int64 {
-        let shifted = month <= 2 ? year - 1 : year
-        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-
-    private static func civil(fromDay day: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        let shifted = day + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let month = (5 * dayOfYear + 2) / 153
-        let monthOfYear = month < 10 ? month + 3 : month - 9
-        return (
-            yearOfEra + era * 400 + (monthOfYear <= 2 ? 1 : 0), monthOfYear, dayOfYear - (153 * month + 2) / 5 + 1
-        )
-    }
+    package static func seconds(_ text: String, now: Int64) -> Int64? { HTTPDate.seconds(text, now: .seconds(now)) }
 }
