@@ -117,7 +117,7 @@ import VitrineFleet
     // MARK: TLS
 
     /// A certificate for the loopback address, made with openssl, in a directory of its own.
-    private func certificate() throws -> (directory: String, certificate: String, key: String) {
+    private func certificate() async throws -> (directory: String, certificate: String, key: String) {
         let directory = FileManager.default.temporaryDirectory.path + "/fleet-tls-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         let process = Process()
@@ -128,14 +128,17 @@ import VitrineFleet
             directory + "/certificate.pem",
         ]
         process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
+        // Not on a thread of the tasks, of which there may be two.
+        await withCheckedContinuation { (ended: CheckedContinuation<Void, Never>) in
+            process.terminationHandler = { _ in ended.resume() }
+            do { try process.run() } catch { ended.resume() }
+        }
         return (directory, directory + "/certificate.pem", directory + "/key.pem")
     }
 
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl"), "openssl is not installed"))
     func clientSpeaksTLSAndRefusesForeignCertificates() async throws {
-        let (directory, certificate, key) = try certificate()
+        let (directory, certificate, key) = try await certificate()
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let server = try await RedisServer(
             ["--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no"], tls: true)

@@ -300,6 +300,9 @@ import VitrineServer
                 #expect(reply["content-type"] == "application/json" && reply["x-content-type-options"] == "nosniff")
                 #expect(reply.text.hasPrefix("{\"code\":\"") && reply.text.contains("\"status\":\(status)"))
                 #expect(!reply.text.contains("127.0.0.1") && !reply.text.contains(String(origin.port)))
+                // The body, the field and the log name the request alike.
+                let id = try #require(reply["x-request-id"])
+                #expect(reply.text.contains("\"requestID\":\"\(id)\""), "\(reply.text)")
                 #expect(try #require(Self.maximumAge(reply)) <= 10)
                 let head = try await program.ask("/insecure/w:20/plain/\(origin.url(name))", method: "HEAD")
                 #expect(head.status == status && head.body.isEmpty)
@@ -444,7 +447,7 @@ import VitrineServer
             try await backend.started.wait()
             kill(client.processIdentifier, SIGKILL)
             try await backend.cancelled.wait()
-            client.waitUntilExit()
+            try await onThread { client.waitUntilExit() }
             #expect(try await program.ask("/insecure/plain/lake").status == 200)
         }
     }

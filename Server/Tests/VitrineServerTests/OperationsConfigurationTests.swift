@@ -192,7 +192,7 @@ import VitrineServer
         (["--disk-cache-bytes", "2GiB"], "disk-cache-bytes: it needs disk-cache"),
         (["--trusted-proxies", "10.0.0.0/33"], "--trusted-proxies: “10.0.0.0/33” is not an address or network"),
         (["--fallback-status", "100"], "--fallback-status: 100 is not 0 or from 200 on"),
-        (["--log-level", "loud"], "--log-level: “loud” is not a level"),
+        (["--log-level", "loud"], "--log-level: “loud” is not one of trace, debug, info, notice, warning, error, critical"),
         (["--log-format", "xml"], "--log-format: “xml” is not json or text"),
         (["--otlp-endpoint", "collector:4318"], "--otlp-endpoint: it is not an http or https URL"),
         (["--otlp-headers", "a b=c"], "--otlp-headers: “a b”: it is not the name of a field"),

@@ -158,15 +158,14 @@ private func executable(_ name: String) -> String? {
         prometheus.standardError = FileHandle.nullDevice
         prometheus.standardOutput = FileHandle.nullDevice
         try prometheus.run()
-        defer {
-            prometheus.terminate()
-            prometheus.waitUntilExit()
-        }
+        defer { prometheus.terminate() }
         let query = "/api/v1/query?query=vitrine_cache_results_total%7Blevel%3D%22made%22%7D"
         try await eventually("Prometheus knows the metric") {
             let answer = try? await get(port, query)
             return answer?.body.contains("\"level\":\"made\"") == true && answer?.body.contains(",\"1\"]") == true
         }
+        prometheus.terminate()
+        try await onThread { prometheus.waitUntilExit() }
         try await server.end()
     }
 

@@ -47,6 +47,7 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
             #expect(own.fields["x-request-id"] == "from-client.1")
             let bad = try await get(server.port, "/a", ["X-Request-ID": "a b\"c"])
             #expect(bad.fields["x-request-id"] != "a b\"c")
+            #expect(server.log.lines.contains { $0.contains("\"addresses\":\"127.0.0.1:\(server.port)\"") })
             try await eventually("requests are logged") { server.log.lines.count { $0.contains("\"request\"") } == 3 }
             let line = try #require(server.log.lines.first { $0.contains("from-client.1") })
             let values = try SettingValue.json(Data(line.utf8))
@@ -106,6 +107,22 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
             let metrics = try await get(server.adminPort, "/metrics").body
             #expect(metrics.contains("vitrine_refusals_total{reason=\"rate-limit\"} 1\n"))
             #expect(metrics.contains("vitrine_requests_total{route=\"image\",status=\"429\"} 1\n"))
+        }
+    }
+
+    @Test func statusesHaveTheirPhrases() async throws {
+        try await TestServer.run(respond: { request, _ in
+            throw RequestError(Int(request.uri.path.dropFirst()) ?? 500, "any", "Any.")
+        }) { server in
+            let port = server.port
+            for (status, phrase) in [(404, "Not Found"), (422, "Unprocessable Entity"), (503, "Service Unavailable")] {
+                let text = try await onThread {
+                    let client = try PlainClient(port: port)
+                    try client.send("GET /\(status) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                    return client.readToEnd()
+                }
+                #expect(text.hasPrefix("HTTP/1.1 \(status) \(phrase)\r\n"), "\(text)")
+            }
         }
     }
 

@@ -170,24 +170,15 @@ final class LineCollector: Sendable {
         where: FileManager.default.isExecutableFile)
 
     @Test(.enabled(if: promtool != nil, "promtool is not installed: apt-get install prometheus"))
-    func promtoolAcceptsTheText() throws {
+    func promtoolAcceptsTheText() async throws {
         let metrics = ServerMetrics()
         metrics.answered(route: "image", status: 200, seconds: 0.003, bytes: 100)
         for stage in ServerMetrics.Stage.allCases { metrics.took(stage, 0.1) }
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: try #require(Self.promtool))
-        process.arguments = ["check", "metrics"]
-        let input = Pipe()
-        let output = Pipe()
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        input.fileHandleForWriting.write(Data(metrics.registry.text().utf8))
-        try input.fileHandleForWriting.close()
-        let said = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0, "\(said)")
+        let directory = try TemporaryDirectory()
+        try directory.write(metrics.registry.text(), to: "metrics")
+        let promtool = try #require(Self.promtool)
+        let (status, said) = try await run("/bin/sh", ["-c", "\(promtool) check metrics < \(directory.path)/metrics"])
+        #expect(status == 0, "\(said)")
         #expect(said.isEmpty, "\(said)")
     }
 }

@@ -95,6 +95,14 @@ final class PlainClient {
         return count > 0
     }
 
+    /// Reads at most a number of bytes and drops them. Returns their number, 0 at the end.
+    func readPart(_ count: Int) throws -> Int {
+        var buffer = [UInt8](repeating: 0, count: count)
+        let read = recv(descriptor, &buffer, count, 0)
+        guard read >= 0 else { throw Failure.closed }
+        return read
+    }
+
     /// Whether the server has closed the connection without another byte.
     func isAtEnd() throws -> Bool { received.isEmpty ? try !receive() : false }
 

@@ -187,6 +187,30 @@ import Darwin
         try expectTable(rows, after: "| Metric | Type | Labels | Meaning |")
     }
 
+    @Test func everyErrorIsInItsTable() throws {
+        let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Sources/VitrineServer")
+        let files = try #require(FileManager.default.enumerator(atPath: sources.path)?.allObjects as? [String])
+        let section = try #require(
+            try guide().components(separatedBy: "\n## Errors\n").last?.components(separatedBy: "\n## ").first)
+        let lines = section.components(separatedBy: "\n")
+        let form = /(?:RequestError|\.init)\(\s*([0-9]{3}),\s*"([a-z0-9-]+)"/
+        var count = 0
+        for file in files where file.hasSuffix(".swift") {
+            let text = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
+            for match in text.matches(of: form) {
+                count += 1
+                let (status, code) = (String(match.1), self.code(String(match.2)))
+                let isListed = lines.contains { line in
+                    line.contains(code)
+                        && (line.hasPrefix("| \(status) |") || !line.hasPrefix("|") && section.contains("(\(status))"))
+                }
+                #expect(isListed, "\(status) \(code) of \(file)")
+            }
+        }
+        #expect(count > 60)
+    }
+
     private func expectTable(_ rows: [String], after head: String) throws {
         let lines = try guide().components(separatedBy: "\n")
         let begin = try #require(lines.firstIndex(of: head)) + 2

@@ -170,7 +170,7 @@ import VitrineServer
         for change in tooLarge {
             let error = #expect(throws: RequestError.self) { try RenderPlan(Self.options(change), header) }
             #expect(error?.status == 422)
-            #expect(error?.code == "limit-exceeded")
+            #expect(error?.code == "result-too-large")
         }
     }
 

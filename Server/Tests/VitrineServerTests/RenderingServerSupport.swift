@@ -252,7 +252,7 @@ struct RunningServer {
     var isIdle: Bool {
         let (renders, loads) = (renderer.admission.renders, renderer.admission.loads)
         return renderer.workCount == (0, 0) && renders.running == 0 && renders.cost == 0 && renders.waiting == 0
-            && loads.running == 0 && loads.waiting == 0
+            && loads.running == 0 && loads.waiting == 0 && renderer.admission.sources.counts == .init()
     }
 }
 

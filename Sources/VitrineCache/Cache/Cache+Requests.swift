@@ -245,6 +245,12 @@ extension Cache {
         try await originalBytes(from: fetcher, following: PrioritySource(priority))
     }
 
+    /// Returns the size of the original bytes of a key on disk, expired or not; nil if there are none.
+    @_spi(HTTPCacheEngine)
+    public func storedSize(forKey key: CacheKey) async -> ByteCount? {
+        ((try? await original.disk.info(forKey: key)) ?? nil)?.size
+    }
+
     /// ``originalBytes(from:priority:)`` with a priority that changes.
     package func originalBytes(
         from fetcher: some Fetcher<Value>, following priority: PrioritySource

@@ -19,6 +19,8 @@ struct CachedLoad: Sendable {
     let progress: TransferProgress?
     /// Receives the body while it is transferred; nil for none.
     let arriving: ArrivingBytes?
+    /// See ``NetworkFetcher/willHold``.
+    var willHold: (@Sendable (Int) async throws(NetworkError) -> Void)?
     let cache: HTTPCache
 
     init(
@@ -181,9 +183,19 @@ extension NetworkError {
 
 extension CachedLoad {
     private func collected(_ response: HTTPResponse) async throws(NetworkError) -> [UInt8] {
-        let body = arriving.map { response.body.copied(to: $0) } ?? response.body
-        guard let progress else { return try await body.collect() }
+        var body = arriving.map { response.body.copied(to: $0) } ?? response.body
         let total = response.head.contentLength
+        if let willHold {
+            let declared = response.head.decodedFrom == nil ? total : nil
+            do throws(NetworkError) {
+                if let declared { try await willHold(declared) }
+            } catch {
+                body.cancel()
+                throw error
+            }
+            body = body.announced(beyond: declared ?? 0, willHold)
+        }
+        guard let progress else { return try await body.collect() }
         progress.update { $0.total = total }
         return try await body.counted(by: progress).collect()
     }

@@ -33,6 +33,10 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     private let progress: TransferProgress?
     /// Receives the body while it is transferred; nil, the default, for none.
     package var arriving: ArrivingBytes?
+    /// Called before bytes of the body are kept in memory, with their number in all. It may wait, which delays the
+    /// transfer, and its error ends it. Bodies that are received into files are not announced. Default: nil.
+    @_spi(HTTPCacheEngine)
+    public var willHold: (@Sendable (_ bytes: Int) async throws(NetworkError) -> Void)?
     private let resource: Resource
 
     /// Creates a fetcher for a URL.
@@ -83,7 +87,9 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// - Throws: ``NetworkError``, or `CancellationError` if the task is cancelled.
     public func fetch(_ context: FetchContext) async throws -> FetchResult<Value> {
         do throws(NetworkError) {
-            let answer = try await CachedLoad(request, key, options, progress, arriving).answer(context, resource)
+            var load = CachedLoad(request, key, options, progress, arriving)
+            load.willHold = willHold
+            let answer = try await load.answer(context, resource)
             progress?.end(isComplete: true)
             switch answer {
             case .body(let bytes, let timeToLive, let validator, let levels):

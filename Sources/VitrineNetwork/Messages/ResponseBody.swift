@@ -90,6 +90,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
         return ResponseBody(CopiedBody(source, arriving))
     }
 
+    /// Returns a body whose bytes are announced before they are kept, if they are more than a number.
+    func announced(
+        beyond count: Int, _ willHold: @escaping @Sendable (Int) async throws(NetworkError) -> Void
+    ) -> ResponseBody { ResponseBody(AnnouncedBody(source, beyond: count, willHold)) }
+
     /// Reads a small rest so that the connection can be reused. Ends the transfer if more follows or if the rest does
     /// not arrive soon, because a new connection is cheaper than the wait.
     func discard() async {
@@ -221,6 +226,48 @@ private final class CountedBody: BodySource {
                 step.isComplete = true
             }
         }
+    }
+
+    func cancel() { body.cancel() }
+}
+
+/// A body of unknown length whose bytes are announced in growing steps.
+private final class AnnouncedBody: BodySource {
+    private let body: any BodySource
+    private let willHold: @Sendable (Int) async throws(NetworkError) -> Void
+    private let counts: Locked<(received: Int, announced: Int)>
+
+    init(
+        _ body: any BodySource, beyond count: Int, _ willHold: @escaping @Sendable (Int) async throws(NetworkError) -> Void
+    ) {
+        self.body = body
+        self.willHold = willHold
+        counts = Locked((0, count))
+    }
+
+    func next() async throws(NetworkError) -> [UInt8]? { try await next(reusing: []) }
+
+    func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? {
+        guard let chunk = try await body.next(reusing: spare) else { return nil }
+        let more = counts.withLock { counts -> Int? in
+            counts.received += chunk.count
+            guard counts.received > counts.announced else { return nil }
+            // A quarter ahead, so that long bodies have few steps.
+            counts.announced = counts.received + max(65_536, counts.received / 4)
+            return counts.announced
+        }
+        guard let more else { return chunk }
+        do throws(NetworkError) {
+            try await willHold(more)
+        } catch {
+            cancel()
+            throw error
+        }
+        return chunk
+    }
+
+    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
+        try await collectChunks(upTo: limit, url: "")
     }
 
     func cancel() { body.cancel() }

@@ -137,7 +137,9 @@ enum GrammarText {
     static func source(_ text: String?) throws(RequestError) -> String {
         guard let text else {
             throw RequestError(
-                400, "invalid-source", "The source is not encoded correctly or has control characters.")
+                400, "invalid-source",
+                "The source is not encoded correctly or has control characters. "
+                    + "One that is not in base64 stands behind “plain/”.")
         }
         guard !text.isEmpty else { throw .missingSource }
         return text
@@ -183,7 +185,10 @@ extension RequestError {
 
     /// An option that is in neither grammar.
     static func unknownOption(_ name: some StringProtocol) -> RequestError {
-        RequestError(400, "unknown-option", "There is no option \(GrammarText.printable(name)).")
+        // An address where options are expected.
+        let isAddress = ["http", "https", "local", "data", "s3"].contains(name.lowercased())
+        let hint = isAddress ? " An address that is not in base64 stands behind “plain/”." : ""
+        return RequestError(400, "unknown-option", "There is no option \(GrammarText.printable(name)).\(hint)")
     }
 
     /// An option of the grammar that this server does not have.

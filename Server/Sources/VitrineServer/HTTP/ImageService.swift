@@ -61,7 +61,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         let method = request.method
         let fields = RequestFields(request.headers)
         var exchange = Exchange(
-            fields: fields, requestID: fields.validRequestID ?? Self.identifier(of: context), isHead: method == .head,
+            fields: fields, requestID: Self.identifier(of: context, fields), isHead: method == .head,
             started: configuration.observe != nil || configuration.sendsServerTiming ? ContinuousClock.now : nil)
         guard method == .get || method == .head else {
             if method == .options { return preflight(exchange) }
@@ -94,8 +94,10 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         return await image(known, exchange, context: context)
     }
 
-    private static func identifier<Context: RequestContext>(of context: Context) -> String {
-        context.logger[metadataKey: "hb.request.id"]?.description ?? RequestID().description
+    private static func identifier<Context: RequestContext>(of context: Context, _ fields: RequestFields) -> String {
+        if let id = (context as? ServerRequestContext)?.requestID, !id.isEmpty { return id }
+        return fields.validRequestID ?? context.logger[metadataKey: "hb.request.id"]?.description
+            ?? RequestID().description
     }
 
     // MARK: Routes

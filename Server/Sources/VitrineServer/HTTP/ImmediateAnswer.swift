@@ -29,7 +29,11 @@ package struct ImmediateAnswer {
             switch status.code {
             case 200: buffer.writeStaticString("HTTP/1.1 200 OK\r\n")
             case 304: buffer.writeStaticString("HTTP/1.1 304 Not Modified\r\n")
-            default: buffer.writeString("HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n")
+            default:
+                // A status that was made of its code has no phrase of its own.
+                let own = status.reasonPhrase
+                let phrase = own.isEmpty ? HTTPResponseStatus(statusCode: status.code).reasonPhrase : own
+                buffer.writeString("HTTP/1.1 \(status.code) \(phrase)\r\n")
             }
         }
 

@@ -77,6 +77,7 @@ package struct HTTPConnectionSetup: ServerChildChannel {
     private let streams = OpenStreams()
     private let tls: TLSContext?
     private let timeout: TimeAmount
+    private let sendTimeout: TimeAmount
 
     package init(
         responder: @escaping HTTPChannelHandler.Responder, immediate: ImmediateResponder? = nil,
@@ -84,12 +85,15 @@ package struct HTTPConnectionSetup: ServerChildChannel {
     ) {
         let timeout = TimeAmount.milliseconds(Int64(configuration.keepAliveTimeout * 1000))
         self.timeout = timeout
+        let sendTimeout = TimeAmount.milliseconds(Int64(configuration.sendTimeout * 1000))
+        self.sendTimeout = sendTimeout
         self.tls = tls
         let limit = configuration.maximumHeaderBytes
         let streams = streams
         var limits = ConnectionLimits()
         (limits.fieldSize, limits.fieldsSize) = (limit, limit)
         limits.idle = .seconds(configuration.keepAliveTimeout)
+        limits.stall = .seconds(configuration.sendTimeout)
         http1 = ImageHTTP1Channel(
             responder: responder, limits: limits, isDraining: { drain.isDraining }, immediate: immediate)
         http2 =
@@ -100,7 +104,8 @@ package struct HTTPConnectionSetup: ServerChildChannel {
                     idleTimeout: .nanoseconds(timeout.nanoseconds),
                     gracefulCloseTimeout: .milliseconds(Int64(configuration.stopTimeout * 1000)),
                     streamConfiguration: .init(
-                        additionalChannelHandlers: [StreamCounter(streams: streams)], idleTimeout: timeout,
+                        additionalChannelHandlers: [StreamWatch(streams: streams, sendTimeout: sendTimeout)],
+                        idleTimeout: timeout,
                         httpDecoderConfiguration: .init(
                             maxHeaderFieldSize: limit, maxHeaderListSize: limit,
                             maxHeaderFieldCount: limits.fieldCount))))
@@ -140,10 +145,29 @@ package struct HTTPConnectionSetup: ServerChildChannel {
         _ isHTTP2: Bool, _ channel: any Channel, _ logger: Logger
     ) -> EventLoopFuture<Connection> {
         if isHTTP2, let http2 {
-            http2.setup(channel: channel, logger: logger).map { .http2($0) }
+            watch(channel)
+            return http2.setup(channel: channel, logger: logger).map { .http2($0) }
         } else {
-            http1.setup(channel: channel, logger: logger).map { .http1($0) }
+            return http1.setup(channel: channel, logger: logger).map { .http1($0) }
         }
+    }
+
+    /// Ends an HTTP/2 connection whose client reads nothing, or that stays open without streams. Hummingbird only asks
+    /// such a client to leave, and waits for its answer.
+    private func watch(_ channel: any Channel) {
+        let (idle, send, streams) = (timeout + .seconds(2), sendTimeout, streams)
+        let begin = NIODeadline.now()
+        let last = NIOLoopBoundBox((buffered: 0, progress: begin), eventLoop: channel.eventLoop)
+        let period = TimeAmount.nanoseconds(max(20_000_000, min(timeout, send).nanoseconds / 4))
+        let task = channel.eventLoop.scheduleRepeatedTask(initialDelay: period, delay: period) { _ in
+            let now = NIODeadline.now()
+            let current = (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+            if current == 0 || current != last.value.buffered { last.value = (current, now) }
+            if now - last.value.progress >= send { return channel.close(promise: nil) }
+            let unused = streams.timeUnused(channel) ?? now - begin
+            if unused >= idle { channel.close(promise: nil) }
+        }
+        channel.closeFuture.whenComplete { _ in task.cancel() }
     }
 
     package func handle(value: Value, logger: Logger) async {
@@ -220,6 +244,14 @@ private final class OpenStreams: Sendable {
         return result
     }
 
+    /// How long a connection has had no streams; nil if it never had one.
+    func timeUnused(_ connection: any Channel) -> TimeAmount? {
+        entries.withLock { entries in
+            guard let entry = entries[ObjectIdentifier(connection)] else { return nil }
+            return entry.count > 0 ? .zero : .nanoseconds(monotonicNanoseconds() - entry.changed)
+        }
+    }
+
     func isIdle(_ connection: any Channel) -> Bool {
         entries.withLock { entries in
             guard let entry = entries[ObjectIdentifier(connection)] else { return true }
@@ -228,14 +260,28 @@ private final class OpenStreams: Sendable {
     }
 }
 
-/// Counts a stream while it is open.
-private final class StreamCounter: ChannelInboundHandler, RemovableChannelHandler {
+/// Counts a stream while it is open, and ends it if its client takes nothing of its answer. The windows of HTTP/2 can hold
+/// an answer back although the connection itself is read (RFC 9113, section 5.2).
+private final class StreamWatch: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    /// The parts in which a body is sent, each of which is a step of progress.
+    private static let partSize = 65_536
 
     private let streams: OpenStreams
+    private let sendTimeout: TimeAmount
     private var connection: (any Channel)?
+    /// Writes that have not reached the socket.
+    private var pending = 0
+    private var lastProgress = NIODeadline.now()
+    private var timer: RepeatedTask?
 
-    init(streams: OpenStreams) { self.streams = streams }
+    init(streams: OpenStreams, sendTimeout: TimeAmount) {
+        self.streams = streams
+        self.sendTimeout = sendTimeout
+    }
 
     func handlerAdded(context: ChannelHandlerContext) {
         connection = context.channel.parent
@@ -243,8 +289,52 @@ private final class StreamCounter: ChannelInboundHandler, RemovableChannelHandle
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+        timer = nil
         connection.map { streams.change($0, by: -1) }
         connection = nil
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard case .body(var bytes) = unwrapOutboundIn(data), bytes.readableBytes > Self.partSize else {
+            return write(unwrapOutboundIn(data), context, promise)
+        }
+        while bytes.readableBytes > Self.partSize, let part = bytes.readSlice(length: Self.partSize) {
+            write(.body(part), context, nil)
+        }
+        write(.body(bytes), context, promise)
+    }
+
+    private func write(_ part: HTTPResponsePart, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+        if pending == 0 { lastProgress = .now() }
+        pending += 1
+        let written = context.eventLoop.makePromise(of: Void.self)
+        written.futureResult.cascade(to: promise)
+        written.futureResult.assumeIsolated().whenComplete { _ in
+            self.pending -= 1
+            self.lastProgress = .now()
+        }
+        watch(context)
+        context.write(wrapOutboundOut(part), promise: written)
+    }
+
+    private func watch(_ context: ChannelHandlerContext) {
+        guard timer == nil, connection != nil else { return }
+        let period = TimeAmount.nanoseconds(max(20_000_000, sendTimeout.nanoseconds / 4))
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        timer = context.eventLoop.scheduleRepeatedTask(initialDelay: period, delay: period) { _ in
+            let (watch, context) = bound.value
+            watch.check(context)
+        }
+    }
+
+    private func check(_ context: ChannelHandlerContext) {
+        if pending == 0 {
+            timer?.cancel()
+            timer = nil
+        } else if NIODeadline.now() - lastProgress >= sendTimeout {
+            context.close(promise: nil)
+        }
     }
 }
 

@@ -181,12 +181,12 @@ package final class ImageServer: Service {
     /// Serves until the server has stopped. Opens the sockets if ``bind()`` did not.
     package func run() async throws {
         if (listeners + admin).allSatisfy({ $0.localAddress == nil }) { try await bind() }
-        let names = addresses.map(\.description).joined(separator: " ")
+        let names = addresses.map(\.text).joined(separator: " ")
         logger.notice(
             "The server is ready",
             metadata: [
                 "addresses": .string(names),
-                "admin": .string(adminAddresses.map(\.description).joined(separator: " ")),
+                "admin": .string(adminAddresses.map(\.text).joined(separator: " ")),
                 "signed": .stringConvertible(current.configuration.isSigned),
             ])
         notifier.ready(status: "Serving on \(names)")
@@ -284,6 +284,17 @@ package final class ImageServer: Service {
             metrics.registry.counter("vitrine_reloads_total", [("result", "failure")]).increment(by: 1.0)
             logger.error("The configuration is not reloaded", metadata: ["error": "\(error)"])
         }
-        notifier.ready(status: "Serving on \(addresses.map(\.description).joined(separator: " "))")
+        notifier.ready(status: "Serving on \(addresses.map(\.text).joined(separator: " "))")
+    }
+}
+
+extension SocketAddress {
+    /// The address as it is configured: `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/vitrine`.
+    fileprivate var text: String {
+        switch self {
+        case .v4: "\(ipAddress ?? ""):\(port ?? 0)"
+        case .v6: "[\(ipAddress ?? "")]:\(port ?? 0)"
+        case .unixDomainSocket: "unix:\(pathname ?? "")"
+        }
     }
 }

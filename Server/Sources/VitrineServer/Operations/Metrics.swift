@@ -271,6 +271,7 @@ package struct ServerMetrics: Sendable {
         ("vitrine_render_memory_bytes", .gauge, [], "Memory of renders under way, as estimated."),
         ("vitrine_loads_in_flight", .gauge, [], "Sources that are being loaded."),
         ("vitrine_load_queue_length", .gauge, [], "Requests that wait for a load."),
+        ("vitrine_source_memory_bytes", .gauge, [], "Bytes of sources that are held until their renders."),
         ("vitrine_workers", .gauge, [], "Processes that decode."),
         ("vitrine_workers_resident_memory_bytes", .gauge, [], "Memory of the processes that decode."),
         (

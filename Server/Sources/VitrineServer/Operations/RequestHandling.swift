@@ -110,10 +110,12 @@ extension Response {
 
     /// An error with a stable code: `{"code":…,"reason":…}`.
     static func error(_ error: RequestError) -> Response {
-        text(
+        var response = text(
             HTTPResponse.Status(code: error.status),
             "{\"code\":\(JSONText.quoted(error.code)),\"reason\":\(JSONText.quoted(error.reason))}\n",
             type: "application/json")
+        if let seconds = error.retryAfter { response.headers[.retryAfter] = String(seconds) }
+        return response
     }
 }
 
@@ -299,7 +301,7 @@ package final class RequestHandler: Sendable {
         } catch let error as any HTTPResponseError {
             return try error.response(from: request, context: context)
         } catch is CancellationError {
-            return .error(RequestError(503, "cancelled", "The server stops."))
+            return .error(RequestError(503, "shutting-down", "The server stops.", retryAfter: 1))
         } catch {
             context.logger.error("A request failed", metadata: ["error": "\(error)"])
             return .error(RequestError(500, "internal", "The server failed to answer."))

@@ -75,6 +75,7 @@ public struct ServerConfiguration: Sendable, Equatable {
     package var tlsKey = ""
     package var http2 = true
     package var keepAliveTimeout = 60.0
+    package var sendTimeout = 60.0
     package var maximumConnections = 10_000
     package var maximumHeaderBytes = 65_536
     package var lameDuck = 5.0
@@ -193,6 +194,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var workers = 0
     /// The memory that all renders may use at once, as estimated. In bytes.
     public var renderMemory = Part.rendering.admission.renderBytes.bytes
+    /// The bytes of sources that are held at once, from the first byte of each to its render. One host has half.
+    public var sourceMemory = Part.rendering.admission.sourceBytes.bytes
     /// Requests that wait for a render, and as many for a download; further ones are answered 503.
     public var queueLimit = Part.rendering.admission.queueLength
     /// The size of results in memory; 0 for none. In bytes.

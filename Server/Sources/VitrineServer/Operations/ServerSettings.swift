@@ -263,6 +263,9 @@ extension ServerConfiguration {
         setting(
             "keep-alive-timeout", \.keepAliveTimeout, .number(1...3600, unit: "seconds"), "KEEP_ALIVE_TIMEOUT"
         ) { "How long a connection may be idle, and how long the head of a request may take." },
+        setting("send-timeout", \.sendTimeout, .number(1...3600, unit: "seconds")) {
+            "How long a client may read nothing of an answer."
+        },
         setting(
             "max-connections", \.maximumConnections, .integer(1...1_000_000, unit: "connections"), "MAX_CLIENTS"
         ) { "Connections of all clients; further ones wait in the system's queue." },
@@ -463,6 +466,9 @@ extension ServerConfiguration {
         setting("render-memory", \.renderMemory, .bytes(16_777_216...1 << 46)) {
             "The memory that all renders may use at once, as estimated."
         },
+        setting("source-memory", \.sourceMemory, .bytes(1_048_576...1 << 46)) {
+            "The bytes of sources that are held at once, from the first byte of each to its render; one host has half."
+        },
         setting(
             "queue-limit", \.queueLimit, .integer(0...1_000_000, unit: "requests"), "REQUESTS_QUEUE_SIZE"
         ) { "Requests that wait for a render, and as many for a download; further ones are answered 503." },
@@ -496,7 +502,10 @@ extension ServerConfiguration {
             Kind(unit: Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")) { value in
                 guard case .text(let text) = value,
                     let level = Logger.Level(rawValue: text == "warn" ? "warning" : text)
-                else { throw SettingError("\(value.brief) is not a level") }
+                else {
+                    let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw SettingError("\(value.brief) is not one of \(levels)")
+                }
                 return level
             } show: { .text($0.rawValue) }, "LOG_LEVEL", reloads: true
         ) { "The least important level that is logged." },

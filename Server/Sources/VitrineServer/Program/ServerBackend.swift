@@ -220,6 +220,7 @@ extension ServerConfiguration {
             }
         }
         rendering.admission.renderBytes = ByteCount(renderMemory)
+        rendering.admission.sourceBytes = ByteCount(sourceMemory)
         if workers > 0 { rendering.admission.renders = workers }
         rendering.admission.loads = downloads
         rendering.admission.loadsPerHost = downloadsPerHost

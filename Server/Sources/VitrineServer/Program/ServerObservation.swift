@@ -65,6 +65,7 @@ package final class ServerObservation: Sendable {
             registry.setGauge("vitrine_render_memory_bytes", to: Double(renders.cost))
             registry.setGauge("vitrine_loads_in_flight", to: Double(loads.running))
             registry.setGauge("vitrine_load_queue_length", to: Double(loads.waiting))
+            registry.setGauge("vitrine_source_memory_bytes", to: Double(renderer.admission.sources.counts.cost))
             registry.setGauge("vitrine_cache_bytes", [("level", "memory")], to: Double(renderer.results.memorySize.bytes))
         }
         for (level, bytes) in diskSizes.withLock({ $0 }) {

@@ -13,6 +13,9 @@ package final class Admission: Sendable {
         package var renderBytes: ByteCount = .megabytes(250)
         /// The renders under way at once. Default: twice the processors, at least 4.
         package var renders: Int
+        /// The bytes of sources that are held at once, from the first byte of each to its render. A single source that
+        /// has more is held alone, and one host has at most half of them. Default: 128 MB.
+        package var sourceBytes: ByteCount = .megabytes(128)
         /// The loads of sources under way at once. Default: 64.
         package var loads = 64
         /// The loads from one host at once. Default: 16.
@@ -46,6 +49,8 @@ package final class Admission: Sendable {
     package let limits: Limits
     private let renderQueue: PlaceQueue
     private let loadQueue: PlaceQueue
+    /// The bytes of sources that are held.
+    package let sources: SourceBudget
 
     /// Creates the queues.
     package init(_ limits: Limits = Limits()) {
@@ -53,12 +58,19 @@ package final class Admission: Sendable {
         renderQueue = PlaceQueue(
             places: limits.renders, capacity: limits.renderBytes.bytes, perHost: .max, limits)
         loadQueue = PlaceQueue(places: limits.loads, capacity: .max, perHost: limits.loadsPerHost, limits)
+        sources = SourceBudget(limits)
     }
 
     /// Renders that wait and run.
     package var renders: Counts { renderQueue.counts }
     /// Loads that wait and run.
     package var loads: Counts { loadQueue.counts }
+
+    /// The refusal of a request whose time has passed in a queue.
+    var overloaded: RequestError {
+        let seconds = [renderQueue.overloaded, loadQueue.overloaded].compactMap(\.retryAfter).max()
+        return .overloaded(retryAfter: seconds ?? 1)
+    }
 
     /// Returns a place for a render of an estimated number of bytes.
     ///
@@ -277,6 +289,8 @@ final class PlaceQueue: Sendable {
     private func isBehind(_ priority: Priority, _ host: String?, _ state: State) -> Bool {
         state.waiters.contains { $0.priority >= priority && fits($0.cost, $0.host, state) }
     }
+
+    var overloaded: RequestError { state.withLock { overloaded($0) } }
 
     private func overloaded(_ state: State) -> RequestError {
         let seconds = Double(state.waiters.count + 1) * state.meanTime / Double(places)

@@ -140,7 +140,21 @@ extension RequestError {
             case .outputSide: "pixels on a side of the result"
             case .memory: "bytes of memory"
             }
-        self.init(status, "limit-exceeded", "\(actual) \(unit) are more than the limit of \(allowed)")
+        let code =
+            switch limit {
+            case .outputSide: "result-too-large"
+            case .memory: "too-much-memory"
+            default: "limit-exceeded"
+            }
+        self.init(status, code, "\(actual) \(unit) are more than the limit of \(allowed)")
+    }
+
+    /// Whether the content of the source is the reason, so that every result of it has the same error.
+    var isDamage: Bool {
+        [
+            "not-an-image", "undecodable", "damaged-image", "unsupported-image", "limit-exceeded", "encrypted",
+            "no-video",
+        ].contains(code)
     }
 }
 
@@ -149,6 +163,7 @@ final class RecentFailures: Sendable {
     private struct Entry {
         let error: RequestError
         let end: Duration
+        let format: ImageFormat?
     }
 
     private let entries = Mutex<[CacheKey: Entry]>([:])
@@ -162,24 +177,29 @@ final class RecentFailures: Sendable {
     }
 
     /// The error of a key, if its time is not up.
-    subscript(key: CacheKey) -> RequestError? {
+    subscript(key: CacheKey) -> RequestError? { error(for: key) }
+
+    /// The error of a key, if its time is not up and the source is of no format that is answered as it is.
+    func error(for key: CacheKey, excluding passed: [ImageFormat] = []) -> RequestError? {
         let now = clock.now
         return entries.withLock { entries in
             guard let entry = entries[key] else { return nil }
-            if entry.end > now { return entry.error }
+            if entry.end > now { return entry.format.map(passed.contains) == true ? nil : entry.error }
             entries[key] = nil
             return nil
         }
     }
 
     /// Keeps an error for the time that the lifetimes say, which may be none.
-    func add(_ error: RequestError, for key: CacheKey) {
+    ///
+    /// - Parameter format: The format of the source; nil if it is unknown.
+    func add(_ error: RequestError, for key: CacheKey, format: ImageFormat? = nil) {
         guard let lifetime = lifetimes.lifetime(of: error), lifetime > .zero else { return }
         let now = clock.now
         entries.withLock { entries in
             if entries.count >= Self.capacity { entries = entries.filter { $0.value.end > now } }
             if entries.count >= Self.capacity { entries.removeAll(keepingCapacity: true) }
-            entries[key] = Entry(error: error, end: now + lifetime)
+            entries[key] = Entry(error: error, end: now + lifetime, format: format)
         }
     }
 

@@ -127,14 +127,15 @@ package final class Renderer: Sendable {
         Isolation.standard = configuration.isolation
         settingsName = Self.name(of: configuration.settings)
         watermarkName = Self.watermarkName(of: configuration.settings)
-        work = old?.work ?? SharedWork()
         fence = old?.fence ?? PurgeFence()
         blocking = old?.blocking ?? BlockingExecutor(threads: 2 * Self.processors + 2, name: "vitrine-serve")
         results = old?.results
             ?? Self.cache("Results", memory: configuration.resultMemory, disk: configuration.resultDisk, configuration)
         originals = old?.originals
             ?? Self.cache("Sources", memory: 0, disk: configuration.sourceDisk, configuration)
-        admission = old?.admission ?? Admission(configuration.admission)
+        let admission = old?.admission ?? Admission(configuration.admission)
+        self.admission = admission
+        work = old?.work ?? SharedWork { admission.overloaded }
         failures = RecentFailures(configuration.failures, clock: configuration.clock)
         encoders = old?.encoders ?? BlockingExecutor(threads: max(2, Self.processors), name: "vitrine-enc")
         background = old?.background ?? BackgroundEncodes(limit: configuration.backgroundEncodes)
@@ -151,8 +152,8 @@ package final class Renderer: Sendable {
         let failures = failures
         groups = SourceGroups(
             sources, pipeline, admission, configuration.settings, limits: configuration.limits, executor: blocking
-        ) { source, error in
-            failures.add(error, for: source.key)
+        ) { key, error in
+            failures.add(error, for: key)
         }
     }
 
@@ -177,7 +178,7 @@ package final class Renderer: Sendable {
     ///   - alternative: A format that the client accepts as well and that takes less time than AVIF and JPEG XL; nil
     ///     for JPEG, or PNG for translucent pictures.
     ///   - priority: How urgent it is.
-    ///   - deadline: When the request ends with 504; nil for never.
+    ///   - deadline: When the request ends with 504, or with 503 if it waited in queues most of the time; nil for never.
     /// - Throws: ``RequestError``; 499 `cancelled` if the task was cancelled.
     package func image(
         for url: ImageURL, format: ImageFormat? = nil, alternative: ImageFormat? = nil, priority: Priority = .normal,
@@ -272,7 +273,7 @@ package final class Renderer: Sendable {
             return stale
         }
         do throws(RequestError) {
-            if let failure = failures[job.source.key] ?? failures[job.key] { throw failure }
+            if let failure = recentFailure(of: job) { throw failure }
             let job = job.beginning(at: fence)
             let key = workKey(of: job, alternative)
             let (made, isShared) = try await work.value(for: key, priority: priority, deadline: deadline) {
@@ -303,9 +304,22 @@ package final class Renderer: Sendable {
         return image.map { Rendering(image: $0, origin: .disk) }
     }
 
+    /// An error of the last seconds that the job would have as well.
+    private func recentFailure(of job: RenderJob) -> RequestError? {
+        if let failure = failures[job.source.key] { return failure }
+        // Bytes that are answered as they are need not be an image.
+        if !job.options.isRaw || job.kind == .summary {
+            let passed = job.kind == .image ? Array(job.options.skipProcessing) : []
+            for key in [job.source.contentKey, job.contentKey] {
+                if let failure = failures.error(for: key, excluding: passed) { return failure }
+            }
+        }
+        return failures[job.key]
+    }
+
     /// Asks in the background whether a source has changed.
     private func refresh(_ job: RenderJob, _ stored: RenderedImage) {
-        guard failures[job.source.key] == nil, !background.isRunning(job.key) else { return }
+        guard recentFailure(of: job) == nil, !background.isRunning(job.key) else { return }
         let job = job.beginning(at: fence)
         work.start(for: job.key.appending("refresh"), priority: .low) {
             [self] (priority: SharedPriority) async throws(RequestError) in
@@ -343,7 +357,12 @@ package final class Renderer: Sendable {
         do throws(RequestError) {
             return try await result(of: outcome, job, stored, alternative)
         } catch {
-            failures.add(error, for: job.key)
+            // Another size of the same content is damaged as well.
+            if error.isDamage, case .render(_, _, let loaded, _) = outcome {
+                failures.add(error, for: job.contentKey, format: loaded.header?.format)
+            } else {
+                failures.add(error, for: job.key)
+            }
             throw error
         }
     }

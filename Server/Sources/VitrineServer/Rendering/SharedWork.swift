@@ -25,6 +25,10 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private let state = Mutex(State())
+    private let overloaded: @Sendable () -> RequestError
+
+    /// - Parameter overloaded: Returns the error of callers whose time has passed in queues of this server.
+    init(overloaded: @escaping @Sendable () -> RequestError) { self.overloaded = overloaded }
 
     /// The number of keys with work under way.
     var count: Int { state.withLock { $0.work.count } }
@@ -40,8 +44,8 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     ///   - deadline: When this caller stops waiting; nil for never.
     ///   - body: The work. It may ask for its priority whenever it needs it.
     /// - Returns: The value, and whether the work had been started by another caller.
-    /// - Throws: The error of the work; ``RequestError/cancelled`` or ``RequestError/deadlineExceeded`` for this
-    ///   caller.
+    /// - Throws: The error of the work; ``RequestError/cancelled`` for this caller. At the deadline
+    ///   ``RequestError/deadlineExceeded``, or 503 if queues of this server are the reason.
     func value(
         for key: Key, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil,
         _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
@@ -50,10 +54,13 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             state.nextID += 1
             return state.nextID
         }
+        let began = ContinuousClock.now
         let timer = deadline.map { deadline in
             Task {
                 try await Task.sleep(until: deadline, clock: .continuous)
-                leave(key, waiter, .deadlineExceeded)
+                let queue = state.withLock { $0.work[key]?.priority.queue }
+                let isQueue = queue?.isReason(since: began) == true
+                leave(key, waiter, isQueue ? overloaded() : .deadlineExceeded)
             }
         }
         let isShared = Mutex(false)
@@ -166,6 +173,8 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 /// The highest priority of all that wait for a piece of work.
 final class SharedPriority: Sendable {
     private let current: Mutex<Priority>
+    /// The time that the work waits for places.
+    let queue = QueueTime()
 
     init(_ priority: Priority) { current = Mutex(priority) }
 

@@ -1,3 +1,4 @@
+import Foundation
 import Tracing
 import VitrineCache
 import VitrineCore
@@ -11,9 +12,20 @@ struct SourceFetcher: Fetcher {
     private let didReceive: (@Sendable (_ bytes: Int) -> Void)?
 
     init(
-        _ request: HTTPRequest, _ options: FetchOptions, tags: [String], didReceive: (@Sendable (Int) -> Void)?
+        _ request: HTTPRequest, _ options: FetchOptions, tags: [String], _ held: SourceReservation,
+        didReceive: (@Sendable (Int) -> Void)?
     ) {
-        network = NetworkFetcher(request: request, options: options, progress: progress)
+        var network = NetworkFetcher<[UInt8]>(request: request, options: options, progress: progress)
+        let url = request.url.absoluteString
+        network.willHold = { bytes throws(NetworkError) in
+            do throws(RequestError) {
+                try await held.reserve(bytes)
+            } catch {
+                throw error.code == RequestError.cancelled.code
+                    ? .cancelled(url: url) : .unavailable(url: url, reason: "its bytes have no place in memory")
+            }
+        }
+        self.network = network
         (self.tags, self.didReceive) = (tags, didReceive)
     }
 

@@ -25,6 +25,12 @@ struct RenderJob: Sendable {
         return epoch == 0 ? key : key.appending("purge \(epoch)")
     }
 
+    /// Identifies the page or the moment that is decoded of the source.
+    var contentKey: CacheKey {
+        let key = options.page == 1 ? source.contentKey : source.contentKey.appending("page \(options.page)")
+        return options.second.map { key.appending("second \($0)") } ?? key
+    }
+
     /// The job whose work begins now.
     func beginning(at fence: PurgeFence) -> RenderJob {
         var job = self
@@ -104,14 +110,14 @@ final class SourceGroups: Sendable {
     private let settings: RenderSettings
     private let limits: ImageLimits
     private let executor: BlockingExecutor
-    private let didFail: @Sendable (SourceTable.Source, RequestError) -> Void
+    private let didFail: @Sendable (CacheKey, RequestError) -> Void
 
     /// - Parameters:
-    ///   - didFail: Called with errors that concern the source and all its results.
+    ///   - didFail: Called with errors that concern all results of a source, and the key to keep them for.
     init(
         _ sources: SourceTable, _ pipeline: ImagePipeline, _ admission: Admission, _ settings: RenderSettings,
         limits: ImageLimits, executor: BlockingExecutor,
-        didFail: @escaping @Sendable (SourceTable.Source, RequestError) -> Void
+        didFail: @escaping @Sendable (CacheKey, RequestError) -> Void
     ) {
         self.sources = sources
         self.pipeline = pipeline
@@ -140,7 +146,7 @@ final class SourceGroups: Sendable {
         }
         let delivery = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Delivery, Never>) in
-                join(id, Member(job: job, storedVersion: storedVersion, continuation: continuation), priority.value)
+                join(id, Member(job: job, storedVersion: storedVersion, continuation: continuation), priority)
             }
         } onCancel: {
             leave(id, job.groupKey)
@@ -152,17 +158,19 @@ final class SourceGroups: Sendable {
 
     // MARK: Members
 
-    private func join(_ id: Int, _ member: Member, _ priority: Priority) {
+    private func join(_ id: Int, _ member: Member, _ priority: SharedPriority) {
         let key = member.job.groupKey
         let hasEnded = state.withLock { state in
             if state.ended.remove(id) != nil { return true }
             if let group = state.groups[key] {
-                group.priority.raise(to: priority)
+                group.priority.raise(to: priority.value)
+                priority.queue.follow(group.priority.queue)
                 state.groups[key]?.members[id] = member
                 return false
             }
             state.nextID += 1
-            var group = Group(id: state.nextID, priority: SharedPriority(priority))
+            var group = Group(id: state.nextID, priority: SharedPriority(priority.value))
+            priority.queue.follow(group.priority.queue)
             group.members[id] = member
             let (source, own, shared) = (member.job.source, GroupID(key: key, number: group.id), group.priority)
             group.task = Task { await self.run(source, own, shared) }
@@ -223,10 +231,15 @@ final class SourceGroups: Sendable {
     ) async throws(RequestError) {
         var times = Times()
         var begin = ContinuousClock.now
-        let loadPlace = try await admission.load(host: source.host, priority: priority.value)
+        let queue = priority.queue
+        let loadPlace = try await queue.counting { () async throws(RequestError) in
+            try await admission.load(host: source.host, priority: priority.value)
+        }
         times.wait(since: begin)
         begin = .now
-        let original = try await load(source, priority.value)
+        let held = admission.sources.reservation(host: source.host, queue: queue)
+        let original = try await load(source, priority.value, held)
+        held.correct(to: original.bytes.count)
         times.fetch = ContinuousClock.now - begin
         var header: SourceHeader?
         while header == nil {
@@ -241,21 +254,25 @@ final class SourceGroups: Sendable {
             max(total, (try? plan(member.job, loaded))?.estimatedBytes ?? 0)
         }
         begin = .now
-        let place = try await admission.render(bytes: bytes, priority: priority.value)
+        let place = try await queue.counting { () async throws(RequestError) in
+            try await admission.render(bytes: bytes, priority: priority.value)
+        }
         times.wait(since: begin)
+        // The place of the render counts these bytes from now on.
         loadPlace.release()
+        held.release()
         deliverUnchanged(group, original, times)
         deliverPassedThrough(group, loaded, times)
         start(take(group).map(\.member), loaded, place, times, priority.value)
     }
 
     private func load(
-        _ source: SourceTable.Source, _ priority: Priority
+        _ source: SourceTable.Source, _ priority: Priority, _ held: SourceReservation
     ) async throws(RequestError) -> SourceTable.Original {
         do throws(RequestError) {
-            return try await sources.load(source, priority: priority)
+            return try await sources.load(source, priority: priority, holding: held)
         } catch {
-            didFail(source, error)
+            didFail(source.key, error)
             throw error
         }
     }
@@ -273,7 +290,7 @@ final class SourceGroups: Sendable {
                 try SourceHeader(of: original.bytes, page: page, limits: limits)
             }
         } catch {
-            if page == 1 { didFail(source, error) }
+            if page == 1 || error.isDamage { didFail(source.contentKey, error) }
             throw error
         }
     }

@@ -1,6 +1,6 @@
 import Crypto
 import Foundation
-import VitrineCache
+@_spi(HTTPCacheEngine) import VitrineCache
 package import VitrineCore
 @_spi(HTTPCacheEngine) package import VitrineNetwork
 
@@ -101,6 +101,9 @@ package struct SourceTable: Sendable {
         let host: String?
 
         var isLocal: Bool { if case .local = place { true } else { false } }
+
+        /// Identifies its content, which may be damaged although it can be loaded.
+        var contentKey: CacheKey { key.appending("content") }
     }
 
     /// The bytes of a source.
@@ -274,18 +277,21 @@ package struct SourceTable: Sendable {
 
     /// Returns the bytes of a source.
     ///
-    /// - Throws: ``RequestError`` as ``RequestError/init(loading:)`` has them.
-    func load(_ source: Source, priority: Priority) async throws(RequestError) -> Original {
+    /// - Parameter held: Reserves the bytes before they are read.
+    /// - Throws: ``RequestError`` as ``RequestError/init(loading:)`` has them, 503 if the bytes are not available.
+    func load(
+        _ source: Source, priority: Priority, holding held: SourceReservation
+    ) async throws(RequestError) -> Original {
         switch source.place {
-        case .web(let url): return try await load(url, source, priority)
+        case .web(let url): return try await load(url, source, priority, held)
         case .local(let names):
             guard let root else { throw .forbiddenSource("this server has no local sources") }
-            let limit = configuration.maximumBytes
-            let file = try await executor.run { () throws(RequestError) in try root.read(names, upTo: limit) }
+            let file = try await read(names, root, held)
             return Original(
                 bytes: file.bytes, version: file.version, expires: clock.now + configuration.localFreshness,
                 isStorable: true, isStale: false, lastModified: file.lastModified, isLocal: true)
         case .inline(let address):
+            try await held.reserve(address.utf8.count / 4 * 3)
             let bytes = try InlineData.bytes(of: address)
             guard bytes.count <= configuration.maximumBytes.bytes else {
                 throw .sourceTooLarge(configuration.maximumBytes)
@@ -302,11 +308,31 @@ package struct SourceTable: Sendable {
         return try await executor.run { () throws(RequestError) in try root.version(of: names) }
     }
 
-    private func load(_ url: URL, _ source: Source, _ priority: Priority) async throws(RequestError) -> Original {
+    private func read(
+        _ names: [String], _ root: LocalRoot, _ held: SourceReservation
+    ) async throws(RequestError) -> LocalRoot.File {
+        let limit = configuration.maximumBytes
+        while true {
+            let read = try await executor.run { () throws(RequestError) in
+                try root.read(names, upTo: limit) { held.reserveNow($0) }
+            }
+            switch read {
+            case .file(let file): return file
+            case .refused(let size): try await held.reserve(size)
+            }
+        }
+    }
+
+    private func load(
+        _ url: URL, _ source: Source, _ priority: Priority, _ held: SourceReservation
+    ) async throws(RequestError) -> Original {
         let epoch = fence.epoch(of: source.tags)
         await fence.beginLoad(source.key, epoch: epoch)
         defer { fence.endLoad(source.key, epoch: epoch) }
-        let original = try await original(from: fetcher(url, source), priority)
+        let fetcher = fetcher(url, source, held)
+        // Bytes on disk are read before their server is asked.
+        if let stored = await originals.storedSize(forKey: fetcher.key) { try await held.reserve(stored.bytes) }
+        let original = try await original(from: fetcher, priority, held)
         let head = try? StoredResponse(bytes: original.validator)
         let bytes = original.bytes
         let version = await executor.run { ContentVersion.text(of: bytes) }
@@ -326,7 +352,7 @@ package struct SourceTable: Sendable {
             hasLifetime: control.lowercased().contains("max-age") || headers["Expires"] != nil)
     }
 
-    private func fetcher(_ url: URL, _ source: Source) -> SourceFetcher {
+    private func fetcher(_ url: URL, _ source: Source, _ held: SourceReservation) -> SourceFetcher {
         var request = HTTPRequest(url: url)
         request.connectTimeout = configuration.connectTimeout
         request.idleTimeout = configuration.idleTimeout
@@ -340,16 +366,21 @@ package struct SourceTable: Sendable {
                 if !rule.headers.isEmpty { options.caching = .images }
             }
         }
-        return SourceFetcher(request, options, tags: source.tags, didReceive: configuration.didReceive)
+        return SourceFetcher(request, options, tags: source.tags, held, didReceive: configuration.didReceive)
     }
 
     private func original(
-        from fetcher: SourceFetcher, _ priority: Priority
+        from fetcher: SourceFetcher, _ priority: Priority, _ held: SourceReservation
     ) async throws(RequestError) -> Cache<[UInt8]>.OriginalBytes {
+        let (began, waited) = (ContinuousClock.now, held.waited)
         do {
             return try await originals.originalBytes(from: fetcher, priority: priority)
         } catch {
-            throw RequestError(loading: error)
+            if let refusal = held.error { throw refusal }
+            let error = RequestError(loading: error)
+            // A transfer that waited for its bytes is not late by the fault of its source.
+            guard error.code == "source-timeout", (held.waited - waited) * 2 >= ContinuousClock.now - began else { throw error }
+            throw .overloaded(retryAfter: 2)
         }
     }
 }
@@ -413,14 +444,24 @@ private struct LocalRoot: Sendable {
         return Self.version(of: try Self.status(descriptor))
     }
 
+    enum Reading: Sendable {
+        case file(File)
+        /// The bytes of the file that were not available.
+        case refused(Int)
+    }
+
     /// Returns a regular file.
     ///
+    /// - Parameter reserve: Returns whether its bytes may be read.
     /// - Throws: ``RequestError`` 404 if there is none, 413 above the limit.
-    func read(_ names: [String], upTo limit: ByteCount) throws(RequestError) -> File {
+    func read(
+        _ names: [String], upTo limit: ByteCount, _ reserve: (Int) -> Bool
+    ) throws(RequestError) -> Reading {
         let descriptor = try open(names)
         defer { close(descriptor) }
         let status = try Self.status(descriptor)
         guard Int(status.st_size) <= limit.bytes else { throw .sourceTooLarge(limit) }
+        guard reserve(Int(status.st_size)) else { return .refused(Int(status.st_size)) }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         var count = 0
         while count < bytes.count {
@@ -433,8 +474,10 @@ private struct LocalRoot: Sendable {
                 throw RequestError(502, "source-failed", "the source could not be read")
             }
         }
-        return File(
-            bytes: bytes, version: Self.version(of: status), lastModified: HTTPTime.text(Int64(status.modificationTime.tv_sec)))
+        return .file(
+            File(
+                bytes: bytes, version: Self.version(of: status),
+                lastModified: HTTPTime.text(Int64(status.modificationTime.tv_sec))))
     }
 
     /// Opens a file name by name, without following a link, so that no name leads out of the root.
@@ -483,84 +526,5 @@ extension stat {
         #else
         st_mtim
         #endif
-    }
-}
-
-/// The bytes of `data:` URLs (RFC 2397).
-private enum InlineData {
-    static func bytes(of address: String) throws(RequestError) -> [UInt8] {
-        let rest = address.dropFirst(5)
-        guard let comma = rest.utf8.firstIndex(of: UInt8(ascii: ",")) else {
-            throw .badSource("a data URL has a comma before its data")
-        }
-        let text = String(rest[comma...].dropFirst())
-        guard rest[..<comma].lowercased().hasSuffix(";base64") else {
-            guard let bytes = percentDecoded(text) else {
-                throw .badSource("the data is not percent-encoded correctly")
-            }
-            return bytes
-        }
-        var characters = (text.contains("%") ? text.removingPercentEncoding ?? "" : text).filter { $0 != "=" }
-        characters = characters.replacing("-", with: "+").replacing("_", with: "/")
-        characters += String(repeating: "=", count: (4 - characters.utf8.count % 4) % 4)
-        guard let data = Data(base64Encoded: characters), !data.isEmpty else {
-            throw .badSource("the data is not base64")
-        }
-        return [UInt8](data)
-    }
-
-    private static func percentDecoded(_ text: String) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
-                return nil
-            }
-            bytes.append(high << 4 | low)
-        }
-        return bytes
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 48...57: byte - 48
-        case 65...70: byte - 55
-        case 97...102: byte - 87
-        default: nil
-        }
-    }
-}
-
-/// A version of bytes: their number and 128 bits of a digest that is fast. It does not resist bytes that were chosen to
-/// collide with others of the same source.
-package enum ContentVersion {
-    package static func text(of bytes: [UInt8]) -> String {
-        // Two sums of 64-bit words, multiplied and folded as in wyhash (Wang Yi, public domain).
-        var a: UInt64 = 0xa076_1d64_78bd_642f, b: UInt64 = 0xe703_7ed1_a0b4_28db
-        func folded(_ x: UInt64, _ y: UInt64) -> UInt64 {
-            let product = x.multipliedFullWidth(by: y)
-            return product.high ^ product.low
-        }
-        bytes.withUnsafeBytes { bytes in
-            var at = 0
-            while at &+ 16 <= bytes.count {
-                let one = bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self)
-                let other = bytes.loadUnaligned(fromByteOffset: at &+ 8, as: UInt64.self)
-                a = folded(a ^ one, 0x8ebc_6af0_9c88_c6e3 ^ other)
-                b = folded(b ^ other, 0x5899_65cc_7537_4cc3 &+ one)
-                at &+= 16
-            }
-            while at < bytes.count {
-                a = folded(a ^ UInt64(bytes[at]), 0x9e37_79b9_7f4a_7c15)
-                b = folded(b &+ UInt64(bytes[at]), 0xd6e8_feb8_6659_fd93)
-                at &+= 1
-            }
-        }
-        let mixed = folded(a, b ^ UInt64(bytes.count))
-        return "\(bytes.count).\(String(a ^ mixed, radix: 16)).\(String(b, radix: 16))"
     }
 }
