@@ -139,6 +139,8 @@ package struct ProcessingOptions: Sendable, Hashable {
     /// The side of a block in pixels; 0 for none.
     package var pixelate = 0
     package var grayscale = false
+    /// Whether every pixel becomes black or white.
+    package var isBitonal = false
     package var padding: Padding?
     package var watermark: Watermark?
     package var background: Color?
@@ -184,7 +186,7 @@ package struct ProcessingOptions: Sendable, Hashable {
 /// A parsed URL of an image.
 package struct ImageURL: Sendable, Hashable {
     /// The grammar that the URL is written in.
-    package enum Grammar: String, Sendable { case native, thumbor }
+    package enum Grammar: String, Sendable { case native, thumbor, iiif }
 
     package var grammar: Grammar
     package var options: ProcessingOptions

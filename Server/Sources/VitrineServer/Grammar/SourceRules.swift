@@ -1,7 +1,7 @@
 package import VitrineImaging
 
 extension ProcessingOptions {
-    /// Settings of thumbor's URLs whose meaning depends on the size of the source.
+    /// Settings of URLs of thumbor and IIIF whose meaning depends on the size of the source.
     package struct SourceRules: Sendable, Hashable {
         /// A rectangle in pixels of the source. Right and bottom lie outside.
         package struct Region: Sendable, Hashable {
@@ -24,6 +24,8 @@ extension ProcessingOptions {
         package var coversBox = false
         /// Parts that a cut keeps near its centre, each with its area as weight.
         package var focusRegions: [Region] = []
+        /// The region and the size in the grammar of IIIF; all others are left out then.
+        package var iiif: IIIFParameters?
 
         package init(
             region: Region? = nil, usesSourceWidth: Bool = false, usesSourceHeight: Bool = false,

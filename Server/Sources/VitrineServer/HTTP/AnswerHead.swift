@@ -36,7 +36,9 @@ final class AnswerHead: Sendable {
         if let name = configuration.cacheStatusName {
             common.append(HTTPField(name: .cacheStatus, value: Self.cacheStatus(name, origin)))
         }
-        if configuration.allowedOrigins.contains("*") {
+        if url?.grammar == .iiif {
+            common += IIIFDocument.imageFields(canonicalPath: result.canonicalPath)
+        } else if configuration.allowedOrigins.contains("*") {
             common.append(HTTPField(name: .accessControlAllowOrigin, value: "*"))
         }
         if let hints = configuration.clientHints, url != nil {
@@ -58,6 +60,24 @@ final class AnswerHead: Sendable {
             common.append(HTTPField(name: .contentDisposition, value: disposition))
         }
         fields = common
+    }
+
+    private init(
+        resultNumber: UInt64, validUntil: Int64, quotedTag: String, fields: HTTPFields, withoutBody: HTTPFields
+    ) {
+        (self.resultNumber, self.validUntil, self.quotedTag) = (resultNumber, validUntil, quotedTag)
+        (self.fields, self.withoutBody) = (fields, withoutBody)
+    }
+
+    /// The same with another type, and for scripts of an origin.
+    func replacing(mediaType: String, allowedOrigin: String) -> AnswerHead {
+        var (fields, withoutBody) = (fields, withoutBody)
+        fields[.contentType] = mediaType
+        fields[.accessControlAllowOrigin] = allowedOrigin
+        withoutBody[.accessControlAllowOrigin] = allowedOrigin
+        return AnswerHead(
+            resultNumber: resultNumber, validUntil: validUntil, quotedTag: quotedTag, fields: fields,
+            withoutBody: withoutBody)
     }
 
     /// Servers of sources may name any type. Types that are no image, sound, video or PDF are sent as bytes.

@@ -29,6 +29,15 @@ package protocol ImageBackend: Sendable {
     /// Returns a JSON description of the source, also for URLs whose grammar asks for it. Cancelled like
     /// ``result(for:format:request:)``.
     func information(for plan: Plan, request: RequestInformation) async throws -> ImageAnswer
+
+    /// Returns a document of IIIF. Cancelled like ``result(for:format:request:)``.
+    func document(_ document: IIIFDocument, request: RequestInformation) async throws -> ImageAnswer
+}
+
+extension ImageBackend {
+    package func document(_ document: IIIFDocument, request: RequestInformation) async throws -> ImageAnswer {
+        throw RequestError(404, "not-found", "There is nothing at this path.")
+    }
 }
 
 extension ImageBackend where Plan == ImageURL {
@@ -100,12 +109,15 @@ package final class ImageResult: Sendable {
     package let isProvisional: Bool
     /// Differs from that of every other result of this process.
     let number: UInt64
+    /// The last four segments of its canonical path in the grammar of IIIF; nil in others.
+    package let canonicalPath: String?
 
     private static let counter = Atomic<UInt64>(0)
 
     package init(
         bytes: ByteBuffer, mediaType: String, entityTag: String, lastModified: Int64? = nil, expires: Int64? = nil,
-        sourceCacheControl: String? = nil, isSource: Bool = false, isProvisional: Bool = false
+        sourceCacheControl: String? = nil, isSource: Bool = false, isProvisional: Bool = false,
+        canonicalPath: String? = nil
     ) {
         self.bytes = bytes
         self.mediaType = mediaType
@@ -115,6 +127,7 @@ package final class ImageResult: Sendable {
         self.sourceCacheControl = sourceCacheControl
         self.isSource = isSource
         self.isProvisional = isProvisional
+        self.canonicalPath = canonicalPath
         number = Self.counter.add(1, ordering: .relaxed).newValue
     }
 }

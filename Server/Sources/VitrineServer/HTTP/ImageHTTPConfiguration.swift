@@ -34,6 +34,11 @@ package struct ImageHTTPConfiguration: Sendable {
 
     /// The prefix of URLs in thumbor's grammar, below the mount; nil for none. Default: `/thumbor`.
     package var thumborPrefix: String? = "/thumbor"
+    /// Whether URLs below `/iiif` are in the grammar of IIIF. Default: false.
+    package var hasIIIF = false
+    /// The address of the mount as clients see it, without a slash at the end; nil to use that of the request.
+    /// Default: nil.
+    package var publicURL: String?
     /// The formats that `Accept` chooses from, if the URL names none. Default: AVIF, JPEG XL, WebP, JPEG, PNG.
     package var negotiation = FormatNegotiation()
     /// Whether a client that accepts none of the formats gets 406 instead of the format of the source. Default: false.
@@ -69,7 +74,7 @@ package struct ImageHTTPConfiguration: Sendable {
 /// An answer, for metrics and logs. It does not contain the address of the source.
 package struct AnswerRecord: Sendable {
     /// The kind of request.
-    package enum Route: String, Sendable, CaseIterable { case native, thumbor, information, health, other }
+    package enum Route: String, Sendable, CaseIterable { case native, thumbor, iiif, information, health, other }
 
     package var route: Route
     package var requestID: String

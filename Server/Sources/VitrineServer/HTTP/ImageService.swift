@@ -14,6 +14,7 @@ import VitrineImaging
 ///
 /// - `/SIGNATURE/OPTIONS…/plain/URL@EXTENSION` and `/SIGNATURE/OPTIONS…/BASE64.EXTENSION`: an image, native grammar
 /// - `/thumbor/…`: an image, thumbor's grammar
+/// - `/iiif/…`: images and documents of IIIF, if they are enabled
 /// - `/info/SIGNATURE/OPTIONS…/…`: JSON about the source of the same URL
 /// - `/health`: 200 while the process answers
 package final class ImageService<Backend: ImageBackend>: ImageAnswering {
@@ -22,7 +23,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
     private let targets: KnownTargets<Backend.Plan>
     private let errors: ErrorAnswer
     private let varying: Varying
-    private let now: @Sendable () -> Int64
+    let now: @Sendable () -> Int64
 
     /// Creates a service.
     package convenience init(_ backend: Backend, configuration: ImageHTTPConfiguration = ImageHTTPConfiguration()) {
@@ -43,7 +44,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
     package func forgetTargets() { targets.removeAll() }
 
     /// A request after its header was read.
-    private struct Exchange {
+    struct Exchange {
         let fields: RequestFields
         let requestID: String
         let isHead: Bool
@@ -59,10 +60,13 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         to request: Request, mountLength: Int, context: Context
     ) async -> Response {
         let method = request.method
+        let whole = request.head.path ?? ""
+        let target = whole[whole.utf8.index(whole.startIndex, offsetBy: mountLength)...]
         let fields = RequestFields(request.headers)
         var exchange = Exchange(
             fields: fields, requestID: Self.identifier(of: context, fields), isHead: method == .head,
             started: configuration.observe != nil || configuration.sendsServerTiming ? ContinuousClock.now : nil)
+        if configuration.hasIIIF, target.utf8.starts(with: "/iiif/".utf8) { exchange.route = .iiif }
         guard method == .get || method == .head else {
             if method == .options { return preflight(exchange) }
             return failure(RequestError(405, "method-not-allowed", "Images have GET and HEAD only."), exchange)
@@ -71,18 +75,19 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
             let error = RequestError(413, "body-not-allowed", "A request for an image has no body.")
             return failure(error, exchange, closes: true)
         }
-        let whole = request.head.path ?? ""
         guard whole.utf8.count <= configuration.maximumTargetLength else {
             return failure(RequestError(414, "target-too-long", "The URL is too long."), exchange)
         }
-        let target = whole[whole.utf8.index(whole.startIndex, offsetBy: mountLength)...]
         if target.utf8.count == 7, target == "/health" { return health(exchange) }
 
+        if exchange.route == .iiif, !IIIFDocument.isImage(target) {
+            return await document(target, request, mountLength: mountLength, exchange, context: context)
+        }
         let known: KnownTarget<Backend.Plan>
         do {
             known = try self.known(target, fields: fields)
         } catch {
-            return failure(error, exchange, isImage: true)
+            return failure(error, exchange, isImage: exchange.route != .iiif)
         }
         exchange.route = known.route
         if let expires = known.url.options.expires, Int64(expires) <= now() {
@@ -133,6 +138,9 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         }
         guard path.utf8.first == 0x2F, path.utf8.count > 1 else {
             throw RequestError(404, "not-found", "There is nothing at this path.")
+        }
+        if configuration.hasIIIF, path.utf8.starts(with: "/iiif/".utf8) {
+            return (.iiif, ImageTarget(grammar: .iiif, path: path.dropFirst(5), query: query))
         }
         if path.utf8.starts(with: "/info/".utf8) {
             return (.information, ImageTarget(grammar: .native, path: path.dropFirst(5), query: query))
@@ -202,7 +210,8 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         } catch {
             var extra = HTTPFields()
             if configuration.fallback != nil { extra = varying.field(isOpen: known.isOpen, isRaw: false) }
-            return failure(ErrorAnswer.visible(error), exchange, extra: extra, isImage: true)
+            return failure(
+                ErrorAnswer.visible(error), exchange, extra: extra, isImage: known.route != .iiif)
         }
     }
 
@@ -215,7 +224,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         else { return nil }
         let hints = configuration.clientHints?.values(in: fields)
         let key = TargetKey(target: request.target[...], hints: hints.flatMap { $0.isEmpty ? nil : $0 })
-        guard let known = targets[key], known.route == .native || known.route == .thumbor else { return nil }
+        guard let known = targets[key], known.route != .information else { return nil }
         let time = now()
         if let expires = known.url.options.expires, Int64(expires) <= time { return nil }
         let choice = known.isOpen ? configuration.negotiation.choice(for: fields.accept) : .byURL
@@ -262,7 +271,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         }
     }
 
-    private static func channel<Context: RequestContext>(of context: Context) -> (any Channel)? {
+    static func channel<Context: RequestContext>(of context: Context) -> (any Channel)? {
         (context as? any ConnectionRequestContext)?.channel
     }
 
@@ -277,7 +286,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
             configuration: configuration, now: now)
     }
 
-    private func send(
+    func send(
         _ result: ImageResult, _ head: AnswerHead, _ origin: ImageAnswer.Origin, _ stages: [ImageAnswer.Stage],
         _ exchange: Exchange
     ) -> Response {
@@ -328,7 +337,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
     /// Adds the fields that are the request's own.
     private func complete(_ headers: inout HTTPFields, _ stages: [ImageAnswer.Stage], _ exchange: Exchange) {
         if configuration.sendsRequestID { headers.append(HTTPField(name: .requestID, value: exchange.requestID)) }
-        if let origin = exchange.fields.origin, varying.byOrigin != nil, configuration.allowedOrigins.contains(origin) {
+        if exchange.route != .iiif, let origin = exchange.fields.origin, varying.byOrigin != nil, configuration.allowedOrigins.contains(origin) {
             headers.append(HTTPField(name: .accessControlAllowOrigin, value: origin))
         }
         if configuration.sendsServerTiming, let started = exchange.started {
@@ -338,9 +347,9 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
     }
 
     /// The fields of answers that are no image: request identifier and CORS.
-    private func commonFields(_ exchange: Exchange) -> HTTPFields {
+    func commonFields(_ exchange: Exchange) -> HTTPFields {
         var fields = HTTPFields()
-        if configuration.allowedOrigins.contains("*") {
+        if configuration.allowedOrigins.contains("*") || exchange.route == .iiif {
             fields.append(HTTPField(name: .accessControlAllowOrigin, value: "*"))
         }
         complete(&fields, [], exchange)
@@ -349,7 +358,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
     }
 
     /// - Parameter isImage: Whether an image was asked for, so that a fallback may replace the error.
-    private func failure(
+    func failure(
         _ error: RequestError, _ exchange: Exchange, extra: HTTPFields = HTTPFields(), isImage: Bool = false,
         closes: Bool = false
     ) -> Response {
@@ -365,7 +374,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         return response
     }
 
-    private func observe(
+    func observe(
         _ exchange: Exchange, status: Int, errorCode: String? = nil, origin: ImageAnswer.Origin? = nil,
         mediaType: String? = nil, bytes: Int = 0, stages: [ImageAnswer.Stage] = []
     ) {

@@ -109,6 +109,10 @@ public struct ServerConfiguration: Sendable, Equatable {
     // MARK: Sources
     /// The directory of local:/// sources. Empty for none.
     public var localRoot = ""
+    /// Whether /iiif answers the APIs of IIIF for the configured sources, without signatures.
+    public var iiif = ImageHTTPConfiguration().hasIIIF
+    /// The address of this server in documents of IIIF. Empty for that of the request.
+    public var publicURL = ""
     /// The beginning of every source's address.
     public var baseURL = ""
     /// Beginnings of the addresses of allowed sources. Empty for all.
@@ -476,6 +480,12 @@ extension ServerConfiguration {
         }
         guard !onlyPresets || !presets.isEmpty else {
             throw ConfigurationError("only-presets: no preset is defined, so that every URL would be refused")
+        }
+        guard !iiif || !localRoot.isEmpty || !baseURL.isEmpty || !allowedSources.isEmpty else {
+            throw ConfigurationError("iiif: it needs local-root, base-url or allowed-sources")
+        }
+        guard publicURL.isEmpty || IIIFDocument.isPublicURL(publicURL) else {
+            throw ConfigurationError("public-url: it is no URL of http or https without a slash at the end")
         }
         guard rateBurst == 0 || rateLimit > 0 else {
             throw ConfigurationError("rate-burst: it needs rate-limit")

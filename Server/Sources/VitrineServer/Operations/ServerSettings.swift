@@ -320,6 +320,12 @@ extension ServerConfiguration {
         setting("local-root", \.localRoot, .path, "LOCAL_FILESYSTEM_ROOT") {
             "The directory of local:/// sources. Empty for none."
         },
+        setting("iiif", \.iiif, .boolean, reloads: true) {
+            "Whether /iiif answers the APIs of IIIF for the configured sources, without signatures."
+        },
+        setting("public-url", \.publicURL, .text(unit: "URL"), reloads: true) {
+            "The address of this server in documents of IIIF. Empty for that of the request."
+        },
         setting("base-url", \.baseURL, .text(unit: "URL"), "BASE_URL", reloads: true) {
             "The beginning of every source's address."
         },

@@ -45,6 +45,7 @@ package final class ServerBackend: ImageBackend {
         var thumbor: ThumborGrammar
         var signer: URLSigner
         var thumborSigner: URLSigner
+        var iiif: IIIFGrammar
     }
 
     /// Makes the images.
@@ -68,10 +69,13 @@ package final class ServerBackend: ImageBackend {
             signer: URLSigner(
                 pairs: Array(zip(configuration.keys, configuration.salts)).map { (key: $0.0, salt: $0.1) },
                 size: configuration.signatureSize, trusted: Set(configuration.trustedSignatures)),
-            thumborSigner: URLSigner(pairs: thumborKeys, algorithm: .thumborSHA1))
+            thumborSigner: URLSigner(pairs: thumborKeys, algorithm: .thumborSHA1),
+            iiif: IIIFGrammar(configuration))
     }
 
     package func parse(_ target: ImageTarget) throws(RequestError) -> ImageURL {
+        // Its sources are those of the configuration, so that it has no signatures.
+        if target.grammar == .iiif { return try rules.iiif.parse(target.path) }
         let path = target.path.hasPrefix("/") ? target.path.dropFirst() : target.path
         guard let slash = path.firstIndex(of: "/") else {
             throw RequestError(404, "not-found", "There is no image at this path.")
@@ -94,6 +98,7 @@ package final class ServerBackend: ImageBackend {
                 throw Self.invalidSignature
             }
             return try rules.thumbor.parse(rest)
+        case .iiif: return try rules.iiif.parse(target.path)
         }
     }
 
@@ -129,6 +134,10 @@ package final class ServerBackend: ImageBackend {
         return Self.answer(try await renderer.infoDocument(for: plan.url, deadline: deadline), plan.url)
     }
 
+    package func document(_ document: IIIFDocument, request: RequestInformation) async throws -> ImageAnswer {
+        try await IIIFDocuments(rules.iiif, renderer, deadline: deadline).answer(document)
+    }
+
     private var deadline: ContinuousClock.Instant { .now + timeout }
 
     private static func checkExpiry(of url: ImageURL) throws(RequestError) {
@@ -146,7 +155,7 @@ package final class ServerBackend: ImageBackend {
             lastModified: image.lastModified.flatMap { HTTPTime.seconds($0, now: Int64(time(nil))) },
             expires: image.sourceCaching.hasLifetime ? expires : nil,
             sourceCacheControl: image.sourceCaching.control, isSource: url.options.isRaw || isUndecoded,
-            isProvisional: image.isProvisional)
+            isProvisional: image.isProvisional, canonicalPath: image.canonicalPath)
     }
 
     private static func answer(_ rendering: Rendering, _ url: ImageURL) -> ImageAnswer {
@@ -269,6 +278,8 @@ extension ServerConfiguration {
         // Without these, every client gets the format of the source.
         if !formats.isEmpty { formats += [.jpeg, .png] }
         http.negotiation = FormatNegotiation(formats: formats)
+        http.hasIIIF = iiif
+        http.publicURL = publicURL.isEmpty ? nil : publicURL
         http.sendsServerTiming = serverTiming
         http.clientHints = clientHints ? ClientHints() : nil
         http.cacheControl.maximumAge = ttl

@@ -57,7 +57,10 @@ package struct RenderPlan: Sendable {
         let asked = RenderSteps(options, header, settings)
         let turned = asked.turnsSideways
             ? PixelSize(width: header.size.height, height: header.size.width) : header.size
-        let options = options.resolved(forSource: turned)
+        let options =
+            try options.sourceRules?.iiif.map { parameters throws(RequestError) in
+                try options.resolved(parameters, forSource: turned)
+            } ?? options.resolved(forSource: turned)
         var steps = RenderSteps(options, header, settings)
         // Another page may have another size, which is known when it is decoded.
         let isSizeKnown = header.size.width > 0 && header.size.height > 0 && (page == 1 || header.kind != .image)
@@ -75,7 +78,7 @@ package struct RenderPlan: Sendable {
         if options.trim == nil, let whole = Self.wholeSize(geometry) {
             steps.geometry = geometry
             let upright = steps.turnsSideways ? PixelSize(width: whole.height, height: whole.width) : whole
-            resizer = upright == header.size
+            resizer = upright == header.size && !header.isMagnified
                 ? .none : ImageResizer(size: upright, mode: .fill, allowsUpscaling: true)
             processors = steps.isEmpty ? [] : [ImageProcessor(steps)]
             let decoded = header.estimatedBytes(decodingTo: upright, sourceBytes: sourceBytes)

@@ -125,6 +125,7 @@ struct RenderSteps: ImageProcessing {
     private var filters: [ImageProcessor] {
         var filters: [ImageProcessor] = []
         if options.grayscale { filters.append(.grayscale) }
+        if options.isBitonal { filters.append(ImageProcessor(BitonalStep())) }
         if options.blur > 0 { filters.append(.blur(radius: min(options.blur, 500))) }
         if options.sharpen > 0 { filters.append(.sharpen(amount: 1, radius: min(options.sharpen, 500))) }
         if options.pixelate > 1 { filters.append(.pixelate(block: min(options.pixelate, 8_192))) }
@@ -286,6 +287,8 @@ extension ProcessingOptions {
         add("sh", sharpen, unless: sharpen <= 0)
         add("pix", pixelate, unless: pixelate <= 1)
         add("gs", 1, unless: !grayscale)
+        add("bt", 1, unless: !isBitonal)
+        if let iiif = sourceRules?.iiif { parts.append("iiif:\(iiif.name)") }
         if let padding { parts.append("pd:\(padding.top),\(padding.right),\(padding.bottom),\(padding.left)") }
         if let watermark {
             parts.append("wm:\(watermark.opacity),\(watermark.position.map(text) ?? "re"),\(watermark.scale)")

@@ -26,6 +26,8 @@ package struct RenderedImage: Sendable, Hashable {
     package var confirmed: Duration
     /// The rules for caches by the source's server.
     var sourceCaching = SourceCaching()
+    /// The last four segments of its canonical path in the grammar of IIIF; nil in others.
+    var canonicalPath: String?
     /// Whether a better format is on its way, so that no cache is to keep this one for long.
     package var isProvisional = false
 
@@ -89,10 +91,10 @@ struct SourceCaching: Sendable, Hashable {
 }
 
 extension RenderedImage: CacheableValue {
-    private static let version = "vitrine-result-2"
+    private static let version = "vitrine-result-3"
 
     /// The lines of ``cacheBytes()`` before the file.
-    private static let lineCount = 12
+    private static let lineCount = 13
 
     /// The bytes are not those of a result.
     package struct Damaged: Error {}
@@ -116,15 +118,16 @@ extension RenderedImage: CacheableValue {
             entityTag: lines[5], sourceVersion: lines[6], freshUntil: .milliseconds(freshUntil),
             lastModified: lines[8].isEmpty ? nil : lines[8], confirmed: .milliseconds(confirmed))
         sourceCaching = SourceCaching(control: lines[10].isEmpty ? nil : lines[10], hasLifetime: lines[11] == "1")
+        canonicalPath = lines[12].isEmpty ? nil : lines[12]
     }
 
-    /// Twelve lines, then the file.
+    /// Thirteen lines, then the file.
     package func cacheBytes() -> [UInt8] {
         let lines = [
             Self.version, mediaType, format?.rawValue ?? "", size.map { "\($0.width)" } ?? "",
             size.map { "\($0.height)" } ?? "", entityTag, sourceVersion, "\(freshUntil.milliseconds)",
             lastModified ?? "", "\(confirmed.milliseconds)", sourceCaching.control ?? "",
-            sourceCaching.hasLifetime ? "1" : "",
+            sourceCaching.hasLifetime ? "1" : "", canonicalPath ?? "",
         ]
         // A line break in a field of a server would end its line.
         let head = lines.map { $0.filter { !$0.isNewline } }.joined(separator: "\n") + "\n"

@@ -100,7 +100,7 @@ package final class Renderer: Sendable {
     package let originals: Cache<[UInt8]>
     /// Makes the images. Its statistics count decodes.
     package let pipeline: ImagePipeline
-    private let sources: SourceTable
+    let sources: SourceTable
     private let groups: SourceGroups
     private let work: SharedWork<CacheKey, Made>
     private let failures: RecentFailures
@@ -227,6 +227,23 @@ package final class Renderer: Sendable {
         return summary
     }
 
+    /// Returns the header of a source, as JSON of a ``SourceFacts``, which is cached like an image.
+    ///
+    /// Of the options, only the page counts.
+    ///
+    /// - Throws: As ``image(for:format:alternative:priority:deadline:)``.
+    package func headerDocument(
+        for url: ImageURL, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil
+    ) async throws(RequestError) -> Rendering {
+        let source = try sources.source(url.source)
+        var options = ProcessingOptions()
+        options.page = url.options.page
+        let job = RenderJob(
+            kind: .header, options: options, format: nil, source: source,
+            key: source.key.appending("header-1").appending(options.resultName))
+        return try await rendering(of: job, nil, priority, deadline)
+    }
+
     /// The key of a URL's result, for ``freshResult(forKey:)``.
     func resultKey(for url: ImageURL, format: ImageFormat?) throws(RequestError) -> CacheKey {
         key(of: try sources.source(url.source), url.options, format)
@@ -333,6 +350,7 @@ package final class Renderer: Sendable {
         _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?, _ priority: SharedPriority
     ) async throws(RequestError) -> Made {
         if let stored, job.source.isLocal, let made = try await confirmedFile(job, stored) { return made }
+        if job.kind == .header, let made = try await localHeader(job) { return made }
         let (outcome, waited) = try await groups.outcome(
             of: job, storedVersion: stored?.sourceVersion, priority: priority)
         var made = try await rememberedResult(of: outcome, job, stored, alternative)
@@ -382,6 +400,7 @@ package final class Renderer: Sendable {
             return Made(image: image, isConfirmed: true)
         case .passThrough(let loaded):
             let original = loaded.original
+            if job.kind == .header, let header = loaded.header { return await made(header, job, original) }
             let bytes = original.bytes
             let image = rendered(
                 bytes, mediaType: SourceHeader.mediaType(of: bytes),
@@ -410,9 +429,12 @@ package final class Renderer: Sendable {
             made = Made(
                 image: rendered(json, mediaType: "application/json", format: nil, size: nil, loaded.original))
             await store(made.image, job, loaded.original)
+        case .header: made = await self.made(header, job, loaded.original)
         case .image:
             let plan = EncodingPlan(job.options, negotiated: job.format, header, configuration.settings)
-            made = Made(image: try await encoded(image, plan, job, loaded.original, place, alternative))
+            var original = loaded.original
+            original.canonicalPath = try job.options.sourceRules?.iiif?.canonicalPath(for: header.ofIIIF.size)
+            made = Made(image: try await encoded(image, plan, job, original, place, alternative))
         }
         made.times.decode = decoded - began
         made.times.decoding = .init(began: began, duration: decoded - began)
@@ -441,6 +463,7 @@ package final class Renderer: Sendable {
             bytes: bytes, mediaType: mediaType, format: format, size: size, sourceVersion: original.version,
             freshUntil: freshUntil(original, now), lastModified: original.lastModified, confirmed: now)
         image.sourceCaching = original.caching
+        image.canonicalPath = original.canonicalPath
         return image
     }
 

@@ -5,7 +5,7 @@ import VitrinePipeline
 
 /// A result that is wanted of a source.
 struct RenderJob: Sendable {
-    enum Kind: Sendable { case image, summary }
+    enum Kind: Sendable { case image, summary, header }
 
     let kind: Kind
     let options: ProcessingOptions
@@ -281,7 +281,7 @@ final class SourceGroups: Sendable {
     private func header(
         of original: SourceTable.Original, _ source: SourceTable.Source, _ group: GroupID
     ) async throws(RequestError) -> SourceHeader? {
-        let needing = members(of: group).filter { !$0.job.options.isRaw || $0.job.kind == .summary }
+        let needing = members(of: group).filter { !$0.job.options.isRaw || $0.job.kind != .image }
         guard let first = needing.first else { return nil }
         let page = max(1, min(needing.map(\.job.options.page).min() ?? first.job.options.page, 1_000_000))
         let limits = limits
@@ -309,6 +309,8 @@ final class SourceGroups: Sendable {
     }
 
     private static func passesThrough(_ job: RenderJob, _ header: SourceHeader?) -> Bool {
+        // Nothing is made of a header.
+        if job.kind == .header { return header != nil }
         guard job.kind == .image else { return false }
         if job.options.isRaw { return true }
         guard let format = header?.format, job.options.skipProcessing.contains(format) else { return false }
@@ -317,7 +319,8 @@ final class SourceGroups: Sendable {
     }
 
     private func plan(_ job: RenderJob, _ loaded: Loaded) throws(RequestError) -> RenderPlan {
-        guard let header = loaded.header else { throw .notAnImage }
+        guard var header = loaded.header else { throw .notAnImage }
+        if job.options.sourceRules?.iiif != nil { header = header.ofIIIF }
         let count = loaded.original.bytes.count
         return job.kind == .summary
             ? .summary(job.options, header, sourceBytes: count)

@@ -30,6 +30,18 @@ package struct SourceHeader: Sendable, Hashable {
     /// Whether it is drawn at any size, so that it may always grow.
     package var isVector: Bool { kind == .document || format == .svg }
 
+    /// Whether ``size`` is a multiple of the page's.
+    var isMagnified = false
+
+    /// The header in the pixels of IIIF, which has none for documents: three for each point, 216 for an inch.
+    var ofIIIF: SourceHeader {
+        guard kind == .document, !isMagnified else { return self }
+        var header = self
+        header.size = PixelSize(width: min(size.width, 20_000) * 3, height: min(size.height, 20_000) * 3)
+        header.isMagnified = true
+        return header
+    }
+
     /// Reads the header of a source. May block: documents and videos are opened by a helper program.
     ///
     /// - Parameters:
@@ -56,18 +68,19 @@ package struct SourceHeader: Sendable, Hashable {
 
     private static func image(_ input: ImageInput, _ limits: ImageLimits) throws(RequestError) -> SourceHeader {
         do {
-            let info = try ImageInfo(of: input, limits: limits)
-            var header = SourceHeader(
-                kind: .image, format: info.format, mediaType: info.format.mediaType, size: info.size)
-            header.orientation = info.orientation
-            header.hasAlpha = info.hasAlpha
-            header.pageCount = max(1, info.frameCount)
-            header.duration = info.duration
-            header.isProgressive = info.isProgressive
-            return header
+            return SourceHeader(try ImageInfo(of: input, limits: limits))
         } catch {
             throw RequestError(rendering: error)
         }
+    }
+
+    init(_ info: ImageInfo) {
+        self.init(kind: .image, format: info.format, mediaType: info.format.mediaType, size: info.size)
+        orientation = info.orientation
+        hasAlpha = info.hasAlpha
+        pageCount = max(1, info.frameCount)
+        duration = info.duration
+        isProgressive = info.isProgressive
     }
 
     private static func document(

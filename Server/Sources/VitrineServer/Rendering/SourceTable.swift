@@ -124,6 +124,8 @@ package struct SourceTable: Sendable {
         /// Whether it costs no request to look at it again.
         var isLocal = false
         var caching = SourceCaching()
+        /// The canonical path of the result that is made of it, in the grammar of IIIF.
+        var canonicalPath: String?
     }
 
     let configuration: Configuration
@@ -131,8 +133,8 @@ package struct SourceTable: Sendable {
     private let originals: Cache<[UInt8]>
     private let fence: PurgeFence
     private let clock: WallClock
-    private let executor: BlockingExecutor
-    private let root: LocalRoot?
+    let executor: BlockingExecutor
+    let root: LocalRoot?
     private let prefixes: [AllowedPrefix]?
 
     /// Creates a table.
@@ -427,7 +429,7 @@ private struct AllowedPrefix: Sendable {
 }
 
 /// A directory whose files are sources. Its own path may contain links, paths below it may not.
-private struct LocalRoot: Sendable {
+struct LocalRoot: Sendable {
     struct File: Sendable {
         let bytes: [UInt8]
         let version: String
@@ -475,13 +477,11 @@ private struct LocalRoot: Sendable {
             }
         }
         return .file(
-            File(
-                bytes: bytes, version: Self.version(of: status),
-                lastModified: HTTPTime.text(Int64(status.modificationTime.tv_sec))))
+            File(bytes: bytes, version: Self.version(of: status), lastModified: Self.lastModified(status)))
     }
 
     /// Opens a file name by name, without following a link, so that no name leads out of the root.
-    private func open(_ names: [String]) throws(RequestError) -> Int32 {
+    func open(_ names: [String]) throws(RequestError) -> Int32 {
         var directory = openDirectory(path)
         guard directory >= 0 else { throw .sourceNotFound }
         for (index, name) in names.enumerated() {
@@ -504,13 +504,15 @@ private struct LocalRoot: Sendable {
         return descriptor
     }
 
-    private static func status(_ descriptor: Int32) throws(RequestError) -> stat {
+    static func status(_ descriptor: Int32) throws(RequestError) -> stat {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw .sourceNotFound }
         return status
     }
 
-    private static func version(of status: stat) -> String {
+    static func lastModified(_ status: stat) -> String { HTTPTime.text(Int64(status.modificationTime.tv_sec)) }
+
+    static func version(of status: stat) -> String {
         let time = status.modificationTime
         return "file:\(status.st_dev).\(status.st_ino).\(status.st_size).\(time.tv_sec).\(time.tv_nsec)"
     }

@@ -1,0 +1,101 @@
+import Foundation
+import VitrineCore
+import VitrineImaging
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Headers of sources, and names in folders.
+extension Renderer {
+    /// The header of a local image, of which no more is read than it needs; nil for other sources.
+    func localHeader(_ job: RenderJob) async throws(RequestError) -> Made? {
+        guard case .local(let names) = job.source.place, let root = sources.root else { return nil }
+        let limits = configuration.limits, most = configuration.sources.maximumBytes
+        let found = try await sources.executor.run { () throws(RequestError) in
+            try root.header(of: names, limits, upTo: most)
+        }
+        guard let found else { return nil }
+        let original = SourceTable.Original(
+            bytes: [], version: found.version, expires: configuration.clock.now + configuration.sources.localFreshness,
+            isStorable: true, isStale: false, lastModified: found.lastModified, isLocal: true)
+        return await made(found.header, job, original)
+    }
+
+    /// The description of a header.
+    func made(_ header: SourceHeader, _ job: RenderJob, _ original: SourceTable.Original) async -> Made {
+        let json = (try? JSONEncoder().encode(SourceFacts(header))) ?? Data()
+        let image = rendered(
+            [UInt8](json), mediaType: "application/json", format: nil, size: nil, original)
+        await store(image, job, original)
+        return Made(image: image)
+    }
+
+    /// The names of the files in a folder of local sources, in their order; nil if it is no folder.
+    ///
+    /// Names that begin with a dot are left out, and those that are no UTF-8.
+    func names(inFolder path: String) async throws(RequestError) -> [String]? {
+        guard let root = sources.root else { return nil }
+        let names = path.split(separator: "/").map(String.init)
+        guard !names.contains("."), !names.contains(".."), !path.utf8.contains(0) else { throw .sourceNotFound }
+        if let prefixes = configuration.sources.allowedPrefixes {
+            // A folder of which some files are not allowed is not listed.
+            let folder = "local:///" + names.map { $0 + "/" }.joined()
+            guard prefixes.contains(where: folder.hasPrefix) else { throw .sourceNotFound }
+        }
+        return await sources.executor.run { root.fileNames(in: names) }
+    }
+}
+
+extension LocalRoot {
+    struct Header: Sendable {
+        let header: SourceHeader
+        let version: String
+        let lastModified: String
+    }
+
+    /// The header of an image; nil for documents, videos and all else.
+    func header(
+        of names: [String], _ limits: ImageLimits, upTo limit: ByteCount
+    ) throws(RequestError) -> Header? {
+        let descriptor = try open(names)
+        defer { close(descriptor) }
+        let status = try Self.status(descriptor)
+        guard Int(status.st_size) <= limit.bytes else { throw .sourceTooLarge(limit) }
+        // The file that is open, whatever its name leads to by now.
+        let file = "/dev/fd/\(descriptor)"
+        do throws(ImageError) {
+            guard ImageFormat.detect(try ByteSource(.file(file)).bytes(at: 0, count: 4_096)) != nil else { return nil }
+            let info = try ImageInfo(of: .file(file), limits: limits)
+            return Header(
+                header: SourceHeader(info), version: Self.version(of: status), lastModified: Self.lastModified(status))
+        } catch {
+            throw RequestError(rendering: error)
+        }
+    }
+
+    /// The names of regular files, sorted; nil if there is no such folder. Links are left out.
+    func fileNames(in names: [String]) -> [String]? {
+        guard let descriptor = try? open(names) else { return nil }
+        guard let directory = fdopendir(descriptor) else {
+            close(descriptor)
+            return nil
+        }
+        defer { closedir(directory) }
+        var found: [String] = []
+        while let entry = readdir(directory) {
+            let type = Int32(entry.pointee.d_type)
+            guard type == Int32(DT_REG) || type == Int32(DT_UNKNOWN) else { continue }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                let start = UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt8.self)
+                return String(validating: UnsafeBufferPointer(start: start, count: strlen(start)), as: UTF8.self)
+            }
+            if let name, !name.hasPrefix(".") { found.append(name) }
+        }
+        return found.sorted()
+    }
+}
