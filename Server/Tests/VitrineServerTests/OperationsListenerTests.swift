@@ -345,7 +345,7 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
     @Test func keepAliveClientsLoseNoRequestWhenTheServerStops() async throws {
         let load = KeepAliveLoad()
         try await TestServer.run({
-            $0.lameDuck = 1.5
+            $0.lameDuck = 300
             $0.logRequests = false
         }) { server in
             load.start(clients: 8, port: server.port, path: "/a", reconnects: true)
@@ -367,9 +367,11 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
             #expect(try await get(port, "/health").status == 200)
             let answer = try await get(port, "/new-connection")
             #expect(answer.status == 200 && answer.fields["connection"] == "close")
-            try await Task.sleep(for: .milliseconds(500))
+            let closed = load.closed
+            try await eventually("more clients are told") { load.closed > closed + 8 }
             load.stop()
             try await eventually("clients have ended") { !load.isRunning }
+            server.server.endLameDuck()
             let isClosed = try await onThread { try idle.isAtEnd() }
             #expect(isClosed)
         }
@@ -456,7 +458,7 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
     @Test(.enabled(if: hasCurl, "curl is not installed"))
     func clientsOfHTTP2AreServedWhileTheServerStops() async throws {
         let gate = OpenSignal()
-        try await TestServer.run({ $0.lameDuck = 0.5 }, respond: { request, _ in
+        try await TestServer.run({ $0.lameDuck = 300 }, respond: { request, _ in
             if request.uri.path == "/slow" { await gate.wait() }
             return Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(string: "done")))
         }) { server in
@@ -469,6 +471,7 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
             try await eventually("the server stops") { drain.isDraining }
             let new = try await run("/usr/bin/curl", ["-sS", "--http2-prior-knowledge", "\(url)/new"])
             #expect(new.output == "done")
+            server.server.endLameDuck()
             gate.open()
             #expect(try await slow.value.output == "done")
         }

@@ -52,6 +52,7 @@ package final class ImageServer: Service {
     private let hooks: Hooks
     private let stopSignal: AsyncStream<Void>
     private let stopper: AsyncStream<Void>.Continuation
+    private let lameDuckEnd = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     /// - Parameters:
     ///   - sockets: Listening sockets of the service manager. Those named `admin` are for the admin listener, others
@@ -178,6 +179,9 @@ package final class ImageServer: Service {
     /// Begins to stop. Returns at once.
     package func stop() { stopper.yield() }
 
+    /// Lets a server that stops close its sockets now.
+    package func endLameDuck() { lameDuckEnd.continuation.yield() }
+
     /// Serves until the server has stopped. Opens the sockets if ``bind()`` did not.
     package func run() async throws {
         if (listeners + admin).allSatisfy({ $0.localAddress == nil }) { try await bind() }
@@ -222,8 +226,7 @@ package final class ImageServer: Service {
         notifier.stopping()
         logger.notice("The server stops", metadata: ["lame_duck": .stringConvertible(configuration.lameDuck)])
         for listener in listeners { listener.announceDrain() }
-        // A cancelled task does not wait.
-        try? await Task.sleep(for: .seconds(configuration.lameDuck))
+        await waitForLameDuck(.seconds(configuration.lameDuck))
         // A connection that was accepted is set up on another thread. Until then, its socket must stay open.
         for listener in listeners where listener.isInherited { listener.pauseAccepting() }
         if listeners.contains(where: \.isInherited) { try? await Task.sleep(for: .milliseconds(200)) }
@@ -238,6 +241,16 @@ package final class ImageServer: Service {
             logger.warning("Connections are closed before their answers", metadata: ["count": .stringConvertible(rest)])
         }
         for listener in listeners { listener.closeConnections() }
+    }
+
+    /// A cancelled task does not wait.
+    private func waitForLameDuck(_ time: Duration) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { try? await Task.sleep(for: time) }
+            group.addTask { for await _ in self.lameDuckEnd.stream { break } }
+            await group.next()
+            group.cancelAll()
+        }
     }
 
     /// Returns when every connection has ended, or at a time.
