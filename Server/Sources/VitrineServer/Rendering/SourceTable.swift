@@ -131,6 +131,7 @@ package struct SourceTable: Sendable {
     private let executor: BlockingExecutor
     private let root: LocalRoot?
     private let prefixes: [AllowedPrefix]?
+    private let versions = LocalVersions()
 
     /// Creates a table.
     ///
@@ -281,7 +282,9 @@ package struct SourceTable: Sendable {
         case .local(let names):
             guard let root else { throw .forbiddenSource("this server has no local sources") }
             let limit = configuration.maximumBytes
+            let looked = clock.now
             let file = try await executor.run { () throws(RequestError) in try root.read(names, upTo: limit) }
+            versions.add(file.version, of: source.key, at: looked, until: looked + configuration.localFreshness)
             return Original(
                 bytes: file.bytes, version: file.version, expires: clock.now + configuration.localFreshness,
                 isStorable: true, isStale: false, lastModified: file.lastModified, isLocal: true)
@@ -299,7 +302,15 @@ package struct SourceTable: Sendable {
     /// Returns the version of a local source without reading it; nil for other sources.
     func localVersion(of source: Source) async throws(RequestError) -> String? {
         guard case .local(let names) = source.place, let root else { return nil }
-        return try await executor.run { () throws(RequestError) in try root.version(of: names) }
+        let looked = clock.now
+        let version = try await executor.run { () throws(RequestError) in try root.version(of: names) }
+        versions.add(version, of: source.key, at: looked, until: looked + configuration.localFreshness)
+        return version
+    }
+
+    /// Until when a local source counts as unchanged, if it had a version when it was looked at lately.
+    func end(ofVersion version: String, of key: CacheKey) -> Duration? {
+        versions.end(of: version, of: key, now: clock.now)
     }
 
     private func load(_ url: URL, _ source: Source, _ priority: Priority) async throws(RequestError) -> Original {
@@ -392,97 +403,6 @@ private struct AllowedPrefix: Sendable {
             let host = url.host(percentEncoded: false)?.lowercased()
         else { return nil }
         return "\(scheme)://\(host):\(url.port ?? (scheme == "http" ? 80 : 443))"
-    }
-}
-
-/// A directory whose files are sources. Its own path may contain links, paths below it may not.
-private struct LocalRoot: Sendable {
-    struct File: Sendable {
-        let bytes: [UInt8]
-        let version: String
-        let lastModified: String
-    }
-
-    let path: String
-
-    init(path: String) { self.path = path }
-
-    func version(of names: [String]) throws(RequestError) -> String {
-        let descriptor = try open(names)
-        defer { close(descriptor) }
-        return Self.version(of: try Self.status(descriptor))
-    }
-
-    /// Returns a regular file.
-    ///
-    /// - Throws: ``RequestError`` 404 if there is none, 413 above the limit.
-    func read(_ names: [String], upTo limit: ByteCount) throws(RequestError) -> File {
-        let descriptor = try open(names)
-        defer { close(descriptor) }
-        let status = try Self.status(descriptor)
-        guard Int(status.st_size) <= limit.bytes else { throw .sourceTooLarge(limit) }
-        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-        var count = 0
-        while count < bytes.count {
-            let read = bytes.withUnsafeMutableBytes { buffer in
-                pread(descriptor, buffer.baseAddress! + count, buffer.count - count, off_t(count))
-            }
-            if read > 0 {
-                count += read
-            } else if read == 0 || errno != EINTR {
-                throw RequestError(502, "source-failed", "the source could not be read")
-            }
-        }
-        return File(
-            bytes: bytes, version: Self.version(of: status), lastModified: HTTPTime.text(Int64(status.modificationTime.tv_sec)))
-    }
-
-    /// Opens a file name by name, without following a link, so that no name leads out of the root.
-    private func open(_ names: [String]) throws(RequestError) -> Int32 {
-        var directory = openDirectory(path)
-        guard directory >= 0 else { throw .sourceNotFound }
-        for (index, name) in names.enumerated() {
-            let isLast = index == names.count - 1
-            // O_NONBLOCK: opening a FIFO without a writer must not wait for ever.
-            let flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (isLast ? O_NONBLOCK : O_DIRECTORY)
-            var next: Int32
-            repeat { next = openat(directory, name, flags) } while next < 0 && errno == EINTR
-            close(directory)
-            guard next >= 0 else { throw .sourceNotFound }
-            directory = next
-        }
-        return directory
-    }
-
-    private func openDirectory(_ path: String) -> Int32 {
-        var descriptor: Int32
-        let flags = O_RDONLY | O_CLOEXEC | O_DIRECTORY
-        repeat { descriptor = openFile(path, flags) } while descriptor < 0 && errno == EINTR
-        return descriptor
-    }
-
-    private static func status(_ descriptor: Int32) throws(RequestError) -> stat {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw .sourceNotFound }
-        return status
-    }
-
-    private static func version(of status: stat) -> String {
-        let time = status.modificationTime
-        return "file:\(status.st_dev).\(status.st_ino).\(status.st_size).\(time.tv_sec).\(time.tv_nsec)"
-    }
-}
-
-/// `open(2)`, whose name the methods above hide.
-private func openFile(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }
-
-extension stat {
-    fileprivate var modificationTime: timespec {
-        #if canImport(Darwin)
-        st_mtimespec
-        #else
-        st_mtim
-        #endif
     }
 }
 
