@@ -122,6 +122,32 @@ extension Cache {
         }
     }
 
+    /// Returns what a body makes of an entry on disk, if all of it is in memory. Neither waits for the disk nor
+    /// suspends: for event loops. nil says nothing about the entry, which the asynchronous calls look up.
+    ///
+    /// - Parameters:
+    ///   - key: The key of the value, in the original format.
+    ///   - body: Given the bytes of the entry. Returns the result and the value for the memory level; nil for bytes that
+    ///     are of no use.
+    @_spi(EventLoops)
+    public func withResidentBytes<Result>(
+        forKey key: CacheKey, _ body: (_ bytes: [UInt8]) -> (result: Result, value: Value?)?
+    ) -> Result? {
+        let area = original
+        guard configuration.levels.contains(.readDisk), area.pendingWrites.isEmpty else { return nil }
+        let keeps = configuration.levels.contains(.writeMemory) && area.memory.capacity > .zero
+        let ticket = keeps ? register.begin(area.slot(key)) : nil
+        let start = ContinuousClock.now
+        guard let entry = area.disk.engine.residentEntry(forKey: area.disk.entryKey(key)), let made = body(entry.bytes)
+        else { return nil }
+        metrics.record(.disk, since: start)
+        if metrics.isDue { publishMetrics() }
+        if let ticket, let value = made.value {
+            keepInMemory(value, expires: entry.expires, tags: entry.tags, in: area, ticket)
+        }
+        return made.result
+    }
+
     /// Reads an entry's bytes.
     func readBytes(
         _ key: CacheKey, in area: FormatArea<Value>, includingExpired: Bool = false
