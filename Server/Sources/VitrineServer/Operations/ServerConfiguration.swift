@@ -95,6 +95,10 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var thumborKey = ""
     package var allowUnsigned = false
 
+    // MARK: Pages
+    package var gallery = false
+    package var galleryToken = ""
+
     // MARK: URLs
     /// Named options. “default” applies to every URL.
     public var presets: [String: String] = [:]
@@ -239,7 +243,7 @@ public struct ServerConfiguration: Sendable, Equatable {
 
     /// The texts that no log line and no answer may contain.
     package var secrets: [String] {
-        (keys + salts).map { $0.map { String(format: "%02x", $0) }.joined() } + [thumborKey]
+        (keys + salts).map { $0.map { String(format: "%02x", $0) }.joined() } + [thumborKey, galleryToken]
             + trustedSignatures + sourceHeaders.values.flatMap(\.values) + otlpHeaders.values
     }
 }
@@ -474,6 +478,8 @@ extension ServerConfiguration {
         guard !onlyPresets || !presets.isEmpty else {
             throw ConfigurationError("only-presets: no preset is defined, so that every URL would be refused")
         }
+        guard !gallery || !localRoot.isEmpty else { throw ConfigurationError("gallery: it needs local-root") }
+        guard galleryToken.isEmpty || gallery else { throw ConfigurationError("gallery-token: it needs gallery") }
         guard rateBurst == 0 || rateLimit > 0 else {
             throw ConfigurationError("rate-burst: it needs rate-limit")
         }

@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
 import VitrineCache
-package import VitrineCore
+@_spi(Files) package import VitrineCore
 @_spi(HTTPCacheEngine) package import VitrineNetwork
 
 #if canImport(Glibc)
@@ -249,7 +249,7 @@ package struct SourceTable: Sendable {
             guard name != "..", name != ".", !name.utf8.contains(0) else {
                 throw .badSource("the path of the source contains “.”, “..” or a zero byte")
             }
-            guard name.utf8.count <= 255 else { throw .sourceNotFound }
+            guard FileNameText.bytes(of: name).count <= 255 else { throw .sourceNotFound }
         }
         return Source(place: .local(names), key: Self.key("local", names.joined(separator: "/")), host: nil)
     }
@@ -445,8 +445,10 @@ private struct LocalRoot: Sendable {
             let isLast = index == names.count - 1
             // O_NONBLOCK: opening a FIFO without a writer must not wait for ever.
             let flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (isLast ? O_NONBLOCK : O_DIRECTORY)
+            // Bytes that are not UTF-8 are private-use characters in the text.
+            let bytes = FileNameText.bytes(of: name).map { CChar(bitPattern: $0) } + [0]
             var next: Int32
-            repeat { next = openat(directory, name, flags) } while next < 0 && errno == EINTR
+            repeat { next = openat(directory, bytes, flags) } while next < 0 && errno == EINTR
             close(directory)
             guard next >= 0 else { throw .sourceNotFound }
             directory = next
