@@ -32,7 +32,8 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        .target(name: "CVitrineServer"),
+        // Also the files of its pages, which its sources include.
+        .target(name: "CVitrineServer", exclude: ["pages"]),
         .target(
             name: "VitrineServer",
             dependencies: [

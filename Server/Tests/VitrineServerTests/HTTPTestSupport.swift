@@ -395,6 +395,19 @@ final class RawConnection: Sendable {
 
     func readText() async -> String? { await readAll().map { String(decoding: $0, as: UTF8.self) } }
 
+    /// Reads until a text has come; nil at the end of the connection.
+    func read(until text: String) async -> String? {
+        await onThread { descriptor in
+            var all: [UInt8] = []
+            var byte: UInt8 = 0
+            while !all.suffix(text.utf8.count).elementsEqual(text.utf8) {
+                guard recv(descriptor, &byte, 1, 0) == 1 else { return nil }
+                all.append(byte)
+            }
+            return String(decoding: all, as: UTF8.self)
+        }
+    }
+
     /// Reads one answer with a `Content-Length`.
     func readAnswer() async -> String? {
         await onThread { descriptor in

@@ -6,20 +6,20 @@ import Musl
 #endif
 
 /// Watches directories for changes by inotify(7). For use from one thread at a time.
-package final class DirectoryEvents {
+@_spi(Files) public final class DirectoryEvents {
     /// One notification.
-    package struct Event {
+    public struct Event {
         /// The number of the watch.
-        package var watch: Int32
+        public var watch: Int32
         /// The kinds of the event, as bits of inotify(7).
-        package var mask: UInt32
+        public var mask: UInt32
         /// A number that the two events of one rename share; 0 for other events.
-        package var cookie: UInt32
+        public var cookie: UInt32
         /// The name in the directory, or empty for the directory itself.
-        package var name: String
+        public var name: String
 
         /// Creates an event.
-        package init(watch: Int32, mask: UInt32, cookie: UInt32 = 0, name: String = "") {
+        public init(watch: Int32, mask: UInt32, cookie: UInt32 = 0, name: String = "") {
             self.watch = watch
             self.mask = mask
             self.cookie = cookie
@@ -27,15 +27,15 @@ package final class DirectoryEvents {
         }
 
         /// Whether it concerns a directory.
-        package var concernsDirectory: Bool { mask & UInt32(IN_ISDIR) != 0 }
+        public var concernsDirectory: Bool { mask & UInt32(IN_ISDIR) != 0 }
         /// Whether the directory is no longer watched: it was deleted or unmounted, or the watch was ended.
-        package var isEnd: Bool { mask & UInt32(IN_IGNORED) != 0 }
+        public var isEnd: Bool { mask & UInt32(IN_IGNORED) != 0 }
         /// Whether the directory itself was moved or deleted.
-        package var concernsItself: Bool { mask & (UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF)) != 0 }
+        public var concernsItself: Bool { mask & (UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF)) != 0 }
     }
 
     /// The result of watching one directory.
-    package enum Watch {
+    public enum Watch {
         /// The directory is watched, under this number.
         case number(Int32)
         /// The system allows no more watches (`fs.inotify.max_user_watches`).
@@ -45,20 +45,20 @@ package final class DirectoryEvents {
     }
 
     /// The kinds of events to report.
-    package struct Kinds: OptionSet, Sendable {
-        package let rawValue: UInt32
-        package init(rawValue: UInt32) { self.rawValue = rawValue }
+    public struct Kinds: OptionSet, Sendable {
+        public let rawValue: UInt32
+        public init(rawValue: UInt32) { self.rawValue = rawValue }
 
         /// Created, deleted, renamed and written items, and changes of the directory itself.
-        package static let contents = Kinds(
+        public static let contents = Kinds(
             rawValue: UInt32(
                 IN_CREATE | IN_DELETE | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF))
         /// Changes of times, permissions and owners.
-        package static let attributes = Kinds(rawValue: UInt32(IN_ATTRIB))
+        public static let attributes = Kinds(rawValue: UInt32(IN_ATTRIB))
     }
 
     /// Readable when there are events.
-    package let descriptor: Int32
+    public let descriptor: Int32
     private let maximum: Int
     private let kinds: Kinds
     private var count = 0
@@ -68,7 +68,7 @@ package final class DirectoryEvents {
     /// - Parameters:
     ///   - maximum: The maximum number of watched directories, below the limit of the system.
     ///   - kinds: The kinds of events to report.
-    package init?(maximum: Int = .max, kinds: Kinds = [.contents, .attributes]) {
+    public init?(maximum: Int = .max, kinds: Kinds = [.contents, .attributes]) {
         descriptor = inotify_init1(Int32(O_CLOEXEC | O_NONBLOCK))
         guard descriptor >= 0 else { return nil }
         self.maximum = maximum
@@ -78,7 +78,7 @@ package final class DirectoryEvents {
     deinit { close(descriptor) }
 
     /// Watches a directory. A directory that is watched already keeps its number.
-    package func watch(_ path: String) -> Watch {
+    public func watch(_ path: String) -> Watch {
         guard count < maximum else { return .limitReached }
         // Events of files without a name are useless for callers that look at names.
         let mask = kinds.rawValue | UInt32(IN_ONLYDIR) | UInt32(IN_EXCL_UNLINK)
@@ -92,17 +92,17 @@ package final class DirectoryEvents {
     }
 
     /// Ends a watch. Its last event is ``Event/isEnd``.
-    package func end(_ watch: Int32) {
+    public func end(_ watch: Int32) {
         count -= 1
         inotify_rm_watch(descriptor, watch)
     }
 
     /// Notes that the system has ended a watch.
-    package func noteEnd() { count -= 1 }
+    public func noteEnd() { count -= 1 }
 
     /// Returns the pending events, or nil if some were lost (`IN_Q_OVERFLOW`). Everything then has to be examined
     /// again.
-    package func read() -> [Event]? {
+    public func read() -> [Event]? {
         var events: [Event] = []
         var isComplete = true
         withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 8) { buffer in

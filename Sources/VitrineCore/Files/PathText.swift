@@ -110,6 +110,15 @@ package enum PathText {
     }
 }
 
+/// Converts between names of files, which are bytes, and text, without loss, for other packages of this repository.
+@_spi(Files) public enum FileNameText {
+    /// Returns the text of a name. Bytes that are not UTF-8 become private-use characters.
+    public static func text(of bytes: some Collection<UInt8>) -> String { PathText.text(of: bytes) }
+
+    /// Returns the bytes of a text that ``text(of:)`` has made.
+    public static func bytes(of text: String) -> [UInt8] { PathText.bytes(of: text) }
+}
+
 /// The arguments of the process.
 package enum ProcessArguments {
     /// All arguments but the first. Bytes that are not UTF-8 are as in ``PathText``; `CommandLine.arguments` repairs

@@ -1,5 +1,5 @@
 #if !canImport(Darwin)
-import VitrineCore
+@_spi(Files) import VitrineCore
 
 #if canImport(Glibc)
 import Glibc

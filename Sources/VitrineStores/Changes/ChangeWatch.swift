@@ -1,4 +1,4 @@
-import VitrineCore
+@_spi(Files) import VitrineCore
 
 #if canImport(Darwin)
 /// Watches directories of stores: not on this system.

@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 import TestSupport
-import VitrineCore
+@_spi(Files) import VitrineCore
 
 /// What the kernel tells of a directory, as far as other modules count on it.
 @Suite struct DirectoryEventsTests {

@@ -42,13 +42,14 @@ package struct AdminResponder: Sendable {
     package var logger: Logger
     /// Further facts for `/debug`.
     package var facts: @Sendable () async -> [String: SettingValue]
+    let page: OperatorPage
 
     package func respond(
         to request: Request, writer: consuming ResponseWriter, channel: any Channel
     ) async throws {
         var response: Response
         do throws(RequestError) {
-            response = try await answer(request)
+            response = try await answer(request, channel)
         } catch {
             response = .error(error)
         }
@@ -56,12 +57,13 @@ package struct AdminResponder: Sendable {
         try await writer.write(response: response.head, body: response.body)
     }
 
-    private func answer(_ request: Request) async throws(RequestError) -> Response {
+    private func answer(_ request: Request, _ channel: any Channel) async throws(RequestError) -> Response {
         let path = request.uri.path
         if path == "/purge" {
             guard request.method == .post else { return Self.notAllowed("POST") }
             return try await purge(request)
         }
+        if let response = try await page.respond(to: request, channel: channel) { return response }
         let answer: Response
         switch path {
         case "/metrics": answer = .text(.ok, metrics.registry.text(), type: PrometheusRegistry.contentType)
@@ -101,13 +103,25 @@ package struct AdminResponder: Sendable {
                     "seconds": .number(Double((now - entry.started) / 1_000_000) / 1000),
                 ])
             })
+        let notable = inFlight.notable
+        for (name, answers) in [("slowest", notable.slowest), ("errors", notable.errors.reversed())] {
+            facts[name] = .list(
+                answers.map { answer in
+                    .table([
+                        "path": .text(redactor(String(answer.path.prefix(2048)))), "status": .integer(answer.status),
+                        "seconds": .number((answer.seconds * 10_000).rounded() / 10_000),
+                        "time": .integer(Int(answer.time)),
+                    ])
+                })
+        }
         return SettingValue.table(facts).json
     }
 
     private func purge(_ request: Request) async throws(RequestError) -> Response {
         guard let purge else { throw RequestError(501, "no-cache", "This server keeps no results.") }
-        // A page in a browser on this machine can send neither without asking first, which is answered 405.
-        guard request.headers[.origin] == nil, request.headers[.contentType]?.hasPrefix("application/json") == true
+        // A page of another host in a browser on this machine can send neither without asking first, which is answered
+        // 405.
+        guard LocalHost.isSameOrigin(request), request.headers[.contentType]?.hasPrefix("application/json") == true
         else { throw RequestError(415, "media-type", "The body must be application/json.") }
         guard let body = try? await request.body.collect(upTo: 65_536) else {
             throw RequestError(413, "too-large", "The body is larger than 64 KiB.")

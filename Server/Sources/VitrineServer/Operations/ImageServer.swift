@@ -23,6 +23,8 @@ package final class ImageServer: Service {
         package var reload: @Sendable (ServerConfiguration) async throws -> Void
         /// Facts for `/debug`.
         package var facts: @Sendable () async -> [String: SettingValue]
+        /// Called when the server begins to stop.
+        package var stop: @Sendable () -> Void = {}
 
         package init(
             responder: any HTTPResponder<ServerRequestContext>, immediate: ImmediateResponder? = nil,
@@ -122,7 +124,9 @@ package final class ImageServer: Service {
         let responder = AdminResponder(
             metrics: metrics, drain: drain, inFlight: inFlight,
             redactor: { Redactor(secrets: current.configuration.secrets) },
-            configuration: { current.configuration }, purge: hooks.purge, logger: logger, facts: hooks.facts)
+            configuration: { current.configuration }, purge: hooks.purge, logger: logger, facts: hooks.facts,
+            page: OperatorPage(
+                responder: hooks.responder, configuration: { current.configuration }, logger: logger))
         let adminSetup = HTTPConnectionSetup(
             responder: { try await responder.respond(to: $0, writer: $1, channel: $2) },
             configuration: configuration, tls: nil, drain: drain)
@@ -223,6 +227,7 @@ package final class ImageServer: Service {
         for await _ in stopSignal { break }
         let configuration = current.configuration
         drain.begin()
+        hooks.stop()
         notifier.stopping()
         logger.notice("The server stops", metadata: ["lame_duck": .stringConvertible(configuration.lameDuck)])
         for listener in listeners { listener.announceDrain() }

@@ -35,6 +35,7 @@ package final class RequestsInFlight: Sendable {
     private struct State {
         var next: UInt64 = 0
         var entries: [UInt64: Entry] = [:]
+        var notable = NotableAnswers()
     }
     private let state = Mutex(State())
 
@@ -49,6 +50,17 @@ package final class RequestsInFlight: Sendable {
     }
 
     func remove(_ number: UInt64) { state.withLock { _ = $0.entries.removeValue(forKey: number) } }
+
+    /// Keeps an answer that took long or is an error.
+    func note(_ request: Request, status: Int, seconds: Double) {
+        state.withLock { state in
+            guard status >= 400 || state.notable.isSlow(seconds) else { return }
+            let path = String(request.uri.path.prefix(2048))
+            state.notable.note(.init(path: path, status: status, seconds: seconds, time: Int64(time(nil))))
+        }
+    }
+
+    var notable: NotableAnswers { state.withLock { $0.notable } }
 
     package var count: Int { state.withLock { $0.entries.count } }
 
@@ -229,6 +241,10 @@ package final class RequestHandler: Sendable {
         }
         let seconds = Double(monotonicNanoseconds() - started) / 1e9
         let route = context.coreContext.endpointPath.value ?? "image"
+        // Streams of changes end with their pages.
+        if response.headers[.contentType] != "text/event-stream" {
+            inFlight.note(request, status: status, seconds: seconds)
+        }
         metrics.answered(route: route, status: status, seconds: seconds, bytes: failure == nil ? bytes : 0)
         if let span {
             span.updateAttributes { $0["http.response.status_code"] = status }

@@ -96,6 +96,10 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var thumborKey = ""
     package var allowUnsigned = false
 
+    // MARK: Pages
+    package var gallery = false
+    package var galleryToken = ""
+
     // MARK: URLs
     /// Named options. “default” applies to every URL.
     public var presets: [String: String] = [:]
@@ -246,7 +250,7 @@ public struct ServerConfiguration: Sendable, Equatable {
 
     /// The texts that no log line and no answer may contain.
     package var secrets: [String] {
-        (keys + salts).map { $0.map { String(format: "%02x", $0) }.joined() } + [thumborKey]
+        (keys + salts).map { $0.map { String(format: "%02x", $0) }.joined() } + [thumborKey, galleryToken]
             + trustedSignatures + sourceHeaders.values.flatMap(\.values) + otlpHeaders.values
     }
 }
@@ -487,6 +491,8 @@ extension ServerConfiguration {
         guard publicURL.isEmpty || IIIFDocument.isPublicURL(publicURL) else {
             throw ConfigurationError("public-url: it is no URL of http or https without a slash at the end")
         }
+        guard !gallery || !localRoot.isEmpty else { throw ConfigurationError("gallery: it needs local-root") }
+        guard galleryToken.isEmpty || gallery else { throw ConfigurationError("gallery-token: it needs gallery") }
         guard rateBurst == 0 || rateLimit > 0 else {
             throw ConfigurationError("rate-burst: it needs rate-limit")
         }

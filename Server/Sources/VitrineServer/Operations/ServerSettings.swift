@@ -299,6 +299,15 @@ extension ServerConfiguration {
             "Whether unsigned URLs are served on addresses that other machines can reach."
         },
 
+        // Pages
+        setting("gallery", \.gallery, .boolean) {
+            "Whether /gallery/ shows the pictures of local-root, read-only."
+        },
+        setting(
+            "gallery-token", \.galleryToken,
+            .text { $0.isEmpty || $0.utf8.count >= 16 ? nil : "it has fewer than 16 bytes" }, secret: true, reloads: true
+        ) { "The text with which other machines may open the gallery. Empty: only this machine may." },
+
         // URLs
         setting(
             "presets", \.presets,

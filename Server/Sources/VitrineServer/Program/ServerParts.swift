@@ -133,11 +133,22 @@ extension ServerCommand.Parts {
     package static let images = ServerCommand.Parts(
         hooks: { configuration, metrics, _ in
             let images = try ImageRoutes(configuration, ServerObservation(metrics))
-            return ImageServer.Hooks(
-                responder: ImageResponder(images, context: ServerRequestContext.self),
+            let gallery = configuration.gallery ? try Gallery(configuration, images) : nil
+            let responder = ImageResponder(images, context: ServerRequestContext.self)
+            var hooks = ImageServer.Hooks(
+                responder: responder,
                 immediate: { images.service.immediate($0) },
-                purge: { try await images.purge($0) }, reload: { try images.reload($0) },
+                purge: { try await images.purge($0) },
+                reload: { configuration in
+                    try images.reload(configuration)
+                    try gallery?.reload(configuration, images)
+                },
                 facts: { images.facts })
+            if let gallery {
+                hooks.responder = GalleryResponder(gallery: gallery, images: responder)
+                hooks.stop = { gallery.stop() }
+            }
+            return hooks
         },
         explain: { path, configuration in
             Explanation(path: path, native: try configuration.grammar()).json

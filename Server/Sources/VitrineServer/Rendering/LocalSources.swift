@@ -1,5 +1,5 @@
 import Synchronization
-import VitrineCore
+@_spi(Files) import VitrineCore
 @_spi(HTTPCacheEngine) import VitrineNetwork
 
 #if canImport(Glibc)
@@ -70,8 +70,10 @@ struct LocalRoot: Sendable {
             let isLast = index == names.count - 1
             // O_NONBLOCK: opening a FIFO without a writer must not wait for ever.
             let flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (isLast ? O_NONBLOCK : O_DIRECTORY)
+            // Bytes that are not UTF-8 are private-use characters in the text.
+            let bytes = FileNameText.bytes(of: name).map { CChar(bitPattern: $0) } + [0]
             var next: Int32
-            repeat { next = openat(directory, name, flags) } while next < 0 && errno == EINTR
+            repeat { next = openat(directory, bytes, flags) } while next < 0 && errno == EINTR
             close(directory)
             guard next >= 0 else { throw .sourceNotFound }
             directory = next

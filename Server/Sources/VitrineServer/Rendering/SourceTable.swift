@@ -255,7 +255,7 @@ package struct SourceTable: Sendable {
             guard name != "..", name != ".", !name.utf8.contains(0) else {
                 throw .badSource("the path of the source contains “.”, “..” or a zero byte")
             }
-            guard name.utf8.count <= 255 else { throw .sourceNotFound }
+            guard FileNameText.bytes(of: name).count <= 255 else { throw .sourceNotFound }
         }
         return Source(place: .local(names), key: Self.key("local", names.joined(separator: "/")), host: nil)
     }

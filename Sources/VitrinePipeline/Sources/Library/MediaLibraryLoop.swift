@@ -5,7 +5,7 @@ import Musl
 #else
 import Darwin
 #endif
-import VitrineCore
+@_spi(Files) import VitrineCore
 
 /// The thread of a library: lists, reads headers, and waits for changes. For use on that thread only.
 final class MediaLibraryLoop {

@@ -53,14 +53,7 @@ struct Browser {
     ///
     /// - Parameter proxy: The port of the page's proxy; nil for a page that loads nothing from other hosts.
     func arguments(profile: String, proxy: Int?) -> [String] {
-        var arguments = [
-            "--headless", "--remote-debugging-pipe", "--user-data-dir=\(profile)", "--hide-scrollbars", "--mute-audio",
-            "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check",
-            "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
-            "--disable-extensions", "--disable-sync", "--disable-breakpad", "--metrics-recording-only",
-            "--password-store=basic", "--use-mock-keychain", "--block-new-web-contents",
-        ]
-        if !usesSandbox { arguments.append("--no-sandbox") }
+        var arguments = commonArguments(profile: profile)
         // Everything goes through the proxy, which alone resolves names and connects: also what is on this machine
         // (`<-loopback>`), and what would be sent in datagrams.
         let name = "vitrine-proxy.invalid"
@@ -72,6 +65,18 @@ struct Browser {
         let others = "MAP * ~NOTFOUND"
         arguments.append("--host-resolver-rules=" + (proxy == nil ? others : "MAP \(name) 127.0.0.1, \(others)"))
         return arguments
+    }
+
+    /// The arguments that have nothing to do with the network.
+    func commonArguments(profile: String) -> [String] {
+        let arguments = [
+            "--headless", "--remote-debugging-pipe", "--user-data-dir=\(profile)", "--hide-scrollbars", "--mute-audio",
+            "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check",
+            "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
+            "--disable-extensions", "--disable-sync", "--disable-breakpad", "--metrics-recording-only",
+            "--password-store=basic", "--use-mock-keychain", "--block-new-web-contents",
+        ]
+        return usesSandbox ? arguments : arguments + ["--no-sandbox"]
     }
 
     /// Everything it writes belongs into the profile; nothing else of this process's environment is its business.

@@ -15,7 +15,7 @@ import Foundation
 ///
 /// Source: https://chromedevtools.github.io/devtools-protocol/ (Target, Page, Fetch, Emulation).
 final class BrowserSession {
-    private let process: ToolProcess
+    private var pipe: BrowserPipe
     private let name: String
     private let access: PageAccess
     /// Set where the page loads from other hosts.
@@ -25,9 +25,6 @@ final class BrowserSession {
     private var memory: BrowserMemory
     private let maximumReply: Int
     private let maximumPixels: Int
-    private var received: [UInt8] = []
-    /// Bytes of ``received`` without a zero.
-    private var searched = 0
     private var lastID = 0
     private var session: String?
     private var documents: DocumentRequests
@@ -38,7 +35,7 @@ final class BrowserSession {
         deadline: ContinuousClock.Instant, cancellation: CancellationToken, memory: BrowserMemory, maximumReply: Int,
         maximumPixels: Int
     ) {
-        self.process = process
+        pipe = BrowserPipe(process)
         self.name = name
         self.access = access
         self.proxy = proxy
@@ -170,7 +167,7 @@ final class BrowserSession {
             id: lastID, method: method, params: parameters, sessionId: toBrowser ? nil : session)
         guard let bytes = try? JSONEncoder().encode(command) else { throw malformed }
         do throws(ToolProcess.Failure) {
-            try process.write([UInt8](bytes) + [0], until: deadline, cancellation: cancellation)
+            try pipe.send(bytes, until: deadline, cancellation: cancellation)
         } catch {
             throw failure(error)
         }
@@ -244,20 +241,16 @@ final class BrowserSession {
             if let bytes = memory.excess() {
                 throw .limitExceeded(source: name, limit: .memory, actual: bytes, allowed: memory.limit)
             }
-            if let end = received[searched...].firstIndex(of: 0) {
-                let message = Data(received[..<end])
-                received.removeSubrange(...end)
-                searched = 0
+            if let message = pipe.message() {
                 guard let reply = try? JSONDecoder().decode(BrowserReply.self, from: message) else { throw malformed }
                 return reply
             }
-            searched = received.count
-            guard received.count <= maximumReply else {
+            guard pipe.waitingBytes <= maximumReply else {
                 throw .limitExceeded(
-                    source: name, limit: .inputBytes, actual: received.count, allowed: maximumReply)
+                    source: name, limit: .inputBytes, actual: pipe.waitingBytes, allowed: maximumReply)
             }
             do throws(ToolProcess.Failure) {
-                try process.read(into: &received, until: min(deadline, memory.due), cancellation: cancellation)
+                try pipe.receive(until: min(deadline, memory.due), cancellation: cancellation)
             } catch .timedOut where .now < deadline {
                 continue
             } catch {

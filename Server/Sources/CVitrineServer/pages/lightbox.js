@@ -1,0 +1,346 @@
+import { element, icon, bytesText, shownName, timeText } from "./dom.js";
+import { drawThumbHash } from "./thumbhash.js";
+import { Zoom } from "./zoom.js";
+import * as server from "./server.js";
+
+const kinds = ["picture", "document", "video"];
+
+// One picture, document or video in the whole window.
+export class Lightbox {
+  constructor(grid, { changed, closed }) {
+    this.grid = grid;
+    this.changed = changed;
+    this.index = -1;
+    const button = (name, label, body, key) =>
+      element("button", { type: "button", className: "icon", "aria-label": label, title: key ? `${label} (${key})` : label, onclick: body }, icon(name));
+    this.title = element("h2", { id: "lightbox-title" });
+    this.infoButton = button("info", "Information", () => this.toggleInfo(), "i");
+    this.infoButton.setAttribute("aria-pressed", "false");
+    this.download = element("a", { className: "icon", "aria-label": "Download the original", title: "Download the original (d)", download: "" }, icon("download"));
+    this.previous = element("button", { type: "button", className: "side previous", "aria-label": "Previous", onclick: () => this.step(-1) }, element("span", {}, icon("previous")));
+    this.next = element("button", { type: "button", className: "side next", "aria-label": "Next", onclick: () => this.step(1) }, element("span", {}, icon("next")));
+    this.body = element("div", { className: "body" });
+    this.info = element("aside", { className: "info", hidden: true, "aria-label": "Information", tabIndex: 0 });
+    this.zoomText = element("div", { className: "zoom", "aria-hidden": "true" });
+    this.said = element("p", { className: "hidden", role: "status" });
+    this.dialog = element("dialog", { className: "lightbox", "aria-labelledby": "lightbox-title" },
+      this.body, this.previous, this.next,
+      element("div", { className: "top" }, this.title, this.infoButton, this.download, button("close", "Close", () => this.close(), "Escape")),
+      this.info, this.zoomText, this.said);
+    document.body.append(this.dialog);
+    this.dialog.addEventListener("keydown", (event) => this.pressed(event));
+    this.dialog.addEventListener("close", () => {
+      const index = this.index;
+      this.clear();
+      this.index = -1;
+      document.body.classList.remove("still");
+      closed(index);
+    });
+    this.dialog.addEventListener("pointermove", (event) => {
+      if (event.pointerType === "touch") return;
+      this.dialog.classList.add("moved");
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => this.dialog.classList.remove("moved"), 1500);
+    });
+  }
+
+  get isOpen() { return this.dialog.open; }
+
+  async show(index) {
+    if (index === this.index && this.isOpen) return;
+    this.clear();
+    this.index = index;
+    const abort = new AbortController();
+    this.abort = abort;
+    if (!this.isOpen) {
+      this.dialog.showModal();
+      document.body.classList.add("still");
+    }
+    let item;
+    try { item = await this.grid.whole(index, abort.signal); } catch (error) { if (!abort.signal.aborted) this.broken("The list cannot be read.", error.message); return; }
+    if (abort.signal.aborted || !item) return;
+    this.item = item;
+    const name = shownName(item.name);
+    this.title.replaceChildren(name, element("small", { textContent: `${(index + 1).toLocaleString()} of ${this.grid.total.toLocaleString()}` }));
+    this.said.textContent = `${kinds[item.kind]} ${name}, ${index + 1} of ${this.grid.total}`;
+    this.previous.disabled = index === 0;
+    this.next.disabled = index === this.grid.total - 1;
+    this.download.href = server.original(item.path, true);
+    this.changed(item);
+    if (item.kind === 2) this.showVideo(item);
+    else if (item.kind === 1) this.showDocument(item);
+    else this.showPicture(item);
+    if (!this.info.hidden) this.describe();
+    this.preload(index + 1);
+    this.preload(index - 1);
+  }
+
+  // The neighbours, when this one is there.
+  preload(index) {
+    const item = this.grid.item(index);
+    if (!item || item.kind === 2) return;
+    const signal = this.abort.signal;
+    setTimeout(() => {
+      if (signal.aborted) return;
+      const picture = new Image();
+      picture.fetchPriority = "low";
+      signal.addEventListener("abort", () => { if (!picture.complete) picture.src = ""; });
+      const side = [640, 960, 1280, 1920, 2560, 3840].find((one) => one >= Math.max(innerWidth, innerHeight) * devicePixelRatio * 0.95) ?? 3840;
+      picture.src = server.image(server.join(this.grid.path, item.name), `rs:fit:${side}:${side}`, item.version, server.format(item.name));
+    }, 500);
+  }
+
+  placeholder(item) {
+    const tile = this.grid.tiles.get(this.grid.key(item));
+    if (tile?.picture?.complete && tile.state === "shown") return element("img", { src: tile.picture.currentSrc, alt: "" });
+    if (!item.details?.[2]) return null;
+    const canvas = element("canvas");
+    try { return drawThumbHash(item.details[2], canvas) ? canvas : null; } catch { return null; }
+  }
+
+  size(item) { return item.details?.[0] ? { width: item.details[0], height: item.details[1] } : null; }
+
+  stage(className = "") {
+    const stage = element("div", { className: `stage ${className}`, role: "img", "aria-label": shownName(this.item.name) });
+    this.body.append(stage);
+    return stage;
+  }
+
+  attach(zoom, reason) {
+    this.zoom = zoom;
+    zoom.broken = () => this.broken(reason, "The file may be damaged, too large, or of an unknown kind.");
+    zoom.changed = (scale, relative) => {
+      this.zoomText.textContent = `${Math.round(relative * 100)} %`;
+      this.zoomText.classList.toggle("shown", scale > 1.01);
+    };
+  }
+
+  showPicture(item) {
+    const format = server.format(item.name);
+    const isAnimated = item.details?.[3] > 1 && item.bytes < 32e6;
+    this.attach(new Zoom(this.stage(), {
+      url: (side) => (isAnimated ? server.original(item.path) : server.image(item.path, `rs:fit:${side}:${side}`, item.version, format)),
+      size: this.size(item), placeholder: this.placeholder(item), isVector: /\.svg$/i.test(item.name),
+      swiped: (direction) => (direction ? this.step(direction) : this.close()),
+    }), "This picture cannot be shown.");
+  }
+
+  // A document: a strip of pages, and the current one.
+
+  async showDocument(item) {
+    const { signal } = this.abort;
+    this.page = 0;
+    const strip = element("nav", { className: "strip", "aria-label": "Pages" });
+    this.body.append(strip);
+    this.strip = strip;
+    this.turn(0);
+    let known;
+    try { known = await server.information(item.path, item.version, signal); } catch { return; }
+    if (signal.aborted) return;
+    this.pages = known.pages;
+    const observer = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) {
+        const picture = target.querySelector("img");
+        if (isIntersecting && !picture.src) {
+          picture.src = server.image(item.path, `pg:${target.dataset.page}/w:208`, item.version, "jpg");
+        } else if (!isIntersecting && picture.src && !picture.complete) picture.removeAttribute("src");
+      }
+    }, { root: strip, rootMargin: "200px" });
+    signal.addEventListener("abort", () => observer.disconnect());
+    for (let page = 0; page < Math.min(known.pages, 2000); page += 1) {
+      const entry = element("button", { type: "button", "aria-label": `Page ${page + 1}`, "aria-current": String(page === this.page), onclick: () => this.turn(page) },
+        element("img", { alt: "" }), String(page + 1));
+      entry.dataset.page = page;
+      strip.append(entry);
+      observer.observe(entry);
+    }
+  }
+
+  turn(page) {
+    if (page < 0 || (this.pages && page >= this.pages)) return;
+    const { item } = this;
+    this.page = page;
+    this.zoom?.destroy();
+    this.body.querySelector(".stage")?.remove();
+    const stage = this.stage("paged");
+    stage.setAttribute("aria-label", `${shownName(item.name)}, page ${page + 1}`);
+    this.attach(new Zoom(stage, {
+      url: (side) => server.image(item.path, `pg:${page}/rs:fit:${side}:${side}`, item.version, "jpg"),
+      size: null, placeholder: null, isVector: true, swiped: (direction) => (direction ? this.turn(page + direction) : this.close()),
+    }), "This page cannot be shown.");
+    for (const entry of this.strip.children) {
+      const isCurrent = Number(entry.dataset.page) === page;
+      entry.setAttribute("aria-current", String(isCurrent));
+      if (isCurrent) entry.scrollIntoView({ block: "nearest" });
+    }
+    this.said.textContent = `Page ${page + 1}`;
+  }
+
+  // A video: the file itself, and frames of it to jump to.
+
+  async showVideo(item) {
+    const { signal } = this.abort;
+    const video = element("video", {
+      controls: true, preload: "metadata", playsInline: true, src: server.original(item.path), tabIndex: 0,
+      poster: server.image(item.path, "h:720", item.version, "jpg"), "aria-label": shownName(item.name),
+    });
+    video.addEventListener("error", () => {
+      if (signal.aborted) return;
+      video.removeAttribute("controls");
+      this.said.textContent = "This browser cannot play the video. Frames of it are shown.";
+    });
+    this.body.append(video);
+    signal.addEventListener("abort", () => { video.pause(); video.removeAttribute("src"); video.load(); });
+    let known;
+    try { known = await server.information(item.path, item.version, signal); } catch (error) {
+      if (!signal.aborted && error.status) this.broken("This video cannot be shown.", "It may be damaged or of an unknown kind.");
+      return;
+    }
+    if (signal.aborted || !known.duration) return;
+    const length = known.duration;
+    const frame = (second, height) => server.image(item.path, `second:${second.toFixed(2)}/h:${height}`, item.version, "jpg");
+    const frames = element("div", { className: "frames", role: "slider", tabIndex: 0, "aria-label": "Storyboard", "aria-valuemin": "0", "aria-valuemax": String(Math.round(length)), "aria-valuenow": "0" });
+    const count = Math.max(4, Math.min(14, Math.round(innerWidth / 130)));
+    for (let step = 0; step < count; step += 1) frames.append(element("img", { alt: "", src: frame((length * (step + 0.5)) / count, 120), draggable: false }));
+    const needle = element("div", { className: "needle" });
+    frames.append(needle);
+    const peek = element("div", { className: "peek", hidden: true }, element("img", { alt: "" }), element("span"));
+    const board = element("div", { className: "storyboard" }, frames, peek);
+    this.body.append(board);
+    const show = () => {
+      needle.style.left = `${(video.currentTime / length) * 100}%`;
+      frames.setAttribute("aria-valuenow", String(Math.round(video.currentTime)));
+      frames.setAttribute("aria-valuetext", timeText(video.currentTime));
+    };
+    video.addEventListener("timeupdate", show);
+    video.addEventListener("seeking", show);
+    let wanted = null, isLoading = false;
+    const image = peek.querySelector("img");
+    const look = () => {
+      if (wanted === null || isLoading) return;
+      isLoading = true;
+      image.onload = image.onerror = () => { isLoading = false; look(); };
+      image.src = frame(wanted, 240);
+      wanted = null;
+    };
+    const place = (event) => {
+      const box = frames.getBoundingClientRect();
+      const part = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+      peek.hidden = false;
+      peek.style.left = `${Math.min(innerWidth - 130, Math.max(130, event.clientX))}px`;
+      peek.querySelector("span").textContent = timeText(part * length);
+      // A hundred frames at most, so that they are made once.
+      wanted = (Math.floor(part * 100) / 100) * length;
+      look();
+      return part * length;
+    };
+    frames.addEventListener("pointermove", (event) => { const second = place(event); if (event.buttons & 1) video.currentTime = second; });
+    frames.addEventListener("pointerdown", (event) => { frames.setPointerCapture(event.pointerId); video.currentTime = place(event); });
+    frames.addEventListener("pointerleave", () => { peek.hidden = true; });
+    frames.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -length / 20, ArrowRight: length / 20 }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      event.stopPropagation();
+      video.currentTime = Math.min(length, Math.max(0, video.currentTime + by));
+    });
+    this.video = video;
+  }
+
+  broken(title, reason) {
+    this.body.append(element("div", { className: "broken", role: "alert" }, element("strong", { textContent: title }), element("span", { textContent: reason })));
+  }
+
+  clear() {
+    this.abort?.abort();
+    this.zoom?.destroy();
+    this.zoom = null;
+    this.video = null;
+    this.strip = null;
+    this.pages = 0;
+    this.zoomText.classList.remove("shown");
+    this.body.replaceChildren();
+  }
+
+  step(by) {
+    const index = this.index + by;
+    if (index >= 0 && index < this.grid.total) this.show(index);
+  }
+
+  close() { this.dialog.close(); }
+
+  // Information
+
+  toggleInfo() {
+    this.info.hidden = !this.info.hidden;
+    this.dialog.classList.toggle("informed", !this.info.hidden);
+    this.infoButton.setAttribute("aria-pressed", String(!this.info.hidden));
+    if (!this.info.hidden) this.describe();
+  }
+
+  async describe() {
+    const { item } = this;
+    const { signal } = this.abort;
+    const list = element("dl");
+    const add = (name, value) => { if (value) list.append(element("dt", { textContent: name }), element("dd", {}, value)); };
+    this.info.replaceChildren(element("h3", { textContent: shownName(item.name) }), list);
+    add("Folder", shownName(this.grid.path) || "/");
+    add("Size", bytesText(item.bytes));
+    add("Changed", new Date(item.time * 1000).toLocaleString());
+    let known;
+    try { known = await server.information(item.path, item.version, signal); } catch (error) {
+      if (!signal.aborted) add("Content", "It cannot be read.");
+      return;
+    }
+    if (signal.aborted) return;
+    add("Type", known.mediaType);
+    add(known.kind === "document" ? "Page" : "Dimensions", `${known.width} × ${known.height}${known.kind === "document" ? " pt" : ` · ${((known.width * known.height) / 1e6).toFixed(1)} MP`}`);
+    if (known.pages > 1) add(known.kind === "document" ? "Pages" : "Frames", String(known.pages));
+    if (known.duration) add("Duration", timeText(known.duration));
+    if (known.hasAlpha) add("Transparency", "Yes");
+    const exif = known.exif ?? {};
+    add("Taken", exif.dateTaken?.replace(/^(\d+):(\d+):/, "$1-$2-"));
+    add("Camera", [exif.make, exif.model].filter(Boolean).join(" "));
+    if (exif.exposureTime) add("Exposure", exif.exposureTime < 0.5 ? `1/${Math.round(1 / exif.exposureTime)} s` : `${exif.exposureTime} s`);
+    if (exif.aperture) add("Aperture", `f/${exif.aperture.toFixed(1)}`);
+    if (exif.sensitivity) add("ISO", String(exif.sensitivity));
+    if (exif.focalLength) add("Focal length", `${Math.round(exif.focalLength)} mm`);
+    add("Artist", exif.artist);
+    add("Copyright", exif.copyright);
+    if (known.dominantColors?.length) {
+      const swatches = element("span", { className: "swatches", role: "img", "aria-label": known.dominantColors.join(", ") });
+      for (const colour of known.dominantColors) {
+        const swatch = element("i", { title: colour });
+        swatch.style.background = colour;
+        swatches.append(swatch);
+      }
+      add("Colours", swatches);
+    }
+  }
+
+  // Keys
+
+  pressed(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const isVideo = this.video && event.target === this.video;
+    const isZoomed = this.zoom && this.zoom.scale > 1.01;
+    const far = 120;
+    switch (event.key) {
+      case "ArrowLeft": if (isVideo) return; if (isZoomed) this.zoom.pan(far, 0); else this.step(-1); break;
+      case "ArrowRight": if (isVideo) return; if (isZoomed) this.zoom.pan(-far, 0); else this.step(1); break;
+      case "ArrowUp": if (isVideo) return; if (isZoomed) this.zoom.pan(0, far); else if (this.strip) this.turn(this.page - 1); else return; break;
+      case "ArrowDown": if (isVideo) return; if (isZoomed) this.zoom.pan(0, -far); else if (this.strip) this.turn(this.page + 1); else return; break;
+      case "PageUp": if (this.strip) this.turn(this.page - 1); else this.step(-1); break;
+      case "PageDown": if (this.strip) this.turn(this.page + 1); else this.step(1); break;
+      case "Home": this.show(0); break;
+      case "End": this.show(this.grid.total - 1); break;
+      case "+": case "=": this.zoom?.zoom(this.zoom.scale * 1.4); break;
+      case "-": this.zoom?.zoom(this.zoom.scale / 1.4); break;
+      case "0": this.zoom?.zoom(1); break;
+      case "i": this.toggleInfo(); break;
+      case "d": this.download.click(); break;
+      default: return;
+    }
+    event.preventDefault();
+  }
+}

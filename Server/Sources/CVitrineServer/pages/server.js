@@ -1,0 +1,51 @@
+// What the server is asked for.
+const base = "/gallery/";
+
+export class ServerError extends Error {
+  constructor(status, reason) { super(reason); this.status = status; }
+}
+
+async function json(path, parameters, signal) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== undefined && value !== null && value !== "") query.set(name, value);
+  }
+  // The server takes a plus sign for one.
+  const response = await fetch(`${base}api/${path}?${query.toString().replaceAll("+", "%20")}`, { signal });
+  if (!response.ok) {
+    const error = await response.json().catch(() => ({}));
+    throw new ServerError(response.status, error.reason || `The server answers ${response.status}.`);
+  }
+  return response.json();
+}
+
+export const folder = (parameters, signal) => json("folder", parameters, signal);
+export const details = (parameters, signal) => json("details", parameters, signal);
+export const cover = (path, signal) => json("cover", { path }, signal);
+export const changes = (path) => new EventSource(`${base}api/changes?path=${encodeURIComponent(path)}`);
+
+const encoded = (path) => path.split("/").filter(Boolean).map(encodeURIComponent).join("/");
+export const join = (path, name) => (path ? `${path}/${name}` : name);
+
+const base64 = (text) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+
+// A picture made of a file. The version changes with the file, so that a browser keeps what it has.
+export function image(path, options, version, format) {
+  const source = `local:///${encoded(path)}`;
+  const head = `${base}media/insecure/${options}/cb:${version}`;
+  const plain = `${head}/plain/${encodeURIComponent(source).replaceAll("%2F", "/").replaceAll("%3A", ":")}@${format}`;
+  // Percent signs need three characters each in the plain form.
+  return plain.length < 4000 ? plain : `${head}/${base64(source)}.${format}`;
+}
+
+export async function information(path, version, signal) {
+  const source = base64(`local:///${encoded(path)}`);
+  const response = await fetch(`${base}media/info/insecure/cb:${version}/${source}`, { signal });
+  if (!response.ok) throw new ServerError(response.status, "The file cannot be described.");
+  return response.json();
+}
+
+export const original = (path, download) => `${base}original/${encoded(path)}${download ? "?download=1" : ""}`;
+
+// Fast to make and to read; only pictures without transparency become JPEG.
+export const format = (name) => (/\.(jpe?g|jpe|jfif|heic|heif|mp4|mov|m4v|pdf)$/i.test(name) ? "jpg" : "webp");

@@ -1,0 +1,387 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import NIOCore
+import Synchronization
+@_spi(Files) import VitrineCore
+import VitrineImaging
+
+/// The gallery: pages below `/gallery/` that show the files of the local root, and their data.
+///
+/// - `/gallery/`: the page; `/gallery/assets/…`: its scripts
+/// - `/gallery/api/…`: folders, details, covers and changes as JSON
+/// - `/gallery/media/…`: images, as by the native grammar without signatures
+/// - `/gallery/original/…`: files as they are, also in parts
+final class Gallery: Sendable {
+    private struct Current: Sendable {
+        let service: ImageService<GalleryBackend>
+        let renderer: Renderer
+        let access: GalleryAccess
+        let title: String
+    }
+
+    static let prefix = "/gallery"
+    static let maximumPage = 1_000
+
+    private let files: GalleryFiles
+    private let listings: GalleryListings
+    private let details: GalleryDetails
+    private let watch: GalleryWatch
+    private let executor: BlockingExecutor
+    private let current: Mutex<Current>
+
+    init(_ configuration: ServerConfiguration, _ images: ImageRoutes) throws {
+        executor = BlockingExecutor(threads: 4, name: "vitrine-gallery")
+        files = GalleryFiles(root: configuration.localRoot)
+        listings = GalleryListings(files, executor)
+        details = GalleryDetails(files, executor)
+        watch = GalleryWatch(files)
+        current = Mutex(try Self.current(configuration, images))
+    }
+
+    private static func current(_ configuration: ServerConfiguration, _ images: ImageRoutes) throws -> Current {
+        let renderer = images.renderer
+        let backend = GalleryBackend(backend: try ServerBackend(configuration.ofGallery, renderer))
+        var http = try configuration.http()
+        http.observe = images.service.configuration.observe
+        http.fallback = nil
+        let root = configuration.localRoot
+        return Current(
+            service: ImageService(backend, configuration: http), renderer: renderer,
+            access: GalleryAccess(token: configuration.galleryToken),
+            title: root.split(separator: "/").last.map(String.init) ?? "/")
+    }
+
+    /// Applies a configuration, after ``ImageRoutes/reload(_:)``.
+    func reload(_ configuration: ServerConfiguration, _ images: ImageRoutes) throws {
+        let new = try Self.current(configuration, images)
+        current.withLock { $0 = new }
+    }
+
+    /// Ends answers that would never end by themselves.
+    func stop() { watch.stop() }
+
+    /// Answers a request; nil for one that is not the gallery's.
+    func respond(to request: Request, context: ServerRequestContext) async -> Response? {
+        let path = request.uri.path
+        if path == "/" || path == Self.prefix { return Self.redirect(to: Self.prefix + "/") }
+        guard path.hasPrefix(Self.prefix + "/") else { return nil }
+        var response: Response
+        do throws(RequestError) {
+            response = try await answer(request, String(path.dropFirst(Self.prefix.count + 1)), context)
+        } catch {
+            response = .error(error)
+            if error.status == 405 { response.headers[.allow] = ImageMethods.allowed }
+        }
+        ServerPages.protect(&response.headers)
+        return response
+    }
+
+    private static func redirect(to place: String) -> Response {
+        Response(status: .seeOther, headers: [.location: place, .cacheControl: "no-store", .contentLength: "0"])
+    }
+
+    private func answer(
+        _ request: Request, _ path: String, _ context: ServerRequestContext
+    ) async throws(RequestError) -> Response {
+        let current = current.withLock { $0 }
+        if path == "token", request.method == .post { return try await signIn(request, current.access) }
+        guard request.method == .get || request.method == .head else {
+            throw RequestError(405, "method-not-allowed", "The gallery has GET and HEAD only.")
+        }
+        // These say nothing about files, and the page for the token needs them.
+        if path.hasPrefix("assets/"), let response = ServerPages.response(String(path.dropFirst(7)), to: request) {
+            return response
+        }
+        switch current.access.decision(for: request, client: context.client) {
+        case .allowed: break
+        case .tokenNeeded:
+            let page = path.isEmpty ? ServerPages.response("token.html", to: request, status: .unauthorized) : nil
+            guard let page else { throw RequestError(401, "token-needed", "The gallery needs its token.") }
+            return page
+        case .refused:
+            throw RequestError(403, "other-machine", "The gallery has no token, so that only this machine may open it.")
+        }
+        let parameters = Parameters(request)
+        switch path {
+        case "":
+            guard let page = ServerPages.response("index.html", to: request) else { break }
+            return page
+        case "api/folder": return try await folder(parameters, current, context)
+        case "api/details": return try await details(parameters, current, context)
+        case "api/cover":
+            let folder = try GalleryFiles.names(of: parameters["path"] ?? "")
+            let names = try await listings.cover(of: folder).map { SettingValue.text($0) }
+            return ServerPages.json(SettingValue.table(["names": .list(names)]).json)
+        case "api/changes": return try changes(parameters)
+        default:
+            if path.hasPrefix("original/") { return try await original(request, parameters) }
+            if path.hasPrefix("media/") { return await media(request, current, context) }
+        }
+        throw RequestError(404, "not-found", "There is nothing at this path.")
+    }
+
+    /// The percent-decoded values of a query. A plus sign is one.
+    struct Parameters {
+        private var values: [String: String] = [:]
+
+        init(_ request: Request) {
+            let target = request.head.path ?? ""
+            guard let mark = target.firstIndex(of: "?") else { return }
+            for pair in target[target.index(after: mark)...].split(separator: "&") {
+                let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                guard let name = parts.first, let value = String(parts.dropFirst().first ?? "").removingPercentEncoding
+                else { continue }
+                values[String(name)] = value
+            }
+        }
+
+        subscript(name: String) -> String? { values[name] }
+
+        func integer(_ name: String, in range: ClosedRange<Int>, default other: Int) throws(RequestError) -> Int {
+            guard let text = values[name] else { return other }
+            guard let value = Int(text), range.contains(value) else {
+                throw RequestError(400, "invalid-parameter", "“\(name)” is not a number of the right size.")
+            }
+            return value
+        }
+    }
+
+    // MARK: Token
+
+    private func signIn(_ request: Request, _ access: GalleryAccess) async throws(RequestError) -> Response {
+        guard let body = try? await request.body.collect(upTo: 4_096) else {
+            throw RequestError(413, "too-large", "The body is larger than 4 KiB.")
+        }
+        let text = String(buffer: body)
+        let value = text.hasPrefix("token=")
+            ? text.dropFirst(6).replacing("+", with: " ").removingPercentEncoding : nil
+        guard access.isToken(value?.trimmingCharacters(in: .whitespacesAndNewlines)), let value else {
+            guard let page = ServerPages.response("token.html", to: request, status: .unauthorized) else {
+                throw RequestError(401, "token-needed", "The gallery needs its token.")
+            }
+            return page
+        }
+        let allowed = CharacterSet.alphanumerics.intersection(CharacterSet(charactersIn: "\u{21}"..."\u{7E}"))
+        let token = value.trimmingCharacters(in: .whitespacesAndNewlines)
+            .addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
+        var response = Self.redirect(to: Self.prefix + "/")
+        let isSecure = request.head.scheme == "https" ? "; Secure" : ""
+        response.headers[.setCookie] =
+            "\(GalleryAccess.cookieName)=\(token); Path=/gallery; HttpOnly; SameSite=Strict; Max-Age=31536000\(isSecure)"
+        return response
+    }
+
+    // MARK: Data
+
+    private static func query(_ parameters: Parameters) throws(RequestError) -> GalleryQuery {
+        var query = GalleryQuery()
+        query.folder = try GalleryFiles.names(of: parameters["path"] ?? "")
+        if let order = parameters["sort"] {
+            guard let order = GalleryQuery.Order(rawValue: order) else {
+                throw RequestError(400, "invalid-parameter", "“sort” is name, date or size.")
+            }
+            query.order = order
+        }
+        query.isDescending = parameters["descending"] == "1"
+        query.words = (parameters["q"] ?? "").prefix(200).split(whereSeparator: \.isWhitespace).map(String.init)
+        let times = -1 << 40...1 << 40
+        if parameters["after"] != nil { query.earliest = Int64(try parameters.integer("after", in: times, default: 0)) }
+        if parameters["before"] != nil { query.latest = Int64(try parameters.integer("before", in: times, default: 0)) }
+        return query
+    }
+
+    private func folder(
+        _ parameters: Parameters, _ current: Current, _ context: ServerRequestContext
+    ) async throws(RequestError) -> Response {
+        let offset = try parameters.integer("offset", in: 0...10_000_000, default: 0)
+        let limit = try parameters.integer("limit", in: 1...Self.maximumPage, default: 200)
+        let listing: GalleryListing
+        if let kept = parameters["listing"].flatMap({ listings.listing($0) }) {
+            listing = kept
+        } else {
+            let query = try Self.query(parameters)
+            listing = try await Self.untilDeparture(context) { [listings] in try await listings.listing(of: query) }
+        }
+        let entries = listing.entries.dropFirst(offset).prefix(limit)
+        var text = #"{"listing":\#(JSONText.quoted(listing.number)),"total":\#(listing.entries.count),"offset":\#(offset)"#
+        text += #","title":\#(JSONText.quoted(current.title)),"truncated":\#(listing.isTruncated)"#
+        if let name = parameters["find"], let index = listing.entries.firstIndex(where: { $0.name == name }) {
+            text += ",\"found\":\(index)"
+        }
+        if offset == 0 {
+            text += ",\"folders\":[" + listing.folders.map { JSONText.quoted($0) }.joined(separator: ",") + "]"
+        }
+        text += ",\"items\":["
+        var isFirst = true
+        for entry in entries {
+            let stamp = entry.stamp
+            let version = String(stamp.seconds, radix: 36) + String(stamp.nanoseconds, radix: 36)
+            text += isFirst ? "[" : ",["
+            text += JSONText.quoted(entry.name)
+            text += ",\(stamp.bytes),\(stamp.seconds),\(entry.kind.rawValue),\"\(version)\"]"
+            isFirst = false
+        }
+        return ServerPages.json(text + "]}\n")
+    }
+
+    private static func untilDeparture<Value: Sendable>(
+        _ context: ServerRequestContext, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws(RequestError) -> Value {
+        do {
+            return try await ClientDeparture.cancelling(context.channel, body)
+        } catch {
+            throw ErrorAnswer.visible(error)
+        }
+    }
+
+    private func details(
+        _ parameters: Parameters, _ current: Current, _ context: ServerRequestContext
+    ) async throws(RequestError) -> Response {
+        guard let listing = parameters["listing"].flatMap({ listings.listing($0) }) else {
+            throw RequestError(410, "listing-gone", "The listing is no longer kept; ask for the folder again.")
+        }
+        let offset = try parameters.integer("offset", in: 0...10_000_000, default: 0)
+        let limit = try parameters.integer("limit", in: 1...Self.maximumPage, default: 100)
+        let entries = listing.entries.dropFirst(offset).prefix(limit)
+        let details = details
+        let wantsPlaceholders = parameters["placeholders"] == "1"
+        let renderer = current.renderer
+        let known = try await Self.untilDeparture(context) {
+            if wantsPlaceholders {
+                await details.addPlaceholders(to: entries, in: listing.query.folder, by: renderer)
+            }
+            return await details.sizes(of: entries, in: listing.query.folder)
+        }
+        let texts = known.map { details in
+            guard let details else { return "null" }
+            let hash = details.hash.map { JSONText.quoted($0) } ?? "null"
+            let duration = JSONText.number(Double(details.duration))
+            return "[\(details.width),\(details.height),\(hash),\(details.pages),\(duration)]"
+        }
+        return ServerPages.json("{\"offset\":\(offset),\"details\":[" + texts.joined(separator: ",") + "]}\n")
+    }
+
+    private func changes(_ parameters: Parameters) throws(RequestError) -> Response {
+        let signals = try watch.signals(of: try GalleryFiles.names(of: parameters["path"] ?? ""))
+        let headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
+        return Response(
+            status: .ok, headers: headers,
+            body: ResponseBody { writer in
+                try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
+                for await signal in signals {
+                    switch signal {
+                    case .changed:
+                        // One message for the many events of a copied folder.
+                        try await Task.sleep(for: .milliseconds(250))
+                        try await writer.write(ByteBuffer(string: "event: changed\ndata: {}\n\n"))
+                    case .alive: try await writer.write(ByteBuffer(string: ":\n\n"))
+                    }
+                }
+                try await writer.finish(nil)
+            })
+    }
+
+    // MARK: Files
+
+    private func media(_ request: Request, _ current: Current, _ context: ServerRequestContext) async -> Response {
+        let mount = Self.prefix.utf8.count + "/media".utf8.count
+        var response = await current.service.respond(to: request, mountLength: mount, context: context)
+        // Behind a token, only the client itself may keep them.
+        if let control = response.headers[.cacheControl] {
+            response.headers[.cacheControl] = control.replacing("public", with: "private")
+        }
+        ServerPages.confine(&response.headers)
+        return response
+    }
+
+    private func original(_ request: Request, _ parameters: Parameters) async throws(RequestError) -> Response {
+        let mount = Self.prefix.count + "/original/".count
+        let target = (request.head.path ?? "").prefix { $0 != "?" }
+        guard let path = String(target.dropFirst(mount)).removingPercentEncoding else {
+            throw .badSource("the path is not percent-encoded correctly")
+        }
+        let names = try GalleryFiles.names(of: path)
+        let files = files
+        let opened = await executor.run { () -> Result<(GalleryOpenFile, String), RequestError> in
+            do throws(RequestError) {
+                let file = GalleryOpenFile(try files.openFile(names))
+                let head = GalleryFiles.beginning(of: file.descriptor, count: 4_096)
+                return .success((file, SourceHeader.mediaType(of: head)))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let (file, type) = try opened.get()
+        guard let name = names.last, GalleryFiles.Kind(name: FileNameText.bytes(of: name)) != nil else {
+            throw .sourceNotFound
+        }
+        let stamp = file.stamp
+        let tag = "\"\(stamp.file)-\(stamp.bytes)-\(stamp.seconds)-\(stamp.nanoseconds)\""
+        var headers: HTTPFields = [
+            .contentType: type, .cacheControl: "private, no-cache", .eTag: tag, .acceptRanges: "bytes",
+            .lastModified: HTTPTime.text(stamp.seconds),
+        ]
+        ServerPages.confine(&headers)
+        if parameters["download"] == "1" {
+            headers[.contentDisposition] = "attachment; filename*=UTF-8''" + Self.escaped(name)
+        }
+        let fields = RequestFields(request.headers)
+        if Precondition.isNotModified(fields, quotedTag: tag, lastModified: stamp.seconds, now: Int64(time(nil))) {
+            return Response(status: .notModified, headers: headers)
+        }
+        var part = 0..<Int(stamp.bytes)
+        var status = HTTPResponse.Status.ok
+        if fields.range != nil, request.method == .get,
+            let range = Precondition.range(
+                fields, quotedTag: tag, lastModified: stamp.seconds, count: Int(stamp.bytes))
+        {
+            switch range {
+            case .unsatisfiable:
+                headers[.contentRange] = "bytes */\(stamp.bytes)"
+                headers[.contentLength] = "0"
+                return Response(status: .rangeNotSatisfiable, headers: headers)
+            case .part(let wanted):
+                part = wanted
+                status = .partialContent
+                headers[.contentRange] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(stamp.bytes)"
+            }
+        }
+        headers[.contentLength] = String(part.count)
+        guard request.method == .get else { return Response(status: status, headers: headers) }
+        return Response(status: status, headers: headers, body: Self.body(file, part, executor))
+    }
+
+    private static func escaped(_ name: String) -> String {
+        let allowed = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._")
+        return String(decoding: FileNameText.bytes(of: name), as: UTF8.self)
+            .addingPercentEncoding(withAllowedCharacters: allowed) ?? "original"
+    }
+
+    private static func body(_ file: GalleryOpenFile, _ part: Range<Int>, _ executor: BlockingExecutor) -> ResponseBody {
+        ResponseBody(contentLength: part.count) { writer in
+            var offset = part.lowerBound
+            while offset < part.upperBound {
+                let (start, count) = (offset, min(256 << 10, part.upperBound - offset))
+                let bytes = await executor.run { GalleryFiles.read(file.descriptor, at: Int64(start), count: count) }
+                // A file that became shorter cannot be sent to its end.
+                guard bytes.count == count else { throw ChannelError.outputClosed }
+                try await writer.write(ByteBuffer(bytes: bytes))
+                offset += count
+            }
+            try await writer.finish(nil)
+        }
+    }
+}
+
+/// Answers by the gallery what is its, and all else by images.
+struct GalleryResponder: HTTPResponder {
+    let gallery: Gallery
+    let images: ImageResponder<ServerRequestContext>
+
+    func respond(to request: Request, context: ServerRequestContext) async -> Response {
+        if let response = await gallery.respond(to: request, context: context) { return response }
+        return await images.respond(to: request, context: context)
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+@_spi(Files) import VitrineCore
+import VitrineImaging
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The directories and files below a root. Its own path may contain links; links below it are not followed.
+struct GalleryFiles: Sendable {
+    /// A file as `stat` tells it apart from others and from its own earlier contents.
+    struct Stamp: Sendable, Hashable {
+        let device: UInt64
+        let file: UInt64
+        let bytes: Int64
+        let seconds: Int64
+        let nanoseconds: Int64
+
+        fileprivate init(_ status: stat) {
+            (device, file) = (UInt64(status.st_dev), UInt64(status.st_ino))
+            bytes = Int64(status.st_size)
+            #if canImport(Darwin)
+            (seconds, nanoseconds) = (Int64(status.st_mtimespec.tv_sec), Int64(status.st_mtimespec.tv_nsec))
+            #else
+            (seconds, nanoseconds) = (Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec))
+            #endif
+        }
+    }
+
+    /// The kinds of files that are shown, by the ends of their names.
+    enum Kind: UInt8, Sendable {
+        case image, document, video
+
+        private static let kinds: [String: Kind] = {
+            let images = [
+                "jpg", "jpeg", "jpe", "jfif", "png", "apng", "gif", "webp", "avif", "heic", "heif", "jxl", "jp2", "j2k",
+                "tif", "tiff", "bmp", "ico", "svg",
+            ]
+            let videos = ["mp4", "m4v", "mov", "mkv", "webm", "avi", "mpg", "mpeg", "ogv", "ts", "flv"]
+            var kinds: [String: Kind] = ["pdf": .document]
+            for name in images { kinds[name] = .image }
+            for name in videos { kinds[name] = .video }
+            return kinds
+        }()
+
+        /// Nil for a name of another kind.
+        init?(name: some BidirectionalCollection<UInt8>) {
+            guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex else { return nil }
+            let end = name[name.index(after: dot)...]
+            guard (1...5).contains(end.count) else { return nil }
+            let text = String(decoding: end.map { 65...90 ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
+            guard let kind = Self.kinds[text] else { return nil }
+            self = kind
+        }
+    }
+
+    /// One item of a directory.
+    struct Item: Sendable {
+        var name: String
+        var stamp: Stamp
+        /// Nil for a directory.
+        var kind: Kind?
+    }
+
+    let root: String
+
+    /// Splits a path below the root.
+    ///
+    /// - Throws: 400 for `.`, `..` and zero bytes; 404 for hidden names.
+    static func names(of path: String) throws(RequestError) -> [String] {
+        let names = path.split(separator: "/", omittingEmptySubsequences: true).map(String.init)
+        for name in names {
+            guard name != "..", name != ".", !name.utf8.contains(0) else {
+                throw .badSource("the path contains “.”, “..” or a zero byte")
+            }
+            guard !name.hasPrefix("."), FileNameText.bytes(of: name).count <= 255 else { throw .sourceNotFound }
+        }
+        return names
+    }
+
+    /// Opens a directory.
+    ///
+    /// - Throws: 404 if there is none.
+    func openDirectory(_ names: [String]) throws(RequestError) -> Int32 { try open(names, isDirectory: true) }
+
+    /// Opens a regular file.
+    ///
+    /// - Throws: 404 if there is none.
+    func openFile(_ names: [String]) throws(RequestError) -> (descriptor: Int32, stamp: Stamp) {
+        guard !names.isEmpty else { throw .sourceNotFound }
+        let descriptor = try open(names, isDirectory: false)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            throw .sourceNotFound
+        }
+        return (descriptor, Stamp(status))
+    }
+
+    private func open(_ names: [String], isDirectory: Bool) throws(RequestError) -> Int32 {
+        var directory = openAt(AT_FDCWD, root, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
+        guard directory >= 0 else { throw .sourceNotFound }
+        for (index, name) in names.enumerated() {
+            let isFile = !isDirectory && index == names.count - 1
+            // O_NONBLOCK: opening a FIFO without a writer must not wait for ever.
+            let flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (isFile ? O_NONBLOCK : O_DIRECTORY)
+            let next = openAt(directory, name, flags)
+            close(directory)
+            guard next >= 0 else { throw .sourceNotFound }
+            directory = next
+        }
+        return directory
+    }
+
+    private func openAt(_ directory: Int32, _ name: String, _ flags: Int32) -> Int32 {
+        let bytes = FileNameText.bytes(of: name).map { CChar(bitPattern: $0) } + [0]
+        var descriptor: Int32
+        repeat { descriptor = openat(directory, bytes, flags) } while descriptor < 0 && errno == EINTR
+        return descriptor
+    }
+
+    /// Calls a body with each directory and each file of a known kind in a directory, in the order of the disk. Hidden
+    /// names, links and other things are left out.
+    ///
+    /// - Parameters:
+    ///   - names: The directory below the root.
+    ///   - body: Returns false to end.
+    func forEach(in names: [String], _ body: (Item) -> Bool) throws(RequestError) {
+        let descriptor = try openDirectory(names)
+        guard let stream = fdopendir(descriptor) else {
+            close(descriptor)
+            throw .sourceNotFound
+        }
+        defer { closedir(stream) }
+        while let entry = readdir(stream) {
+            let offset = MemoryLayout<dirent>.offset(of: \.d_name) ?? 0
+            let name = UnsafeRawPointer(entry).advanced(by: offset).assumingMemoryBound(to: CChar.self)
+            // Also “.” and “..”.
+            guard name[0] != CChar(bitPattern: UInt8(ascii: ".")) else { continue }
+            let bytes = UnsafeRawBufferPointer(start: name, count: strlen(name))
+            var kind = Kind(name: bytes)
+            #if !canImport(Darwin)
+            let type = Int(entry.pointee.d_type)
+            // The rest needs no look at the file itself.
+            guard type == DT_UNKNOWN || type == DT_DIR || type == DT_REG && kind != nil else { continue }
+            #endif
+            var status = stat()
+            guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
+            switch status.st_mode & S_IFMT {
+            case S_IFDIR: kind = nil
+            case S_IFREG where kind != nil: break
+            default: continue
+            }
+            guard body(Item(name: FileNameText.text(of: bytes), stamp: Stamp(status), kind: kind)) else { return }
+        }
+    }
+
+    /// Returns the beginning of a file.
+    static func beginning(of descriptor: Int32, count: Int) -> [UInt8] {
+        read(descriptor, at: 0, count: count)
+    }
+
+    /// Returns bytes of a file; fewer at its end or if it cannot be read.
+    static func read(_ descriptor: Int32, at offset: Int64, count: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count {
+                let read = pread(
+                    descriptor, buffer.baseAddress.map { $0 + filled }, count - filled, off_t(offset) + off_t(filled))
+                if read > 0 {
+                    filled += read
+                } else if read == 0 || errno != EINTR {
+                    return
+                }
+            }
+        }
+    }
+}
+
+/// A file that is open while something refers to it.
+final class GalleryOpenFile: Sendable {
+    let descriptor: Int32
+    let stamp: GalleryFiles.Stamp
+
+    init(_ file: (descriptor: Int32, stamp: GalleryFiles.Stamp)) {
+        (descriptor, stamp) = (file.descriptor, file.stamp)
+    }
+
+    deinit { close(descriptor) }
+}

@@ -1,0 +1,234 @@
+#if os(Linux)
+import Foundation
+import Testing
+import VitrineServer
+@_spi(BrowserControl) import VitrinePipeline
+
+/// A tab of a real browser that a test looks at and types into. For use from one thread.
+final class TestPage {
+    static let reason: Comment = "needs Chromium or Google Chrome"
+    static var isAvailable: Bool { BrowserControl.installedProgram != nil }
+
+    struct Failure: Error { var reason: String }
+
+    private let browser: BrowserControl
+    /// Uncaught exceptions, messages of the console and reports of the browser.
+    private(set) var problems: [String] = []
+    /// The addresses of requests that the page has ended before their answers.
+    private(set) var cancelled = 0
+    private var loaded = 0
+    private var bytes: [String: Int] = [:]
+    /// The bytes of all answers.
+    var receivedBytes: Int { bytes.values.reduce(0, +) }
+
+    init(width: Int = 1280, height: Int = 800, scale: Double = 1, isDark: Bool = false, isMotionReduced: Bool = false) throws {
+        let program = try #require(BrowserControl.installedProgram)
+        browser = try BrowserControl(program: program)
+        browser.onEvent = { [unowned self] in took($0, $1) }
+        for domain in ["Page", "Runtime", "Log", "Network"] { try call("\(domain).enable") }
+        try resize(width, height, scale)
+        try call(
+            "Emulation.setEmulatedMedia",
+            ["features": [
+                ["name": "prefers-color-scheme", "value": isDark ? "dark" : "light"],
+                ["name": "prefers-reduced-motion", "value": isMotionReduced ? "reduce" : "no-preference"],
+            ]])
+    }
+
+    func resize(_ width: Int, _ height: Int, _ scale: Double = 1) throws {
+        try call(
+            "Emulation.setDeviceMetricsOverride",
+            ["width": width, "height": height, "deviceScaleFactor": scale, "mobile": false])
+    }
+
+    private func took(_ method: String, _ message: Data) {
+        let object = (try? JSONSerialization.jsonObject(with: message)) as? [String: Any]
+        let parameters = object?["params"] as? [String: Any] ?? [:]
+        switch method {
+        case "Runtime.exceptionThrown":
+            problems.append("exception: \(parameters["exceptionDetails"] ?? "")")
+        case "Runtime.consoleAPICalled" where ["error", "warning", "assert"].contains(parameters["type"] as? String):
+            problems.append("console: \(parameters["args"] ?? "")")
+        case "Log.entryAdded":
+            let entry = parameters["entry"] as? [String: Any] ?? [:]
+            if ["error", "warning"].contains(entry["level"] as? String) {
+                problems.append("\(entry["source"] ?? ""): \(entry["text"] ?? "") \(entry["url"] ?? "")")
+            }
+        case "Network.loadingFailed" where parameters["canceled"] as? Bool == true: cancelled += 1
+        case "Network.loadingFinished":
+            bytes[parameters["requestId"] as? String ?? ""] = parameters["encodedDataLength"] as? Int ?? 0
+        case "Page.loadEventFired": loaded += 1
+        default: break
+        }
+    }
+
+    /// Forgets problems that the test has caused.
+    func forgetProblems() { problems = [] }
+    func forgetBytes() { bytes = [:] }
+
+    @discardableResult
+    func call(_ method: String, _ parameters: [String: Any] = [:]) throws -> [String: Any] {
+        let answer = try browser.call(method, try JSONSerialization.data(withJSONObject: parameters))
+        let object = try JSONSerialization.jsonObject(with: answer) as? [String: Any]
+        return object?["result"] as? [String: Any] ?? [:]
+    }
+
+    /// Opens an address and waits for the load event.
+    func open(_ url: String) throws {
+        let before = loaded
+        try call("Page.navigate", ["url": url])
+        while loaded == before { try browser.waitForEvent() }
+    }
+
+    /// The value of an expression, after its promise.
+    @discardableResult
+    func evaluate(_ expression: String) throws -> Any? {
+        let result = try call(
+            "Runtime.evaluate", ["expression": expression, "awaitPromise": true, "returnByValue": true])
+        if let details = result["exceptionDetails"] { throw Failure(reason: "\(expression): \(details)") }
+        return (result["result"] as? [String: Any])?["value"]
+    }
+
+    func number(_ expression: String) throws -> Double { (try evaluate(expression) as? NSNumber)?.doubleValue ?? .nan }
+    func text(_ expression: String) throws -> String { try evaluate(expression) as? String ?? "" }
+    func holds(_ expression: String) throws -> Bool { try evaluate(expression) as? Bool ?? false }
+
+    /// Waits until an expression is true, which is looked at after every change of the page and every frame.
+    func wait(_ expression: String) throws {
+        try evaluate("new Promise((done) => { const look = () => { if (\(expression)) done(); "
+            + "else setTimeout(look, 16); }; look(); })")
+    }
+
+    /// Waits until all visible tiles have their pictures.
+    func waitForPictures() throws {
+        try wait(Self.allShown)
+    }
+
+    static let allShown = """
+        (() => { const all = [...document.querySelectorAll('.tile')].filter((tile) => { \
+        const box = tile.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; }); \
+        return all.length > 0 && all.every((tile) => tile.querySelector('img.shown') || tile.classList.contains('failed')); })()
+        """
+
+    /// Presses a key: `Enter`, `ArrowLeft`, or a character.
+    func press(_ key: String, shift: Bool = false) throws {
+        var parameters: [String: Any] = ["key": key, "modifiers": shift ? 8 : 0]
+        let codes = [
+            "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36,
+            "End": 35, "PageUp": 33, "PageDown": 34, "Tab": 9, " ": 32,
+        ]
+        if let code = codes[key] {
+            parameters["windowsVirtualKeyCode"] = code
+            parameters["code"] = key == " " ? "Space" : key
+        }
+        if key == "Enter" { parameters["text"] = "\r" }
+        if key.count == 1 { parameters["text"] = key }
+        parameters["type"] = parameters["text"] == nil ? "rawKeyDown" : "keyDown"
+        try call("Input.dispatchKeyEvent", parameters)
+        parameters["type"] = "keyUp"
+        parameters["text"] = nil
+        try call("Input.dispatchKeyEvent", parameters)
+    }
+
+    func type(_ text: String) throws { try call("Input.insertText", ["text": text]) }
+
+    func wheel(_ x: Int, _ y: Int, by delta: Int, control: Bool = false) throws {
+        try call(
+            "Input.dispatchMouseEvent",
+            ["type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": delta, "modifiers": control ? 2 : 0])
+    }
+
+    func move(_ x: Double, _ y: Double) throws {
+        try call("Input.dispatchMouseEvent", ["type": "mouseMoved", "x": x, "y": y])
+    }
+
+    /// Clicks the middle of an element.
+    func click(_ selector: String) throws {
+        let place = try evaluate(
+            "(() => { const box = document.querySelector(\(quoted(selector))).getBoundingClientRect(); "
+                + "return [box.x + box.width / 2, box.y + box.height / 2]; })()") as? [Double] ?? []
+        try #require(place.count == 2, "\(selector)")
+        for type in ["mousePressed", "mouseReleased"] {
+            try call(
+                "Input.dispatchMouseEvent",
+                ["type": type, "x": place[0], "y": place[1], "button": "left", "clickCount": 1])
+        }
+    }
+
+    private func quoted(_ text: String) -> String { JSONText.quoted(text) }
+
+    func setOffline(_ isOffline: Bool) throws {
+        try call(
+            "Network.emulateNetworkConditions",
+            ["offline": isOffline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1])
+    }
+
+    /// The window as a PNG file.
+    func screenshot() throws -> [UInt8] {
+        let result = try call("Page.captureScreenshot", ["format": "png"])
+        return [UInt8](Data(base64Encoded: result["data"] as? String ?? "") ?? Data())
+    }
+
+    /// Keeps a picture of the window where a person asks for it by `VITRINE_SCREENSHOTS`, the path of a directory.
+    func keepScreenshot(_ name: String) throws {
+        guard let directory = ProcessInfo.processInfo.environment["VITRINE_SCREENSHOTS"] else { return }
+        try Data(try screenshot()).write(to: URL(filePath: "\(directory)/\(name).png"))
+    }
+
+    /// Controls without names, pictures without texts, texts with too little contrast, wrong roles: one line each.
+    ///
+    /// Names as by WAI-ARIA's computation in its usual cases; contrast by WCAG 2.2, success criterion 1.4.3.
+    func accessibilityProblems() throws -> [String] { try evaluate(Self.audit) as? [String] ?? ["no answer"] }
+
+    private static let audit = """
+        (() => {
+          const problems = [];
+          const shown = (node) => {
+            const style = getComputedStyle(node), box = node.getBoundingClientRect();
+            return style.visibility === 'visible' && style.display !== 'none' && box.width > 1 && box.height > 1
+              && !node.closest('[aria-hidden="true"]') && Number(style.opacity) > 0.1;
+          };
+          const say = (node) => node.outerHTML.slice(0, 120);
+          const modal = document.querySelector('dialog[open]');
+          const all = [...(modal ?? document.body).querySelectorAll('*')];
+          const name = (node) => node.getAttribute('aria-label')
+            || (node.getAttribute('aria-labelledby') ?? '').split(' ').map((id) => document.getElementById(id)?.textContent ?? '').join(' ').trim()
+            || [...(node.labels ?? [])].map((label) => label.textContent.trim()).join(' ')
+            || (['INPUT', 'SELECT', 'VIDEO'].includes(node.tagName) ? '' : node.textContent.trim()) || node.getAttribute('alt') || node.getAttribute('title');
+          for (const node of all) {
+            if (node.matches('a[href], button, input, select, video, [role=slider], [role=img], dialog') && shown(node) && !name(node)) problems.push('no name: ' + say(node));
+            if (node.tagName === 'IMG' && !node.hasAttribute('alt')) problems.push('no alt: ' + say(node));
+            if (node.id && document.querySelectorAll('#' + CSS.escape(node.id)).length > 1) problems.push('id twice: ' + node.id);
+            if (Number(node.getAttribute('tabindex')) > 0) problems.push('tabindex: ' + say(node));
+          }
+          for (const list of document.querySelectorAll('[role=list]')) {
+            for (const child of list.querySelectorAll(':scope > *')) {
+              if (!['listitem', 'presentation'].includes(child.getAttribute('role'))) problems.push('no item: ' + say(child));
+            }
+          }
+          const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+          const colour = (text) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1); const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255]; };
+          const over = (top, below) => top.slice(0, 3).map((value, index) => value * top[3] + below[index] * (1 - top[3])).concat(1);
+          const light = ([r, g, b]) => { const f = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+          for (const node of all) {
+            const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+            if (!own || !shown(node) || node.closest('.tile, .badge, :disabled')) continue;
+            let back = [255, 255, 255, 1];
+            const chain = [];
+            let isPicture = false;
+            for (let at = node; at; at = at.parentElement) { chain.unshift(at); if (getComputedStyle(at).backgroundImage !== 'none') isPicture = true; }
+            if (isPicture) continue;
+            for (const at of chain) back = over(colour(getComputedStyle(at).backgroundColor), back);
+            const front = over(colour(getComputedStyle(node).color), back);
+            const [a, b] = [light(front), light(back)].sort((x, y) => y - x);
+            const ratio = (a + 0.05) / (b + 0.05);
+            const size = parseFloat(getComputedStyle(node).fontSize), bold = Number(getComputedStyle(node).fontWeight) >= 700;
+            if (ratio < (size >= 24 || (size >= 18.66 && bold) ? 3 : 4.5)) problems.push(`contrast ${ratio.toFixed(2)}: ` + say(node));
+          }
+          if (!document.title) problems.push('no title');
+          if (!document.documentElement.lang) problems.push('no language');
+          return problems;
+        })()
+        """
+}
+#endif
