@@ -63,6 +63,6 @@ extension ImageService {
             for: answer.result, origin: answer.origin, url: nil, varying: "Accept", configuration: configuration,
             now: now()
         ).replacing(mediaType: document.mediaType(accept: request.headers[.accept]), allowedOrigin: "*")
-        return send(answer.result, head, answer.origin, answer.stages, exchange)
+        return send(answer.result, answer.result.bytes, head, answer.origin, answer.stages, exchange)
     }
 }

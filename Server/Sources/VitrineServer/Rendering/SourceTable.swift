@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
 @_spi(HTTPCacheEngine) import VitrineCache
-package import VitrineCore
+@_spi(Files) package import VitrineCore
 @_spi(HTTPCacheEngine) package import VitrineNetwork
 
 #if canImport(Glibc)
