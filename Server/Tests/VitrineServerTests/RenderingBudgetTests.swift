@@ -228,9 +228,14 @@ import VitrineServer
                 try await fixture.renderer.image(for: url, deadline: .now + .milliseconds(200))
             }
         }
-        // The source is too slow.
+        // The source is too slow, which a request learns that comes while it is asked.
+        let url = RenderingFixture.url(origin.url("slow")) { $0.width = 40 }
+        let patient = Task { try await fixture.renderer.image(for: url) }
+        try await wait { origin.received.count == 1 }
         let slow = await error(origin.url("slow"))
         #expect(slow?.status == 504 && slow?.code == "deadline-exceeded")
+        patient.cancel()
+        try await wait { admission.loads.running == 0 }
         // All places of loads are taken.
         var loads: [Place] = []
         for host in ["a", "b"] { loads.append(try await admission.load(host: host, priority: .normal)) }

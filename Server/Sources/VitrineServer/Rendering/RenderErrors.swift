@@ -140,12 +140,8 @@ extension RequestError {
             case .outputSide: "pixels on a side of the result"
             case .memory: "bytes of memory"
             }
-        let code =
-            switch limit {
-            case .outputSide: "result-too-large"
-            case .memory: "too-much-memory"
-            default: "limit-exceeded"
-            }
+        // The options are the reason, not the source.
+        let code = limit == .outputSide ? "result-too-large" : "limit-exceeded"
         self.init(status, code, "\(actual) \(unit) are more than the limit of \(allowed)")
     }
 

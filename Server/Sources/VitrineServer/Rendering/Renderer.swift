@@ -380,6 +380,7 @@ package final class Renderer: Sendable {
     private func make(
         _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?, _ priority: SharedPriority
     ) async throws(RequestError) -> Made {
+        priority.queue.end()
         if let stored, job.source.isLocal, let made = try await confirmedFile(job, stored) { return made }
         if job.kind == .header, let made = try await localHeader(job) { return made }
         let (outcome, waited) = try await groups.outcome(

@@ -8,11 +8,17 @@ import VitrineCore
 final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private typealias Outcome = Result<Value, RequestError>
 
+    private struct Caller {
+        let continuation: CheckedContinuation<Outcome, Never>
+        /// The time that the work had waited in queues before the caller joined it.
+        let queued: Duration
+    }
+
     private struct Work {
         let id: Int
         let priority: SharedPriority
         var task: Task<Void, Never>?
-        var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
+        var waiters: [Int: Caller] = [:]
         /// Whether it runs to its end without anyone waiting.
         var isKept: Bool
     }
@@ -58,9 +64,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         let timer = deadline.map { deadline in
             Task {
                 try await Task.sleep(until: deadline, clock: .continuous)
-                let queue = state.withLock { $0.work[key]?.priority.queue }
-                let isQueue = queue?.isReason(since: began) == true
-                leave(key, waiter, isQueue ? overloaded() : .deadlineExceeded)
+                leave(key, waiter, isQueueReason(key, waiter, since: began) ? overloaded() : .deadlineExceeded)
             }
         }
         let isShared = Mutex(false)
@@ -97,13 +101,22 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
         for work in all {
             work.task?.cancel()
-            for waiter in work.waiters.values { waiter.resume(returning: .failure(.shuttingDown)) }
+            for waiter in work.waiters.values { waiter.continuation.resume(returning: .failure(.shuttingDown)) }
         }
     }
 
     // MARK: Callers
 
-    /// Adds a caller, and the work if there is none.
+    /// Whether queues of this server are why the work of a caller has not ended.
+    private func isQueueReason(_ key: Key, _ waiter: Int, since start: ContinuousClock.Instant) -> Bool {
+        let (queue, caller) = state.withLock { state in
+            (state.work[key]?.priority.queue, state.work[key]?.waiters[waiter])
+        }
+        guard let queue, let caller else { return false }
+        return queue.isReason(since: start, before: caller.queued)
+    }
+
+    /// Adds a caller, and the work if there is none. Returns whether there was.
     private func join(
         _ key: Key, _ waiter: Int, _ priority: Priority, _ continuation: CheckedContinuation<Outcome, Never>,
         _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
@@ -112,11 +125,12 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             if let error = state.ended.removeValue(forKey: waiter) { return (error, false) }
             if let work = state.work[key] {
                 work.priority.raise(to: priority)
-                state.work[key]?.waiters[waiter] = continuation
+                state.work[key]?.waiters[waiter] = Caller(
+                    continuation: continuation, queued: work.priority.queue.total)
                 return (nil, true)
             }
             add(key, priority, isKept: false, &state, body)
-            state.work[key]?.waiters[waiter] = continuation
+            state.work[key]?.waiters[waiter] = Caller(continuation: continuation, queued: .zero)
             return (nil, false)
         }
         if let error { continuation.resume(returning: .failure(error)) }
@@ -145,19 +159,19 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private func finish(_ key: Key, _ id: Int, _ outcome: Outcome) {
-        let waiters = state.withLock { state -> [CheckedContinuation<Outcome, Never>] in
+        let waiters = state.withLock { state -> [Caller] in
             guard let work = state.work[key], work.id == id else { return [] }
             state.work[key] = nil
             return Array(work.waiters.values)
         }
-        for waiter in waiters { waiter.resume(returning: outcome) }
+        for waiter in waiters { waiter.continuation.resume(returning: outcome) }
     }
 
     /// Ends a caller.
     private func leave(_ key: Key, _ waiter: Int, _ error: RequestError) {
         let (continuation, task) = state.withLock {
             state -> (CheckedContinuation<Outcome, Never>?, Task<Void, Never>?) in
-            guard let continuation = state.work[key]?.waiters.removeValue(forKey: waiter) else {
+            guard let continuation = state.work[key]?.waiters.removeValue(forKey: waiter)?.continuation else {
                 state.ended[waiter] = error
                 return (nil, nil)
             }
@@ -173,10 +187,13 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 /// The highest priority of all that wait for a piece of work.
 final class SharedPriority: Sendable {
     private let current: Mutex<Priority>
-    /// The time that the work waits for places.
+    /// The time that the work waits for places, and for its begin.
     let queue = QueueTime()
 
-    init(_ priority: Priority) { current = Mutex(priority) }
+    init(_ priority: Priority) {
+        current = Mutex(priority)
+        queue.begin()
+    }
 
     var value: Priority { current.withLock { $0 } }
 

@@ -244,7 +244,7 @@ package final class QueueTime: Sendable {
 
     package init() {}
 
-    package func begin() { state.withLock { $0.began = .now } }
+    package func begin() { state.withLock { $0.began = $0.began ?? .now } }
 
     package func end() {
         state.withLock { state in
@@ -271,8 +271,12 @@ package final class QueueTime: Sendable {
     }
 
     /// Whether a queue is why work has not ended: it waits in one, or did so for at least half of the time.
-    func isReason(since start: ContinuousClock.Instant) -> Bool {
-        isWaiting || total * 2 >= ContinuousClock.now - start
+    ///
+    /// - Parameters:
+    ///   - start: When a caller began to wait for the work.
+    ///   - before: The time in queues until then.
+    func isReason(since start: ContinuousClock.Instant, before: Duration) -> Bool {
+        isWaiting || (total - before) * 2 >= ContinuousClock.now - start
     }
 }
 
