@@ -67,9 +67,10 @@ struct Operations {
             let keys = keys.map { RemoteKey($0) }
             let stored = Counter()
             guard kind == "lookup" else {
-                // A miss, a lease and a store.
+                // A miss, a lease and a store. Each run has names of its own.
+                let run = UInt64.random(in: .min ... .max)
                 return { _ in
-                    guard case .lease(let lease) = await tier.lookup(RemoteKey("new \(stored.next())")) else {
+                    guard case .lease(let lease) = await tier.lookup(RemoteKey("\(run) \(stored.next())")) else {
                         throw RedisError.unavailable
                     }
                     lease.store(payload, freshFor: .seconds(3_600))
