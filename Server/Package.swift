@@ -93,6 +93,14 @@ let package = Package(
             name: "fleet-node",
             dependencies: ["VitrineFleet", .product(name: "NIOCore", package: "swift-nio")],
             path: "Tests/fleet-node", swiftSettings: swift),
+        // What `Benchmarks/measure-fleet` measures.
+        .executableTarget(
+            name: "fleet-benchmark",
+            dependencies: [
+                "VitrineFleet", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            path: "Benchmarks/Fleet", swiftSettings: swift),
         .testTarget(
             name: "VitrineFleetTests",
             dependencies: [

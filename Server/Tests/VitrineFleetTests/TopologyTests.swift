@@ -102,6 +102,7 @@ private final class RedisCluster: Sendable {
         struct Counts {
             var lookups = 0
             var values = 0
+            var leases = 0
             var bypasses = 0
             var wrong = 0
         }
@@ -129,7 +130,9 @@ private final class RedisCluster: Sendable {
             case .value(let value, _):
                 let isRight = String(buffer: value.contents) == "value \(index)"
                 counts.withLock { if isRight { $0.values += 1 } else { $0.wrong += 1 } }
-            case .lease(let lease): lease.store(ByteBuffer(string: "value \(index)"), freshFor: .seconds(600))
+            case .lease(let lease):
+                counts.withLock { $0.leases += 1 }
+                lease.store(ByteBuffer(string: "value \(index)"), freshFor: .seconds(600))
             case .bypass: counts.withLock { $0.bypasses += 1 }
             }
         }
@@ -154,6 +157,7 @@ private final class RedisCluster: Sendable {
         let counts = load.counts.withLock { $0 }
         #expect(counts.wrong == 0)
         #expect(counts.bypasses == 0)
+        #expect(counts.lookups == counts.values + counts.leases)
         #expect(tiers.allSatisfy { $0.statistics.failures == 0 && $0.statistics.outages == 0 })
     }
 
@@ -181,10 +185,19 @@ private final class RedisCluster: Sendable {
             return true
         }
         try await eventually("the tiers are up") { tiers.allSatisfy { $0.status == .up } }
+        // No request needs to be answered without the tier any more.
+        try await eventually("no request is bypassed any more") {
+            let before = load.counts.withLock { $0 }
+            try await eventually("the load goes on") { load.counts.withLock { $0.lookups } > before.lookups + 2_000 }
+            return load.counts.withLock { $0.bypasses } == before.bypasses
+        }
         #expect(await tiers[0].purgeAll())
         load.end()
         await running
-        #expect(load.counts.withLock { $0.wrong } == 0)
+        let counts = load.counts.withLock { $0 }
+        #expect(counts.wrong == 0)
+        // Each request was answered, if only with the advice to render.
+        #expect(counts.lookups == counts.values + counts.leases + counts.bypasses)
     }
 
     @Test func purgesReachAllNodesOfACluster() async throws {

@@ -61,7 +61,8 @@ package enum RESPValue: Sendable, Equatable {
 
 /// Reads replies from a stream of bytes, in pieces of any size.
 ///
-/// Each byte is looked at once: the parser keeps its place within nested and incomplete replies.
+/// Each byte is looked at once: the parser keeps the beginning of an incomplete reply. A string is copied once, into
+/// memory of its own size. A value that is kept then keeps no other bytes, and the memory of a read is used again.
 package struct RESPParser {
     /// Limits on a single reply. More is an error of the protocol.
     package struct Limits: Sendable {
@@ -86,17 +87,17 @@ package struct RESPParser {
 
     private let limits: Limits
     private var frames: [Frame] = []
-    /// The string whose length is known and whose bytes are not here yet.
-    private var body: (kind: UInt8, length: Int)?
-    /// How many bytes after the reader index have no end of line.
-    private var searched = 0
+    /// The string whose length is known, and those of its bytes that are here.
+    private var body: (kind: UInt8, length: Int, bytes: ByteBuffer)?
+    /// The beginning of a line whose end is not here yet.
+    private var partial = ByteBuffer()
     private var size = 0
     private var elements = 0
 
     /// Creates a parser at the beginning of a reply.
     package init(limits: Limits) { self.limits = limits }
 
-    /// Returns the next complete reply, or nil if more bytes are needed. Bytes that were used are consumed.
+    /// Returns the next complete reply, or nil if more bytes are needed. All bytes are consumed before it returns nil.
     ///
     /// - Throws: ``RedisError/protocolViolation(_:)``. The stream cannot be read any further.
     package mutating func next(_ buffer: inout ByteBuffer) throws(RedisError) -> RESPValue? {
@@ -115,17 +116,7 @@ package struct RESPParser {
     }
 
     private mutating func step(_ buffer: inout ByteBuffer) throws(RedisError) -> Step? {
-        if let body {
-            guard buffer.readableBytes >= body.length + 2 else {
-                buffer.reserveCapacity(minimumWritableBytes: body.length + 2 - buffer.readableBytes)
-                return nil
-            }
-            guard let bytes = buffer.readSlice(length: body.length), let end = buffer.readInteger(as: UInt16.self),
-                end == 0x0D0A
-            else { throw .protocolViolation("a string does not end where it should") }
-            self.body = nil
-            return .value(try string(bytes, kind: body.kind))
-        }
+        if body != nil { return try string(&buffer).map { .value($0) } }
         guard let line = try line(&buffer) else { return nil }
         guard let kind = line.readableBytesView.first else { throw .protocolViolation("an empty line") }
         let rest = line.readableBytesView.dropFirst()
@@ -150,7 +141,7 @@ package struct RESPParser {
                 throw .protocolViolation("a string of \(length) bytes")
             }
             size += Int(length)
-            body = (kind, Int(length))
+            body = (kind, Int(length), ByteBufferAllocator().buffer(capacity: Int(length)))
             return .head
         case UInt8(ascii: "*"), UInt8(ascii: "~"), UInt8(ascii: ">"), UInt8(ascii: "%"), UInt8(ascii: "|"):
             return try collection(kind, count: try Self.integer(rest))
@@ -159,7 +150,18 @@ package struct RESPParser {
         }
     }
 
-    private func string(_ bytes: ByteBuffer, kind: UInt8) throws(RedisError) -> RESPValue {
+    /// Reads the bytes of a string, and the end of line after them.
+    private mutating func string(_ buffer: inout ByteBuffer) throws(RedisError) -> RESPValue? {
+        guard let (kind, length, held) = body.take() else { return nil }
+        var bytes = consume held
+        if var part = buffer.readSlice(length: min(length - bytes.readableBytes, buffer.readableBytes)) {
+            bytes.writeBuffer(&part)
+        }
+        guard bytes.readableBytes == length, let end = try line(&buffer) else {
+            body = (kind, length, bytes)
+            return nil
+        }
+        guard end.readableBytes == 0 else { throw .protocolViolation("a string does not end where it should") }
         switch kind {
         case UInt8(ascii: "!"): return .error(String(buffer: bytes))
         case UInt8(ascii: "="):
@@ -214,21 +216,25 @@ package struct RESPParser {
     }
 
     private mutating func line(_ buffer: inout ByteBuffer) throws(RedisError) -> ByteBuffer? {
-        let view = buffer.readableBytesView
-        guard let end = view.dropFirst(searched).firstIndex(of: 0x0D), end + 1 < view.endIndex else {
-            // A carriage return at the very end is looked at again.
-            searched = max(0, view.count - 1)
-            guard view.count <= limits.line else { throw .protocolViolation("a line without an end") }
-            return nil
+        let end = buffer.readableBytesView.firstIndex(of: 0x0A)
+        let length = end.map { $0 - buffer.readerIndex + 1 } ?? buffer.readableBytes
+        guard partial.readableBytes + length <= limits.line + 2 else {
+            throw .protocolViolation("a line without an end")
         }
-        let length = end - view.startIndex
-        guard view[end + 1] == 0x0A, length <= limits.line else { throw .protocolViolation("a malformed line") }
-        searched = 0
-        size += length
+        guard var line = buffer.readSlice(length: length) else { return nil }
+        if end == nil || partial.readableBytes > 0 {
+            partial.writeBuffer(&line)
+            guard end != nil else { return nil }
+            line = partial
+            partial = ByteBuffer()
+        }
+        let view = line.readableBytesView
+        guard view.count >= 2, view.firstIndex(of: 0x0D) == view.endIndex - 2 else {
+            throw .protocolViolation("a malformed line")
+        }
+        size += view.count - 2
         guard size <= limits.size else { throw .protocolViolation("a reply that is too large") }
-        let line = buffer.readSlice(length: length)
-        buffer.moveReaderIndex(forwardBy: 2)
-        return line
+        return line.getSlice(at: line.readerIndex, length: view.count - 2)
     }
 
     private static func integer(_ digits: ByteBufferView.SubSequence) throws(RedisError) -> Int64 {

@@ -27,6 +27,7 @@ package final class RedisConnection: Sendable {
     /// The server.
     package let address: RedisConfiguration.Address
     private let channel: any Channel
+    private let handler: NIOLoopBound<RedisChannelHandler>
     private let waiting: Waiting
     private let depth: Int
 
@@ -34,12 +35,14 @@ package final class RedisConnection: Sendable {
     final class Waiting: Sendable {
         /// The number of commands without a reply.
         let count = Atomic(0)
-        /// Why the connection ended.
-        let reason = Mutex<RedisError?>(nil)
     }
 
-    private init(_ address: RedisConfiguration.Address, _ channel: any Channel, _ waiting: Waiting, depth: Int) {
-        (self.address, self.channel, self.waiting, self.depth) = (address, channel, waiting, depth)
+    private init(
+        _ address: RedisConfiguration.Address, _ channel: any Channel, _ handler: NIOLoopBound<RedisChannelHandler>,
+        _ waiting: Waiting, depth: Int
+    ) {
+        (self.address, self.channel, self.handler) = (address, channel, handler)
+        (self.waiting, self.depth) = (waiting, depth)
     }
 
     /// Connects and logs in.
@@ -51,8 +54,8 @@ package final class RedisConnection: Sendable {
         push: (@Sendable ([RESPValue]) -> Void)? = nil
     ) async throws(RedisError) -> RedisConnection {
         let waiting = Waiting()
-        let channel = try await channel(to: address, options, group, waiting, push)
-        let connection = RedisConnection(address, channel, waiting, depth: options.depth)
+        let (channel, handler) = try await channel(to: address, options, group, waiting, push)
+        let connection = RedisConnection(address, channel, handler, waiting, depth: options.depth)
         do throws(RedisError) {
             try await connection.logIn(options)
         } catch {
@@ -65,7 +68,7 @@ package final class RedisConnection: Sendable {
     private static func channel(
         to address: RedisConfiguration.Address, _ options: Options, _ group: any EventLoopGroup, _ waiting: Waiting,
         _ push: (@Sendable ([RESPValue]) -> Void)?
-    ) async throws(RedisError) -> any Channel {
+    ) async throws(RedisError) -> (any Channel, NIOLoopBound<RedisChannelHandler>) {
         let bootstrap = ClientBootstrap(group: group)
             .connectTimeout(TimeAmount(options.connectTimeout))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -86,7 +89,10 @@ package final class RedisConnection: Sendable {
                 }
             }
         do {
-            return try await bootstrap.connect(host: address.host, port: address.port).get()
+            return try await bootstrap.connect(host: address.host, port: address.port).flatMapThrowing { channel in
+                let handler = try channel.pipeline.syncOperations.handler(type: RedisChannelHandler.self)
+                return (channel, NIOLoopBound(handler, eventLoop: channel.eventLoop))
+            }.get()
         } catch {
             throw RedisError(connecting: error, to: address)
         }
@@ -132,32 +138,29 @@ package final class RedisConnection: Sendable {
             waiting.count.subtract(1, ordering: .relaxed)
             throw .overloaded
         }
-        let promise = channel.eventLoop.makePromise(of: RESPValue.self)
         var buffers = command.encoded()
         if isAsking { buffers = RESPCommand("ASKING").encoded() + buffers }
-        let request = RedisChannelHandler.Request(
-            buffers: buffers, skip: isAsking ? 1 : 0, deadline: .now() + TimeAmount(timeout), promise: promise)
-        let written = channel.eventLoop.makePromise(of: Void.self)
-        // A closed channel refuses the request before the handler sees it.
-        written.futureResult.whenFailure { [waiting] error in
-            waiting.count.subtract(1, ordering: .relaxed)
-            promise.fail(error)
-        }
-        channel.write(request, promise: written)
-        do {
-            return try await promise.futureResult.get()
-        } catch {
-            // A command that comes after the end has the reason of the end.
-            throw error as? RedisError ?? waiting.reason.withLock { $0 } ?? .unreachable("the connection is closed")
-        }
+        let deadline = NIODeadline.now() + TimeAmount(timeout)
+        return try await withCheckedContinuation { continuation in
+            send(.init(buffers: buffers, skip: isAsking ? 1 : 0, deadline: deadline, reply: continuation))
+        }.get()
     }
 
     /// Sends a command that is answered by a push.
     package func send(_ command: RESPCommand) {
-        channel.write(
-            RedisChannelHandler.Request(buffers: command.encoded(), skip: 0, deadline: .distantFuture, promise: nil),
-            promise: nil)
+        send(.init(buffers: command.encoded(), skip: 0, deadline: .distantFuture, reply: nil))
     }
+
+    private func send(_ request: RedisChannelHandler.Request) {
+        if channel.eventLoop.inEventLoop {
+            handler.value.send(request)
+        } else {
+            channel.eventLoop.execute { [handler] in handler.value.send(request) }
+        }
+    }
+
+    /// Whether the caller runs on the event loop of the connection, so that commands need no switch between threads.
+    package var isOnEventLoop: Bool { channel.eventLoop.inEventLoop }
 
     /// Closes the connection. Commands without a reply fail.
     package func close() { channel.close(promise: nil) }
@@ -188,11 +191,26 @@ extension RedisError {
     }
 }
 
+/// Runs tasks on an event loop.
+///
+/// Commands of such tasks, on connections of the same event loop, need no switch between threads.
+package final class EventLoopTaskExecutor: TaskExecutor {
+    private let loop: any EventLoop
+
+    /// Creates an executor for an event loop, which must not end before its tasks.
+    package init(_ loop: any EventLoop) { self.loop = loop }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        loop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
+
 /// Writes commands and assigns replies to them in order.
-private final class RedisChannelHandler: ChannelDuplexHandler {
+private final class RedisChannelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
-    typealias OutboundIn = Request
     typealias OutboundOut = ByteBuffer
+    typealias Reply = CheckedContinuation<Result<RESPValue, RedisError>, Never>
 
     struct Request: Sendable {
         var buffers: [ByteBuffer]
@@ -200,18 +218,18 @@ private final class RedisChannelHandler: ChannelDuplexHandler {
         var skip: Int
         var deadline: NIODeadline
         /// nil for commands without a reply.
-        var promise: EventLoopPromise<RESPValue>?
+        var reply: Reply?
     }
 
     private struct Pending {
         var skip: Int
         var deadline: NIODeadline
         /// nil once the deadline has passed. The reply is still to come.
-        var promise: EventLoopPromise<RESPValue>?
+        var reply: Reply?
     }
 
+    private var context: ChannelHandlerContext?
     private var pending = CircularBuffer<Pending>(initialCapacity: 64)
-    private var received: ByteBuffer?
     private var parser: RESPParser
     private let waiting: RedisConnection.Waiting
     private let push: (@Sendable ([RESPValue]) -> Void)?
@@ -224,17 +242,24 @@ private final class RedisChannelHandler: ChannelDuplexHandler {
         (self.waiting, self.push) = (waiting, push)
     }
 
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        let request = unwrapOutboundIn(data)
-        // From here on the queue answers for the request, whether its bytes can be written or not.
-        promise?.succeed()
-        if let reply = request.promise {
-            if let reason {
-                waiting.count.subtract(1, ordering: .relaxed)
-                reply.fail(reason)
-                return
-            }
-            pending.append(Pending(skip: request.skip, deadline: request.deadline, promise: reply))
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        failAll()
+    }
+
+    /// Writes a command. Runs on the event loop.
+    func send(_ request: Request) {
+        guard let context, reason == nil else {
+            guard let reply = request.reply else { return }
+            waiting.count.subtract(1, ordering: .relaxed)
+            // A command that comes after the end has the reason of the end.
+            reply.resume(returning: .failure(reason ?? .unreachable("the connection is closed")))
+            return
+        }
+        if let reply = request.reply {
+            pending.append(Pending(skip: request.skip, deadline: request.deadline, reply: reply))
             schedule(request.deadline, context)
         }
         for buffer in request.buffers { context.write(wrapOutboundOut(buffer), promise: nil) }
@@ -251,15 +276,8 @@ private final class RedisChannelHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
-        if received == nil { received = bytes } else { received?.writeBuffer(&bytes) }
         do throws(RedisError) {
-            while var buffer = received.take() {
-                let reply = try parser.next(&buffer)
-                // Values share the memory of what was received: an empty rest lets it go.
-                received = buffer.readableBytes == 0 ? nil : buffer
-                guard let reply else { break }
-                try deliver(reply)
-            }
+            while let reply = try parser.next(&bytes) { try deliver(reply) }
         } catch {
             fail(error, context)
         }
@@ -277,7 +295,7 @@ private final class RedisChannelHandler: ChannelDuplexHandler {
             return
         }
         waiting.count.subtract(1, ordering: .relaxed)
-        first.promise?.succeed(reply)
+        first.reply?.resume(returning: .success(reply))
     }
 
     private func schedule(_ deadline: NIODeadline, _ context: ChannelHandlerContext) {
@@ -298,10 +316,10 @@ private final class RedisChannelHandler: ChannelDuplexHandler {
         timer = nil
         let now = NIODeadline.now()
         var next: NIODeadline?
-        for index in pending.indices where pending[index].promise != nil {
+        for index in pending.indices where pending[index].reply != nil {
             if pending[index].deadline <= now {
-                pending[index].promise?.fail(RedisError.timedOut)
-                pending[index].promise = nil
+                pending[index].reply?.resume(returning: .failure(.timedOut))
+                pending[index].reply = nil
             } else {
                 next = min(next ?? .distantFuture, pending[index].deadline)
             }
@@ -320,10 +338,9 @@ private final class RedisChannelHandler: ChannelDuplexHandler {
         timer = nil
         let error = reason ?? .unreachable("the server closed the connection")
         reason = error
-        waiting.reason.withLock { $0 = error }
         while let next = pending.popFirst() {
             waiting.count.subtract(1, ordering: .relaxed)
-            next.promise?.fail(error)
+            next.reply?.resume(returning: .failure(error))
         }
     }
 

@@ -142,7 +142,13 @@ package final class RedisNode: Sendable {
     private func picked() -> RedisConnection? {
         state.withLock { state in
             guard state.isUp, !state.connections.isEmpty else { return nil }
-            state.next = (state.next &+ 1) % state.connections.count
+            let count = state.connections.count
+            state.next = (state.next &+ 1) % count
+            // One that needs no switch between threads, if there is one.
+            for offset in 0..<count where state.connections[(state.next + offset) % count].isOnEventLoop {
+                state.next = (state.next + offset) % count
+                break
+            }
             return state.connections[state.next]
         }
     }

@@ -238,8 +238,6 @@ public final class RemoteTier: Sendable {
                 return .bypass
             }
             let names = TierNames(configuration.namespace, epoch: epoch, key)
-            let signal = waiters.add(key)
-            defer { waiters.remove(signal, key) }
             do throws(RedisError) {
                 var damaged = ByteBuffer()
                 let reply = try await client.call(
@@ -252,6 +250,9 @@ public final class RemoteTier: Sendable {
                     damaged = stored.getSlice(
                         at: stored.readerIndex, length: min(stored.readableBytes, TierValue.headerSize)) ?? damaged
                 }
+                // The value may be announced before the reply is here.
+                let signal = waiters.add(key)
+                defer { waiters.remove(signal, key) }
                 switch try await grant(key, names, replacing: damaged) {
                 case .lease(let lease): return .lease(lease)
                 case .value(let stored, let generation):

@@ -116,7 +116,9 @@ final class TierJournal: Sendable {
                     if error != .unavailable { state.lastError = error }
                     return state.isConnected
                 }
-                if wasConnected {
+                if Task.isCancelled {
+                    // The end of the tier is no failure.
+                } else if wasConnected {
                     delay = .milliseconds(25)
                     log.note("journal", "Purges of other nodes are not followed at the moment: \(error)")
                 } else if error.isLasting {
@@ -196,10 +198,11 @@ final class TierJournal: Sendable {
         guard let items = reply.items else { throw .protocolViolation("the journal is malformed") }
         var entries: [(Position, String, String)] = []
         for item in items {
-            guard let fields = item.items, fields.count == 2, let id = fields[0].text.flatMap({ Position($0) }),
-                let kind = fields[1]["k"]?.text, let content = fields[1]["c"]?.text
-            else { throw .protocolViolation("the journal is malformed") }
-            entries.append((id, kind, content))
+            guard let fields = item.items, fields.count == 2, let id = fields[0].text.flatMap({ Position($0) }) else {
+                throw .protocolViolation("the journal is malformed")
+            }
+            // What another application has written may stand for any purge.
+            entries.append((id, fields[1]["k"]?.text ?? "", fields[1]["c"]?.text ?? ""))
         }
         return entries
     }
