@@ -190,7 +190,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
             return send(result, keptHead(for: result, known, choice, now: time).head, .memory, [], exchange)
         }
         do {
-            let request = RequestInformation(id: exchange.requestID)
+            let request = RequestInformation(id: exchange.requestID, isBackground: exchange.fields.isBackground)
             let (backend, plan) = (backend, known.plan)
             let answer = try await ClientDeparture.cancelling(Self.channel(of: context)) {
                 try await backend.result(for: plan, format: choice, request: request)
@@ -246,7 +246,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         _ known: KnownTarget<Backend.Plan>, _ exchange: Exchange, context: Context
     ) async -> Response {
         do {
-            let request = RequestInformation(id: exchange.requestID)
+            let request = RequestInformation(id: exchange.requestID, isBackground: exchange.fields.isBackground)
             let (backend, plan) = (backend, known.plan)
             let answer = try await ClientDeparture.cancelling(Self.channel(of: context)) {
                 try await backend.information(for: plan, request: request)

@@ -23,6 +23,8 @@ package final class ImageServer: Service {
         package var reload: @Sendable (ServerConfiguration) async throws -> Void
         /// Facts for `/debug`.
         package var facts: @Sendable () async -> [String: SettingValue]
+        /// Completes work in the background, after the last request.
+        package var end: @Sendable () async -> Void = {}
 
         package init(
             responder: any HTTPResponder<ServerRequestContext>, immediate: ImmediateResponder? = nil,
