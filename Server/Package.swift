@@ -37,7 +37,7 @@ let package = Package(
         .target(
             name: "VitrineServer",
             dependencies: [
-                "CVitrineServer",
+                "CVitrineServer", "VitrineFleet", "VitrineS3",
                 .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
                 .product(name: "VitrineImaging", package: "Vitrine"),
                 .product(name: "VitrineNetwork", package: "Vitrine"),
@@ -112,7 +112,7 @@ let package = Package(
         .testTarget(
             name: "VitrineServerTests",
             dependencies: [
-                "VitrineServer", .product(name: "VitrineCore", package: "Vitrine"),
+                "VitrineServer", "VitrineS3", .product(name: "VitrineCore", package: "Vitrine"),
                 .product(name: "VitrineCache", package: "Vitrine"),
                 .product(name: "VitrineImaging", package: "Vitrine"),
                 .product(name: "VitrineNetwork", package: "Vitrine"),

@@ -63,6 +63,30 @@ import VitrineFleet
         }
     }
 
+    @Test func purgesOfTagsVoidTheTierAndNameTheTag() async throws {
+        let server = try await RedisServer()
+        let tiers = try await makeTiers(2, server)
+        let purges = tiers.map { Purges($0) }
+        for purges in purges { try await eventually("the start counts as a purge") { purges.list == [.all] } }
+        try await tiers[0].put("old", key)
+        #expect(await tiers[1].text(key) == "old")
+        #expect(await tiers[0].purge(tag: "red"))
+        for purges in purges {
+            try await eventually("the tag arrives") { purges.list.count >= 2 }
+            #expect(purges.list == [.all, .tag(RemoteKey.digest(of: "red"))])
+            purges.end()
+        }
+        guard case .lease = await tiers[1].lookup(key) else {
+            Issue.record("a value survived")
+            return
+        }
+        // A node that was away learns the tag, too.
+        try await server.command("CLIENT", "KILL", "TYPE", "pubsub")
+        #expect(await tiers[1].purge(tag: "blue"))
+        try await tiers[0].put("new", key)
+        #expect(await tiers[1].text(key) == "new")
+    }
+
     @Test func purgesRevokeLeases() async throws {
         let server = try await RedisServer()
         let tiers = try await makeTiers(2, server)

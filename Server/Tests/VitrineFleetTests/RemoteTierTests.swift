@@ -503,4 +503,27 @@ import Darwin
             }
         }
     }
+
+    @Test func declinedAndExcusedLeasesLetOthersGoOn() async throws {
+        let server = try await RedisServer()
+        let tiers = try await makeTiers(2, server)
+        for isExcused in [false, true] {
+            let key = RemoteKey("declined \(isExcused)")
+            guard case .lease(let lease) = await tiers[0].lookup(key) else {
+                Issue.record("no lease")
+                return
+            }
+            let other = Task { await tiers[1].lookup(key) }
+            try await eventually("the other node waits") { tiers[1].waitingCount == 1 }
+            if isExcused { lease.excuse(for: .seconds(300)) } else { lease.decline(for: .seconds(300)) }
+            guard case .bypass = await other.value, case .bypass = await tiers[0].lookup(key) else {
+                Issue.record("a node is not let go")
+                return
+            }
+            lease.store(ByteBuffer(string: "late"), freshFor: .seconds(600))
+            await tiers[0].flush()
+            // Only an excused lease is still held.
+            #expect(await tiers[1].text(key) == (isExcused ? "late" : nil))
+        }
+    }
 }

@@ -358,4 +358,61 @@ func listeningSocket() throws -> (descriptor: Int32, port: Int) {
         let level = try #require(line.firstMatch(of: /: (\d+\.\d+)/).flatMap { Double($0.1) })
         #expect(level <= 2.5, "\(line)")
     }
+
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: analyze), "systemd-analyze is not installed"))
+    func unitsOfAFleetAreValid() async throws {
+        let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Distribution")
+        let directory = try TemporaryDirectory()
+        for (name, place) in [
+            ("vitrine-server.service", ""), ("fleet/vitrine-warm.service", ""), ("fleet/vitrine-warm.timer", ""),
+            ("fleet/vitrine-server.conf", "vitrine-server.service.d/"),
+        ] {
+            let text = try String(contentsOf: sources.appending(path: name), encoding: .utf8)
+            if !place.isEmpty {
+                try FileManager.default.createDirectory(
+                    atPath: directory.path + "/" + place, withIntermediateDirectories: true)
+            }
+            let file = place + (name.split(separator: "/").last ?? "")
+            try directory.write(text.replacing("/usr/bin/vitrine-server", with: "/bin/true"), to: file)
+            // Each variable is a setting.
+            var variables: [String: String] = [:]
+            for match in text.matches(of: /VITRINE_([A-Z0-9_]+)=(\S+)/) {
+                variables["VITRINE_" + match.1] = String(match.2)
+            }
+            for variable in variables.keys {
+                #expect(ServerConfiguration.settings.contains { $0.variable == variable }, "\(name): \(variable)")
+            }
+        }
+        let units = ["vitrine-server.service", "vitrine-warm.service", "vitrine-warm.timer"]
+        let verified = try await run(Self.analyze, ["verify"] + units.map { directory.path + "/" + $0 })
+        #expect(verified.status == 0 && verified.output.isEmpty, "\(verified.output)")
+    }
+
+    private static let nginx = "/usr/sbin/nginx"
+
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: nginx), "nginx is not installed"))
+    func theBalancerOfAFleetIsValid() async throws {
+        let fleet = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Distribution/fleet")
+        let directory = try TemporaryDirectory()
+        let text = try String(contentsOf: fleet.appending(path: "nginx.conf"), encoding: .utf8)
+        // Its names are those of containers.
+        try directory.write(text.replacing(/node\d:/, with: "127.0.0.1:"), to: "nginx.conf")
+        let path = directory.path
+        let checked = try await run(
+            Self.nginx, ["-t", "-c", path + "/nginx.conf", "-p", path, "-g", "pid \(path)/pid; error_log stderr;"])
+        #expect(checked.status == 0, "\(checked.output)")
+        let compose = try String(contentsOf: fleet.appending(path: "compose.yaml"), encoding: .utf8)
+        for match in compose.matches(of: /(VITRINE_[A-Z0-9_]+):/) {
+            #expect(ServerConfiguration.settings.contains { $0.variable == String(match.1) }, "\(match.1)")
+        }
+        let parser = "import sys, yaml; print(*sorted(yaml.safe_load(open(sys.argv[1]))['services']))"
+        let parsed = try await run(
+            "/usr/bin/env", ["python3", "-c", parser, fleet.appending(path: "compose.yaml").path])
+        // The parser may not be installed.
+        if !parsed.output.contains("ModuleNotFoundError") {
+            #expect(parsed.output.hasPrefix("balancer buckets node1 node2 node3 s3 valkey"), "\(parsed.output)")
+        }
+    }
 }

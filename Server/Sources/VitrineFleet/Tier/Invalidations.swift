@@ -8,6 +8,8 @@ extension RemoteTier {
         case key(RemoteKey)
         /// All values of the group with this digest; see ``RemoteKey/digest(of:)``.
         case group(String)
+        /// All values with this digest of a tag, which only the nodes know. None of the tier's values count any more.
+        case tag(String)
         /// All values: all were purged, or it cannot be told which.
         case all
 
@@ -21,12 +23,12 @@ extension RemoteTier {
                 : .key(RemoteKey(groupDigest: String(parts[0]), nameDigest: String(parts[1])))
         }
 
-        /// Whether a key is among the values.
+        /// Whether a key is among the values, or may be.
         public func includes(_ key: RemoteKey) -> Bool {
             switch self {
             case .key(let other): key == other
             case .group(let group): key.group == group
-            case .all: true
+            case .tag, .all: true
             }
         }
     }

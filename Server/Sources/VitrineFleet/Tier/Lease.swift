@@ -39,6 +39,21 @@ public final class Lease: Sendable {
         tier.write(contents, contentType, freshFor: freshFor, staleFor: staleFor, of: core)
     }
 
+    /// Ends the lease because the value cannot be shared, for example if its source failed.
+    ///
+    /// Look-ups return ``RemoteTier/Lookup/bypass`` for the time, at most five minutes, instead of giving the lease to
+    /// one node after the other.
+    public func decline(for time: Duration) {
+        guard core.end() else { return }
+        tier.writeMark(for: time, of: core, keepsLease: false)
+    }
+
+    /// Lets all nodes that wait go on without the value, and keeps the lease.
+    ///
+    /// Look-ups return ``RemoteTier/Lookup/bypass`` for the time, at most five minutes, or until
+    /// ``store(_:contentType:freshFor:staleFor:)``.
+    public func excuse(for time: Duration) { tier.writeMark(for: time, of: core, keepsLease: true) }
+
     /// Ends the lease without a value. A node that waits gets it.
     public func release() {
         guard core.end() else { return }

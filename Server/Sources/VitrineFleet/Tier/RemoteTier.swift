@@ -411,19 +411,38 @@ public final class RemoteTier: Sendable {
         if !isQueued { drop(core) }
     }
 
+    /// Tells all nodes for a time that they make a value themselves.
+    func writeMark(for time: Duration, of core: LeaseCore, keepsLease: Bool) {
+        if !keepsLease {
+            leases.remove(core)
+            refreshing.withLock { $0[core.key] = nil }
+        }
+        let time = min(max(time, .milliseconds(1)), .seconds(300))
+        let isQueued = writes.append(cost: 1_024) { [self] in
+            guard let now = journal.now else { return keepsLease ? () : drop(core) }
+            var mark = TierValue(generation: core.generation, created: now, freshUntil: now + time)
+            mark.isUnshared = true
+            await store(mark, for: time.wholeMilliseconds, core, keepsLease: keepsLease)
+        }
+        if !isQueued, !keepsLease { drop(core) }
+    }
+
     private func drop(_ core: LeaseCore) {
         counters.add(\.droppedStores)
         log.note("write queue", "Values are not stored in the tier because it is too slow")
         Task { [self] in await end(core) }
     }
 
-    private func store(_ value: TierValue, for milliseconds: Int64, _ core: LeaseCore) async {
+    private func store(
+        _ value: TierValue, for milliseconds: Int64, _ core: LeaseCore, keepsLease: Bool = false
+    ) async {
         do throws(RedisError) {
             let reply = try await client.run(
                 TierScripts.store, keys: [core.names.value, core.names.lease, core.names.generation],
                 [
                     .text(core.token), .text(core.generation), .bytes(value.encoded(key: core.key)),
                     .text("\(milliseconds)"), .text(journal.channel), .text(Self.message(core.key)),
+                    keepsLease ? "1" : "0",
                 ])
             counters.add(reply.integer == 1 ? (value.isUnshared ? nil : \.stores) : \.fencedStores)
         } catch {
@@ -479,10 +498,18 @@ public final class RemoteTier: Sendable {
         await purge(.group(RemoteKey.digest(of: group)))
     }
 
+    /// Removes all values from the tier, and those with a tag from the caches of all nodes; see
+    /// ``purge(_:)-(RemoteKey)``.
+    ///
+    /// The tier does not know the tags of its values. Nodes do, and keep all other copies.
+    @discardableResult public func purge(tag: String) async -> Bool {
+        await purge(.tag(RemoteKey.digest(of: tag)))
+    }
+
     /// Removes all values of the namespace; see ``purge(_:)-(RemoteKey)``.
     @discardableResult public func purgeAll() async -> Bool { await purge(.all) }
 
-    private func purge(_ invalidation: Invalidation) async -> Bool {
+    package func purge(_ invalidation: Invalidation) async -> Bool {
         leases.revoke(invalidation)
         // Until it is announced, this node at least does not use the values.
         pending.withLock { pending in
@@ -528,6 +555,7 @@ public final class RemoteTier: Sendable {
             _ = try await client.run(
                 TierScripts.remove, keys: [TierNames(configuration.namespace, epoch: epoch, key).generation],
                 [.text(journal.channel), .text("wake \(group)")], timeout: timeout)
+        case .tag(let tag): (kind, content) = ("tag", "\(tag)/\(Self.randomDigits())")
         case .all: (kind, content) = ("all", Self.randomDigits())
         }
         _ = try await client.run(

@@ -130,7 +130,8 @@ final class TierJournal: Sendable {
                 try? await Task.sleep(for: delay)
             }
         }
-        await save()
+        // In a task of its own: this one is cancelled.
+        await Task { await self.save() }.value
     }
 
     private func follow() async throws(RedisError) {
@@ -232,6 +233,14 @@ final class TierJournal: Sendable {
         case "begin": break
         case "key": publish(RemoteTier.Invalidation(content) ?? .all, state)
         case "group": publish(RemoteTier.Invalidation(content) ?? .all, state)
+        case "tag":
+            let parts = content.split(separator: "/")
+            guard parts.count == 2, RemoteKey.isDigest(parts[0]), RemoteTier.isRandomDigits(parts[1]) else {
+                publish(.all, state)
+                return
+            }
+            state.epoch = String(parts[1])
+            publish(.tag(String(parts[0])), state)
         default:
             if kind == "all", RemoteTier.isRandomDigits(content) { state.epoch = String(content) }
             publish(.all, state)

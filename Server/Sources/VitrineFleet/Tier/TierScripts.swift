@@ -54,15 +54,16 @@ enum TierScripts {
 
     /// Stores the value of a lease, ends the lease and wakes the nodes that wait. Returns 0 if the lease is not held.
     ///
-    /// Keys: value, lease, generation. Arguments: token, generation, value, its time, channel, message.
+    /// Keys: value, lease, generation. Arguments: token, generation, value, its time, channel, message, `1` to keep the
+    /// lease.
     static let store = RedisScript(
         """
         if redis.call('HGET', KEYS[2], 't') ~= ARGV[1] or redis.call('GET', KEYS[3]) ~= ARGV[2] then return 0 end
         redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
         if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[3], ARGV[4]) end
-        local w = redis.call('HEXISTS', KEYS[2], 'w')
-        redis.call('DEL', KEYS[2])
-        if w == 1 then redis.call('PUBLISH', ARGV[5], ARGV[6]) end
+        local w = redis.call('HGET', KEYS[2], 'w')
+        if ARGV[7] == '1' then redis.call('HSET', KEYS[2], 'w', '0') else redis.call('DEL', KEYS[2]) end
+        if w == '1' then redis.call('PUBLISH', ARGV[5], ARGV[6]) end
         return 1
         """)
 
@@ -70,9 +71,9 @@ enum TierScripts {
     static let release = RedisScript(
         """
         if redis.call('HGET', KEYS[1], 't') ~= ARGV[1] then return 0 end
-        local w = redis.call('HEXISTS', KEYS[1], 'w')
+        local w = redis.call('HGET', KEYS[1], 'w')
         redis.call('DEL', KEYS[1])
-        if w == 1 then redis.call('PUBLISH', ARGV[2], ARGV[3]) end
+        if w == '1' then redis.call('PUBLISH', ARGV[2], ARGV[3]) end
         return 1
         """)
 
@@ -99,12 +100,14 @@ enum TierScripts {
 
     /// Adds a purge to the journal and announces it. Returns its position.
     ///
-    /// Keys: journal, epoch. Arguments: kind, content, channel, length of the journal.
+    /// Keys: journal, epoch. Arguments: kind, content, channel, length of the journal. The content of `all` is the new
+    /// epoch, that of `tag` has it after the digest and a slash.
     static let announce = RedisScript(
         """
         local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
         local prior = last[1] and last[1][1] or '0-0'
         if ARGV[1] == 'all' then redis.call('SET', KEYS[2], ARGV[2]) end
+        if ARGV[1] == 'tag' then redis.call('SET', KEYS[2], string.sub(ARGV[2], 34)) end
         local id = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[4], '*', 'k', ARGV[1], 'c', ARGV[2])
         redis.call('PUBLISH', ARGV[3], 'purge ' .. prior .. ' ' .. id .. ' ' .. ARGV[1] .. ' ' .. ARGV[2])
         return id

@@ -46,7 +46,13 @@ public struct S3ResultStore: Sendable {
     ///
     /// - Throws: ``S3Error/damaged(_:reason:)`` if this store did not write the object under the key, and others.
     ///   A cache treats each error as a miss.
-    public func get(_ key: String) async throws(S3Error) -> Entry? {
+    public func get(_ key: String) async throws(S3Error) -> Entry? { try await find(key)?.entry }
+
+    /// Returns the result of a key as ``get(_:)``, with the time at which it was stored, since 1970 by the clock of
+    /// the server; nil if the server does not tell it.
+    ///
+    /// - Throws: As ``get(_:)``.
+    public func find(_ key: String) async throws(S3Error) -> (entry: Entry, stored: Duration?)? {
         let name = objectName(of: key)
         let address = bucket.address(name)
         guard let contents = try await contents(name) else { return nil }
@@ -61,7 +67,7 @@ public struct S3ResultStore: Sendable {
         guard metadata["vitrine-sha256"] == Self.checksum(of: entry, key) else {
             throw .damaged(address, reason: "its checksum is wrong")
         }
-        return entry
+        return (entry, contents.object.lastModified)
     }
 
     private func contents(_ name: String) async throws(S3Error) -> S3Contents? {
@@ -72,10 +78,13 @@ public struct S3ResultStore: Sendable {
         }
     }
 
-    /// Stores a result, and replaces another one of its key.
+    /// Stores a result.
     ///
-    /// - Throws: ``S3Error/tooLarge(_:limit:)`` and others.
-    public func put(_ entry: Entry, for key: String) async throws(S3Error) {
+    /// - Parameter replacing: Whether to replace another result of its key. If false, the server decides in one step
+    ///   whether there is one. Default: true.
+    /// - Throws: ``S3Error/tooLarge(_:limit:)``, ``S3Error/alreadyExists(_:)`` and ``S3Error/notSupported(_:reason:)``
+    ///   as `S3Bucket.put`, and others.
+    public func put(_ entry: Entry, for key: String, replacing: Bool = true) async throws(S3Error) {
         let name = objectName(of: key)
         guard entry.bytes.count <= maximumBytes.bytes else {
             throw .tooLarge(bucket.address(name), limit: maximumBytes)
@@ -84,7 +93,8 @@ public struct S3ResultStore: Sendable {
             "vitrine-format": Self.format, "vitrine-created": String(Self.milliseconds(entry)),
             "vitrine-sha256": Self.checksum(of: entry, key)
         ]
-        try await bucket.put(entry.bytes, as: name, type: entry.contentType, metadata: metadata)
+        try await bucket.put(
+            entry.bytes, as: name, type: entry.contentType, metadata: metadata, replacing: replacing)
     }
 
     /// Removes the result of a key. It is not an error if there is none.

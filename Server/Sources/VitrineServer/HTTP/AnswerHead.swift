@@ -94,6 +94,8 @@ final class AnswerHead: Sendable {
         case .memory: "\(name); hit; detail=memory"
         case .disk: "\(name); hit; detail=disk"
         case .stale: "\(name); hit; detail=stale"
+        case .shared: "\(name); hit; detail=shared"
+        case .store: "\(name); hit; detail=store"
         case .made: "\(name); fwd=uri-miss; stored"
         case .coalesced: "\(name); fwd=uri-miss; collapsed; stored"
         }

@@ -72,8 +72,10 @@ package struct ImageTarget: Sendable, Hashable {
 package struct RequestInformation: Sendable {
     /// The client's `X-Request-ID` or one made for the request.
     package var id: String
+    /// Whether others come first.
+    package var isBackground: Bool
 
-    package init(id: String) { self.id = id }
+    package init(id: String, isBackground: Bool = false) { (self.id, self.isBackground) = (id, isBackground) }
 }
 
 /// The formats that a client accepts, if the URL leaves the choice open.
@@ -156,6 +158,8 @@ package struct ImageAnswer: Sendable {
         case coalesced
         /// From a cache although no longer fresh.
         case stale
+        /// Made by another node of the fleet, or found in the store of results.
+        case shared, store
     }
 
     /// A part of the work: `queue`, `fetch`, `decode`, `process` or `encode`.

@@ -200,7 +200,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
             return send(found.head, found.bytes, kept.head, found.origin, [], exchange)
         }
         do {
-            let request = RequestInformation(id: exchange.requestID)
+            let request = RequestInformation(id: exchange.requestID, isBackground: exchange.fields.isBackground)
             let (backend, plan) = (backend, known.plan)
             let answer = try await ClientDeparture.cancelling(Self.channel(of: context)) {
                 try await backend.result(for: plan, format: choice, request: request)
@@ -269,7 +269,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         _ known: KnownTarget<Backend.Plan>, _ exchange: Exchange, context: Context
     ) async -> Response {
         do {
-            let request = RequestInformation(id: exchange.requestID)
+            let request = RequestInformation(id: exchange.requestID, isBackground: exchange.fields.isBackground)
             let (backend, plan) = (backend, known.plan)
             let answer = try await ClientDeparture.cancelling(Self.channel(of: context)) {
                 try await backend.information(for: plan, request: request)

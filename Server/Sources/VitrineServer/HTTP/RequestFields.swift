@@ -15,6 +15,8 @@ package struct RequestFields {
     var pixelRatio: String?
     var width: String?
     var saveData: String?
+    /// Whether the client does not wait: an urgency of 7 (RFC 9218).
+    var isBackground = false
     /// Whether the request announces a body.
     var hasBody = false
     /// The number of Host fields. Fields that were read already have none.
@@ -57,6 +59,9 @@ package struct RequestFields {
             if name == "upgrade" { changesConnection = true }
         case 8:
             if name == "if-range" { ifRange = value }
+            if name == "priority" {
+                isBackground = value.split(separator: ",").contains { $0.drop { $0 == " " } == "u=7" }
+            }
         case 9:
             if name == "save-data" { saveData = value }
         case 10:

@@ -25,6 +25,8 @@ package final class ImageServer: Service {
         package var facts: @Sendable () async -> [String: SettingValue]
         /// Called when the server begins to stop.
         package var stop: @Sendable () -> Void = {}
+        /// Completes work in the background, after the last request.
+        package var end: @Sendable () async -> Void = {}
 
         package init(
             responder: any HTTPResponder<ServerRequestContext>, immediate: ImmediateResponder? = nil,

@@ -237,7 +237,7 @@ package struct ServerMetrics: Sendable {
     /// A part of the time of a request.
     package enum Stage: String, Sendable, CaseIterable { case queue, fetch, decode, encode }
     /// Where a result came from.
-    package enum CacheLevel: String, Sendable, CaseIterable { case memory, disk, made, coalesced, stale }
+    package enum CacheLevel: String, Sendable, CaseIterable { case memory, disk, made, coalesced, stale, shared, store }
     /// Why a request was refused, as in the code of its error.
     package enum Refusal: String, Sendable, CaseIterable {
         case rateLimit = "rate-limit"
@@ -281,6 +281,31 @@ package struct ServerMetrics: Sendable {
         ("vitrine_draining", .gauge, [], "1 while the server stops, else 0."),
         ("vitrine_reloads_total", .counter, ["result"], "Reloads of the configuration."),
         ("vitrine_spans_dropped_total", .counter, [], "Spans that no collector took."),
+        ("vitrine_tier_up", .gauge, [], "1 while results are shared with other nodes, else 0."),
+        (
+            "vitrine_tier_lookups_total", .counter, ["result"],
+            "Look-ups in the tier: a fresh value (hit), a stale one, the right to make it (lease), no help (bypass)."
+        ),
+        (
+            "vitrine_tier_writes_total", .counter, ["result"],
+            "Results for the tier: stored; fenced after a purge or a lapsed lease; dropped; oversized."
+        ),
+        ("vitrine_tier_refreshes_total", .counter, [], "Results that this node was to make anew for all."),
+        ("vitrine_tier_waits_total", .counter, [], "Look-ups that waited for another node."),
+        ("vitrine_tier_failures_total", .counter, [], "Commands of the tier that failed."),
+        ("vitrine_tier_damaged_values_total", .counter, [], "Values of the tier that are damaged or foreign."),
+        ("vitrine_tier_invalidations_total", .counter, [], "Purges of all nodes that were received."),
+        ("vitrine_tier_outages_total", .counter, [], "How often a server of the tier was found not to answer."),
+        ("vitrine_store_up", .gauge, [], "1 while the store of results answers, else 0."),
+        ("vitrine_store_queue_bytes", .gauge, [], "Bytes of results that wait to be written to the store."),
+        (
+            "vitrine_store_lookups_total", .counter, ["result"],
+            "Look-ups in the store of results: hit, miss, purged, damaged, failed."
+        ),
+        (
+            "vitrine_store_writes_total", .counter, ["result"],
+            "Results for the store: stored, existing from another node, failed, dropped."
+        ),
         ("process_resident_memory_bytes", .gauge, [], "Memory of the process, without its workers."),
         ("process_cpu_seconds_total", .counter, [], "Processor time of the process."),
         ("process_open_fds", .gauge, [], "Open descriptors."),

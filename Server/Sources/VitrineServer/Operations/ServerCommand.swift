@@ -18,13 +18,17 @@ package struct ServerCommand: Sendable {
         package var hooks: @Sendable (ServerConfiguration, ServerMetrics, Logger) async throws -> ImageServer.Hooks
         /// The meaning of a request's path as JSON.
         package var explain: @Sendable (String, ServerConfiguration) throws -> String
+        /// The command `warm` with its arguments and the environment. Returns the exit status.
+        package var warm: @Sendable ([String], [String: String]) async throws -> Int32
 
         package init(
             hooks: @escaping @Sendable (ServerConfiguration, ServerMetrics, Logger) async throws -> ImageServer.Hooks,
-            explain: @escaping @Sendable (String, ServerConfiguration) throws -> String
+            explain: @escaping @Sendable (String, ServerConfiguration) throws -> String,
+            warm: @escaping @Sendable ([String], [String: String]) async throws -> Int32 = { _, _ in 1 }
         ) {
             self.hooks = hooks
             self.explain = explain
+            self.warm = warm
         }
     }
 
@@ -42,6 +46,7 @@ package struct ServerCommand: Sendable {
         vitrine-server resizes images on the fly.
 
         USAGE: vitrine-server [--config FILE] [--SETTING VALUE]…
+               vitrine-server warm LIST [--url BASE]; see warm --help
 
         A setting is a flag, a variable, or a key of a TOML or JSON file; the first of them that gives it decides.
 
@@ -81,6 +86,7 @@ package struct ServerCommand: Sendable {
     }
 
     private func perform() async throws -> Int32 {
+        if arguments.first == "warm" { return try await parts.warm(Array(arguments.dropFirst()), environment) }
         var flags = arguments
         func take(_ command: String) -> Bool {
             let count = flags.count
@@ -146,9 +152,10 @@ package struct ServerCommand: Sendable {
             logger.warning("The admin listener is reachable from other machines", metadata: ["address": "\(address)"])
         }
         let metrics = ServerMetrics()
+        let hooks = try await parts.hooks(configuration, metrics, logger)
         let server = try ImageServer(
             configuration: configuration, sockets: sockets, notifier: ServiceNotifier(environment: environment),
-            output: output, metrics: metrics, hooks: try await parts.hooks(configuration, metrics, logger))
+            output: output, metrics: metrics, hooks: hooks)
         // Before the sockets are open, so that no signal finds the default handling.
         let signals = await UnixSignalsSequence(trapping: [.sigterm, .sigint, .sighup])
         _ = signal(SIGPIPE, SIG_IGN)
@@ -170,6 +177,7 @@ package struct ServerCommand: Sendable {
                 }
             }
             try await server.run()
+            await hooks.end()
             group.cancelAll()
             return 0
         }

@@ -228,6 +228,11 @@ public struct ServerConfiguration: Sendable, Equatable {
     package var traceRatio = 1.0
     package var serviceName = "vitrine-server"
 
+    /// The Redis servers that share results.
+    public var fleet = FleetConfiguration()
+    /// Buckets of sources, and of results.
+    public var s3 = BucketConfiguration()
+
     /// The parts that state defaults.
     private enum Part {
         static let rendering = Renderer.Configuration(cacheRoot: "")
@@ -251,7 +256,7 @@ public struct ServerConfiguration: Sendable, Equatable {
     /// The texts that no log line and no answer may contain.
     package var secrets: [String] {
         (keys + salts).map { $0.map { String(format: "%02x", $0) }.joined() } + [thumborKey, galleryToken]
-            + trustedSignatures + sourceHeaders.values.flatMap(\.values) + otlpHeaders.values
+            + trustedSignatures + sourceHeaders.values.flatMap(\.values) + otlpHeaders.values + sharedSecrets
     }
 }
 
@@ -504,6 +509,7 @@ extension ServerConfiguration {
         guard !diskCache.isEmpty || diskCacheBytes == defaults.diskCacheBytes else {
             throw ConfigurationError("disk-cache-bytes: it needs disk-cache")
         }
+        try validateShared()
     }
 
     /// Refuses to serve unsigned URLs to other machines.
@@ -527,7 +533,10 @@ extension ServerConfiguration {
         }
         for (name, path) in [
             ("tls-certificate", tlsCertificate), ("tls-key", tlsKey), ("watermark", watermark),
-            ("fallback-image", fallbackImage),
+            ("fallback-image", fallbackImage), ("redis-password-file", fleet.redisPasswordFile),
+            ("redis-tls-ca", fleet.redisAuthorities), ("redis-tls-certificate", fleet.redisCertificate),
+            ("redis-tls-key", fleet.redisKey), ("s3-credentials-file", s3.credentialsFile),
+            ("s3-tls-ca", s3.authorities),
         ] where !path.isEmpty {
             guard !directory(path), let file = FileHandle(forReadingAtPath: path) else {
                 throw ConfigurationError("\(name): \(path) cannot be read")

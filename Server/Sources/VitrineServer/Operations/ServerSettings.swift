@@ -27,7 +27,7 @@ package struct Setting: Sendable {
 }
 
 /// How a value of a type is read and shown.
-private struct Kind<Value: Sendable>: Sendable {
+struct Kind<Value: Sendable>: Sendable {
     var unit: String
     var isSwitch = false
     var isList = false
@@ -133,7 +133,7 @@ extension Kind where Value == String {
 }
 
 /// A list in a file, or values with commas between them.
-private func list<Element: Sendable>(
+func list<Element: Sendable>(
     unit: String, read: @escaping @Sendable (String) throws -> Element,
     show: @escaping @Sendable (Element) -> String
 ) -> Kind<[Element]> {
@@ -234,7 +234,7 @@ private func headers(_ unit: String) -> Kind<[String: String]> {
         }, name: { $0 }, value: .text())
 }
 
-private func setting<Value: Sendable>(
+func setting<Value: Sendable>(
     _ name: String, _ path: any WritableKeyPath<ServerConfiguration, Value> & Sendable, _ kind: Kind<Value>,
     _ aliases: String..., secret: Bool = false, reloads: Bool = false, _ help: () -> String
 ) -> Setting {
@@ -545,7 +545,7 @@ extension ServerConfiguration {
             "The part of requests that is traced, if the client does not decide."
         },
         setting("service-name", \.serviceName, .text()) { "The name of this service in traces." },
-    ]
+    ] + fleetSettings + bucketSettings
 
     /// The flags as text for `--help`.
     package static var help: String {

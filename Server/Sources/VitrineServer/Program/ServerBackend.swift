@@ -146,7 +146,8 @@ package final class ServerBackend: ImageBackend {
         try Self.checkExpiry(of: url)
         let cheaper = format.acceptable.first { $0 != format.preferred && $0 != .avif && $0 != .jxl }
         let rendering = try await renderer.image(
-            for: url, format: format.preferred, alternative: cheaper, deadline: deadline)
+            for: url, format: format.preferred, alternative: cheaper, priority: request.isBackground ? .low : .normal,
+            deadline: deadline)
         return Self.answer(rendering, url)
     }
 
@@ -190,6 +191,8 @@ package final class ServerBackend: ImageBackend {
                 case .disk, .confirmed: .disk
                 case .made: .made
                 case .coalesced: .coalesced
+                case .shared: .shared
+                case .store: .store
                 }
             }
         let times = rendering.times

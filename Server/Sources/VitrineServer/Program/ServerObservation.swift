@@ -26,6 +26,8 @@ package final class ServerObservation: Sendable {
             case .made: .made
             case .coalesced: .coalesced
             case .stale: .stale
+            case .shared: .shared
+            case .store: .store
             }
         metrics.found(level)
         // Those that shared the work waited for the same times.
@@ -71,6 +73,7 @@ package final class ServerObservation: Sendable {
         for (level, bytes) in diskSizes.withLock({ $0 }) {
             registry.setGauge("vitrine_cache_bytes", [("level", level)], to: Double(bytes))
         }
+        renderer.withLock { $0 }?.remote?.collect(into: registry)
         let workers = ChildProcesses.now()
         registry.setGauge("vitrine_workers", to: Double(workers.count))
         registry.setGauge("vitrine_workers_resident_memory_bytes", to: Double(workers.residentBytes))

@@ -1,6 +1,7 @@
 import Foundation
 package import Hummingbird
 package import HummingbirdCore
+package import Logging
 import Synchronization
 
 /// The image server as routes of a Hummingbird application.
@@ -25,10 +26,12 @@ public final class ImageRoutes: ImageAnswering {
         let service: ImageService<ServerBackend>
 
         init(
-            _ configuration: ServerConfiguration, _ observation: ServerObservation, continuing old: Renderer?
+            _ configuration: ServerConfiguration, _ observation: ServerObservation, continuing old: Renderer?,
+            _ shared: SharedParts
         ) throws {
-            let rendering = try configuration.rendering { observation.received($0) }
-            backend = try ServerBackend(configuration, Renderer(rendering, continuing: old))
+            var rendering = try configuration.rendering { observation.received($0) }
+            rendering.sources.buckets = shared.buckets
+            backend = try ServerBackend(configuration, Renderer(rendering, continuing: old, remote: shared.results))
             var http = try configuration.http()
             http.observe = { observation.observe($0) }
             service = ImageService(backend, configuration: http)
@@ -37,6 +40,7 @@ public final class ImageRoutes: ImageAnswering {
 
     private let current: Mutex<Current>
     private let observation: ServerObservation
+    private let shared: SharedParts
 
     /// Creates the images.
     ///
@@ -45,18 +49,31 @@ public final class ImageRoutes: ImageAnswering {
     public convenience init(_ configuration: ServerConfiguration) throws {
         try configuration.validate()
         try configuration.checkFiles()
-        try self.init(configuration, ServerObservation(ServerMetrics()))
+        try self.init(configuration, ServerObservation(ServerMetrics()), Logger(label: "vitrine"))
     }
 
-    package init(_ configuration: ServerConfiguration, _ observation: ServerObservation) throws {
-        let first = try Current(configuration, observation, continuing: nil)
+    package init(
+        _ configuration: ServerConfiguration, _ observation: ServerObservation, _ logger: Logger
+    ) throws {
+        let shared = try SharedParts(configuration, logger)
+        let first = try Current(configuration, observation, continuing: nil, shared)
         observation.watch(first.backend.renderer)
         self.observation = observation
+        self.shared = shared
         current = Mutex(first)
+        shared.results?.follow { [weak self] invalidation in
+            guard let self, await !renderer.apply(invalidation) else { return }
+            logger.error("A purge by another node could not be applied to the disk")
+        }
     }
+
+    /// Completes writes to the tier and the store, for some seconds.
+    package func end() async { await shared.results?.shutDown() }
 
     /// The service in use.
     package var service: ImageService<ServerBackend> { current.withLock { $0.service } }
+    /// The backend in use.
+    var backend: ServerBackend { current.withLock { $0.backend } }
     /// The renderer in use.
     package var renderer: Renderer { current.withLock { $0.backend.renderer } }
 
@@ -67,7 +84,7 @@ public final class ImageRoutes: ImageAnswering {
     public func reload(_ configuration: ServerConfiguration) throws {
         try configuration.validate()
         try configuration.checkFiles()
-        let new = try Current(configuration, observation, continuing: renderer)
+        let new = try Current(configuration, observation, continuing: renderer, shared)
         current.withLock { $0 = new }
         observation.watch(new.backend.renderer)
     }
@@ -124,6 +141,7 @@ public final class ImageRoutes: ImageAnswering {
         return [
             "renders_waiting": .integer(renders.waiting), "renders_running": .integer(renders.running),
             "loads_waiting": .integer(loads.waiting), "loads_running": .integer(loads.running),
+            "tier": .text(renderer.remote?.status ?? "off"),
         ]
     }
 }
@@ -131,8 +149,8 @@ public final class ImageRoutes: ImageAnswering {
 extension ServerCommand.Parts {
     /// The image server.
     package static let images = ServerCommand.Parts(
-        hooks: { configuration, metrics, _ in
-            let images = try ImageRoutes(configuration, ServerObservation(metrics))
+        hooks: { configuration, metrics, logger in
+            let images = try ImageRoutes(configuration, ServerObservation(metrics), logger)
             let gallery = configuration.gallery ? try Gallery(configuration, images) : nil
             let responder = ImageResponder(images, context: ServerRequestContext.self)
             var hooks = ImageServer.Hooks(
@@ -148,9 +166,11 @@ extension ServerCommand.Parts {
                 hooks.responder = GalleryResponder(gallery: gallery, images: responder)
                 hooks.stop = { gallery.stop() }
             }
+            hooks.end = { await images.end() }
             return hooks
         },
         explain: { path, configuration in
             Explanation(path: path, native: try configuration.grammar()).json
-        })
+        },
+        warm: { try await WarmCommand(arguments: $0, environment: $1).run() })
 }

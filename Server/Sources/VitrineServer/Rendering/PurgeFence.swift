@@ -1,7 +1,7 @@
-import Crypto
 import Foundation
 import Synchronization
 package import VitrineCore
+import VitrineFleet
 @_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// The tags by which results and the bytes of sources are purged.
@@ -14,17 +14,14 @@ enum PurgeTag {
     /// The tags of the source's server that count.
     static let named = 8
 
-    static func prefix(_ text: String) -> String { "prefix " + short(text) }
-    static func named(_ text: String) -> String { "named " + short(text) }
+    static func prefix(_ text: String) -> String { "prefix " + RemoteKey.digest(of: text) }
+    static func named(_ text: String) -> String { "named " + RemoteKey.digest(of: text) }
 
-    static func source(_ key: CacheKey) -> String { "source " + digest(key.description) }
+    /// Its digest is that of the group of the source's results in the tier.
+    static func source(_ key: CacheKey) -> String { "source " + RemoteKey.digest(of: key.description) }
 
-    /// Tags are limited to 256 bytes.
-    private static func short(_ text: String) -> String { text.utf8.count <= 200 ? text : digest(text) }
-
-    private static func digest(_ text: String) -> String {
-        SHA256.hash(data: Data(text.utf8)).prefix(16).map { String(format: "%02x", $0) }.joined()
-    }
+    /// The digest in a tag, by which nodes tell each other of purges.
+    static func digest(in tag: String) -> String { String(tag.split(separator: " ").last ?? "") }
 
     /// The tags that a response names: `Surrogate-Key` with spaces and `Cache-Tag` with commas between them.
     static func named(in headers: HTTPHeaders) -> [String] {
@@ -56,6 +53,9 @@ extension SourceTable.Source {
         switch place {
         case .inline: return []
         case .local(let parts): (prefix, names) = ("local:///", parts)
+        case .bucket(let bucket, let key):
+            prefix = "s3://\(bucket)/"
+            names = key.split(separator: "/").map { $0.removingPercentEncoding ?? String($0) }
         case .web(let url):
             guard let scheme = url.scheme?.lowercased(), let host = url.host(percentEncoded: true)?.lowercased() else {
                 return []

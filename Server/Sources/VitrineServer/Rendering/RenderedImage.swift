@@ -198,6 +198,10 @@ package struct Rendering: Sendable {
         case coalesced
         /// The cache, after the source was found unchanged.
         case confirmed
+        /// Another node of the fleet.
+        case shared
+        /// The store of results.
+        case store
     }
 
     /// The time of each step; zero for steps that were not needed.

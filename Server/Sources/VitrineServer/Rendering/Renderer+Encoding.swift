@@ -25,6 +25,7 @@ extension Renderer {
             if original.isStorable {
                 let key = Self.provisionalKey(job, alternative)
                 await keep(result, forKey: key, job, tags: original.tags, levels: .memory)
+                shareProvisional(result, job, key, original, isBeingMade: false)
             }
             return result
         }
@@ -59,6 +60,7 @@ extension Renderer {
             result.isProvisional = true
             if original.isStorable {
                 await keep(result, forKey: key, job, tags: original.tags, levels: .memory)
+                shareProvisional(result, job, key, original, isBeingMade: true)
             }
             Task { await store() }
             return result
@@ -66,6 +68,14 @@ extension Renderer {
             Task { await store() }
             throw error
         }
+    }
+
+    private func shareProvisional(
+        _ image: RenderedImage, _ job: RenderJob, _ key: CacheKey, _ original: SourceTable.Original, isBeingMade: Bool
+    ) {
+        remote?.shareProvisional(
+            SharedResult(image, tags: original.tags), job, key, for: configuration.minimumFreshness,
+            isBeingMade: isBeingMade)
     }
 
     static func provisionalKey(_ job: RenderJob, _ alternative: ImageFormat?) -> CacheKey {

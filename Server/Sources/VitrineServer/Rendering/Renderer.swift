@@ -102,9 +102,11 @@ package final class Renderer: Sendable {
     package let pipeline: ImagePipeline
     let sources: SourceTable
     private let groups: SourceGroups
-    private let work: SharedWork<CacheKey, Made>
-    private let failures: RecentFailures
-    private let fence: PurgeFence
+    let work: SharedWork<CacheKey, Made>
+    let failures: RecentFailures
+    let fence: PurgeFence
+    /// The results that other nodes share; nil for none.
+    package let remote: RemoteResults?
     private let blocking: BlockingExecutor
     let encoders: BlockingExecutor
     let background: BackgroundEncodes
@@ -116,14 +118,25 @@ package final class Renderer: Sendable {
         var image: RenderedImage
         var isConfirmed = false
         var times = Rendering.Times()
+        var origin = Rendering.Origin.made
+        var isStale = false
+    }
+
+    /// Whether other nodes learn of a result.
+    enum Sharing: Sendable {
+        case none
+        /// The store has it already.
+        case known
+        case new
     }
 
     /// Creates a renderer.
     package convenience init(_ configuration: Configuration) { self.init(configuration, continuing: nil) }
 
     /// Creates a renderer that shares the caches, places and work of another one, whose sizes and directory it keeps.
-    package init(_ configuration: Configuration, continuing old: Renderer?) {
+    package init(_ configuration: Configuration, continuing old: Renderer?, remote: RemoteResults? = nil) {
         self.configuration = configuration
+        self.remote = old?.remote ?? remote
         Isolation.standard = configuration.isolation
         settingsName = Self.name(of: configuration.settings)
         watermarkName = Self.watermarkName(of: configuration.settings)
@@ -328,8 +341,8 @@ package final class Renderer: Sendable {
                 [self] (priority: SharedPriority) async throws(RequestError) in
                 try await make(job, stored?.image, alternative, priority)
             }
-            let origin: Rendering.Origin = made.isConfirmed ? .confirmed : isShared ? .coalesced : .made
-            return Rendering(image: made.image, origin: origin, times: made.times)
+            let origin: Rendering.Origin = made.isConfirmed ? .confirmed : isShared ? .coalesced : made.origin
+            return Rendering(image: made.image, origin: origin, isStale: made.isStale, times: made.times)
         } catch {
             guard var stale = stored, error.status >= 500, now - stale.image.freshUntil <= configuration.staleIfError
             else { throw error }
@@ -371,17 +384,29 @@ package final class Renderer: Sendable {
         let job = job.beginning(at: fence)
         work.start(for: job.key.appending("refresh"), priority: .low) {
             [self] (priority: SharedPriority) async throws(RequestError) in
-            try await make(job, stored, nil, priority)
+            try await make(job, stored, nil, priority, isRefresh: true)
         }
     }
 
     // MARK: Work
 
     private func make(
-        _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?, _ priority: SharedPriority
+        _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?, _ priority: SharedPriority,
+        isRefresh: Bool = false
     ) async throws(RequestError) -> Made {
         priority.queue.end()
+        // Files of this machine are not those of another one.
+        if let remote, !job.source.isLocal {
+            return try await makeShared(job, stored, alternative, priority, isRefresh: isRefresh, remote)
+        }
         if let stored, job.source.isLocal, let made = try await confirmedFile(job, stored) { return made }
+        return try await makeHere(job, stored, alternative, priority)
+    }
+
+    /// Makes a result on this node.
+    func makeHere(
+        _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?, _ priority: SharedPriority
+    ) async throws(RequestError) -> Made {
         if job.kind == .header, let made = try await localHeader(job) { return made }
         let (outcome, waited) = try await groups.outcome(
             of: job, storedVersion: stored?.sourceVersion, priority: priority)
@@ -428,7 +453,7 @@ package final class Renderer: Sendable {
             let image = stored.confirmed(
                 until: freshUntil(original, now), at: now, lastModified: original.lastModified,
                 caching: original.caching)
-            await store(image, job, original)
+            await store(image, job, original, .known)
             return Made(image: image, isConfirmed: true)
         case .passThrough(let loaded):
             let original = loaded.original
@@ -507,22 +532,30 @@ package final class Renderer: Sendable {
         return original.isStale ? least : max(end, least)
     }
 
-    func store(_ image: RenderedImage, _ job: RenderJob, _ original: SourceTable.Original) async {
+    func store(
+        _ image: RenderedImage, _ job: RenderJob, _ original: SourceTable.Original, _ sharing: Sharing = .new
+    ) async {
         failures.remove(job.key)
-        guard original.isStorable || original.isStale else { return }
-        await keep(image, forKey: job.key, job, tags: original.tags, levels: levels)
+        guard original.isStorable || original.isStale else {
+            job.lease?.end(afterErrorFor: .seconds(60))
+            return
+        }
+        await keep(image, forKey: job.key, job, tags: original.tags, levels: levels, sharing: sharing)
     }
 
-    private var levels: CacheLevels { configuration.resultDisk.bytes > 0 ? .all : .memory }
+    var levels: CacheLevels { configuration.resultDisk.bytes > 0 ? .all : .memory }
 
     /// Stores a result, unless it was purged since the work on it began.
     func keep(
-        _ image: RenderedImage, forKey key: CacheKey, _ job: RenderJob, tags: [String] = [], levels: CacheLevels
+        _ image: RenderedImage, forKey key: CacheKey, _ job: RenderJob, tags: [String] = [], levels: CacheLevels,
+        sharing: Sharing = .none
     ) async {
-        let tags = job.source.tags + tags
-        await fence.store(tags, since: job.began) {
+        let all = job.source.tags + tags
+        await fence.store(all, since: job.began) {
+            guard job.lease?.isRevoked != true else { return }
+            share(image, job, tags: tags, sharing)
             // A full disk leaves the result in memory.
-            _ = try? await results.set(image, forKey: key, tags: tags, levels: levels)
+            _ = try? await results.set(image, forKey: key, tags: all, levels: levels)
         }
     }
 
@@ -533,78 +566,6 @@ package final class Renderer: Sendable {
     }
 
     // MARK: Care
-
-    /// Removes all results of a source with all options, and its bytes, so that it is fetched anew.
-    ///
-    /// Work under way stores nothing that was removed, and requests that follow do not wait for it.
-    ///
-    /// - Parameter address: The source as in a URL, not percent-encoded.
-    /// - Returns: The number of results.
-    /// - Throws: 400 for an address that is not valid, 500 `cache-failed` if the disk cannot be changed.
-    package func purge(source address: String) async throws(RequestError) -> Int {
-        try await purge(PurgeTag.source(try sources.parsed(address).key))
-    }
-
-    /// Removes all results and bytes of the sources whose addresses begin so.
-    ///
-    /// - Parameter prefix: A scheme, a host and up to 6 directories with a slash at the end, for example
-    ///   `https://example.org/pictures/`, `local:///a/`, or a path that the base URL completes.
-    /// - Returns: The number of results.
-    /// - Throws: 400 for another text, 500 `cache-failed` if the disk cannot be changed.
-    package func purge(prefix: String) async throws(RequestError) -> Int {
-        let name = "x"
-        guard prefix.hasSuffix("/"), let beginning = try sources.parsed(prefix + name).prefix(before: name) else {
-            throw RequestError(
-                400, "invalid-prefix", "A prefix is a scheme, a host and directories with a slash at the end.")
-        }
-        guard beginning.depth <= PurgeTag.directories else {
-            throw RequestError(400, "invalid-prefix", "A prefix has at most \(PurgeTag.directories) directories.")
-        }
-        return try await purge(PurgeTag.prefix(beginning.text))
-    }
-
-    /// Removes all results and bytes of the sources whose servers named a tag in `Surrogate-Key` or `Cache-Tag`.
-    ///
-    /// Of a source, its first 8 tags count.
-    ///
-    /// - Returns: The number of results.
-    /// - Throws: 400 for an empty tag, 500 `cache-failed` if the disk cannot be changed.
-    package func purge(tag: String) async throws(RequestError) -> Int {
-        guard !tag.isEmpty, !tag.contains(where: { $0 == "," || $0 == " " }) else {
-            throw RequestError(400, "invalid-tag", "A tag has no spaces and no commas.")
-        }
-        return try await purge(PurgeTag.named(tag), isNamed: true)
-    }
-
-    private func purge(_ tag: String, isNamed: Bool = false) async throws(RequestError) -> Int {
-        failures.removeAll()
-        await fence.purge(tag, isNamed: isNamed)
-        do {
-            // The bytes first: a process that ends between both must not make results of them again.
-            if configuration.sourceDisk.bytes > 0 { try await originals.removeAll(tag: tag) }
-            return try await results.removeAll(tag: tag, levels: levels)
-        } catch {
-            throw RequestError(500, "cache-failed", "the results could not be removed")
-        }
-    }
-
-    /// Removes all results, and the bytes of all sources.
-    ///
-    /// - Returns: The number of results on disk, or 0 if they are kept in memory only.
-    /// - Throws: 500 `cache-failed` if the disk cannot be changed.
-    @discardableResult
-    package func purgeAll() async throws(RequestError) -> Int {
-        failures.removeAll()
-        await fence.purge(nil)
-        do {
-            try await originals.removeAll()
-            let count = configuration.resultDisk.bytes > 0 ? try await results.count() : 0
-            try await results.removeAll()
-            return count
-        } catch {
-            throw RequestError(500, "cache-failed", "the caches could not be emptied")
-        }
-    }
 
     /// Work under way: results that are being made, and sources that are being loaded.
     package var workCount: (results: Int, sources: Int) { (work.count, groups.count) }

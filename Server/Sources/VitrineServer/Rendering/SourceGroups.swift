@@ -18,6 +18,10 @@ struct RenderJob: Sendable {
     var began = 0
     /// The last purge before, of those that may concern the source.
     var epoch = 0
+    /// The right of this node to make the result for all.
+    var lease: ResultLease?
+    /// Whether the store of results has none.
+    var isAbsentFromStore = false
 
     /// Identifies the group that is loaded and decoded together. Pages of a document have sizes of their own.
     var groupKey: CacheKey {

@@ -12,7 +12,8 @@ import Musl
 import Darwin
 #endif
 
-/// The sources that a server loads: `http` and `https` under an access policy, `local` below a directory, and `data`.
+/// The sources that a server loads: `http` and `https` under an access policy, `local` below a directory, `s3` buckets of
+/// a list, and `data`.
 ///
 /// URLs of other schemes are refused, `file` among them.
 package struct SourceTable: Sendable {
@@ -47,6 +48,8 @@ package struct SourceTable: Sendable {
         package var baseURL: String?
         /// The directory of `local:///` sources; nil for none. Links below it are not followed.
         package var localRoot: String?
+        /// The buckets of `s3` sources; nil for none.
+        package var buckets: BucketSources?
         /// Whether `data:` URLs are accepted. Default: true.
         package var allowsData = true
         /// Header fields by host. All rules that match are used.
@@ -88,6 +91,8 @@ package struct SourceTable: Sendable {
     struct Source: Sendable, Hashable {
         enum Place: Sendable, Hashable {
             case web(URL)
+            /// A bucket and a key, which is percent-encoded.
+            case bucket(String, key: String)
             /// The names of directories and of the file.
             case local([String])
             /// The address itself.
@@ -130,6 +135,7 @@ package struct SourceTable: Sendable {
 
     let configuration: Configuration
     private let options: FetchOptions
+    private let bucketOptions: FetchOptions?
     private let originals: Cache<[UInt8]>
     private let fence: PurgeFence
     private let clock: WallClock
@@ -176,6 +182,15 @@ package struct SourceTable: Sendable {
         options.totalTimeout = configuration.totalTimeout
         options.resumesLargeBodies = false
         self.options = options
+        bucketOptions = configuration.buckets.map { buckets in
+            var own = options
+            // The operator has chosen the server of the buckets, and requests lead nowhere else.
+            loading.policy = .userInitiated
+            loading.policy.maximumRedirects = 0
+            own.loader = NetworkLoader(buckets, loading)
+            own.identity = { BucketSources.identity($0) }
+            return own
+        }
     }
 
     // MARK: Addresses
@@ -203,6 +218,7 @@ package struct SourceTable: Sendable {
         let scheme = address[..<colon].lowercased()
         switch scheme {
         case "http", "https": return try webSource(address)
+        case "s3": return try bucketSource(address[colon...].dropFirst())
         case "local": return try localSource(address[colon...].dropFirst())
         case "data": return try inlineSource(address)
         default: throw RequestError.badSource("sources of this scheme are not loaded")
@@ -260,6 +276,24 @@ package struct SourceTable: Sendable {
         return Source(place: .local(names), key: Self.key("local", names.joined(separator: "/")), host: nil)
     }
 
+    private func bucketSource(_ rest: Substring) throws(RequestError) -> Source {
+        guard let buckets = configuration.buckets else { throw .forbiddenSource("this server has no buckets") }
+        guard rest.hasPrefix("//"), let slash = rest.dropFirst(2).firstIndex(of: "/") else {
+            throw .badSource("sources in buckets have the form s3://bucket/key")
+        }
+        let bucket = String(rest[..<slash].dropFirst(2)), key = String(rest[slash...].dropFirst())
+        guard buckets.names.contains(bucket) else { throw .forbiddenSource("the bucket is not allowed") }
+        guard !key.isEmpty, !key.hasSuffix("/") else { throw .sourceNotFound }
+        guard key.removingPercentEncoding != nil, !key.contains("?"), !key.contains("#"),
+            BucketSources.url(bucket: bucket, key: key)?.absoluteString.hasSuffix("/" + key) == true
+        else { throw .badSource("the key of the source is not percent-encoded correctly") }
+        let names = key.split(separator: "/", omittingEmptySubsequences: false)
+        guard !names.contains(where: { ["", ".", ".."].contains($0.removingPercentEncoding ?? "") }) else {
+            throw .badSource("the key of the source contains an empty part, “.” or “..”")
+        }
+        return Source(place: .bucket(bucket, key: key), key: Self.key("s3", bucket + "/" + key), host: "s3 " + bucket)
+    }
+
     private func inlineSource(_ address: String) throws(RequestError) -> Source {
         guard configuration.allowsData else { throw .forbiddenSource("this server accepts no data URLs") }
         // Four characters of base64 hold three bytes.
@@ -286,7 +320,14 @@ package struct SourceTable: Sendable {
         _ source: Source, priority: Priority, holding held: SourceReservation
     ) async throws(RequestError) -> Original {
         switch source.place {
-        case .web(let url): return try await load(url, source, priority, held)
+        case .web(let url): return try await load(fetcher(url, source, held), source, priority, held)
+        case .bucket(let bucket, let key):
+            guard let bucketOptions, let url = BucketSources.url(bucket: bucket, key: key) else {
+                throw .forbiddenSource("this server has no buckets")
+            }
+            let fetcher = SourceFetcher(
+                request(url), bucketOptions, tags: source.tags, held, didReceive: configuration.didReceive)
+            return try await load(fetcher, source, priority, held)
         case .local(let names):
             guard let root else { throw .forbiddenSource("this server has no local sources") }
             let looked = clock.now
@@ -337,12 +378,11 @@ package struct SourceTable: Sendable {
     }
 
     private func load(
-        _ url: URL, _ source: Source, _ priority: Priority, _ held: SourceReservation
+        _ fetcher: SourceFetcher, _ source: Source, _ priority: Priority, _ held: SourceReservation
     ) async throws(RequestError) -> Original {
         let epoch = fence.epoch(of: source.tags)
         await fence.beginLoad(source.key, epoch: epoch)
         defer { fence.endLoad(source.key, epoch: epoch) }
-        let fetcher = fetcher(url, source, held)
         // Bytes on disk are read before their server is asked.
         if let stored = await originals.storedSize(forKey: fetcher.key) { try await held.reserve(stored.bytes) }
         let original = try await original(from: fetcher, priority, held)
@@ -365,12 +405,17 @@ package struct SourceTable: Sendable {
             hasLifetime: control.lowercased().contains("max-age") || headers["Expires"] != nil)
     }
 
-    private func fetcher(_ url: URL, _ source: Source, _ held: SourceReservation) -> SourceFetcher {
+    private func request(_ url: URL) -> HTTPRequest {
         var request = HTTPRequest(url: url)
         request.connectTimeout = configuration.connectTimeout
         request.idleTimeout = configuration.idleTimeout
         request.totalTimeout = configuration.totalTimeout
         request.maximumBodySize = configuration.maximumBytes
+        return request
+    }
+
+    private func fetcher(_ url: URL, _ source: Source, _ held: SourceReservation) -> SourceFetcher {
+        var request = request(url)
         var options = options
         if let host = source.host {
             for rule in configuration.hostRules where rule.matches(host) {
@@ -395,46 +440,5 @@ package struct SourceTable: Sendable {
             guard error.code == "source-timeout", (held.waited - waited) * 2 >= ContinuousClock.now - began else { throw error }
             throw .overloaded(retryAfter: 2)
         }
-    }
-}
-
-/// The beginning of allowed addresses.
-private struct AllowedPrefix: Sendable {
-    let origin: String
-    let path: String
-
-    init?(_ text: String) {
-        if text.lowercased().hasPrefix("local:///") {
-            (origin, path) = ("local", String(text.dropFirst(9)))
-        } else {
-            guard let url = URL(string: text), let origin = Self.origin(of: url) else { return nil }
-            self.origin = origin
-            path = url.path(percentEncoded: true)
-        }
-    }
-
-    func contains(_ source: SourceTable.Source) -> Bool {
-        switch source.place {
-        case .web(let url):
-            guard Self.origin(of: url) == origin else { return false }
-            let path = url.path(percentEncoded: true)
-            // A server may resolve these to a path with another beginning.
-            let isPlain = !path.split(separator: "/").contains { Self.leadsUp($0) }
-            return isPlain && (path.isEmpty ? "/" : path).hasPrefix(self.path)
-        case .local(let names): return origin == "local" && names.joined(separator: "/").hasPrefix(path)
-        case .inline: return false
-        }
-    }
-
-    private static func leadsUp(_ name: Substring) -> Bool {
-        let decoded = String(name).removingPercentEncoding ?? ".."
-        return decoded == ".." || decoded.contains("../") || decoded.contains("..\\")
-    }
-
-    private static func origin(of url: URL) -> String? {
-        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
-            let host = url.host(percentEncoded: false)?.lowercased()
-        else { return nil }
-        return "\(scheme)://\(host):\(url.port ?? (scheme == "http" ? 80 : 443))"
     }
 }
