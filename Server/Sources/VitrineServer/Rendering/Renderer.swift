@@ -49,6 +49,8 @@ package final class Renderer: Sendable {
         package var cacheRoot: String
         /// The memory of results. Default: 64 MB.
         package var resultMemory: ByteCount = .megabytes(64)
+        /// The memory of decoded pictures that tiles are cut from; 0 for none. Default: 96 MB.
+        package var tileMemory: ByteCount = .megabytes(96)
         /// The disk space of results. 0 keeps none. Default: 2 GB.
         package var resultDisk: ByteCount = .gigabytes(2)
         /// The disk space of sources. 0 keeps none. Default: 2 GB.
@@ -101,6 +103,8 @@ package final class Renderer: Sendable {
     /// Makes the images. Its statistics count decodes.
     package let pipeline: ImagePipeline
     let sources: SourceTable
+    /// The pixels that tiles are cut from.
+    let tiles: TileBands
     private let groups: SourceGroups
     private let work: SharedWork<CacheKey, Made>
     private let failures: RecentFailures
@@ -129,6 +133,8 @@ package final class Renderer: Sendable {
         watermarkName = Self.watermarkName(of: configuration.settings)
         work = old?.work ?? SharedWork()
         fence = old?.fence ?? PurgeFence()
+        let isSameMemory = old?.configuration.tileMemory == configuration.tileMemory
+        tiles = old.flatMap { isSameMemory ? $0.tiles : nil } ?? TileBands(capacity: configuration.tileMemory.bytes)
         blocking = old?.blocking ?? BlockingExecutor(threads: 2 * Self.processors + 2, name: "vitrine-serve")
         results = old?.results
             ?? Self.cache("Results", memory: configuration.resultMemory, disk: configuration.resultDisk, configuration)
@@ -337,6 +343,7 @@ package final class Renderer: Sendable {
     ) async throws(RequestError) -> Made {
         if let stored, job.source.isLocal, let made = try await confirmedFile(job, stored) { return made }
         if job.kind == .header, let made = try await localHeader(job) { return made }
+        if let made = try await tile(job, priority) { return made }
         let (outcome, waited) = try await groups.outcome(
             of: job, storedVersion: stored?.sourceVersion, priority: priority)
         var made = try await rememberedResult(of: outcome, job, stored, alternative)
@@ -568,6 +575,7 @@ package final class Renderer: Sendable {
     /// Cancels all work, whose requests end with 503, and returns when all results are on disk.
     package func shutDown() async {
         work.cancelAll()
+        tiles.work.cancelAll()
         try? await results.flush()
         try? await originals.flush()
     }
