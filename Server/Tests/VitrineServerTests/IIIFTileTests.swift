@@ -43,7 +43,7 @@ import VitrineServer
         return Double(sum) / Double(4 * one.width * one.height)
     }
 
-    /// As viewers ask for them: all levels, with the tiles at the edges. Of the largest level, bands are made of 512 rows.
+    /// All levels as viewers ask for them, with the tiles at the edges. Bands of the largest level have 512 rows.
     @Test(arguments: ["a.jpg", "a.png"], [0, 12_000_000, 96_000_000])
     func tilesOfAllLevelsShowThePicture(name: String, tileMemory: Int) async throws {
         let picture = Self.picture(1_837, 1_411)

@@ -18,7 +18,7 @@ final class OpenedFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Names the file, whatever its own name leads to by now.
+    /// A path to the file that stays valid if the file is renamed or replaced.
     var path: String { "/dev/fd/\(descriptor)" }
 }
 

@@ -49,8 +49,8 @@ package final class Renderer: Sendable {
         package var cacheRoot: String
         /// The memory of results. Default: 64 MB.
         package var resultMemory: ByteCount = .megabytes(64)
-        /// The memory of decoded pictures that tiles are cut from; 0 for none. Default: 96 MB.
-        package var tileMemory: ByteCount = .megabytes(96)
+        /// The memory of decoded pictures that tiles are cut from; 0 for none. Default: 64 MB.
+        package var tileMemory: ByteCount = .megabytes(64)
         /// The disk space of results. 0 keeps none. Default: 2 GB.
         package var resultDisk: ByteCount = .gigabytes(2)
         /// The disk space of sources. 0 keeps none. Default: 2 GB.
