@@ -210,6 +210,29 @@ cjpeg_status cjpeg_decoder_start(cjpeg_decoder *decoder, const cjpeg_decode_opti
   return CJPEG_OK;
 }
 
+cjpeg_status cjpeg_decoder_crop(cjpeg_decoder *decoder, uint32_t *x, uint32_t y, uint32_t *width, uint32_t height,
+                                cjpeg_layout *layout) {
+  if (setjmp(decoder->errors.jump)) return decoder->errors.status;
+  struct jpeg_decompress_struct *info = &decoder->info;
+  if (info->raw_data_out || info->output_scanline > 0 || y + height > info->output_height) return CJPEG_UNSUPPORTED;
+  JDIMENSION left = *x, columns = *width;
+  jpeg_crop_scanline(info, &left, &columns);
+  *x = left;
+  *width = columns;
+  // In steps of whole rows of blocks, each of which can be cancelled.
+  while (info->output_scanline < y) {
+    poll_or_raise(decoder);
+    JDIMENSION rest = y - info->output_scanline;
+    jpeg_skip_scanlines(info, rest < 512 ? rest : 512);
+  }
+  cjpeg_plane *plane = &layout->planes[0];
+  plane->width = plane->padded_width = info->output_width;
+  plane->height = plane->padded_height = height;
+  plane->extent_width = info->output_width;
+  plane->extent_height = height;
+  return CJPEG_OK;
+}
+
 static void finish_planes(cjpeg_decoder *decoder, uint8_t *const planes[3], const size_t bytes_per_row[3]) {
   struct jpeg_decompress_struct *info = &decoder->info;
   JSAMPROW rows[3][4 * DCTSIZE];

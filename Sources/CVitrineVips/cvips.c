@@ -294,6 +294,19 @@ static int unturn(VipsImage **image, cvips_picture *out, int orientation) {
     return 0;
 }
 
+// Leaves the part of a TIFF that is wanted, of which other tiles and strips are not decoded, unless it is to be reduced.
+static int crop(VipsImage **image, cvips_picture *out, const cvips_request *q) {
+    if (q->format != CVIPS_TIFF || q->region_width <= 0 || q->region_height <= 0) return 0;
+    if (reduction(*image, q) >= 2 * MARGIN || (int64_t)q->region_x + q->region_width > (*image)->Xsize ||
+        (int64_t)q->region_y + q->region_height > (*image)->Ysize)
+        return 0;
+    VipsImage *t = NULL;
+    if (replace(image, vips_extract_area(*image, &t, q->region_x, q->region_y, q->region_width, q->region_height, NULL), t))
+        return -1;
+    out->has_region = true;
+    return 0;
+}
+
 static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t size) {
     const cvips_request *q = j->request;
     cvips_request turned = *q;
@@ -316,6 +329,7 @@ static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t
         if (!image) return failed(error, size);
         status = check(image, q, out);
     }
+    if (!status && !memcmp(&best, &first, sizeof best) && crop(&image, out, &turned)) status = failed(error, size);
     if (!status &&
         (shrink(&image, out, &turned) || convert(&image, out, q->format) || unturn(&image, out, q->orientation) ||
          !(out->pixels = vips_image_write_to_memory(image, &out->count))))

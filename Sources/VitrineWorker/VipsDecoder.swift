@@ -32,6 +32,11 @@ struct VipsDecoder: ImageDecoding {
         job.width = Int64(request.target?.width ?? 0)
         job.height = Int64(request.target?.height ?? 0)
         job.page = page
+        let region = request.region?.clipped(to: request.info.storedSize)
+        if let region, region.x + region.size.width < 1 << 30, region.y + region.size.height < 1 << 30 {
+            (job.region_x, job.region_y) = (Int32(region.x), Int32(region.y))
+            (job.region_width, job.region_height) = (Int32(region.size.width), Int32(region.size.height))
+        }
         job.orientation = Self.turnsByItself(request.info.format) ? Int32(request.info.orientation.rawValue) : 1
         job.allow_partial = request.allowPartial
         job.allow_thumbnail = Self.mayUseThumbnail(source, request)
@@ -70,9 +75,11 @@ struct VipsDecoder: ImageDecoding {
             picture.model == CVIPS_CMYK ? .cmyk(inverted: false) : picture.model == CVIPS_GRAY ? .gray : .rgb
         let alpha: DecodedImage.Alpha =
             picture.alpha == CVIPS_OPAQUE ? .none : picture.alpha == CVIPS_STRAIGHT ? .straight : .premultiplied
-        return DecodedImage(
+        var image = DecodedImage(
             planes: [plane], model: model, alpha: alpha,
             colorProfile: picture.is_srgb ? nil : request.info.colorProfile, isPartial: picture.is_partial)
+        if picture.has_region { image.region = request.region?.clipped(to: request.info.storedSize) }
+        return image
     }
 
     /// Calls `body` with the whole input in one piece of memory: libheif aborts when a read fails half-way.

@@ -68,6 +68,10 @@ void cjpeg_decoder_destroy(cjpeg_decoder *decoder);
 // The three steps of a decode, in this order; after a failure only destroy may follow.
 cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *decoder, cjpeg_header *header);
 cjpeg_status cjpeg_decoder_start(cjpeg_decoder *decoder, const cjpeg_decode_options *options, cjpeg_layout *layout);
+// Between start and next_rows, for one plane: leaves out all samples but those of columns x to x + width and of rows y to
+// y + height. The library widens the columns to whole blocks, which the numbers and the layout then say.
+cjpeg_status cjpeg_decoder_crop(cjpeg_decoder *decoder, uint32_t *x, uint32_t y, uint32_t *width, uint32_t height,
+                                cjpeg_layout *layout);
 // Fills the planes the layout asked for.
 cjpeg_status cjpeg_decoder_finish(cjpeg_decoder *decoder, uint8_t *const planes[3], const size_t bytes_per_row[3]);
 // Instead of finish, for one plane: the next count rows, or as many as there are left. Call it until no row is left.

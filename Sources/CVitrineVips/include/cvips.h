@@ -29,6 +29,7 @@ typedef struct {
     bool allow_partial;
     bool allow_thumbnail; // HEIF: the thumbnail will do, if it is as large as `width` by `height` and of the same shape
     int64_t max_pixels, max_side;
+    int32_t region_x, region_y, region_width, region_height; // the part that is wanted, as stored; no width for all
 } cvips_request;
 
 typedef enum { CVIPS_GRAY, CVIPS_RGB, CVIPS_CMYK } cvips_model;
@@ -43,6 +44,7 @@ typedef struct {
     cvips_alpha alpha;
     bool is_srgb;    // samples have been converted: the file's profile no longer applies
     bool is_partial;
+    bool has_region; // only the part that was wanted
     int64_t actual; // the number behind CVIPS_PIXELS and CVIPS_SIDE
 } cvips_picture;
 

@@ -77,6 +77,8 @@ struct ResizedImages {
     let limits: ImageLimits
     let cancellation: CancellationToken
     let inputName: String
+    /// The part of the decoder's samples that is the image.
+    var area = UnitRect.full
 
     /// The images, in the order of `resizers`.
     func images(_ resizers: [ImageResizer]) throws(ImageError) -> [Image] {
@@ -97,7 +99,7 @@ struct ResizedImages {
                 image = larger.scaled(to: size, region: region.map { PixelRegion($0, of: larger.size) })
             } else {
                 image = try DecodedImageRenderer.image(
-                    from: decoded, size: plan.rendered, region: plan.region, orientation: info.orientation,
+                    from: decoded, size: plan.rendered, region: within(plan.region), orientation: info.orientation,
                     cancellation: cancellation, inputName: inputName)
             }
             if plan.region == nil && hasAllPixels(plan.rendered) { whole.append(image) }
@@ -106,10 +108,20 @@ struct ResizedImages {
         return images.compactMap { $0 }
     }
 
+    /// A part of the image as a part of the decoder's samples.
+    private func within(_ region: UnitRect?) -> UnitRect? {
+        guard area != .full else { return region }
+        let part = region ?? .full
+        return UnitRect(
+            x: area.x + part.x * area.width, y: area.y + part.y * area.height, width: part.width * area.width,
+            height: part.height * area.height)
+    }
+
     /// Whether an image of this size, as stored, was not enlarged.
     private func hasAllPixels(_ size: PixelSize) -> Bool {
         guard let plane = decoded.planes.first else { return false }
-        return Double(size.width) <= plane.extentWidth && Double(size.height) <= plane.extentHeight
+        return Double(size.width) <= plane.extentWidth * area.width
+            && Double(size.height) <= plane.extentHeight * area.height
     }
 
     /// Whether the part of a finished image that `plan` shows has enough pixels for it.

@@ -66,6 +66,8 @@ package struct DecodedImage: Sendable {
     /// Whether each sample is the mean of the square it stands for (block means, box-reduced rows) rather than a pixel
     /// of the file; scaling then restores the contrast that averaging took.
     package var samplesAreMeans: Bool
+    /// The part of the image that the planes show, in stored pixels; nil for all of it.
+    package var region: PixelRect?
 
     package init(
         planes: [PixelPlane], model: Model, alpha: Alpha = .none, colorProfile: [UInt8]? = nil, isPartial: Bool = false,

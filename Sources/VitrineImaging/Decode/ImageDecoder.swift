@@ -53,7 +53,7 @@ public struct ImageDecoder: Sendable {
     /// - Parameters:
     ///   - input: A file or bytes.
     ///   - resizer: The size and mode of the result, upright. Default ``ImageResizer/none``: every pixel.
-    ///   - options: Page, previews and partial files.
+    ///   - options: Page, region, previews and partial files.
     /// - Throws: ``ImageError``, or `CancellationError` if the task is cancelled; the decode stops within
     ///   milliseconds.
     public func image(
@@ -167,27 +167,73 @@ extension ImageDecoder {
             throw .invalidRequest(
                 reason: "\(source.name) has no page \(options.page): it has \(info.frameCount), counted from 0")
         }
+        let region = try Self.region(options, info)
+        // The resizers see the region as if it were the image.
+        var part = info
+        if let region { part.storedSize = region.size }
         var plans: [DecodePlan] = []
         for resizer in resizers {
-            plans.append(try DecodePlan(resizer, for: info, limits: limits, input: source.name))
+            plans.append(try DecodePlan(resizer, for: part, limits: limits, input: source.name))
         }
         var request = DecodeRequest(
-            info: info, target: Self.target(of: plans), page: options.page, allowPartial: options.allowPartial,
-            allowsEmbeddedPreview: options.allowsEmbeddedPreview, limits: limits, cancellation: cancellation)
+            info: info, target: Self.target(of: plans).map { Self.whole($0, region, info) }, page: options.page,
+            allowPartial: options.allowPartial,
+            allowsEmbeddedPreview: options.allowsEmbeddedPreview && region == nil, limits: limits,
+            cancellation: cancellation)
+        request.region = region
         // A later page may have another shape, which its samples will tell.
         request.allowsScaling =
-            plans.count == 1 && options.page == 0 && plans[0].region == nil && plans[0].rendered == plans[0].target
+            region == nil && plans.count == 1 && options.page == 0 && plans[0].region == nil
+            && plans[0].rendered == plans[0].target
         let decoded: DecodedImage
         if let preview = try embeddedPreview(in: source, request) {
             decoded = preview
         } else {
             decoded = try DecoderRegistry.decode(source, request, with: decoders(for: info.format))
         }
+        if let region {
+            let size = info.storedSize
+            let shown = decoded.region ?? PixelRect(x: 0, y: 0, width: size.width, height: size.height)
+            return try ResizedImages(
+                decoded: decoded, info: part, limits: limits, cancellation: cancellation, inputName: source.name,
+                area: region.fractions(of: shown)
+            ).images(resizers)
+        }
         var page = info
         if options.page > 0, let other = info.ofPage(decoded) { page = other }
         return try ResizedImages(
             decoded: decoded, info: page, limits: limits, cancellation: cancellation, inputName: source.name
         ).images(resizers)
+    }
+
+    /// The region of `options` in stored pixels, cut at the edges; nil for the whole image.
+    private static func region(_ options: DecodeOptions, _ info: ImageInfo) throws(ImageError) -> PixelRect? {
+        guard let wanted = options.region else { return nil }
+        guard options.page == 0 else {
+            throw .invalidRequest(reason: "a region can be decoded of the first frame or page only")
+        }
+        guard let clipped = wanted.clipped(to: info.size) else {
+            throw .invalidRequest(reason: "the region lies outside the picture of \(info.size)")
+        }
+        let upright = PixelRect(x: 0, y: 0, width: info.size.width, height: info.size.height)
+        if clipped == upright { return nil }
+        let part = info.orientation.stored(clipped.fractions(of: upright))
+        let (width, height) = (Double(info.storedSize.width), Double(info.storedSize.height))
+        let size = info.orientation.upright(clipped.size)
+        return PixelRect(
+            x: Int((part.x * width).rounded()), y: Int((part.y * height).rounded()), width: size.width,
+            height: size.height)
+    }
+
+    /// The size of the whole image if a region of it gets a size.
+    private static func whole(_ target: PixelSize, _ region: PixelRect?, _ info: ImageInfo) -> PixelSize {
+        guard let region else { return target }
+        func side(_ whole: Int, _ part: Int, _ target: Int) -> Int {
+            Int(min((Double(whole) * Double(target) / Double(part)).rounded(.up), 1e9))
+        }
+        return PixelSize(
+            width: side(info.storedSize.width, region.size.width, target.width),
+            height: side(info.storedSize.height, region.size.height, target.height))
     }
 
     /// The size to ask a decoder for that serves each of `plans`; nil for every pixel.
@@ -214,6 +260,11 @@ public struct DecodeOptions: Sendable, Hashable {
     public var allowsEmbeddedPreview = false
     /// Whether a truncated input gives a partial image. Default false: it throws ``ImageError/truncated(input:)``.
     public var allowPartial = false
+    /// The part of the upright image to decode; nil for all of it. The resizer sees it as if it were the image.
+    ///
+    /// It is cut at the edges of the image. JPEG, PNG and TIFF are decoded as far as the region needs, so that damage
+    /// below it is no error; other formats are decoded whole. A region of a later frame or page is an error.
+    public var region: PixelRect?
 
     /// Creates options.
     ///
@@ -221,7 +272,11 @@ public struct DecodeOptions: Sendable, Hashable {
     ///   - page: Frame of an animation or page of a document, from 0.
     ///   - allowsEmbeddedPreview: Whether the camera's preview may be used in place of the image.
     ///   - allowPartial: Whether a truncated input gives a partial image.
-    public init(page: Int = 0, allowsEmbeddedPreview: Bool = false, allowPartial: Bool = false) {
+    ///   - region: The part of the upright image to decode.
+    public init(
+        page: Int = 0, allowsEmbeddedPreview: Bool = false, allowPartial: Bool = false, region: PixelRect? = nil
+    ) {
+        self.region = region
         self.page = page
         self.allowsEmbeddedPreview = allowsEmbeddedPreview
         self.allowPartial = allowPartial

@@ -8,6 +8,11 @@ public struct DecodeRequest: Sendable {
     ///
     /// A decoder chooses the cheapest representation that is at least as good, usually 1.5 to 2 times this size.
     public var target: PixelSize?
+    /// The part of the image that is wanted, in the orientation of the file; nil for all of it. ``target`` is the size
+    /// of the whole image in any case.
+    ///
+    /// A decoder may deliver more, up to the whole image.
+    public var region: PixelRect?
     /// Frame or page, from 0.
     public var page: Int
     /// Whether a truncated input may give a partial image.

@@ -38,6 +38,49 @@ public struct PixelSize: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(width)×\(height)" }
 }
 
+/// A rectangle of whole pixels, from the upper left corner of a picture.
+public struct PixelRect: Hashable, Sendable {
+    /// Pixels to the left of it.
+    public var x: Int
+    /// Rows above it.
+    public var y: Int
+    /// Its width and height.
+    public var size: PixelSize
+
+    /// Creates a rectangle. No number is checked.
+    public init(x: Int, y: Int, width: Int, height: Int) {
+        (self.x, self.y, size) = (x, y, PixelSize(width: width, height: height))
+    }
+
+    /// The part inside a picture of a size; nil if it is empty.
+    package func clipped(to whole: PixelSize) -> PixelRect? {
+        let (left, top) = (max(0, x), max(0, y))
+        let right = x.addingReportingOverflow(size.width), bottom = y.addingReportingOverflow(size.height)
+        let (width, height) = (
+            min(right.overflow ? .max : right.partialValue, whole.width) - left,
+            min(bottom.overflow ? .max : bottom.partialValue, whole.height) - top
+        )
+        guard size.width > 0, size.height > 0, left < whole.width, top < whole.height, width > 0, height > 0 else {
+            return nil
+        }
+        return PixelRect(x: left, y: top, width: width, height: height)
+    }
+
+    /// Whether another rectangle lies within. Both lie within a picture.
+    package func contains(_ other: PixelRect) -> Bool {
+        other.x >= x && other.y >= y && other.x + other.size.width <= x + size.width
+            && other.y + other.size.height <= y + size.height
+    }
+
+    /// The rectangle as fractions of the sides of another one.
+    package func fractions(of whole: PixelRect) -> UnitRect {
+        let (width, height) = (Double(whole.size.width), Double(whole.size.height))
+        return UnitRect(
+            x: Double(x - whole.x) / width, y: Double(y - whole.y) / height, width: Double(size.width) / width,
+            height: Double(size.height) / height)
+    }
+}
+
 /// A part of a picture, as fractions of its width and height from the upper left corner.
 ///
 /// Parts outside 0...1 are cut off.

@@ -29,7 +29,7 @@ package struct LibJPEGDecoder: ImageDecoding {
             source, eighths: LibJPEGDecoder.eighths(for: request.reduction),
             request.reduction >= 1.25 ? .smallerPlanes : .pixels,
             limits: request.limits, allowPartial: request.allowPartial, cancellation: request.cancellation,
-            room: request.room, scalingTo: request.allowsScaling ? request.target : nil)
+            room: request.room, scalingTo: request.allowsScaling ? request.target : nil, region: request.region)
         image.colorProfile = request.info.colorProfile
         return image
     }
@@ -61,15 +61,17 @@ package struct LibJPEGDecoder: ImageDecoding {
     ) throws(ImageError) -> DecodedImage {
         try decode(
             source, eighths: eighths, isPlanar ? .planes : .pixels, limits: limits, allowPartial: allowPartial,
-            cancellation: cancellation, room: nil, scalingTo: nil)
+            cancellation: cancellation, room: nil, scalingTo: nil, region: nil)
     }
 
     /// - Parameters:
     ///   - room: Where the planes are put; nil for memory of their own.
     ///   - target: The size to which pixels are scaled while they are decoded; nil if they are not.
+    ///   - region: The part that is decoded, at least; nil for everything.
     private func decode(
         _ source: ByteSource, eighths: Int, _ output: Output, limits: ImageLimits, allowPartial: Bool,
-        cancellation: CancellationToken, room: SharedBuffer?, scalingTo target: PixelSize?
+        cancellation: CancellationToken, room: SharedBuffer?, scalingTo target: PixelSize?,
+        region: PixelRect?
     ) throws(ImageError) -> DecodedImage {
         guard source.count > 0 else { throw .empty(input: source.name) }
         let input = LibJPEGInput(source, cancellation)
@@ -94,13 +96,24 @@ package struct LibJPEGDecoder: ImageDecoding {
         }
         var options = cjpeg_decode_options()
         options.eighths = Int32(eighths)
-        options.planar = output.rawValue
+        // The library crops rows of pixels only.
+        let wanted = region.flatMap { JPEGRegion($0, of: size, eighths: eighths) }
+        options.planar = wanted == nil ? output.rawValue : Output.pixels.rawValue
         options.maximum_coefficient_bytes = UInt64(clamping: limits.maximumCoefficientBytes)
         options.maximum_scans = Int32(LibJPEGDecoder.maximumScans)
         var layout = cjpeg_layout()
         try check(cjpeg_decoder_start(decoder, &options, &layout))
         let planes: [PixelPlane]
-        if let target, let rows = ScaledRows(layout, to: target) {
+        var shown: PixelRect?
+        if let wanted {
+            var crop = wanted
+            try check(
+                cjpeg_decoder_crop(decoder, &crop.x, crop.y, &crop.width, crop.height, &layout))
+            shown = crop.stored(of: size, eighths: eighths)
+            let (part, status) = rows(decoder, layout, crop, of: size, eighths, room)
+            try check(status)
+            planes = [part]
+        } else if let target, let rows = ScaledRows(layout, to: target) {
             let (scaled, status) = rows.scale(decoder)
             try check(status)
             guard let scaled else { throw .cancelled(input: source.name) }
@@ -115,8 +128,32 @@ package struct LibJPEGDecoder: ImageDecoding {
             if isTruncated { throw .truncated(input: source.name) }
             if isDamaged { throw .corrupt(input: source.name, reason: String(cString: cjpeg_decoder_message(decoder))) }
         }
-        return DecodedImage(
+        var image = DecodedImage(
             planes: planes, model: model(layout, header), isPartial: isTruncated || isDamaged)
+        image.region = shown
+        return image
+    }
+
+    /// The rows of a part, behind which nothing is decoded.
+    private func rows(
+        _ decoder: OpaquePointer, _ layout: cjpeg_layout, _ crop: JPEGRegion, of size: PixelSize, _ eighths: Int,
+        _ room: SharedBuffer?
+    ) -> (PixelPlane, cjpeg_status) {
+        var plane = makePlanes(layout, room)[0]
+        // The last block of a row may reach beyond the picture.
+        let right = Double(size.width * eighths) / 8 - Double(crop.x)
+        let bottom = Double(size.height * eighths) / 8 - Double(crop.y)
+        plane.extentWidth = min(plane.extentWidth, right)
+        plane.extentHeight = min(plane.extentHeight, bottom)
+        var (status, decoded) = (CJPEG_OK, 0)
+        while status == CJPEG_OK, decoded < plane.height {
+            let count = min(64, plane.height - decoded)
+            let start = plane.storage.bytes.baseAddress.map { $0 + decoded * plane.bytesPerRow }
+            status = cjpeg_decoder_next_rows(
+                decoder, start?.assumingMemoryBound(to: UInt8.self), plane.bytesPerRow, UInt32(count))
+            decoded += count
+        }
+        return (plane, status)
     }
 
     private func finish(_ decoder: OpaquePointer, _ planes: [PixelPlane]) -> cjpeg_status {
@@ -149,6 +186,39 @@ package struct LibJPEGDecoder: ImageDecoding {
                 extentWidth: plane.extent_width, extentHeight: plane.extent_height,
                 storage: room?.storage(byteCount: count) ?? PixelStorage(uninitializedByteCount: count))
         }
+    }
+}
+
+/// Columns and rows of a scaled image that hold a region of it.
+private struct JPEGRegion {
+    /// Pixels around a region that the library may interpolate colour from, at any sampling.
+    private static let margin = 64
+
+    var x: UInt32
+    var y: UInt32
+    var width: UInt32
+    var height: UInt32
+
+    /// nil for a region that is most of the image, which costs less in one go.
+    init?(_ region: PixelRect, of size: PixelSize, eighths: Int) {
+        guard let region = region.clipped(to: size) else { return nil }
+        let scaled = PixelSize(width: (size.width * eighths + 7) / 8, height: (size.height * eighths + 7) / 8)
+        let left = max(0, region.x - Self.margin) * eighths / 8
+        let top = max(0, region.y - Self.margin) * eighths / 8
+        let right = min(scaled.width, ((region.x + region.size.width + Self.margin) * eighths + 7) / 8)
+        let bottom = min(scaled.height, ((region.y + region.size.height + Self.margin) * eighths + 7) / 8)
+        let isMost = (right - left) * (bottom - top) * 10 >= 9 * scaled.pixelCount
+        guard left < right, top < bottom, !isMost else { return nil }
+        (x, y) = (UInt32(left), UInt32(top))
+        (width, height) = (UInt32(right - left), UInt32(bottom - top))
+    }
+
+    /// The same in stored pixels.
+    func stored(of size: PixelSize, eighths: Int) -> PixelRect? {
+        let factor = 8 / eighths
+        return PixelRect(
+            x: Int(x) * factor, y: Int(y) * factor, width: Int(width) * factor, height: Int(height) * factor
+        ).clipped(to: size)
     }
 }
 

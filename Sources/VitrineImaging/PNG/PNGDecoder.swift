@@ -14,6 +14,8 @@ import VitrineCore
 package struct PNGDecoder: ImageDecoding {
     /// The longest stored row, in bytes; three of them are kept.
     private static let maximumRowBytes = 1 << 28
+    /// Rows around a region that scaling looks at.
+    private static let regionMargin = 64
     /// The most bytes of a result, for any limits.
     private static let maximumResultBytes = 1 << 34
 
@@ -40,10 +42,23 @@ package struct PNGDecoder: ImageDecoding {
         let header = file.header
         let reduction = Self.reduction(header, request)
         let factor = Self.factor(reduction)
+        let size = PixelSize(width: header.width, height: header.height)
+        var rows = 0..<header.height
+        if !header.isInterlaced, let region = request.region?.clipped(to: size) {
+            // Whole blocks, so that their means are those of a whole decode.
+            let end = region.y + region.size.height + Self.regionMargin
+            let begin = max(0, region.y - Self.regionMargin)
+            rows = begin / factor * factor..<min(header.height, (end + factor - 1) / factor * factor)
+        }
         let result = try decoder.decode(
             file.data, width: header.width, height: header.height, factor: factor,
-            passes: PNGInterlacing.passCount(reduction: reduction, header: header))
-        return Self.image(result.plane, file, request, isPremultiplied: factor > 1, isPartial: result.isPartial)
+            passes: PNGInterlacing.passCount(reduction: reduction, header: header), rows: rows)
+        var image = Self.image(
+            result.plane, file, request, isPremultiplied: factor > 1, isPartial: result.isPartial)
+        if rows.count < header.height {
+            image.region = PixelRect(x: 0, y: rows.lowerBound, width: header.width, height: rows.count)
+        }
+        return image
     }
 
     /// Stored pixels on one of the result, by the file's own header.
@@ -115,26 +130,31 @@ struct PNGImageDecoder {
     ///   - width: Its size, which for a frame can be less than the header says.
     ///   - factor: Side of the blocks whose means are wanted, premultiplied; 1 for every pixel, with straight alpha.
     ///   - passes: How many passes of an interlaced image to decode.
-    func decode(_ data: PNGChunk, width: Int, height: Int, factor: Int, passes: Int = 7) throws(ImageError) -> Result {
+    ///   - rows: The rows to decode, of an image that is not interlaced; nil for all of them. Nothing is read behind
+    ///     them.
+    func decode(
+        _ data: PNGChunk, width: Int, height: Int, factor: Int, passes: Int = 7, rows: Range<Int>? = nil
+    ) throws(ImageError) -> Result {
+        let rows = rows ?? 0..<height
         var reader = PNGRowReader(PNGDataSource(source, first: data), file.header, width: width)
         var sampler = PNGSampler(file, width: width, premultiplies: factor > 1)
         let isScattered = file.header.isInterlaced
         let channels = sampler.channels
         if factor > 1 {
             var box = PNGBlockMeans(
-                width: width, height: height, channels: channels, factor: factor, isScattered: isScattered)
-            let (_, isPartial) = try run(&reader, &sampler, &box, width, height, passes)
+                width: width, height: rows.count, channels: channels, factor: factor, isScattered: isScattered)
+            let (_, isPartial) = try run(&reader, &sampler, &box, width, height, passes, rows)
             return Result(plane: box.finish(), isPartial: isPartial)
         }
-        var plane = FullPlane(width: width, height: height, channels: channels, isScattered: isScattered)
-        let (progress, isPartial) = try run(&reader, &sampler, &plane, width, height, 7)
+        var plane = FullPlane(width: width, height: rows.count, channels: channels, isScattered: isScattered)
+        let (progress, isPartial) = try run(&reader, &sampler, &plane, width, height, 7, rows)
         if isPartial && isScattered { PNGInterlacing.fill(&plane, pass: progress.pass, row: progress.row) }
         return Result(plane: plane.finish(), isPartial: isPartial)
     }
 
     private func run<Sink: PNGRowSink & ~Copyable>(
         _ reader: inout PNGRowReader, _ sampler: inout PNGSampler, _ sink: inout Sink, _ width: Int, _ height: Int,
-        _ passes: Int
+        _ passes: Int, _ wanted: Range<Int>
     ) throws(ImageError) -> (Progress, isPartial: Bool) {
         var progress = Progress()
         let failure: InflateError
@@ -142,7 +162,7 @@ struct PNGImageDecoder {
             if file.header.isInterlaced {
                 try passRows(&reader, &sampler, &sink, width, height, passes, &progress)
             } else {
-                try rows(&reader, &sampler, &sink, width, height, &progress)
+                try rows(&reader, &sampler, &sink, width, height, wanted, &progress)
             }
             return (progress, false)
         } catch {
@@ -165,15 +185,17 @@ struct PNGImageDecoder {
 
     private func rows<Sink: PNGRowSink & ~Copyable>(
         _ reader: inout PNGRowReader, _ sampler: inout PNGSampler, _ sink: inout Sink, _ width: Int, _ height: Int,
-        _ progress: inout Progress
+        _ wanted: Range<Int>, _ progress: inout Progress
     ) throws(InflateError) {
         reader.begin(width: width)
-        for y in 0..<height {
+        for y in 0..<wanted.upperBound {
             if y & 3 == 0 { try checkCancellation() }
-            sink.add(sampler.convert(try reader.next(), width: width))
+            let row = try reader.next()
+            guard y >= wanted.lowerBound else { continue }
+            sink.add(sampler.convert(row, width: width))
             progress.row = y + 1
         }
-        try finish(&reader)
+        if wanted.upperBound == height { try finish(&reader) }
     }
 
     private func passRows<Sink: PNGRowSink & ~Copyable>(

@@ -48,6 +48,12 @@ extension WorkerPool {
                     shape, memory: memory, requestedProfile: wire.profileCount >= 0 ? profile : nil,
                     limits: request.limits)
             else { throw .misbehaviour }
+            if let shown = image.region {
+                let whole = request.info.storedSize
+                guard shown.clipped(to: whole) == shown, let region = request.region,
+                    shown.contains(region.clipped(to: whole) ?? region)
+                else { throw .misbehaviour }
+            }
             return image
         }
     }

@@ -14,7 +14,7 @@
 package enum WorkerProtocol {
     /// `VWKR`.
     package static let magic: UInt32 = 0x524B_5756
-    package static let version: UInt16 = 7
+    package static let version: UInt16 = 8
     /// The most bytes of a packet.
     package static let maximumPacket = 16 << 10
     /// Bytes before the payload.
@@ -98,6 +98,12 @@ package struct WireWriter {
 
     package mutating func write(_ value: Bool) { bytes.append(value ? 1 : 0) }
 
+    package mutating func write(_ value: PixelRect?) {
+        for number in [value?.x ?? 0, value?.y ?? 0, value?.size.width ?? 0, value?.size.height ?? 0] {
+            write(Int32(truncatingIfNeeded: number))
+        }
+    }
+
     package mutating func write(_ value: Double) { write(value.bitPattern) }
 
     /// Writes bytes, at most as many as a packet holds.
@@ -161,6 +167,17 @@ package struct WireReader {
         let value = integer(UInt8.self)
         if value > 1 { isValid = false }
         return value == 1
+    }
+
+    /// Reads a rectangle of numbers that can be added; nil for one without a size.
+    package mutating func rect() -> PixelRect? {
+        let numbers = (0..<4).map { _ in Int(integer(Int32.self)) }
+        guard numbers.allSatisfy({ $0 >= 0 }) else {
+            isValid = false
+            return nil
+        }
+        let rect = PixelRect(x: numbers[0], y: numbers[1], width: numbers[2], height: numbers[3])
+        return rect.size.isEmpty ? nil : rect
     }
 
     package mutating func double() -> Double { Double(bitPattern: integer(UInt64.self)) }

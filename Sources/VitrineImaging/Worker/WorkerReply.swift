@@ -66,6 +66,7 @@ package struct WorkerReply: Sendable {
         package var profile: Profile
         package var isPartial: Bool
         package var samplesAreMeans: Bool
+        package var region: PixelRect?
 
         package init(
             planes: [Plane], model: DecodedImage.Model, alpha: DecodedImage.Alpha, profile: Profile, isPartial: Bool,
@@ -153,6 +154,7 @@ package struct WorkerReply: Sendable {
         wire.write(shape.alpha.rawValue)
         wire.write(shape.isPartial)
         wire.write(shape.samplesAreMeans)
+        wire.write(shape.region)
         switch shape.profile {
         case .none: for value in [0, 0, 0] { wire.write(value) }
         case .requested: for value in [1, 0, 0] { wire.write(value) }
@@ -177,6 +179,7 @@ package struct WorkerReply: Sendable {
         shape.alpha = wire.enumeration(DecodedImage.Alpha.self, or: .none)
         shape.isPartial = wire.bool()
         shape.samplesAreMeans = wire.bool()
+        shape.region = wire.rect()
         let kind = wire.int()
         let (offset, count) = (wire.int(), wire.int())
         switch kind {
@@ -300,6 +303,7 @@ extension DecodedImage {
         self.init(
             planes: planes, model: shape.model, alpha: shape.alpha, colorProfile: profile, isPartial: shape.isPartial,
             samplesAreMeans: shape.samplesAreMeans)
+        region = shape.region
     }
 
     private static func areConsistent(_ shape: WorkerReply.DecodedShape) -> Bool {

@@ -7,6 +7,7 @@ package struct WorkerRequest: WorkerMessage {
     /// Decode: the header, as the client has read it, without previews and name.
     package var info: ImageInfo
     package var target: PixelSize?
+    package var region: PixelRect?
     package var page = 0
     package var allowPartial = false
     package var allowsEmbeddedPreview = false
@@ -38,6 +39,7 @@ package struct WorkerRequest: WorkerMessage {
     package init(id: UInt64, _ request: DecodeRequest) {
         self.init(id: id, operation: .decode, info: request.info, limits: request.limits)
         target = request.target
+        region = request.region
         page = request.page
         allowPartial = request.allowPartial
         allowsEmbeddedPreview = request.allowsEmbeddedPreview
@@ -52,6 +54,7 @@ package struct WorkerRequest: WorkerMessage {
         Self.write(info, to: &wire)
         wire.write(target?.width ?? 0)
         wire.write(target?.height ?? 0)
+        wire.write(region)
         wire.write(page)
         wire.write(allowPartial)
         wire.write(allowsEmbeddedPreview)
@@ -76,6 +79,7 @@ package struct WorkerRequest: WorkerMessage {
         info = Self.readInfo(from: &wire)
         let size = PixelSize(width: wire.int(), height: wire.int())
         target = size.isEmpty ? nil : size
+        region = wire.rect()
         page = wire.int()
         allowPartial = wire.bool()
         allowsEmbeddedPreview = wire.bool()

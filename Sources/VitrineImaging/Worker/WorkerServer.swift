@@ -142,6 +142,7 @@ package struct WorkerServer {
             info: info, target: request.target, page: request.page, allowPartial: request.allowPartial,
             allowsEmbeddedPreview: request.allowsEmbeddedPreview, limits: request.limits)
         job.room = room
+        job.region = request.region
         job.allowsScaling = request.scales
         var candidates = decoders[info.format] ?? []
         if !request.decoder.isEmpty {
@@ -191,6 +192,7 @@ package struct WorkerServer {
         var shape = WorkerReply.DecodedShape(
             planes: [], model: image.model, alpha: image.alpha, profile: .none, isPartial: image.isPartial,
             samplesAreMeans: image.samplesAreMeans)
+        shape.region = image.region
         func place(_ count: Int) throws(ImageError) -> Int {
             if let offset = room.take(count) { return offset }
             throw .limitExceeded(input: "input", limit: .memory, actual: count, allowed: memory.payload.count)

@@ -31,6 +31,33 @@ import VitrineImaging
         }
     }
 
+    @Test func regionsSurviveTheJourney() throws {
+        let info = ImageInfo(format: .jpeg, storedSize: PixelSize(width: 4_032, height: 3_024))
+        for region in [nil, PixelRect(x: 10, y: 20, width: 300, height: 400)] {
+            var request = DecodeRequest(info: info, target: nil)
+            request.region = region
+            #expect(try #require(WorkerRequest(WorkerRequest(id: 1, request).encoded())).region == region)
+            let plane = PixelPlane(width: 10, height: 10, channels: 3, storage: PixelStorage(zeroedByteCount: 300))
+            var shape = WorkerReply.DecodedShape(
+                planes: [WorkerReply.Plane(plane, bytesPerRow: plane.bytesPerRow, offset: 0)], model: .rgb,
+                alpha: .none, profile: .none, isPartial: false)
+            shape.region = region
+            let reply = try #require(WorkerReply(WorkerReply(id: 1, outcome: .decoded(shape), memory: 0).encoded()))
+            guard case .decoded(let back) = reply.outcome else {
+                Issue.record("the reply is of another kind")
+                continue
+            }
+            #expect(back.region == region)
+        }
+    }
+
+    @Test func rectanglesOfNegativeNumbersAreRefused() {
+        var writer = WireWriter()
+        writer.write(PixelRect(x: -1, y: 0, width: 5, height: 5))
+        var reader = WireReader(writer.bytes)
+        #expect(reader.rect() == nil && !reader.isValid)
+    }
+
     @Test func decodeRequestsKeepWhetherTheWorkerScales() throws {
         let info = ImageInfo(format: .jpeg, storedSize: PixelSize(width: 4_032, height: 3_024))
         for scales in [false, true] {

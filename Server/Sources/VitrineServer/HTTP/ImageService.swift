@@ -349,7 +349,9 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
     /// Adds the fields that are the request's own.
     private func complete(_ headers: inout HTTPFields, _ stages: [ImageAnswer.Stage], _ exchange: Exchange) {
         if configuration.sendsRequestID { headers.append(HTTPField(name: .requestID, value: exchange.requestID)) }
-        if exchange.route != .iiif, let origin = exchange.fields.origin, varying.byOrigin != nil, configuration.allowedOrigins.contains(origin) {
+        if exchange.route != .iiif, let origin = exchange.fields.origin, varying.byOrigin != nil,
+            configuration.allowedOrigins.contains(origin)
+        {
             headers.append(HTTPField(name: .accessControlAllowOrigin, value: origin))
         }
         if configuration.sendsServerTiming, let started = exchange.started {

@@ -10,6 +10,18 @@ import Musl
 import Darwin
 #endif
 
+/// A file that stays open as long as this object.
+final class OpenedFile: Sendable {
+    let descriptor: Int32
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// A path to the file that stays valid if the file is renamed or replaced.
+    var path: String { "/dev/fd/\(descriptor)" }
+}
+
 /// Headers of sources, and names in folders.
 extension Renderer {
     /// The header of a local image, of which no more is read than it needs; nil for other sources.
@@ -76,6 +88,13 @@ extension LocalRoot {
         } catch {
             throw RequestError(rendering: error)
         }
+    }
+
+    /// Opens a regular file.
+    func opened(_ names: [String]) throws(RequestError) -> OpenedFile {
+        let file = OpenedFile(try open(names))
+        _ = try Self.status(file.descriptor)
+        return file
     }
 
     /// The names of regular files, sorted; nil if there is no such folder. Links are left out.

@@ -208,6 +208,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var queueLimit = Part.rendering.admission.queueLength
     /// The size of results in memory; 0 for none. In bytes.
     public var memoryCache = Part.rendering.resultMemory.bytes
+    /// The size of decoded pictures that tiles of IIIF are cut from; 0 for none. In bytes.
+    public var tileMemory = Part.rendering.tileMemory.bytes
     /// The directory of results and sources on disk. Empty for none.
     public var diskCache = ""
     /// The size of both on disk, half for each. In bytes.
@@ -490,12 +492,7 @@ extension ServerConfiguration {
         guard !onlyPresets || !presets.isEmpty else {
             throw ConfigurationError("only-presets: no preset is defined, so that every URL would be refused")
         }
-        guard !iiif || !localRoot.isEmpty || !baseURL.isEmpty || !allowedSources.isEmpty else {
-            throw ConfigurationError("iiif: it needs local-root, base-url or allowed-sources")
-        }
-        guard publicURL.isEmpty || IIIFDocument.isPublicURL(publicURL) else {
-            throw ConfigurationError("public-url: it is no URL of http or https without a slash at the end")
-        }
+        try checkIIIF()
         guard !gallery || !localRoot.isEmpty else { throw ConfigurationError("gallery: it needs local-root") }
         guard galleryToken.isEmpty || gallery else { throw ConfigurationError("gallery-token: it needs gallery") }
         guard rateBurst == 0 || rateLimit > 0 else {

@@ -488,6 +488,9 @@ extension ServerConfiguration {
             "queue-limit", \.queueLimit, .integer(0...1_000_000, unit: "requests"), "REQUESTS_QUEUE_SIZE"
         ) { "Requests that wait for a render, and as many for a download; further ones are answered 503." },
         setting("memory-cache", \.memoryCache, .bytes(0...1 << 46)) { "The size of results in memory; 0 for none." },
+        setting("tile-memory", \.tileMemory, .bytes(0...1 << 46)) {
+            "The size of decoded pictures that tiles of IIIF are cut from; 0 for none."
+        },
         setting("disk-cache", \.diskCache, .path) {
             "The directory of results and sources on disk. Empty for none."
         },

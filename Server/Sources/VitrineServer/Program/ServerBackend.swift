@@ -237,6 +237,7 @@ extension ServerConfiguration {
         let directory = diskCache.isEmpty ? own : diskCache
         var rendering = Renderer.Configuration(cacheRoot: directory)
         rendering.resultMemory = ByteCount(memoryCache)
+        rendering.tileMemory = ByteCount(tileMemory)
         rendering.resultDisk = ByteCount(diskCache.isEmpty ? 0 : diskCacheBytes / 2)
         rendering.sourceDisk = ByteCount(diskCache.isEmpty ? 0 : diskCacheBytes / 2)
         rendering.sources = sources

@@ -49,6 +49,8 @@ package final class Renderer: Sendable {
         package var cacheRoot: String
         /// The memory of results. Default: 64 MB.
         package var resultMemory: ByteCount = .megabytes(64)
+        /// The memory of decoded pictures that tiles are cut from; 0 for none. Default: 64 MB.
+        package var tileMemory: ByteCount = .megabytes(64)
         /// The disk space of results. 0 keeps none. Default: 2 GB.
         package var resultDisk: ByteCount = .gigabytes(2)
         /// The disk space of sources. 0 keeps none. Default: 2 GB.
@@ -101,6 +103,8 @@ package final class Renderer: Sendable {
     /// Makes the images. Its statistics count decodes.
     package let pipeline: ImagePipeline
     let sources: SourceTable
+    /// The pixels that tiles are cut from.
+    let tiles: TileBands
     private let groups: SourceGroups
     let work: SharedWork<CacheKey, Made>
     let failures: RecentFailures
@@ -149,6 +153,9 @@ package final class Renderer: Sendable {
         let admission = old?.admission ?? Admission(configuration.admission)
         self.admission = admission
         work = old?.work ?? SharedWork { admission.overloaded }
+        let isSameMemory = old?.configuration.tileMemory == configuration.tileMemory
+        tiles = old.flatMap { isSameMemory ? $0.tiles : nil }
+            ?? TileBands(capacity: configuration.tileMemory.bytes) { admission.overloaded }
         failures = RecentFailures(configuration.failures, clock: configuration.clock)
         encoders = old?.encoders ?? BlockingExecutor(threads: max(2, Self.processors), name: "vitrine-enc")
         background = old?.background ?? BackgroundEncodes(limit: configuration.backgroundEncodes)
@@ -408,6 +415,7 @@ package final class Renderer: Sendable {
         _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?, _ priority: SharedPriority
     ) async throws(RequestError) -> Made {
         if job.kind == .header, let made = try await localHeader(job) { return made }
+        if let made = try await tile(job, priority) { return made }
         let (outcome, waited) = try await groups.outcome(
             of: job, storedVersion: stored?.sourceVersion, priority: priority)
         var made = try await rememberedResult(of: outcome, job, stored, alternative)
@@ -580,6 +588,7 @@ package final class Renderer: Sendable {
     /// Cancels all work, whose requests end with 503, and returns when all results are on disk.
     package func shutDown() async {
         work.cancelAll()
+        tiles.work.cancelAll()
         try? await results.flush()
         try? await originals.flush()
     }
