@@ -49,7 +49,8 @@ struct LocalRoot: Sendable {
             }
         }
         return File(
-            bytes: bytes, version: Self.version(of: status), lastModified: HTTPTime.text(Int64(status.modificationTime.tv_sec)))
+            bytes: bytes, version: Self.version(of: status),
+            lastModified: HTTPTime.text(Int64(status.modificationTime.tv_sec)))
     }
 
     /// Opens a file name by name, without following a link, so that no name leads out of the root.
