@@ -242,12 +242,12 @@ package final class Database {
         try execute("PRAGMA journal_size_limit=\(bytes)")
     }
 
-    /// Lets all reads from now on throw ``DatabaseError/Reason/wouldWait`` where they would have to wait for the disk or
-    /// for another connection. The connection was opened with ``Options/mayStopWaiting``.
+    /// Lets all reads from now on throw ``DatabaseError/Reason/wouldWait`` where they would have to wait for the disk
+    /// or for another connection. The connection was opened with ``Options/mayStopWaiting``.
     ///
     /// - Parameter descriptor: A descriptor of the file that outlives the connection.
-    /// - Returns: false where the system cannot tell what it has in memory. All but Linux is such a system, and some of
-    ///   its file systems are, tmpfs among them.
+    /// - Returns: Whether that is supported. It is not on other systems than Linux, nor on some file systems, such as
+    ///   tmpfs.
     package func stopWaiting(descriptor: Int32) -> Bool {
         csqlite_stop_waiting(handle, descriptor) == SQLITE_OK
     }

@@ -17,9 +17,9 @@ int cfilesystem_clone(int from, int to);
 /// Returns when all that was written to the file system of `descriptor` is on the medium: 0 or an errno.
 int cfilesystem_synchronize_all(int descriptor);
 
-/// Reads bytes that the system has in memory, without waiting for the disk (preadv2(2), RWF_NOWAIT). Returns their number,
-/// which is less than `count` only at the end of the file; or -1 where some of them are not in memory, where the file
-/// system cannot tell, on other systems than Linux, and for an error.
+/// Reads bytes that the system has in memory, without waiting for the disk (preadv2(2), RWF_NOWAIT). Returns their
+/// number, which is less than `count` only at the end of the file; or -1 where some of them are not in memory, where the
+/// file system cannot tell, on other systems than Linux, and for an error.
 int64_t cfilesystem_read_resident(int descriptor, void *target, size_t count, int64_t offset);
 
 #endif

@@ -122,13 +122,14 @@ extension Cache {
         }
     }
 
-    /// Returns what a body makes of an entry on disk, if all of it is in memory. Neither waits for the disk nor
-    /// suspends: for event loops. nil says nothing about the entry, which the asynchronous calls look up.
+    /// Returns the result of a body for the bytes of an entry on disk, if the system has all of them in memory. It
+    /// neither waits for the disk nor suspends, so that event loops can call it.
     ///
     /// - Parameters:
     ///   - key: The key of the value, in the original format.
-    ///   - body: Given the bytes of the entry. Returns the result and the value for the memory level; nil for bytes that
-    ///     are of no use.
+    ///   - body: Given the bytes of the entry. Returns the result and the value for the memory level; nil for bytes
+    ///     that are of no use.
+    /// - Returns: nil does not mean that there is no entry. The asynchronous calls find that out.
     @_spi(EventLoops)
     public func withResidentBytes<Result>(
         forKey key: CacheKey, _ body: (_ bytes: [UInt8]) -> (result: Result, value: Value?)?
@@ -138,8 +139,8 @@ extension Cache {
         let keeps = configuration.levels.contains(.writeMemory) && area.memory.capacity > .zero
         let ticket = keeps ? register.begin(area.slot(key)) : nil
         let start = ContinuousClock.now
-        guard let entry = area.disk.engine.residentEntry(forKey: area.disk.entryKey(key)), let made = body(entry.bytes)
-        else { return nil }
+        let entry = area.disk.engine.residentEntry(forKey: area.disk.entryKey(key))
+        guard let entry, let made = body(entry.bytes) else { return nil }
         metrics.record(.disk, since: start)
         if metrics.isDue { publishMetrics() }
         if let ticket, let value = made.value {

@@ -90,7 +90,7 @@ final class DiskReader: @unchecked Sendable {
         }
         guard database.stopWaiting(descriptor: watch.descriptor) else {
             throw DatabaseError(
-                reason: .wouldWait, code: 0, message: "the file system cannot tell what is in memory", path: path,
+                reason: .wouldWait, code: 0, message: "reads without waiting are not supported", path: path,
                 sql: nil)
         }
     }

@@ -26,7 +26,7 @@ package protocol ImageBackend: Sendable {
     /// Returns the result if it is on disk and fresh, and can be read without waiting, without suspending. Called for
     /// every request whose result is not in memory.
     ///
-    /// - Returns: The result without its bytes, and the bytes. The result is the same object as long as it is unchanged.
+    /// - Returns: The result without its bytes, and the bytes. The same object as long as the result is unchanged.
     func resultOnDisk(for plan: Plan, format: FormatChoice) -> (head: ImageResult, bytes: ByteBuffer)?
 
     /// Returns the result from a cache or makes it. Cancelled when all clients that wait have left.

@@ -63,8 +63,10 @@ package struct RenderedImage: Sendable, Hashable {
 
     /// 120 bits of the SHA-256 digest in base64url.
     private static func entityTag(of bytes: [UInt8]) -> String {
-        let text = Data(SHA256.hash(data: bytes).prefix(15)).base64EncodedString()
-        return "\"" + text.replacing("+", with: "-").replacing("/", with: "_") + "\""
+        let text = Data(SHA256.hash(data: bytes).prefix(15)).base64EncodedString().utf8.map { byte in
+            byte == UInt8(ascii: "+") ? UInt8(ascii: "-") : byte == UInt8(ascii: "/") ? UInt8(ascii: "_") : byte
+        }
+        return "\"" + String(decoding: text, as: UTF8.self) + "\""
     }
 
     /// The same with other bytes.
@@ -128,7 +130,7 @@ extension RenderedImage: CacheableValue {
     package var cacheCost: Int { bytes.readableBytes + 512 }
 }
 
-/// What stands before the file in the bytes of a stored result, once it is parsed.
+/// The lines before the file in the bytes of a stored result, parsed.
 final class StoredHead: Sendable {
     private static let lineCount = 13
 

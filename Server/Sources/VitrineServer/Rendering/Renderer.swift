@@ -72,8 +72,8 @@ package final class Renderer: Sendable {
         package var staleWhileRevalidate: Duration = .seconds(60)
         /// How long a result whose time has passed is used while its source fails. Default: 1 day.
         package var staleIfError: Duration = .seconds(86_400)
-        /// The least time for which a source is not asked again, even against the rules of its server. Results of sources that must
-        /// not be stored are not kept in any case. Default: 5 seconds.
+        /// The least time for which a source is not asked again, even against the rules of its server. Results of
+        /// sources that must not be stored are not kept in any case. Default: 5 seconds.
         package var minimumFreshness: Duration = .seconds(5)
         /// How long the encoder of a negotiated AVIF or JPEG XL may take before another format is answered; nil for no
         /// limit. Default: 500 milliseconds.
@@ -300,7 +300,7 @@ package final class Renderer: Sendable {
         }
     }
 
-    /// Until when a result is fresh; nil if it is not. One of a file lives as long as the file is known to be unchanged.
+    /// Until when a result is fresh; nil if it is not. That of a file is, as long as the file counts as unchanged.
     private func freshUntil(_ image: RenderedImage, _ place: ResultPlace) -> Duration? {
         if image.freshUntil > configuration.clock.now { return image.freshUntil }
         return place.localSource.flatMap { sources.end(ofVersion: image.sourceVersion, of: $0) }

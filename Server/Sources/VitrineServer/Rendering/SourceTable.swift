@@ -104,6 +104,17 @@ package struct SourceTable: Sendable {
         let key: CacheKey
         /// The host to limit; nil for sources without a network.
         let host: String?
+        /// The tags of all that is made from it, without those that its server names.
+        let tags: [String]
+
+        init(place: Place, key: CacheKey, host: String?) {
+            (self.place, self.key, self.host) = (place, key, host)
+            tags = Self.tags(place, key)
+        }
+
+        static func == (one: Source, other: Source) -> Bool { one.key == other.key && one.place == other.place }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(key) }
 
         var isLocal: Bool { if case .local = place { true } else { false } }
 
