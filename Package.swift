@@ -183,7 +183,8 @@ let package = Package(
         .target(name: "CVitrineSandbox", cSettings: c),
         .target(name: "CVitrineFileSystem", cSettings: c),
         .target(name: "CVitrineDownloads", cSettings: c),
-        .target(name: "CVitrineSQLite", dependencies: ["CVitrineSystemSQLite"], cSettings: c),
+        .target(
+            name: "CVitrineSQLite", dependencies: ["CVitrineSystemSQLite", "CVitrineFileSystem"], cSettings: c),
         .target(name: "CVitrineCurl", dependencies: ["CVitrineSystemCurl"], cSettings: c),
         .systemLibrary(
             name: "CVitrineSystemSQLite", path: "Sources/SystemLibraries/SQLite", pkgConfig: "sqlite3",

@@ -7,6 +7,8 @@
 
 #if defined(__linux__)
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <linux/fs.h>
 #endif
 
@@ -40,5 +42,32 @@ int cfilesystem_synchronize_all(int descriptor) {
     (void)descriptor;
     sync();
     return 0;
+#endif
+}
+
+int64_t cfilesystem_read_resident(int descriptor, void *target, size_t count, int64_t offset) {
+#if defined(__linux__) && defined(SYS_preadv2) && defined(RWF_NOWAIT)
+    size_t done = 0;
+    while (done < count) {
+        struct iovec part = {.iov_base = (char *)target + done, .iov_len = count - done};
+        int64_t position = offset + (int64_t)done;
+        // Not by its function, which not every C library has. The kernel takes the offset in two words.
+        long got = syscall(
+            SYS_preadv2, (long)descriptor, &part, 1L, (long)position,
+            sizeof(long) == 8 ? 0L : (long)(position >> 32), (long)RWF_NOWAIT);
+        if (got == 0) break;
+        if (got > 0) {
+            done += (size_t)got;
+        } else if (errno != EINTR) {
+            return -1;
+        }
+    }
+    return (int64_t)done;
+#else
+    (void)descriptor;
+    (void)target;
+    (void)count;
+    (void)offset;
+    return -1;
 #endif
 }

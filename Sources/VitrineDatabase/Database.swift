@@ -242,6 +242,16 @@ package final class Database {
         try execute("PRAGMA journal_size_limit=\(bytes)")
     }
 
+    /// Lets all reads from now on throw ``DatabaseError/Reason/wouldWait`` where they would have to wait for the disk
+    /// or for another connection. The connection was opened with ``Options/mayStopWaiting``.
+    ///
+    /// - Parameter descriptor: A descriptor of the file that outlives the connection.
+    /// - Returns: Whether that is supported. It is not on other systems than Linux, nor on some file systems, such as
+    ///   tmpfs.
+    package func stopWaiting(descriptor: Int32) -> Bool {
+        csqlite_stop_waiting(handle, descriptor) == SQLITE_OK
+    }
+
     /// Sets how long to wait for another connection's lock.
     package func setBusyTimeout(milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
 
@@ -296,6 +306,8 @@ extension Database {
         package var mappedBytes = 0
         /// Pages kept in memory, in bytes. Default 2 MiB.
         package var cacheBytes = 2 << 20
+        /// Whether ``Database/stopWaiting(descriptor:)`` is called later. The file is not mapped then.
+        package var mayStopWaiting = false
         /// How long to wait for another connection's lock, in milliseconds. Default 5000.
         package var busyMilliseconds: Int32 = 5000
 
@@ -343,7 +355,9 @@ final class Connection {
         // https://www.sqlite.org/vfs.html, 2.1
         let system = options.sharing == .unlocked ? "unix-none" : nil
         let code = PathText.withSystemPath(name, failure: SQLITE_CANTOPEN) {
-            sqlite3_open_v2($0, &handle, flags, system)
+            options.mayStopWaiting
+                ? sqlite3_open_v2($0, &handle, flags, csqlite_resident_vfs())
+                : sqlite3_open_v2($0, &handle, flags, system)
         }
         guard code == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
@@ -404,6 +418,8 @@ extension DatabaseError {
         case SQLITE_CANTOPEN: .cannotOpen
         // A read that ends too early is a file that was cut.
         case SQLITE_IOERR where code == SQLITE_IOERR | (2 << 8): .corrupt
+        // SQLITE_IOERR_BLOCKED, which SQLite itself uses no longer (https://www.sqlite.org/rescode.html).
+        case SQLITE_IOERR where code == SQLITE_IOERR | (11 << 8): .wouldWait
         case SQLITE_IOERR: .inputOutput
         case SQLITE_CONSTRAINT: .constraint
         case SQLITE_INTERRUPT: .interrupted

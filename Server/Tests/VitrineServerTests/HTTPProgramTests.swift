@@ -396,6 +396,35 @@ import VitrineServer
         }
     }
 
+    @Test func answersFromTheDiskAreLikeThoseFromMemory() async throws {
+        let backend = MemoryBackend()
+        try await Self.program(backend) { program in
+            let made = try await program.ask("/insecure/plain/lake")
+            let kept = try await program.ask("/insecure/plain/lake")
+            let huge = try await program.ask("/insecure/plain/huge")
+            let tag = try #require(made["etag"])
+            backend.moveToDisk()
+            for _ in 0..<2 {
+                let reply = try await program.ask("/insecure/plain/lake")
+                #expect(reply.status == 200 && reply.body == made.body)
+                #expect(reply["cache-status"] == "vitrine; hit; detail=disk")
+                for name in ["etag", "cache-control", "content-type", "last-modified", "content-length"] {
+                    #expect(reply[name] == kept[name] && reply[name] != nil, "\(name)")
+                }
+                #expect(reply["date"] != nil && reply["x-request-id"]?.isEmpty == false)
+                let same = try await program.ask("/insecure/plain/lake", [("If-None-Match", tag)])
+                #expect(same.status == 304 && same.body.isEmpty && same["etag"] == tag)
+                let head = try await program.ask("/insecure/plain/lake", method: "HEAD")
+                #expect(head.status == 200 && head.body.isEmpty && head["content-length"] == made["content-length"])
+                let part = try await program.ask("/insecure/plain/lake", [("Range", "bytes=5-9")])
+                #expect(part.status == 206 && part.body == Array(made.body[5...9]))
+                #expect(part["cache-status"] == "vitrine; hit; detail=disk")
+            }
+            #expect(try await program.ask("/insecure/plain/huge").body == huge.body)
+            #expect(backend.renders == 2)
+        }
+    }
+
     @Test func answersFromMemoryKeepTheOrderOfRequests() async throws {
         let backend = MemoryBackend()
         try await Self.program(backend) { program in

@@ -23,6 +23,7 @@ final class MemoryBackend: ImageBackend {
 
     private struct State {
         var memory: [String: ImageResult] = [:]
+        var disk: [String: (head: ImageResult, bytes: ByteBuffer)] = [:]
         var parses = 0
         var renders = 0
         var identifiers: [String] = []
@@ -44,6 +45,24 @@ final class MemoryBackend: ImageBackend {
     var identifiers: [String] { state.withLock { $0.identifiers } }
 
     func removeAll() { state.withLock { $0.memory = [:] } }
+
+    /// Moves all results from memory to the disk.
+    func moveToDisk() {
+        state.withLock { state in
+            for (key, result) in state.memory {
+                let head = ImageResult(
+                    bytes: ByteBuffer(), mediaType: result.mediaType, entityTag: result.entityTag,
+                    lastModified: result.lastModified, expires: result.expires,
+                    sourceCacheControl: result.sourceCacheControl, isSource: result.isSource, count: result.count)
+                state.disk[key] = (head, result.bytes)
+            }
+            state.memory = [:]
+        }
+    }
+
+    func resultOnDisk(for plan: Plan, format: FormatChoice) -> (head: ImageResult, bytes: ByteBuffer)? {
+        state.withLock { $0.disk[plan.key + Self.format(plan, format).rawValue] }
+    }
 
     static func signature(of path: some StringProtocol) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325

@@ -127,6 +127,42 @@ import Darwin
         try await second.end()
     }
 
+    /// Results of the disk are answered without a task: none of them after their purge, while others ask for them.
+    @Test func whatAPurgeRemovedIsNotReadFromTheDisk() async throws {
+        let bodies = [try Samples.bytes("lake.jpg"), try Samples.bytes("lake-grey.jpg")]
+        let version = Mutex(0)
+        let origin = try await Origin.start { _ in
+            .init(
+                headers: [("Cache-Control", "max-age=3600"), ("Surrogate-Key", "red")],
+                body: bodies[version.withLock { $0 } % 2])
+        }
+        let directory = try TemporaryDirectory()
+        let server = try await ImageServerProcess.start(["--disk-cache", directory.path, "--memory-cache", "0"])
+        let port = server.main, path = ImageServerProcess.path(origin.url("a/1"))
+        let others = (0..<3).map { _ in
+            Task {
+                var statuses: Set<Int> = []
+                while !Task.isCancelled { statuses.insert(try await get(port, path).status) }
+                return statuses
+            }
+        }
+        var tags: [Set<String>] = [[], []]
+        for round in 0..<20 {
+            version.withLock { $0 = round }
+            let body = round % 3 == 0 ? "{\"tag\":\"red\"}" : "{\"source\":\"\(origin.url("a/1"))\"}"
+            #expect(try await server.purge(body).status == 200)
+            for _ in 0..<3 { tags[round % 2].insert(try await get(port, path).fields["etag"] ?? "") }
+            try await eventually("it is read from the disk") {
+                try await get(port, path).fields["cache-status"] == "vitrine; hit; detail=disk"
+            }
+        }
+        for other in others { other.cancel() }
+        for other in others { #expect(try await other.value == [200]) }
+        #expect(tags[0].count == 1 && tags[1].count == 1 && tags[0] != tags[1], "\(tags)")
+        #expect(try await server.metrics.contains(/vitrine_cache_results_total\{level="disk"\} [1-9]/))
+        try await server.end()
+    }
+
     /// Work that began before a purge stores nothing, and requests after it do not wait for it.
     @Test(arguments: [
         "{\"source\":\"URL\"}", "{\"prefix\":\"DIRECTORY\"}", "{\"tag\":\"red\"}", "{\"all\":true}",

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import NIOCore
 import Testing
+import VitrineCache
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
@@ -203,4 +204,91 @@ import Darwin
         #expect(versions.count == 10)
         #expect(ContentVersion.text(of: bytes) == ContentVersion.text(of: bytes))
     }
+
+    #if os(Linux)
+    /// The result on disk, as soon as it is read without waiting. That may need a connection, which another thread
+    /// opens, and a read that waits, if the last one was some time ago.
+    private static func read(
+        _ backend: ServerBackend, _ plan: ServerBackend.Plan
+    ) async throws -> (head: ImageResult, bytes: ByteBuffer) {
+        while true {
+            _ = try await backend.renderer.results.count()
+            if let found = backend.resultOnDisk(for: plan, format: .byURL) { return found }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    /// Results of the disk that are read without a wait: as long as the file counts as unchanged.
+    @Test func resultsOnDiskAreFreshAsLongAsTheirFile() async throws {
+        let files = try TemporaryDirectory()
+        func write(_ sample: String) throws {
+            try Data(try Samples.bytes(sample)).write(to: URL(filePath: files.path + "/photo.jpg"), options: .atomic)
+        }
+        try write("lake.jpg")
+        let fixture = try RenderingFixture { configuration in
+            configuration.resultMemory = 0
+            configuration.sources.localRoot = files.path
+        }
+        let backend = try ServerBackend(ServerConfiguration(), fixture.renderer)
+        let source = "local:///photo.jpg"
+        let plan = backend.plan(for: RenderingFixture.url(source) { $0.width = 60 })
+        let larger = backend.plan(for: RenderingFixture.url(source) { $0.width = 80 })
+        func found(_ plan: ServerBackend.Plan) -> (head: ImageResult, bytes: ByteBuffer)? {
+            backend.resultOnDisk(for: plan, format: .byURL)
+        }
+        func image(_ width: Int = 60) async throws -> RenderedImage {
+            let image = try await fixture.image(source) { $0.width = width }.image
+            try await fixture.renderer.results.flush()
+            return image
+        }
+
+        let made = try await image()
+        _ = try await image(80)
+        let first = try await Self.read(backend, plan), second = try await Self.read(backend, plan)
+        #expect(first.bytes == made.bytes && first.head.count == made.bytes.readableBytes)
+        #expect("\"\(first.head.entityTag)\"" == made.entityTag && first.head.mediaType == made.mediaType)
+        #expect(first.head === second.head)
+        fixture.clock.advance(by: .seconds(2))
+        #expect(found(plan) == nil && found(larger) == nil)
+        // One look at the file is enough for all its results.
+        #expect(try await image().entityTag == made.entityTag)
+        #expect(try await Self.read(backend, plan).bytes == made.bytes)
+        #expect(try await Self.read(backend, larger).bytes != made.bytes)
+        try write("lake-grey.jpg")
+        #expect(try await Self.read(backend, plan).bytes == made.bytes)
+        fixture.clock.advance(by: .seconds(2))
+        #expect(found(plan) == nil)
+        let new = try await image()
+        #expect(new.entityTag != made.entityTag)
+        #expect(try await Self.read(backend, plan).bytes == new.bytes)
+        // The other size was made of the file before.
+        #expect(found(larger) == nil)
+        _ = try await fixture.renderer.purge(source: source)
+        #expect(found(plan) == nil)
+        fixture.clock.advance(by: .seconds(-3_600))
+        #expect(found(plan) == nil)
+    }
+
+    /// Results of the disk enter memory when they are read.
+    @Test func resultsOnDiskArePromoted() async throws {
+        let origin = try await Origin.samples()
+        let fixture = try RenderingFixture { $0.resultMemory = .megabytes(10) }
+        let backend = try ServerBackend(ServerConfiguration(), fixture.renderer)
+        let plan = backend.plan(for: RenderingFixture.url(origin.url("lake.jpg")) { $0.width = 60 })
+        let made = try await fixture.image(origin.url("lake.jpg")) { $0.width = 60 }.image
+        try await fixture.renderer.results.flush()
+        _ = try await Self.read(backend, plan)
+        fixture.renderer.results.memoryCapacity = 0
+        fixture.renderer.results.memoryCapacity = .megabytes(10)
+        #expect(backend.resultInMemory(for: plan, format: .byURL) == nil)
+        #expect(try await Self.read(backend, plan).bytes == made.bytes)
+        let kept = try #require(backend.resultInMemory(for: plan, format: .byURL))
+        #expect(kept.bytes == made.bytes && "\"\(kept.entityTag)\"" == made.entityTag)
+        // Results of the web live as long as their response says.
+        fixture.clock.advance(by: .seconds(3_700))
+        #expect(backend.resultInMemory(for: plan, format: .byURL) == nil)
+        #expect(backend.resultOnDisk(for: plan, format: .byURL) == nil)
+        #expect(origin.requests.count == 1)
+    }
+    #endif
 }

@@ -1,6 +1,9 @@
 #ifndef CFILESYSTEM_H
 #define CFILESYSTEM_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 /// Calls of the system that Swift's modules for the C libraries leave out.
 
 /// Renames without replacing anything, in one step where the file system can; elsewhere by a link and an unlink, between
@@ -13,5 +16,10 @@ int cfilesystem_clone(int from, int to);
 
 /// Returns when all that was written to the file system of `descriptor` is on the medium: 0 or an errno.
 int cfilesystem_synchronize_all(int descriptor);
+
+/// Reads bytes that the system has in memory, without waiting for the disk (preadv2(2), RWF_NOWAIT). Returns their
+/// number, which is less than `count` only at the end of the file; or -1 where some of them are not in memory, where the
+/// file system cannot tell, on other systems than Linux, and for an error.
+int64_t cfilesystem_read_resident(int descriptor, void *target, size_t count, int64_t offset);
 
 #endif

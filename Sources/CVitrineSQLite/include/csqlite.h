@@ -19,5 +19,15 @@ int csqlite_harden(sqlite3 *connection);
 /// Lets the log be when the connection closes, although it is the last one.
 int csqlite_keep_log(sqlite3 *connection);
 
+/// The name of the file system layer (https://www.sqlite.org/vfs.html) for connections of which
+/// ``csqlite_stop_waiting`` is called; null where it cannot be made.
+const char *csqlite_resident_vfs(void);
+
+/// From now on, reads of this connection return SQLITE_IOERR_BLOCKED where the disk would have to be waited for, and
+/// nothing sleeps until another connection has given up a lock.
+///
+/// `descriptor` is one of the database's file. It is not closed: closing any descriptor of the file would give up the
+/// locks of all connections of the process (fcntl(2)).
+int csqlite_stop_waiting(sqlite3 *connection, int descriptor);
 
 #endif

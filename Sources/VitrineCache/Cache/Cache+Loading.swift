@@ -122,6 +122,33 @@ extension Cache {
         }
     }
 
+    /// Returns the result of a body for the bytes of an entry on disk, if the system has all of them in memory. It
+    /// neither waits for the disk nor suspends, so that event loops can call it.
+    ///
+    /// - Parameters:
+    ///   - key: The key of the value, in the original format.
+    ///   - body: Given the bytes of the entry. Returns the result and the value for the memory level; nil for bytes
+    ///     that are of no use.
+    /// - Returns: nil does not mean that there is no entry. The asynchronous calls find that out.
+    @_spi(EventLoops)
+    public func withResidentBytes<Result>(
+        forKey key: CacheKey, _ body: (_ bytes: [UInt8]) -> (result: Result, value: Value?)?
+    ) -> Result? {
+        let area = original
+        guard configuration.levels.contains(.readDisk), area.pendingWrites.isEmpty else { return nil }
+        let keeps = configuration.levels.contains(.writeMemory) && area.memory.capacity > .zero
+        let ticket = keeps ? register.begin(area.slot(key)) : nil
+        let start = ContinuousClock.now
+        let entry = area.disk.engine.residentEntry(forKey: area.disk.entryKey(key))
+        guard let entry, let made = body(entry.bytes) else { return nil }
+        metrics.record(.disk, since: start)
+        if metrics.isDue { publishMetrics() }
+        if let ticket, let value = made.value {
+            keepInMemory(value, expires: entry.expires, tags: entry.tags, in: area, ticket)
+        }
+        return made.result
+    }
+
     /// Reads an entry's bytes.
     func readBytes(
         _ key: CacheKey, in area: FormatArea<Value>, includingExpired: Bool = false

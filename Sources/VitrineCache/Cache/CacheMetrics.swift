@@ -82,11 +82,14 @@ package final class CacheMetrics: Sendable {
         _ stage: Stage, _ operation: () async throws(E) -> T
     ) async throws(E) -> T {
         let start = ContinuousClock.now
-        defer {
-            let (seconds, attoseconds) = (ContinuousClock.now - start).components
-            timers[stage]?.recordNanoseconds(seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
-        }
+        defer { record(stage, since: start) }
         return try await operation()
+    }
+
+    /// Records an operation that ends now.
+    func record(_ stage: Stage, since start: ContinuousClock.Instant) {
+        let (seconds, attoseconds) = (ContinuousClock.now - start).components
+        timers[stage]?.recordNanoseconds(seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
     }
 
     /// Whether counters are due: every 64th call.

@@ -21,11 +21,13 @@ enum BodyFile {
     static func successor(of path: String) -> String { path + successorSuffix }
 
     /// The body that fits, and whether it is still the successor of the one at the path; nil if none fits.
+    ///
+    /// - Parameter waits: Whether the disk may be waited for.
     static func find(
-        _ path: String, size: Int, where fits: (UnsafeRawBufferPointer) -> Bool
+        _ path: String, size: Int, waits: Bool = true, where fits: (UnsafeRawBufferPointer) -> Bool
     ) -> (bytes: [UInt8], isSuccessor: Bool)? {
         for isSuccessor in [false, true] {
-            let bytes = read(isSuccessor ? successor(of: path) : path, size: size)
+            let bytes = read(isSuccessor ? successor(of: path) : path, size: size, waits: waits)
             if let bytes, bytes.withUnsafeBytes(fits) { return (bytes, isSuccessor) }
         }
         return nil
@@ -35,7 +37,7 @@ enum BodyFile {
     static func promoteSuccessor(of path: String) { rename(successor(of: path), path) }
 
     /// The file's bytes if it has exactly that many; nil if not, or if it cannot be read.
-    private static func read(_ path: String, size: Int) -> [UInt8]? {
+    private static func read(_ path: String, size: Int, waits: Bool) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -46,6 +48,11 @@ enum BodyFile {
         }
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             count = 0
+            guard waits else {
+                let all = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: size)
+                if ResidentBytes.read(descriptor, into: all, at: 0) == size { count = size }
+                return
+            }
             while count < size, let base = buffer.baseAddress {
                 let got = systemRead(descriptor, base + count, size - count)
                 if got > 0 {

@@ -15,6 +15,47 @@ extension DiskEngine {
         try row(forKey: key, includingExpired: false)?.body
     }
 
+    /// Returns an entry if all of it is in memory, without waiting for the disk or for other connections: for threads
+    /// that must not wait. nil says nothing about the entry. Counts as a use if it returns one.
+    func residentEntry(forKey key: EntryKey) -> DiskCache.Entry? {
+        guard queue.pending(key) == nil, let generation = knownGeneration() else { return nil }
+        guard generation.watch.check() == .intact else { return nil }
+        if let version = generation.watch.version, generation.filter.excludes(key.id, in: version) { return nil }
+        guard let reader = generation.takePromptReader() else { return nil }
+        let row: DiskReader.Row
+        do throws(DatabaseError) {
+            let found = try reader.read(key)
+            generation.giveBack(reader)
+            guard case .row(let found) = found, !found.isSuccessor else { return nil }
+            row = found
+        } catch {
+            if error.reason == .wouldWait {
+                reader.leave()
+                generation.giveBack(reader)
+            } else {
+                generation.close(prompt: reader)
+            }
+            return nil
+        }
+        let now = now
+        guard !isExpired(row, now) else { return nil }
+        used(row, key, now)
+        return DiskCache.Entry(
+            key: key.key, bytes: row.body, created: .nanoseconds(row.created),
+            expires: row.expires.map { .nanoseconds($0) }, isExpired: false, validator: row.validator, tags: row.tags)
+    }
+
+    /// The generation in use, if it was looked at lately: the link's file is in memory then.
+    private func knownGeneration() -> Generation? {
+        let time = Self.coarseTime()
+        let (known, checked) = state.withLock { ($0.generation, $0.checked) }
+        guard let known, !known.isTemporary else { return nil }
+        guard time &- checked >= Self.checkInterval else { return known }
+        guard time &- checked < 20 * Self.checkInterval, isCurrent(known) else { return nil }
+        state.withLock { $0.checked = time }
+        return known
+    }
+
     /// Looks up, checks expiry, counts and records the use.
     private func row(forKey key: EntryKey, includingExpired: Bool) throws(CacheError) -> DiskReader.Row? {
         guard let row = try lookUp(key) else {
@@ -26,12 +67,16 @@ extension DiskEngine {
             key.format.counters.miss()
             return nil
         }
+        used(row, key, now)
+        return row
+    }
+
+    private func used(_ row: DiskReader.Row, _ key: EntryKey, _ now: Int64) {
         key.format.counters.hit()
         let isSaturated = row.hits >= 15 && configuration.eviction == .sizeAndFrequency
         if !isSaturated || now &- row.used > HitRecorder.useInterval {
             record(key.id, stored: row.hits, used: row.used, now)
         }
-        return row
     }
 
     /// An entry that was created in the future, before the clock was set back, counts as created now, or as expired.

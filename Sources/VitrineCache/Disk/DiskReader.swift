@@ -38,6 +38,8 @@ final class DiskReader: @unchecked Sendable {
 
     /// SQLite's own upper limit for mapped bytes (SQLITE_MAX_MMAP_SIZE).
     private static let mappedBytes = 0x7fff_0000
+    /// The largest body that is read where nothing may wait: an event loop reads and checks it in about 30 µs.
+    private static let largestAtOnce = 128 << 10
     private static let columns =
         "e.key,e.size,e.created,e.expires,e.used,e.hits,e.validator,e.sum,e.body,e.format,e.tags"
 
@@ -52,6 +54,9 @@ final class DiskReader: @unchecked Sendable {
     private var pendingPurges: [PendingPurge]?
     /// When it was last used, in coarse nanoseconds; set by the pool.
     var lastUse: Int64 = 0
+    /// Whether it may wait for the disk and for other connections. Otherwise reads throw
+    /// `DatabaseError.Reason.wouldWait` instead.
+    let waits: Bool
 
     private struct Core {
         let database: Database
@@ -59,13 +64,17 @@ final class DiskReader: @unchecked Sendable {
         let bodies: Blob
     }
 
-    init(generation: Generation) throws(DatabaseError) {
+    /// - Parameter waits: Opening a connection that does not wait may wait itself.
+    /// - Throws: Also `DatabaseError.Reason.wouldWait` where no connection can do without waiting.
+    init(generation: Generation, waits: Bool = true) throws(DatabaseError) {
+        self.waits = waits
         watch = generation.watch
         path = generation.path
         lastKnownPurge = generation.lastPurge
         var options = Database.Options()
         options.isReadOnly = true
-        options.mappedBytes = Self.mappedBytes
+        options.mappedBytes = waits ? Self.mappedBytes : 0
+        options.mayStopWaiting = !waits
         options.cacheBytes = 256 << 10
         let database = try generation.openForReading(options)
         do throws(DatabaseError) {
@@ -73,8 +82,16 @@ final class DiskReader: @unchecked Sendable {
                 database: database,
                 select: try database.prepare("SELECT \(Self.columns) FROM entry e WHERE e.id=?"),
                 bodies: Blob(database, table: "body", column: "data"))
+            guard !waits else { return }
+            _ = try database.cachedStatement(DiskWriter.pendingPurgesSQL)
+            _ = try database.cachedStatement("ROLLBACK")
         } catch {
             throw error.blamingSchema
+        }
+        guard database.stopWaiting(descriptor: watch.descriptor) else {
+            throw DatabaseError(
+                reason: .wouldWait, code: 0, message: "reads without waiting are not supported", path: path,
+                sql: nil)
         }
     }
 
@@ -165,9 +182,9 @@ final class DiskReader: @unchecked Sendable {
     private func readFile(_ id: Int64, _ row: Row, _ sum: UInt64) throws(DatabaseError) -> Found {
         var row = row
         let file = path + "/files/" + DiskLayout.fileName(id)
-        guard let found = BodyFile.find(file, size: row.size, where: { EntrySum.body($0, id: id) == sum }) else {
-            return .damaged
-        }
+        if !waits, row.size > Self.largestAtOnce { return .nothing }
+        let found = BodyFile.find(file, size: row.size, waits: waits) { EntrySum.body($0, id: id) == sum }
+        guard let found else { return waits ? .damaged : .nothing }
         row.body = found.bytes
         row.isSuccessor = found.isSuccessor
         return .row(row)

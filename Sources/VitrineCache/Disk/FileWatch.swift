@@ -36,7 +36,8 @@ final class FileWatch: Sendable {
 
     let path: String
     private let identity: InodeIdentity
-    private let descriptor: Int32
+    /// One of the database's file, open as long as this object exists.
+    let descriptor: Int32
     private let index = Atomic<Int32>(-1)
     private let size = Atomic<Int>(0)
     private let indexSize = Atomic<Int>(0)

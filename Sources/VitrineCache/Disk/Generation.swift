@@ -21,10 +21,22 @@ final class Generation: Sendable {
     let filter = EntryFilter()
     let lastPurge: LastPurge
     private let readers = Locked<[DiskReader]>([])
+    private let prompt = Locked(PromptReaders())
     /// Whether ``IdleMonitor`` knows that there are open transactions.
     private let isTended = Atomic<Bool>(false)
     /// Connections for reading that are kept open.
     private static let readerLimit = 8
+
+    /// The connections that do not wait.
+    private struct PromptReaders {
+        var idle: [DiskReader] = []
+        /// With those in use.
+        var count = 0
+        var isOpening = false
+        /// When one may be opened, in coarse nanoseconds.
+        var openable = Int64.min
+        var isRetired = false
+    }
 
     var databasePath: String { path + "/" + DiskLayout.databaseName }
 
@@ -69,6 +81,65 @@ final class Generation: Sendable {
         return try DiskReader(generation: self)
     }
 
+    /// Takes a reader that does not wait; nil if there is none. Another thread then opens one for later.
+    func takePromptReader() -> DiskReader? {
+        let (reader, opens) = prompt.withLock { prompt -> (DiskReader?, Bool) in
+            if let reader = prompt.idle.popLast() { return (reader, false) }
+            guard !prompt.isOpening, !prompt.isRetired, prompt.count < Self.readerLimit,
+                prompt.openable <= DiskEngine.coarseTime()
+            else { return (nil, false) }
+            prompt.isOpening = true
+            return (nil, true)
+        }
+        if opens { BlockingExecutor.shared.submit { self.openPromptReader() } }
+        return reader
+    }
+
+    private func openPromptReader() {
+        var reader: DiskReader?
+        var openable = DiskEngine.coarseTime() &+ 1_000_000_000
+        do throws(DatabaseError) {
+            if watch.check() == .intact { reader = try DiskReader(generation: self, waits: false) }
+        } catch {
+            if error.reason == .wouldWait { openable = .max }
+        }
+        let surplus = prompt.withLock { prompt -> DiskReader? in
+            prompt.isOpening = false
+            guard let reader else {
+                prompt.openable = openable
+                return nil
+            }
+            guard !prompt.isRetired else { return reader }
+            prompt.count += 1
+            prompt.idle.append(reader)
+            return nil
+        }
+        withExtendedLifetime(surplus) {}
+    }
+
+    /// Closes a reader that does not wait and has failed.
+    func close(prompt reader: consuming DiskReader) {
+        prompt.withLock { prompt in
+            prompt.count -= 1
+            prompt.openable = DiskEngine.coarseTime() &+ 1_000_000_000
+        }
+    }
+
+    private func keep(_ reader: DiskReader) -> DiskReader? {
+        guard reader.waits else {
+            return prompt.withLock { prompt in
+                guard !prompt.isRetired else { return reader }
+                prompt.idle.append(reader)
+                return nil
+            }
+        }
+        return readers.withLock { readers -> DiskReader? in
+            guard readers.count < Self.readerLimit else { return reader }
+            readers.append(reader)
+            return nil
+        }
+    }
+
     /// Gives a reader back.
     func giveBack(_ reader: DiskReader) {
         if reader.isHolding {
@@ -79,11 +150,7 @@ final class Generation: Sendable {
                 }
             }
         }
-        let surplus = readers.withLock { readers -> DiskReader? in
-            guard readers.count < Self.readerLimit else { return reader }
-            readers.append(reader)
-            return nil
-        }
+        let surplus = keep(reader)
         // Closed outside the lock.
         withExtendedLifetime(surplus) {}
     }
@@ -92,11 +159,12 @@ final class Generation: Sendable {
     ///
     /// - Parameter time: Only readers not used since this time, in coarse nanoseconds.
     func release(unusedSince time: Int64 = .max) {
-        let idle = readers.withLock { readers in
+        func take(_ readers: inout [DiskReader]) -> [DiskReader] {
             let idle = readers.filter { $0.isHolding && $0.lastUse <= time }
             readers.removeAll { $0.isHolding && $0.lastUse <= time }
             return idle
         }
+        let idle = readers.withLock { take(&$0) } + prompt.withLock { take(&$0.idle) }
         for reader in idle {
             reader.leave()
             giveBack(reader)
@@ -111,7 +179,8 @@ final class Generation: Sendable {
         // Before looking, so that a reader that is given back meanwhile starts it again.
         isTended.store(false, ordering: .sequentiallyConsistent)
         release(unusedSince: time)
-        guard readers.withLock({ $0.contains { $0.isHolding } }) else { return false }
+        func isHolding(_ readers: [DiskReader]) -> Bool { readers.contains { $0.isHolding } }
+        guard readers.withLock({ isHolding($0) }) || prompt.withLock({ isHolding($0.idle) }) else { return false }
         return !isTended.exchange(true, ordering: .acquiringAndReleasing)
     }
 
@@ -121,7 +190,12 @@ final class Generation: Sendable {
             defer { readers = [] }
             return readers
         }
-        withExtendedLifetime(idle) {}
+        let promptOnes = prompt.withLock { prompt in
+            prompt.isRetired = true
+            defer { prompt.idle = [] }
+            return prompt.idle
+        }
+        withExtendedLifetime((idle, promptOnes)) {}
     }
 }
 

@@ -14,6 +14,8 @@ public struct DatabaseError: Error, Sendable, Equatable {
         case cannotOpen
         /// Reading or writing the file failed.
         case inputOutput
+        /// The bytes are not in memory, and the connection must not wait for the disk. Read by another one.
+        case wouldWait
         /// A constraint of the schema forbids the change.
         case constraint
         /// The statement was interrupted.

@@ -93,3 +93,15 @@ package func inotify_add_watch(_ descriptor: Int32, _ path: String, _ mask: UInt
     PathText.withSystemPath(path, failure: -1) { inotify_add_watch(descriptor, $0, mask) }
 }
 #endif
+
+/// Bytes of files that the system has in memory.
+package enum ResidentBytes {
+    /// Reads bytes without waiting for the disk.
+    ///
+    /// - Returns: How many there are, less than wanted only at the end of the file; nil if some are not in memory, or
+    ///   if the system cannot tell.
+    package static func read(_ descriptor: Int32, into target: UnsafeMutableRawBufferPointer, at offset: Int) -> Int? {
+        let count = cfilesystem_read_resident(descriptor, target.baseAddress, target.count, Int64(offset))
+        return count < 0 ? nil : Int(count)
+    }
+}

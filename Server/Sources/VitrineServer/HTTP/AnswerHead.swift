@@ -45,7 +45,7 @@ final class AnswerHead: Sendable {
         withoutBody = common
         let mediaType = Self.safeMediaType(of: result)
         common.append(HTTPField(name: .contentType, value: mediaType))
-        common.append(HTTPField(name: .contentLength, value: String(result.bytes.readableBytes)))
+        common.append(HTTPField(name: .contentLength, value: String(result.count)))
         common.append(HTTPField(name: .acceptRanges, value: "bytes"))
         common.append(HTTPField(name: .xContentTypeOptions, value: "nosniff"))
         if result.isSource || mediaType == "image/svg+xml" {

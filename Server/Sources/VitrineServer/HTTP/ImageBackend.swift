@@ -23,6 +23,12 @@ package protocol ImageBackend: Sendable {
     /// Returns the result if it is in memory and fresh, without suspending. Called for every request.
     func resultInMemory(for plan: Plan, format: FormatChoice) -> ImageResult?
 
+    /// Returns the result if it is on disk and fresh, and can be read without waiting, without suspending. Called for
+    /// every request whose result is not in memory.
+    ///
+    /// - Returns: The result without its bytes, and the bytes. The same object as long as the result is unchanged.
+    func resultOnDisk(for plan: Plan, format: FormatChoice) -> (head: ImageResult, bytes: ByteBuffer)?
+
     /// Returns the result from a cache or makes it. Cancelled when all clients that wait have left.
     func result(for plan: Plan, format: FormatChoice, request: RequestInformation) async throws -> ImageAnswer
 
@@ -33,6 +39,10 @@ package protocol ImageBackend: Sendable {
 
 extension ImageBackend where Plan == ImageURL {
     package func plan(for url: ImageURL) throws(RequestError) -> ImageURL { url }
+}
+
+extension ImageBackend {
+    package func resultOnDisk(for plan: Plan, format: FormatChoice) -> (head: ImageResult, bytes: ByteBuffer)? { nil }
 }
 
 /// The part of a request's target that names an image, as the client sent it: percent-encoded, below the mount.
@@ -84,6 +94,8 @@ package struct FormatChoice: Sendable, Hashable {
 /// A result that may be sent any number of times. Its bytes are shared, not copied.
 package final class ImageResult: Sendable {
     package let bytes: ByteBuffer
+    /// The number of the bytes, also if they are elsewhere.
+    package let count: Int
     /// For example `image/webp`.
     package let mediaType: String
     /// An identifier of the bytes, without quotes: equal bytes have equal tags, different bytes different ones.
@@ -103,11 +115,13 @@ package final class ImageResult: Sendable {
 
     private static let counter = Atomic<UInt64>(0)
 
+    /// - Parameter count: The number of the bytes, if they are elsewhere.
     package init(
         bytes: ByteBuffer, mediaType: String, entityTag: String, lastModified: Int64? = nil, expires: Int64? = nil,
-        sourceCacheControl: String? = nil, isSource: Bool = false, isProvisional: Bool = false
+        sourceCacheControl: String? = nil, isSource: Bool = false, isProvisional: Bool = false, count: Int? = nil
     ) {
         self.bytes = bytes
+        self.count = count ?? bytes.readableBytes
         self.mediaType = mediaType
         self.entityTag = entityTag
         self.lastModified = lastModified

@@ -187,9 +187,9 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         } else {
             choice = .byURL
         }
-        if let result = backend.resultInMemory(for: known.plan, format: choice) {
-            let time = now()
-            return send(result, keptHead(for: result, known, choice, now: time).head, .memory, [], exchange)
+        if let found = resultAtHand(known, choice) {
+            let kept = keptHead(for: found.head, found.origin, known, choice, now: now())
+            return send(found.head, found.bytes, kept.head, found.origin, [], exchange)
         }
         do {
             let request = RequestInformation(id: exchange.requestID)
@@ -198,7 +198,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
                 try await backend.result(for: plan, format: choice, request: request)
             }
             let head = head(for: answer.result, answer.origin, known, now: now())
-            return send(answer.result, head, answer.origin, answer.stages, exchange)
+            return send(answer.result, answer.result.bytes, head, answer.origin, answer.stages, exchange)
         } catch {
             var extra = HTTPFields()
             if configuration.fallback != nil { extra = varying.field(isOpen: known.isOpen, isRaw: false) }
@@ -206,7 +206,17 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         }
     }
 
-    /// Returns the answer to a request for an image in memory; nil for all others.
+    /// The result if it takes no waiting to have it.
+    private func resultAtHand(
+        _ known: KnownTarget<Backend.Plan>, _ choice: FormatChoice
+    ) -> (head: ImageResult, bytes: ByteBuffer, origin: ImageAnswer.Origin)? {
+        if let result = backend.resultInMemory(for: known.plan, format: choice) {
+            return (result, result.bytes, .memory)
+        }
+        return backend.resultOnDisk(for: known.plan, format: choice).map { ($0.head, $0.bytes, .disk) }
+    }
+
+    /// Returns the answer to a request for an image in memory, or on disk if that takes no waiting; nil for all others.
     ///
     /// It has no `X-Request-ID`, and no record of it is made.
     package func immediate(_ request: ImmediateRequest) -> ImmediateAnswer? {
@@ -222,24 +232,26 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         if known.isOpen, configuration.refusesUnacceptable, configuration.negotiation.isUnacceptable(choice) {
             return nil
         }
-        guard let result = backend.resultInMemory(for: known.plan, format: choice) else { return nil }
-        let kept = keptHead(for: result, known, choice, now: time)
+        guard let found = resultAtHand(known, choice) else { return nil }
+        let kept = keptHead(for: found.head, found.origin, known, choice, now: time)
         let allocator = request.channel.allocator
         if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil,
             Precondition.isNotModified(
-                fields, quotedTag: kept.head.quotedTag, lastModified: result.lastModified, now: time)
+                fields, quotedTag: kept.head.quotedTag, lastModified: found.head.lastModified, now: time)
         {
-            return ImmediateAnswer(kept.notModified, status: 304, origin: .memory, allocator: allocator)
+            return ImmediateAnswer(kept.notModified, status: 304, origin: found.origin, allocator: allocator)
         }
         return ImmediateAnswer(
-            kept.whole, status: 200, origin: .memory, body: request.isHead ? nil : result.bytes, allocator: allocator)
+            kept.whole, status: 200, origin: found.origin, body: request.isHead ? nil : found.bytes,
+            allocator: allocator)
     }
 
     private func keptHead(
-        for result: ImageResult, _ known: KnownTarget<Backend.Plan>, _ choice: FormatChoice, now: Int64
+        for result: ImageResult, _ origin: ImageAnswer.Origin, _ known: KnownTarget<Backend.Plan>,
+        _ choice: FormatChoice, now: Int64
     ) -> KeptHead {
         if let kept = known.head(for: result, slot: choice.slot, now: now) { return kept }
-        let kept = KeptHead(head(for: result, .memory, known, now: now))
+        let kept = KeptHead(head(for: result, origin, known, now: now))
         known.keep(kept, slot: choice.slot)
         return kept
     }
@@ -256,7 +268,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
             let head = AnswerHead(
                 for: answer.result, origin: answer.origin, url: nil, varying: varying.byOrigin,
                 configuration: configuration, now: now())
-            return send(answer.result, head, answer.origin, answer.stages, exchange)
+            return send(answer.result, answer.result.bytes, head, answer.origin, answer.stages, exchange)
         } catch {
             return failure(ErrorAnswer.visible(error), exchange)
         }
@@ -278,8 +290,8 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
     }
 
     private func send(
-        _ result: ImageResult, _ head: AnswerHead, _ origin: ImageAnswer.Origin, _ stages: [ImageAnswer.Stage],
-        _ exchange: Exchange
+        _ result: ImageResult, _ whole: ByteBuffer, _ head: AnswerHead, _ origin: ImageAnswer.Origin,
+        _ stages: [ImageAnswer.Stage], _ exchange: Exchange
     ) -> Response {
         let fields = exchange.fields
         if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil,
@@ -293,10 +305,10 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
             observe(exchange, status: 304, origin: origin, mediaType: result.mediaType, stages: stages)
             return response
         }
-        let count = result.bytes.readableBytes
+        let count = whole.readableBytes
         var status = HTTPResponse.Status.ok
         var headers = head.fields
-        var bytes = result.bytes
+        var bytes = whole
         if fields.range != nil, !exchange.isHead,
             let range = Precondition.range(
                 fields, quotedTag: head.quotedTag, lastModified: result.lastModified, count: count)
@@ -415,8 +427,14 @@ package struct TargetKey: Hashable {
     }
 
     package static func == (first: TargetKey, second: TargetKey) -> Bool {
-        first.target.utf8.count == second.target.utf8.count && first.hints == second.hints
-            && first.target.utf8.elementsEqual(second.target.utf8)
+        guard first.target.utf8.count == second.target.utf8.count, first.hints == second.hints else { return false }
+        let isSame = first.target.utf8.withContiguousStorageIfAvailable { first in
+            second.target.utf8.withContiguousStorageIfAvailable { second -> Bool in
+                guard let one = first.baseAddress, let other = second.baseAddress else { return first.isEmpty }
+                return memcmp(one, other, first.count) == 0
+            }
+        }
+        return (isSame ?? nil) ?? first.target.utf8.elementsEqual(second.target.utf8)
     }
 
     package func hash(into hasher: inout Hasher) {
@@ -441,7 +459,7 @@ struct KeptHead: Sendable {
     }
 }
 
-/// A target after its verification, with the header fields of its results in memory.
+/// A target after its verification, with the header fields of its results.
 package final class KnownTarget<Plan: Sendable>: Sendable {
     let route: AnswerRecord.Route
     let url: ImageURL

@@ -360,19 +360,20 @@ package struct ServerMetrics: Sendable {
         responseBytes.increment(by: Double(bytes))
     }
 
-    /// The series of answers from memory, found once.
+    /// The series of answers that needed no task, found once.
     package struct ImmediateAnswers: Sendable {
         fileprivate let whole: PrometheusNumber
         fileprivate let notModified: PrometheusNumber
         fileprivate let seconds: PrometheusHistogram
         fileprivate let fromMemory: PrometheusNumber?
+        fileprivate let fromDisk: PrometheusNumber?
         fileprivate let bytes: PrometheusNumber
 
         /// Counts an answer with the status 200 or 304.
-        package func count(status: Int, seconds duration: Double, bytes count: Int) {
+        package func count(status: Int, level: CacheLevel, seconds duration: Double, bytes count: Int) {
             (status == 304 ? notModified : whole).increment(by: 1.0)
             seconds.record(duration)
-            fromMemory?.increment(by: 1.0)
+            (level == .disk ? fromDisk : fromMemory)?.increment(by: 1.0)
             if count > 0 { bytes.increment(by: Double(count)) }
         }
     }
@@ -383,7 +384,7 @@ package struct ServerMetrics: Sendable {
             whole: answers.series(registry, route: route, status: 200).count,
             notModified: answers.series(registry, route: route, status: 304).count,
             seconds: answers.series(registry, route: route, status: 200).seconds, fromMemory: results[.memory],
-            bytes: responseBytes)
+            fromDisk: results[.disk], bytes: responseBytes)
     }
 
     package func took(_ stage: Stage, _ seconds: Double) { stages[stage]?.record(seconds) }

@@ -257,8 +257,8 @@ package final class RequestHandler: Sendable {
         ]
     }
 
-    /// Answers monitors, and requests for images in memory, on the event loop of their connection; nil for a request
-    /// that ``respond(to:writer:channel:)`` is to answer.
+    /// Answers monitors, and requests for images that take no waiting, on the event loop of their connection; nil for a
+    /// request that ``respond(to:writer:channel:)`` is to answer.
     package func immediate(_ request: ImmediateRequest) -> ImmediateAnswer? {
         if let answer = immediateHealth(request) { return answer }
         // A span is more than this saves.
@@ -278,7 +278,9 @@ package final class RequestHandler: Sendable {
         answer.add("Date", dates.now)
         answer.add("X-Request-ID", id)
         let seconds = Double(monotonicNanoseconds() - started) / 1e9
-        immediateAnswers.count(status: answer.status, seconds: seconds, bytes: answer.bodyCount)
+        immediateAnswers.count(
+            status: answer.status, level: answer.origin == .disk ? .disk : .memory, seconds: seconds,
+            bytes: answer.bodyCount)
         if settings.logsRequests, let client {
             var fields = Self.logFields(
                 request.isHead ? "HEAD" : "GET", String(request.target.prefix { $0 != "?" }), status: answer.status,

@@ -1,5 +1,5 @@
 import Foundation
-import NIOCore
+package import NIOCore
 import Synchronization
 import VitrineCache
 import VitrineCore
@@ -11,10 +11,12 @@ package final class ServerBackend: ImageBackend {
     /// A URL with the results that were lately sent for it, by the place of the negotiated format.
     package final class Plan: Sendable {
         struct Place: Sendable {
-            let key: CacheKey
+            let place: Renderer.ResultPlace
             var result: ImageResult?
             var freshUntil = Duration.zero
             var entityTag = ""
+            /// That of the result on disk, and the result of it without its bytes.
+            var stored: (head: StoredHead, result: ImageResult)?
         }
 
         let url: ImageURL
@@ -22,11 +24,11 @@ package final class ServerBackend: ImageBackend {
 
         init(_ url: ImageURL) { self.url = url }
 
-        /// - Parameter key: Makes the key of the result at first; nil for a source that is refused.
-        func place(_ slot: Int, _ key: () -> CacheKey?) -> Place? {
+        /// - Parameter find: Returns the place of the result at first; nil for a source that is refused.
+        func place(_ slot: Int, _ find: () -> Renderer.ResultPlace?) -> Place? {
             if let place = places.withLock({ $0[slot] }) { return place }
-            guard let key = key() else { return nil }
-            let place = Place(key: key)
+            guard let found = find() else { return nil }
+            let place = Place(place: found)
             places.withLock { $0[slot] = place }
             return place
         }
@@ -37,6 +39,10 @@ package final class ServerBackend: ImageBackend {
                 places[slot]?.freshUntil = image.freshUntil
                 places[slot]?.entityTag = image.entityTag
             }
+        }
+
+        func keep(_ stored: (head: StoredHead, result: ImageResult), _ slot: Int) {
+            places.withLock { $0[slot]?.stored = stored }
         }
     }
 
@@ -102,15 +108,30 @@ package final class ServerBackend: ImageBackend {
     package func plan(for url: ImageURL) -> Plan { Plan(url) }
 
     package func resultInMemory(for plan: Plan, format: FormatChoice) -> ImageResult? {
-        guard let place = plan.place(format.slot, { try? renderer.resultKey(for: plan.url, format: format.preferred) }),
-            let image = renderer.freshResult(forKey: place.key)
-        else { return nil }
+        guard let place = place(plan, format), let image = renderer.freshResult(at: place.place) else { return nil }
         if let result = place.result, place.freshUntil == image.freshUntil, place.entityTag == image.entityTag {
             return result
         }
         let result = Self.result(image, plan.url)
         plan.keep(result, image, format.slot)
         return result
+    }
+
+    package func resultOnDisk(for plan: Plan, format: FormatChoice) -> (head: ImageResult, bytes: ByteBuffer)? {
+        guard let place = place(plan, format),
+            let found = renderer.freshResidentResult(at: place.place, known: place.stored?.head)
+        else { return nil }
+        let count = found.image.bytes.readableBytes
+        if let stored = place.stored, stored.head === found.head, stored.result.count == count {
+            return (stored.result, found.image.bytes)
+        }
+        let result = Self.result(found.head.image, plan.url, count: count)
+        plan.keep((found.head, result), format.slot)
+        return (result, found.image.bytes)
+    }
+
+    private func place(_ plan: Plan, _ format: FormatChoice) -> Plan.Place? {
+        plan.place(format.slot) { try? renderer.place(for: plan.url, format: format.preferred) }
     }
 
     package func result(
@@ -136,7 +157,8 @@ package final class ServerBackend: ImageBackend {
         throw RequestError(404, "expired", "The URL has expired.")
     }
 
-    private static func result(_ image: RenderedImage, _ url: ImageURL) -> ImageResult {
+    /// - Parameter count: The number of the bytes, if the image is without them.
+    private static func result(_ image: RenderedImage, _ url: ImageURL, count: Int? = nil) -> ImageResult {
         let expires = image.freshUntil.components.seconds
         // Summaries have neither size nor format, as sources that were not decoded.
         let isUndecoded = image.format == nil && image.size == nil && image.mediaType != "application/json"
@@ -146,7 +168,7 @@ package final class ServerBackend: ImageBackend {
             lastModified: image.lastModified.flatMap { HTTPTime.seconds($0, now: Int64(time(nil))) },
             expires: image.sourceCaching.hasLifetime ? expires : nil,
             sourceCacheControl: image.sourceCaching.control, isSource: url.options.isRaw || isUndecoded,
-            isProvisional: image.isProvisional)
+            isProvisional: image.isProvisional, count: count)
     }
 
     private static func answer(_ rendering: Rendering, _ url: ImageURL) -> ImageAnswer {

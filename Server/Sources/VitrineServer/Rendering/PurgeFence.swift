@@ -23,7 +23,16 @@ enum PurgeTag {
     private static func short(_ text: String) -> String { text.utf8.count <= 200 ? text : digest(text) }
 
     private static func digest(_ text: String) -> String {
-        SHA256.hash(data: Data(text.utf8)).prefix(16).map { String(format: "%02x", $0) }.joined()
+        let digits: StaticString = "0123456789abcdef"
+        return String(unsafeUninitializedCapacity: 32) { target in
+            var index = 0
+            for byte in SHA256.hash(data: Data(text.utf8)).prefix(16) {
+                target[index] = digits.utf8Start[Int(byte >> 4)]
+                target[index + 1] = digits.utf8Start[Int(byte & 15)]
+                index += 2
+            }
+            return index
+        }
     }
 
     /// The tags that a response names: `Surrogate-Key` with spaces and `Cache-Tag` with commas between them.
@@ -42,15 +51,14 @@ enum PurgeTag {
 }
 
 extension SourceTable.Source {
-    /// The tag of its own.
-    var tag: String { PurgeTag.source(key) }
-
     /// The tags of all that is made from it, without those that its server names.
-    var tags: [String] { [tag] + prefixes.prefix(PurgeTag.directories + 1).map(PurgeTag.prefix) }
+    static func tags(_ place: Place, _ key: CacheKey) -> [String] {
+        [PurgeTag.source(key)] + prefixes(of: place).prefix(PurgeTag.directories + 1).map(PurgeTag.prefix)
+    }
 
     /// The beginnings of its address that end with a slash, the shortest first: `https://example.org/`,
     /// `https://example.org/a/`. None for `data:`.
-    var prefixes: [String] {
+    private static func prefixes(of place: Place) -> [String] {
         var prefix: String
         let names: [String]
         switch place {
@@ -64,7 +72,10 @@ extension SourceTable.Source {
             prefix = "\(scheme)://\(host)\(isUsual ? "" : ":\(url.port ?? 0)")/"
             names = url.path(percentEncoded: true).split(separator: "/", omittingEmptySubsequences: false).dropFirst()
                 // “%7E” and “~” are the same directory.
-                .map { ($0.removingPercentEncoding ?? String($0)).replacing("/", with: "%2F") }
+                .map { name in
+                    guard name.utf8.contains(0x25) else { return String(name) }
+                    return (name.removingPercentEncoding ?? String(name)).replacing("/", with: "%2F")
+                }
         }
         var prefixes = [prefix]
         for name in names.dropLast() {
@@ -81,7 +92,7 @@ extension SourceTable.Source {
         {
             return nil
         }
-        let prefixes = prefixes
+        let prefixes = Self.prefixes(of: place)
         return prefixes.last.map { ($0, prefixes.count - 1) }
     }
 }

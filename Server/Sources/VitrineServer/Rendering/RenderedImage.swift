@@ -7,7 +7,7 @@ package import VitrineImaging
 /// A result: the bytes of a file with all that its answer says about them.
 package struct RenderedImage: Sendable, Hashable {
     /// The file. Copies share its memory.
-    package let bytes: ByteBuffer
+    package private(set) var bytes: ByteBuffer
     /// The media type.
     package let mediaType: String
     /// The format of an image; nil for content that is answered as it is, and for summaries.
@@ -44,7 +44,7 @@ package struct RenderedImage: Sendable, Hashable {
         self.confirmed = confirmed
     }
 
-    private init(
+    fileprivate init(
         bytes: ByteBuffer, mediaType: String, format: ImageFormat?, size: PixelSize?, entityTag: String,
         sourceVersion: String, freshUntil: Duration, lastModified: String?, confirmed: Duration
     ) {
@@ -61,8 +61,17 @@ package struct RenderedImage: Sendable, Hashable {
 
     /// 120 bits of the SHA-256 digest in base64url.
     private static func entityTag(of bytes: [UInt8]) -> String {
-        let text = Data(SHA256.hash(data: bytes).prefix(15)).base64EncodedString()
-        return "\"" + text.replacing("+", with: "-").replacing("/", with: "_") + "\""
+        let text = Data(SHA256.hash(data: bytes).prefix(15)).base64EncodedString().utf8.map { byte in
+            byte == UInt8(ascii: "+") ? UInt8(ascii: "-") : byte == UInt8(ascii: "/") ? UInt8(ascii: "_") : byte
+        }
+        return "\"" + String(decoding: text, as: UTF8.self) + "\""
+    }
+
+    /// The same with other bytes.
+    func holding(_ bytes: ByteBuffer) -> RenderedImage {
+        var image = self
+        image.bytes = bytes
+        return image
     }
 
     /// The same bytes, of a source that has not changed.
@@ -89,33 +98,14 @@ struct SourceCaching: Sendable, Hashable {
 }
 
 extension RenderedImage: CacheableValue {
-    private static let version = "vitrine-result-2"
-
-    /// The lines of ``cacheBytes()`` before the file.
-    private static let lineCount = 12
+    fileprivate static let version = "vitrine-result-2"
 
     /// The bytes are not those of a result.
     package struct Damaged: Error {}
 
     package init(cacheBytes: [UInt8]) throws {
-        var lines: [String] = []
-        var start = 0
-        while lines.count < Self.lineCount {
-            guard let end = cacheBytes[start...].firstIndex(of: 10), end - start <= 4_096 else { throw Damaged() }
-            lines.append(String(decoding: cacheBytes[start..<end], as: UTF8.self))
-            start = end + 1
-        }
-        guard lines[0] == Self.version, let freshUntil = Int64(lines[7]), let confirmed = Int64(lines[9]) else {
-            throw Damaged()
-        }
-        let sides = (Int(lines[3]), Int(lines[4]))
-        self.init(
-            bytes: ByteBuffer(bytes: cacheBytes[start...]), mediaType: lines[1],
-            format: lines[2].isEmpty ? nil : ImageFormat(rawValue: lines[2]),
-            size: sides.0.flatMap { width in sides.1.map { PixelSize(width: width, height: $0) } },
-            entityTag: lines[5], sourceVersion: lines[6], freshUntil: .milliseconds(freshUntil),
-            lastModified: lines[8].isEmpty ? nil : lines[8], confirmed: .milliseconds(confirmed))
-        sourceCaching = SourceCaching(control: lines[10].isEmpty ? nil : lines[10], hasLifetime: lines[11] == "1")
+        let head = try StoredHead(cacheBytes)
+        self = head.image.holding(ByteBuffer(bytes: cacheBytes[head.count...]))
     }
 
     /// Twelve lines, then the file.
@@ -136,6 +126,53 @@ extension RenderedImage: CacheableValue {
     }
 
     package var cacheCost: Int { bytes.readableBytes + 512 }
+}
+
+/// The lines before the file in the bytes of a stored result, parsed.
+final class StoredHead: Sendable {
+    private static let lineCount = 12
+
+    private let bytes: [UInt8]
+    /// The result, without its file.
+    let image: RenderedImage
+    /// Its length.
+    var count: Int { bytes.count }
+
+    /// Parses the beginning of ``RenderedImage/cacheBytes()``.
+    init(_ stored: [UInt8]) throws {
+        var lines: [String] = []
+        var start = 0
+        while lines.count < Self.lineCount {
+            guard let end = stored[start...].firstIndex(of: 10), end - start <= 4_096 else {
+                throw RenderedImage.Damaged()
+            }
+            lines.append(String(decoding: stored[start..<end], as: UTF8.self))
+            start = end + 1
+        }
+        guard lines[0] == RenderedImage.version, let freshUntil = Int64(lines[7]), let confirmed = Int64(lines[9])
+        else { throw RenderedImage.Damaged() }
+        let sides = (Int(lines[3]), Int(lines[4]))
+        var image = RenderedImage(
+            bytes: ByteBuffer(), mediaType: lines[1],
+            format: lines[2].isEmpty ? nil : ImageFormat(rawValue: lines[2]),
+            size: sides.0.flatMap { width in sides.1.map { PixelSize(width: width, height: $0) } },
+            entityTag: lines[5], sourceVersion: lines[6], freshUntil: .milliseconds(freshUntil),
+            lastModified: lines[8].isEmpty ? nil : lines[8], confirmed: .milliseconds(confirmed))
+        image.sourceCaching = SourceCaching(control: lines[10].isEmpty ? nil : lines[10], hasLifetime: lines[11] == "1")
+        self.image = image
+        bytes = Array(stored[..<start])
+    }
+
+    /// Whether the bytes of a stored result begin with this head.
+    func begins(_ stored: [UInt8]) -> Bool {
+        guard stored.count >= bytes.count else { return false }
+        return stored.withUnsafeBytes { stored in
+            bytes.withUnsafeBytes { bytes in
+                guard let one = bytes.baseAddress, let other = stored.baseAddress else { return false }
+                return memcmp(one, other, bytes.count) == 0
+            }
+        }
+    }
 }
 
 extension Duration {

@@ -1,6 +1,6 @@
 import Foundation
 import NIOCore
-package import VitrineCache
+@_spi(EventLoops) package import VitrineCache
 package import VitrineCore
 package import VitrineImaging
 package import VitrinePipeline
@@ -70,8 +70,8 @@ package final class Renderer: Sendable {
         package var staleWhileRevalidate: Duration = .seconds(60)
         /// How long a result whose time has passed is used while its source fails. Default: 1 day.
         package var staleIfError: Duration = .seconds(86_400)
-        /// The least time for which a source is not asked again, even against the rules of its server. Results of sources that must
-        /// not be stored are not kept in any case. Default: 5 seconds.
+        /// The least time for which a source is not asked again, even against the rules of its server. Results of
+        /// sources that must not be stored are not kept in any case. Default: 5 seconds.
         package var minimumFreshness: Duration = .seconds(5)
         /// How long the encoder of a negotiated AVIF or JPEG XL may take before another format is answered; nil for no
         /// limit. Default: 500 milliseconds.
@@ -227,15 +227,46 @@ package final class Renderer: Sendable {
         return summary
     }
 
-    /// The key of a URL's result, for ``freshResult(forKey:)``.
-    func resultKey(for url: ImageURL, format: ImageFormat?) throws(RequestError) -> CacheKey {
-        key(of: try sources.source(url.source), url.options, format)
+    /// Where the result of a URL is kept.
+    struct ResultPlace: Sendable {
+        let key: CacheKey
+        /// The key of a source of the disk; nil for other sources.
+        let localSource: CacheKey?
+    }
+
+    /// Where the result of a URL is kept, for ``freshResult(at:)``.
+    func place(for url: ImageURL, format: ImageFormat?) throws(RequestError) -> ResultPlace {
+        let source = try sources.source(url.source)
+        return ResultPlace(key: key(of: source, url.options, format), localSource: source.isLocal ? source.key : nil)
     }
 
     /// The result if it is in memory and fresh. Does not wait.
-    func freshResult(forKey key: CacheKey) -> RenderedImage? {
-        guard let image = results[key], image.freshUntil > configuration.clock.now else { return nil }
+    func freshResult(at place: ResultPlace) -> RenderedImage? {
+        guard var image = results[place.key], let end = freshUntil(image, place) else { return nil }
+        image.freshUntil = end
         return image
+    }
+
+    /// The result if it is on disk and fresh, and if the system has its bytes in memory. Does not wait.
+    ///
+    /// - Parameter known: The head that the last result of the place had.
+    func freshResidentResult(
+        at place: ResultPlace, known: StoredHead?
+    ) -> (head: StoredHead, image: RenderedImage)? {
+        guard configuration.resultDisk.bytes > 0 else { return nil }
+        return results.withResidentBytes(forKey: place.key) { bytes in
+            let found = known.flatMap { $0.begins(bytes) ? $0 : nil } ?? (try? StoredHead(bytes))
+            guard let head = found, let end = freshUntil(head.image, place) else { return nil }
+            var image = head.image.holding(ByteBuffer(bytes: bytes[head.count...]))
+            image.freshUntil = end
+            return ((head, image), image)
+        }
+    }
+
+    /// Until when a result is fresh; nil if it is not. That of a file is, as long as the file counts as unchanged.
+    private func freshUntil(_ image: RenderedImage, _ place: ResultPlace) -> Duration? {
+        if image.freshUntil > configuration.clock.now { return image.freshUntil }
+        return place.localSource.flatMap { sources.end(ofVersion: image.sourceVersion, of: $0) }
     }
 
     private func key(

@@ -99,6 +99,17 @@ package struct SourceTable: Sendable {
         let key: CacheKey
         /// The host to limit; nil for sources without a network.
         let host: String?
+        /// The tags of all that is made from it, without those that its server names.
+        let tags: [String]
+
+        init(place: Place, key: CacheKey, host: String?) {
+            (self.place, self.key, self.host) = (place, key, host)
+            tags = Self.tags(place, key)
+        }
+
+        static func == (one: Source, other: Source) -> Bool { one.key == other.key && one.place == other.place }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(key) }
 
         var isLocal: Bool { if case .local = place { true } else { false } }
 
@@ -134,6 +145,7 @@ package struct SourceTable: Sendable {
     private let executor: BlockingExecutor
     private let root: LocalRoot?
     private let prefixes: [AllowedPrefix]?
+    private let versions = LocalVersions()
 
     /// Creates a table.
     ///
@@ -286,7 +298,9 @@ package struct SourceTable: Sendable {
         case .web(let url): return try await load(url, source, priority, held)
         case .local(let names):
             guard let root else { throw .forbiddenSource("this server has no local sources") }
+            let looked = clock.now
             let file = try await read(names, root, held)
+            versions.add(file.version, of: source.key, at: looked, until: looked + configuration.localFreshness)
             return Original(
                 bytes: file.bytes, version: file.version, expires: clock.now + configuration.localFreshness,
                 isStorable: true, isStale: false, lastModified: file.lastModified, isLocal: true)
@@ -305,7 +319,15 @@ package struct SourceTable: Sendable {
     /// Returns the version of a local source without reading it; nil for other sources.
     func localVersion(of source: Source) async throws(RequestError) -> String? {
         guard case .local(let names) = source.place, let root else { return nil }
-        return try await executor.run { () throws(RequestError) in try root.version(of: names) }
+        let looked = clock.now
+        let version = try await executor.run { () throws(RequestError) in try root.version(of: names) }
+        versions.add(version, of: source.key, at: looked, until: looked + configuration.localFreshness)
+        return version
+    }
+
+    /// Until when a local source counts as unchanged, if it had a version when it was looked at lately.
+    func end(ofVersion version: String, of key: CacheKey) -> Duration? {
+        versions.end(of: version, of: key, now: clock.now)
     }
 
     private func read(
@@ -423,108 +445,5 @@ private struct AllowedPrefix: Sendable {
             let host = url.host(percentEncoded: false)?.lowercased()
         else { return nil }
         return "\(scheme)://\(host):\(url.port ?? (scheme == "http" ? 80 : 443))"
-    }
-}
-
-/// A directory whose files are sources. Its own path may contain links, paths below it may not.
-private struct LocalRoot: Sendable {
-    struct File: Sendable {
-        let bytes: [UInt8]
-        let version: String
-        let lastModified: String
-    }
-
-    let path: String
-
-    init(path: String) { self.path = path }
-
-    func version(of names: [String]) throws(RequestError) -> String {
-        let descriptor = try open(names)
-        defer { close(descriptor) }
-        return Self.version(of: try Self.status(descriptor))
-    }
-
-    enum Reading: Sendable {
-        case file(File)
-        /// The bytes of the file that were not available.
-        case refused(Int)
-    }
-
-    /// Returns a regular file.
-    ///
-    /// - Parameter reserve: Returns whether its bytes may be read.
-    /// - Throws: ``RequestError`` 404 if there is none, 413 above the limit.
-    func read(
-        _ names: [String], upTo limit: ByteCount, _ reserve: (Int) -> Bool
-    ) throws(RequestError) -> Reading {
-        let descriptor = try open(names)
-        defer { close(descriptor) }
-        let status = try Self.status(descriptor)
-        guard Int(status.st_size) <= limit.bytes else { throw .sourceTooLarge(limit) }
-        guard reserve(Int(status.st_size)) else { return .refused(Int(status.st_size)) }
-        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-        var count = 0
-        while count < bytes.count {
-            let read = bytes.withUnsafeMutableBytes { buffer in
-                pread(descriptor, buffer.baseAddress! + count, buffer.count - count, off_t(count))
-            }
-            if read > 0 {
-                count += read
-            } else if read == 0 || errno != EINTR {
-                throw RequestError(502, "source-failed", "the source could not be read")
-            }
-        }
-        return .file(
-            File(
-                bytes: bytes, version: Self.version(of: status),
-                lastModified: HTTPTime.text(Int64(status.modificationTime.tv_sec))))
-    }
-
-    /// Opens a file name by name, without following a link, so that no name leads out of the root.
-    private func open(_ names: [String]) throws(RequestError) -> Int32 {
-        var directory = openDirectory(path)
-        guard directory >= 0 else { throw .sourceNotFound }
-        for (index, name) in names.enumerated() {
-            let isLast = index == names.count - 1
-            // O_NONBLOCK: opening a FIFO without a writer must not wait for ever.
-            let flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (isLast ? O_NONBLOCK : O_DIRECTORY)
-            var next: Int32
-            repeat { next = openat(directory, name, flags) } while next < 0 && errno == EINTR
-            close(directory)
-            guard next >= 0 else { throw .sourceNotFound }
-            directory = next
-        }
-        return directory
-    }
-
-    private func openDirectory(_ path: String) -> Int32 {
-        var descriptor: Int32
-        let flags = O_RDONLY | O_CLOEXEC | O_DIRECTORY
-        repeat { descriptor = openFile(path, flags) } while descriptor < 0 && errno == EINTR
-        return descriptor
-    }
-
-    private static func status(_ descriptor: Int32) throws(RequestError) -> stat {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw .sourceNotFound }
-        return status
-    }
-
-    private static func version(of status: stat) -> String {
-        let time = status.modificationTime
-        return "file:\(status.st_dev).\(status.st_ino).\(status.st_size).\(time.tv_sec).\(time.tv_nsec)"
-    }
-}
-
-/// `open(2)`, whose name the methods above hide.
-private func openFile(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }
-
-extension stat {
-    fileprivate var modificationTime: timespec {
-        #if canImport(Darwin)
-        st_mtimespec
-        #else
-        st_mtim
-        #endif
     }
 }
