@@ -283,7 +283,7 @@ import VitrineServer
         refuse("/:1/plain/\(source)", "unknown-option")
         refuse("/https://example.com/a.jpg", "unknown-option", "behind “plain/”")
         refuse("/rs:fit:9:9/local:///a.jpg", "unknown-option", "behind “plain/”")
-        refuse("/width/plain/\(source)", "invalid-source", "behind “plain/”")
+        refuse("/width/plain/local:///a", "invalid-source", "behind “plain/”")
         let long = String(repeating: "x", count: 99)
         refuse("/\(long):1/plain/\(source)", "unknown-option", " \(long.prefix(32)).")
         refuse("/a\u{E4}<:1/plain/\(source)", "unknown-option", " a?<.")

@@ -251,8 +251,9 @@ struct RunningServer {
     /// Whether nothing is under way.
     var isIdle: Bool {
         let (renders, loads) = (renderer.admission.renders, renderer.admission.loads)
+        let sources = renderer.admission.sources.counts
         return renderer.workCount == (0, 0) && renders.running == 0 && renders.cost == 0 && renders.waiting == 0
-            && loads.running == 0 && loads.waiting == 0 && renderer.admission.sources.counts == .init()
+            && loads.running == 0 && loads.waiting == 0 && sources.cost == 0 && sources.waiting == 0
     }
 }
 
