@@ -26,8 +26,8 @@ enum TierScripts {
     /// Keys: value, lease, generation. Arguments: token, lease time, new generation, `1` to leave a present value out
     /// of account, the beginning of a value that is damaged (may be empty), the channel of the node.
     ///
-    /// Values and leases count only in the generation of their group. A wait leaves the channel of its node, so that values
-    /// are announced to the nodes that wait for them only.
+    /// Values and leases count only in the generation of their group. A wait leaves the channel of its node, so that a
+    /// value is announced to the nodes that wait for it only.
     static let lease = RedisScript(
         """
         local g = redis.call('GET', KEYS[3])
