@@ -85,9 +85,9 @@ import VitrineFleet
     /// The access list of the documentation suffices.
     @Test func tiersNeedNoMoreThanTheDocumentedAccess() async throws {
         let server = try await RedisServer([
-            "--user", "vitrine", "on", ">word", "~{images*", "&{images}:events", "-@all",
+            "--user", "vitrine", "on", ">word", "~{images*", "&{images}:events*", "-@all",
             "+ping", "+role", "+exists", "+mget", "+eval", "+evalsha", "+subscribe", "+get", "+set", "+del", "+hget",
-            "+hset", "+hexists", "+pexpire", "+pttl", "+publish", "+xadd", "+xrange", "+xrevrange", "+time",
+            "+hset", "+hdel", "+pexpire", "+pttl", "+publish", "+xadd", "+xrange", "+xrevrange", "+time",
         ])
         var redis = RedisConfiguration(.single(server.address))
         (redis.username, redis.password) = ("vitrine", "word")

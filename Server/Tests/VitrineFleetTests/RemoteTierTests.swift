@@ -91,6 +91,28 @@ import Darwin
         #expect(await tiers[0].text(key) == "second")
     }
 
+    @Test func valuesAreAnnouncedToTheNodesThatWaitOnly() async throws {
+        let server = try await RedisServer()
+        let tiers = try await makeTiers(4, server) { $0.leaseTime = .seconds(600) }
+        let channels = try #require(await server.command("PUBSUB", "CHANNELS", "{test}:events:*").items)
+        #expect(channels.count == 4)
+        guard case .lease(let lease) = await tiers[0].lookup(key) else {
+            Issue.record("no lease")
+            return
+        }
+        let key = key
+        async let texts = withTaskGroup(of: String?.self) { group in
+            for index in [1, 1, 1, 2] { group.addTask { await tiers[index].text(key) } }
+            return await group.reduce(into: [String?]()) { $0.append($1) }
+        }
+        try await eventually("two nodes wait") { tiers[1].statistics.waits == 3 && tiers[2].statistics.waits == 1 }
+        let name = try #require(await server.command("KEYS", "*:l").items?.first?.text)
+        let waiting = try #require(await server.command("HGET", name, "w").text).split(separator: " ")
+        #expect(waiting.count == 2 && Set(waiting.map(String.init)).isSubset(of: channels.compactMap(\.text)))
+        lease.store(ByteBuffer(string: "made"), freshFor: .seconds(600))
+        #expect(await texts == ["made", "made", "made", "made"])
+    }
+
     @Test func leasesThatAreForgottenPassOn() async throws {
         let server = try await RedisServer()
         let tiers = try await makeTiers(2, server) { $0.leaseTime = .seconds(600) }

@@ -291,6 +291,7 @@ public final class RemoteTier: Sendable {
             [
                 .text(token), .text("\(configuration.leaseTime.wholeMilliseconds)"), .text(Self.randomDigits()),
                 damaged == nil ? "1" : "0", .bytes(damaged ?? ByteBuffer()),
+                .text(journal.nodeChannel),
             ])
         guard let items = reply.items, items.count >= 2 else { throw .protocolViolation("another reply to a script") }
         switch items[0].text {
@@ -441,8 +442,7 @@ public final class RemoteTier: Sendable {
                 TierScripts.store, keys: [core.names.value, core.names.lease, core.names.generation],
                 [
                     .text(core.token), .text(core.generation), .bytes(value.encoded(key: core.key)),
-                    .text("\(milliseconds)"), .text(journal.channel), .text(Self.message(core.key)),
-                    keepsLease ? "1" : "0",
+                    .text("\(milliseconds)"), .text(Self.message(core.key)), keepsLease ? "1" : "0",
                 ])
             counters.add(reply.integer == 1 ? (value.isUnshared ? nil : \.stores) : \.fencedStores)
         } catch {
@@ -463,7 +463,7 @@ public final class RemoteTier: Sendable {
         do throws(RedisError) {
             _ = try await client.run(
                 TierScripts.release, keys: [core.names.lease],
-                [.text(core.token), .text(journal.channel), .text(Self.message(core.key))])
+                [.text(core.token), .text(Self.message(core.key))])
         } catch {
             fail(error)
         }

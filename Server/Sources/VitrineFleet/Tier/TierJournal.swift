@@ -58,6 +58,8 @@ final class TierJournal: Sendable {
     static let length = 10_000
 
     var channel: String { "{\(namespace)}:events" }
+    /// The channel of this node, for the values that it waits for.
+    let nodeChannel: String
     var journalKey: String { "{\(namespace)}:journal" }
     var epochKey: String { "{\(namespace)}:epoch" }
 
@@ -73,6 +75,7 @@ final class TierJournal: Sendable {
     ) {
         (self.client, self.log) = (client, log)
         (namespace, positionPath) = (configuration.namespace, configuration.positionPath)
+        nodeChannel = "{\(configuration.namespace)}:events:\(RemoteTier.randomDigits())"
         (heartbeat, uptime) = (configuration.heartbeat, configuration.uptime)
         (self.wake, self.purged, self.opened) = (wake, purged, opened)
     }
@@ -145,7 +148,7 @@ final class TierJournal: Sendable {
         let connection = try await client.connection(to: address) { [weak self] in self?.received($0) }
         defer { connection.close() }
         connection.onClose { [weak self] in self?.state.withLock { $0.pulse }?.fire() }
-        connection.send(RESPCommand("SUBSCRIBE", .text(channel)))
+        connection.send(RESPCommand("SUBSCRIBE", .text(channel), .text(nodeChannel)))
         while !Task.isCancelled {
             let pulse = Signal()
             state.withLock { $0.pulse = pulse }
@@ -257,7 +260,8 @@ final class TierJournal: Sendable {
     /// Handles a push. Runs on an event loop.
     private func received(_ items: [RESPValue]) {
         // Other applications may use the channel: what is not understood is ignored.
-        guard items.count == 3, items[0].text == "message", items[1].text == channel,
+        guard items.count == 3, items[0].text == "message", let source = items[1].text,
+            source == channel || source == nodeChannel,
             let bytes = items[2].bytes, bytes.readableBytes <= 512
         else { return }
         let text = String(buffer: bytes)

@@ -24,10 +24,10 @@ enum TierScripts {
     /// Returns the value, or a lease, or how long another's lease lasts.
     ///
     /// Keys: value, lease, generation. Arguments: token, lease time, new generation, `1` to leave a present value out
-    /// of account, the beginning of a value that is damaged (may be empty).
+    /// of account, the beginning of a value that is damaged (may be empty), the channel of the node.
     ///
-    /// Values and leases count only in the generation of their group. A wait leaves a mark, so that only awaited values
-    /// are announced.
+    /// Values and leases count only in the generation of their group. A wait leaves the channel of its node, so that a
+    /// value is announced to the nodes that wait for it only.
     static let lease = RedisScript(
         """
         local g = redis.call('GET', KEYS[3])
@@ -37,7 +37,10 @@ enum TierScripts {
             and (ARGV[5] == '' or string.sub(v, 1, #ARGV[5]) ~= ARGV[5]) then return {'value', v, g} end
         end
         if g and redis.call('HGET', KEYS[2], 'g') == g then
-          if ARGV[4] ~= '1' then redis.call('HSET', KEYS[2], 'w', '1') end
+          if ARGV[4] ~= '1' then
+            local w = redis.call('HGET', KEYS[2], 'w') or ''
+            if not string.find(w, ARGV[6], 1, true) then redis.call('HSET', KEYS[2], 'w', w .. ARGV[6] .. ' ') end
+          end
           return {'wait', redis.call('PTTL', KEYS[2])}
         end
         if not g then
@@ -54,26 +57,25 @@ enum TierScripts {
 
     /// Stores the value of a lease, ends the lease and wakes the nodes that wait. Returns 0 if the lease is not held.
     ///
-    /// Keys: value, lease, generation. Arguments: token, generation, value, its time, channel, message, `1` to keep the
-    /// lease.
+    /// Keys: value, lease, generation. Arguments: token, generation, value, its time, message, `1` to keep the lease.
     static let store = RedisScript(
         """
         if redis.call('HGET', KEYS[2], 't') ~= ARGV[1] or redis.call('GET', KEYS[3]) ~= ARGV[2] then return 0 end
         redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
         if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[3], ARGV[4]) end
-        local w = redis.call('HGET', KEYS[2], 'w')
-        if ARGV[7] == '1' then redis.call('HSET', KEYS[2], 'w', '0') else redis.call('DEL', KEYS[2]) end
-        if w == '1' then redis.call('PUBLISH', ARGV[5], ARGV[6]) end
+        local w = redis.call('HGET', KEYS[2], 'w') or ''
+        if ARGV[6] == '1' then redis.call('HDEL', KEYS[2], 'w') else redis.call('DEL', KEYS[2]) end
+        for c in string.gmatch(w, '%S+') do redis.call('PUBLISH', c, ARGV[5]) end
         return 1
         """)
 
-    /// Ends a lease without a value. Keys: lease. Arguments: token, channel, message.
+    /// Ends a lease without a value. Keys: lease. Arguments: token, message.
     static let release = RedisScript(
         """
         if redis.call('HGET', KEYS[1], 't') ~= ARGV[1] then return 0 end
-        local w = redis.call('HGET', KEYS[1], 'w')
+        local w = redis.call('HGET', KEYS[1], 'w') or ''
         redis.call('DEL', KEYS[1])
-        if w == '1' then redis.call('PUBLISH', ARGV[2], ARGV[3]) end
+        for c in string.gmatch(w, '%S+') do redis.call('PUBLISH', c, ARGV[2]) end
         return 1
         """)
 
