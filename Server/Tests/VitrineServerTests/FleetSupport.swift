@@ -83,13 +83,16 @@ struct Fleet {
     let nodes: [ImageServerProcess]
 
     static func start(
-        _ count: Int, _ arguments: [String] = [], each: (Int) -> [String] = { _ in [] }
+        _ count: Int, _ arguments: [String] = [], lease: Int = 60, each: (Int) -> [String] = { _ in [] }
     ) async throws -> Fleet {
         var nodes: [ImageServerProcess] = []
         for index in 0..<count {
             // Commands may take long on a machine under load.
-            let shared = ["--redis-timeout", "5", "--redis-connect-timeout", "10", "--redis-wait", "60"]
-            nodes.append(try await .start(shared + ["--timeout", "300"] + arguments + each(index)))
+            let shared = [
+                "--redis-timeout", "5", "--redis-connect-timeout", "10", "--redis-wait", "120", "--timeout", "300",
+                "--redis-lease", "\(lease)",
+            ]
+            nodes.append(try await .start(shared + arguments + each(index)))
         }
         for node in nodes {
             try await eventually("the tier is up") { try await node.metrics.contains("vitrine_tier_up 1\n") }

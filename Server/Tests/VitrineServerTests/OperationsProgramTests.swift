@@ -404,7 +404,7 @@ func listeningSocket() throws -> (descriptor: Int32, port: Int) {
             Self.nginx, ["-t", "-c", path + "/nginx.conf", "-p", path, "-g", "pid \(path)/pid; error_log stderr;"])
         #expect(checked.status == 0, "\(checked.output)")
         let compose = try String(contentsOf: fleet.appending(path: "compose.yaml"), encoding: .utf8)
-        for match in compose.matches(of: /(VITRINE_[A-Z0-9_]+):/) {
+        for match in compose.matches(of: /(VITRINE_[A-Z0-9_]+):[ ]/) {
             #expect(ServerConfiguration.settings.contains { $0.variable == String(match.1) }, "\(match.1)")
         }
         let parser = "import sys, yaml; print(*sorted(yaml.safe_load(open(sys.argv[1]))['services']))"

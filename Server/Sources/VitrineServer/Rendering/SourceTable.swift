@@ -288,7 +288,7 @@ package struct SourceTable: Sendable {
     }
 
     private func bucketSource(_ rest: Substring) throws(RequestError) -> Source {
-        guard let buckets = configuration.buckets else { throw .forbiddenSource("this server has no buckets") }
+        guard let buckets = configuration.buckets else { throw .badSource("sources of this scheme are not loaded") }
         guard rest.hasPrefix("//"), let slash = rest.dropFirst(2).firstIndex(of: "/") else {
             throw .badSource("sources in buckets have the form s3://bucket/key")
         }
