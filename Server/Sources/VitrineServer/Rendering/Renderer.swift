@@ -107,7 +107,7 @@ package final class Renderer: Sendable {
     let tiles: TileBands
     private let groups: SourceGroups
     private let work: SharedWork<CacheKey, Made>
-    private let failures: RecentFailures
+    let failures: RecentFailures
     private let fence: PurgeFence
     private let blocking: BlockingExecutor
     let encoders: BlockingExecutor
