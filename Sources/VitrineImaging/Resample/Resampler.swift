@@ -38,6 +38,7 @@ package enum Resampler {
                 samples: plane.height, origin: area.y, length: area.height, count: size.height)
         if isSame { return premultiplies ? premultiplied(plane) : plane }
 
+        if !premultiplies, let part = part(of: plane, area, size) { return part }
         let shape = ResampleRows.Shape(
             width: plane.width, height: plane.height, channels: plane.channels, bytesPerRow: plane.bytesPerRow)
         return job(shape, extent, area, to: size, kernel, premultiplies: premultiplies).run(plane, cancellation)
@@ -85,6 +86,26 @@ package enum Resampler {
                 length: area.height / Double(boxHeight), count: size.height,
                 kernel: boxHeight > 1 ? .lanczos3ForMeans : kernel, highPrecision: false))
         return ResampleJob(rows: rows, across: across, down: down, size: size)
+    }
+
+    /// A copy of whole samples; nil if the area has fractions of samples, or another size.
+    private static func part(of plane: PixelPlane, _ area: PixelRegion, _ size: PixelSize) -> PixelPlane? {
+        // The area was computed from fractions of the sides.
+        func isEqual(_ one: Double, _ other: Double) -> Bool { abs(one - other) < 1e-6 }
+        let (x, y) = (area.x.rounded(), area.y.rounded())
+        guard isEqual(area.width, Double(size.width)), isEqual(area.height, Double(size.height)), isEqual(area.x, x),
+            isEqual(area.y, y), Int(x) + size.width <= plane.width, Int(y) + size.height <= plane.height
+        else { return nil }
+        let row = size.width * plane.channels
+        let start = Int(y) * plane.bytesPerRow + Int(x) * plane.channels
+        let storage = PixelStorage(uninitializedByteCount: row * size.height)
+        plane.storage.withUnsafeBytes { source in
+            guard let from = source.baseAddress, let to = storage.bytes.baseAddress else { return }
+            for y in 0..<size.height {
+                (to + y * row).copyMemory(from: from + (start + y * plane.bytesPerRow), byteCount: row)
+            }
+        }
+        return PixelPlane(width: size.width, height: size.height, channels: plane.channels, storage: storage)
     }
 
     /// A copy with colours multiplied by alpha.

@@ -217,6 +217,9 @@ extension Renderer {
         _ priority: SharedPriority
     ) async throws(RequestError) -> Image? {
         if let band = tiles[key] { return band }
+        // A damaged band is not decoded again for each of its tiles.
+        let failureKey = key.source.appending(key.version).appending("band \(key.factor) \(key.firstRow)")
+        if let failure = failures[failureKey] { throw failure }
         let (band, _) = try await tiles.work.value(for: key, priority: priority.value) {
             [self] (priority: SharedPriority) async throws(RequestError) in
             // It may have come while this one waited for the last one.
@@ -226,9 +229,14 @@ extension Renderer {
                 decodingTo: region == nil ? place.level : place.bandSize, sourceBytes: 0)
             let slot = try await admission.render(bytes: bytes, priority: priority.value)
             defer { slot.release() }
-            let image = try await decode(place, region, names, root)
-            tiles.keep(image, for: key)
-            return image
+            do throws(RequestError) {
+                let image = try await decode(place, region, names, root)
+                tiles.keep(image, for: key)
+                return image
+            } catch {
+                failures.add(error, for: failureKey)
+                throw error
+            }
         }
         // The version was looked at before the file was opened.
         let now = try await sources.executor.run { () throws(RequestError) in try root.version(of: names) }
