@@ -3,6 +3,7 @@ import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOPosix
 import Synchronization
 import Testing
 
@@ -389,6 +390,27 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
                 #expect(answer.status == 200 && answer.body == "late")
                 #expect(answer.fields["connection"] == "close")
             }
+        }
+    }
+
+    /// A connection may be accepted just before the socket closes, while the loop that is to serve it is busy.
+    @Test func connectionsThatAreAcceptedDuringTheStopAreAnsweredOrClosed() async throws {
+        for _ in 0..<20 {
+            let load = KeepAliveLoad()
+            try await TestServer.run({ $0.logRequests = false }) { server in
+                for _ in 0..<8 { load.startConnecting(port: server.port) }
+                try await eventually("clients are served") { load.answered > 40 }
+                let isStopped = Mutex(false)
+                for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() {
+                    Thread.detachNewThread {
+                        while !isStopped.withLock({ $0 }) { _ = try? loop.submit { usleep(5000) }.wait() }
+                    }
+                }
+                server.server.stop()
+                try await eventually("clients have ended") { !load.isRunning }
+                isStopped.withLock { $0 = true }
+            }
+            #expect(load.failures.isEmpty, "\(load.failures)")
         }
     }
 

@@ -296,6 +296,30 @@ final class KeepAliveLoad: Sendable {
         }
     }
 
+    /// Starts a client that makes a connection for each request until the server refuses one.
+    func startConnecting(port: Int) {
+        state.withLock { $0.running += 1 }
+        Thread.detachNewThread {
+            var isRefused = false
+            while !isRefused {
+                do {
+                    let answer = try PlainClient(port: port).request("/a")
+                    self.state.withLock {
+                        $0.answered += 1
+                        if answer.status != 200 { $0.failures.append("status \(answer.status)") }
+                    }
+                } catch PlainClient.Failure.connect {
+                    isRefused = true
+                } catch PlainClient.Failure.closed {
+                    // The socket was closed while this connection waited.
+                } catch {
+                    self.state.withLock { $0.failures.append("\(error)") }
+                }
+            }
+            self.state.withLock { $0.running -= 1 }
+        }
+    }
+
     /// No request begins after this.
     func stop() { state.withLock { $0.isStopped = true } }
 }

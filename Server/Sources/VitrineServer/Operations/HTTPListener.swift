@@ -21,10 +21,19 @@ package final class HTTPListener: Sendable {
         case inherited(InheritedSocket)
     }
 
+    private struct Connection {
+        let channel: any Channel
+        var isHTTP2 = false
+        /// Whether a task serves it. Until then nobody else knows of it.
+        var isServed = false
+    }
+
     private struct State {
         var server: NIOAsyncChannel<HTTPConnectionSetup.Value, Never>?
-        var connections: [ObjectIdentifier: (channel: any Channel, isHTTP2: Bool)] = [:]
+        var connections: [ObjectIdentifier: Connection] = [:]
         var isStopped = false
+        /// Whether connections that follow are served by nobody.
+        var hasEnded = false
     }
 
     /// Used in messages and metrics: `main` or `admin`.
@@ -83,10 +92,9 @@ package final class HTTPListener: Sendable {
                         AvailableConnectionsChannelHandler(delegate: Gate(limit: limit, isPaused: isPaused)))
                 }
             }
-        let setup = setup
-        let logger = logger
-        let initializer: @Sendable (any Channel) -> EventLoopFuture<HTTPConnectionSetup.Value> = {
-            setup.setup(channel: $0, logger: logger)
+        let initializer: @Sendable (any Channel) -> EventLoopFuture<HTTPConnectionSetup.Value> = { channel in
+            self.accept(channel)
+            return self.setup.setup(channel: channel, logger: self.logger)
         }
         let server: NIOAsyncChannel<HTTPConnectionSetup.Value, Never>
         do {
@@ -157,6 +165,8 @@ package final class HTTPListener: Sendable {
 
     package var connectionCount: Int { state.withLock { $0.connections.count } }
 
+    private var connections: [Connection] { state.withLock { Array($0.connections.values) } }
+
     /// Serves until the socket is closed and every connection has ended.
     package func run() async {
         guard let server = state.withLock({ $0.server }) else { return }
@@ -164,7 +174,7 @@ package final class HTTPListener: Sendable {
             do {
                 try await server.executeThenClose { inbound in
                     for try await connection in inbound {
-                        self.add(connection)
+                        self.serve(connection)
                         group.addTask {
                             await self.setup.handle(value: connection, logger: self.logger)
                             self.remove(connection.channel)
@@ -176,13 +186,41 @@ package final class HTTPListener: Sendable {
                     logger.error("A listener failed", metadata: ["listener": "\(name)", "error": "\(error)"])
                 }
             }
+            closeUnserved()
         }
         if case .address(.unix(let path)) = endpoint { unlink(path) }
     }
 
-    private func add(_ connection: HTTPConnectionSetup.Value) {
+    /// Keeps a connection in view from the beginning. NIO drops those that it is still setting up when the socket
+    /// closes, and leaves them open.
+    private func accept(_ channel: any Channel) {
+        let key = ObjectIdentifier(channel)
+        let hasEnded = state.withLock { state in
+            state.connections[key] = Connection(channel: channel)
+            return state.hasEnded
+        }
+        channel.closeFuture.whenComplete { _ in
+            self.state.withLock { state in
+                if state.connections[key]?.isServed == false { state.connections[key] = nil }
+            }
+        }
+        if hasEnded { channel.close(promise: nil) }
+    }
+
+    /// Ends the connections that were accepted and reach no task any more.
+    private func closeUnserved() {
+        let channels = state.withLock { state in
+            state.hasEnded = true
+            return state.connections.values.filter { !$0.isServed }.map(\.channel)
+        }
+        for channel in channels { channel.close(promise: nil) }
+    }
+
+    private func serve(_ connection: HTTPConnectionSetup.Value) {
         let channel = connection.channel
-        state.withLock { $0.connections[ObjectIdentifier(channel)] = (channel, false) }
+        state.withLock {
+            $0.connections[ObjectIdentifier(channel)] = Connection(channel: channel, isServed: true)
+        }
         connection.negotiated.whenSuccess { negotiated in
             guard case .http2 = negotiated else { return }
             self.state.withLock { $0.connections[ObjectIdentifier(channel)]?.isHTTP2 = true }
@@ -199,9 +237,7 @@ package final class HTTPListener: Sendable {
 
     /// Tells HTTP/2 clients to use another connection for requests that follow. HTTP/1 clients learn it from answers.
     package func announceDrain() {
-        for (channel, isHTTP2) in state.withLock({ $0.connections.values.map { $0 } }) where isHTTP2 {
-            setup.announceEnd(channel)
-        }
+        for connection in connections where connection.isHTTP2 { setup.announceEnd(connection.channel) }
     }
 
     /// Leaves connections that follow in the queue of the socket, for the next process that listens on it.
@@ -224,8 +260,9 @@ package final class HTTPListener: Sendable {
 
     /// Ends idle connections, and those of HTTP/1 after their answer.
     package func quiesce() {
-        for (channel, isHTTP2) in state.withLock({ $0.connections.values.map { $0 } }) {
-            if !isHTTP2 {
+        for connection in connections {
+            let channel = connection.channel
+            if !connection.isHTTP2 {
                 Self.quiesce(channel)
             } else if !setup.announceEnd(channel), setup.isIdle(channel) {
                 // Its client was told by GOAWAY a while ago. Clients that keep such a connection must not hold the stop.
@@ -236,6 +273,6 @@ package final class HTTPListener: Sendable {
 
     /// Ends every connection now.
     package func closeConnections() {
-        for (channel, _) in state.withLock({ $0.connections.values.map { $0 } }) { channel.close(promise: nil) }
+        for connection in connections { connection.channel.close(promise: nil) }
     }
 }
