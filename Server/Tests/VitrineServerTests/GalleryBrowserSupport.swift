@@ -155,12 +155,15 @@ final class TestPage {
         try call("Input.dispatchMouseEvent", ["type": "mouseMoved", "x": x, "y": y])
     }
 
-    /// Clicks the middle of an element.
+    /// Clicks the middle of an element, once it stays where it is: sizes that arrive move the tiles.
     func click(_ selector: String) throws {
         let place = try evaluate(
-            "(() => { const node = document.querySelector(\(quoted(selector))); "
-                + "node.scrollIntoView({ block: 'nearest' }); const box = node.getBoundingClientRect(); "
-                + "return [box.x + box.width / 2, box.y + box.height / 2]; })()") as? [Double] ?? []
+            """
+            (async () => { let last = ''; for (;;) { const node = document.querySelector(\(quoted(selector))); \
+            node.scrollIntoView({ block: 'nearest' }); const box = node.getBoundingClientRect(); \
+            const place = [box.x + box.width / 2, box.y + box.height / 2]; if (String(place) === last) return place; \
+            last = String(place); await new Promise((done) => setTimeout(done, 300)); } })()
+            """) as? [Double] ?? []
         try #require(place.count == 2, "\(selector)")
         for type in ["mousePressed", "mouseReleased"] {
             try call(
