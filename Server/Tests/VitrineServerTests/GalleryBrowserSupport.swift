@@ -1,6 +1,7 @@
 #if os(Linux)
 import Foundation
 import Testing
+import VitrineCore
 import VitrineServer
 @_spi(BrowserControl) import VitrinePipeline
 
@@ -8,6 +9,13 @@ import VitrineServer
 final class TestPage {
     static let reason: Comment = "needs Chromium or Google Chrome"
     static var isAvailable: Bool { BrowserControl.installedProgram != nil }
+
+    private static let executor = BlockingExecutor(threads: 1, name: "browser")
+
+    /// Runs the steps of a test where they may block. Expectations belong to the test that calls this.
+    static func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
+        try await Task(executorPreference: executor) { try body() }.value
+    }
 
     struct Failure: Error { var reason: String }
 
@@ -21,7 +29,9 @@ final class TestPage {
     /// The bytes of all answers.
     var receivedBytes: Int { bytes.values.reduce(0, +) }
 
-    init(width: Int = 1280, height: Int = 800, scale: Double = 1, isDark: Bool = false, isMotionReduced: Bool = false) throws {
+    init(
+        width: Int = 1280, height: Int = 800, scale: Double = 1, isDark: Bool = false, isMotionReduced: Bool = false
+    ) throws {
         let program = try #require(BrowserControl.installedProgram)
         browser = try BrowserControl(program: program)
         browser.onEvent = { [unowned self] in took($0, $1) }
@@ -89,7 +99,9 @@ final class TestPage {
         return (result["result"] as? [String: Any])?["value"]
     }
 
-    func number(_ expression: String) throws -> Double { (try evaluate(expression) as? NSNumber)?.doubleValue ?? .nan }
+    func number(_ expression: String) throws -> Double {
+        (try evaluate(expression) as? NSNumber)?.doubleValue ?? .nan
+    }
     func text(_ expression: String) throws -> String { try evaluate(expression) as? String ?? "" }
     func holds(_ expression: String) throws -> Bool { try evaluate(expression) as? Bool ?? false }
 
@@ -107,7 +119,8 @@ final class TestPage {
     static let allShown = """
         (() => { const all = [...document.querySelectorAll('.tile')].filter((tile) => { \
         const box = tile.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; }); \
-        return all.length > 0 && all.every((tile) => tile.querySelector('img.shown') || tile.classList.contains('failed')); })()
+        return all.length > 0 && all.every((tile) => tile.querySelector('img.shown') \
+        || tile.classList.contains('failed')); })()
         """
 
     /// Presses a key: `Enter`, `ArrowLeft`, or a character.
@@ -142,11 +155,15 @@ final class TestPage {
         try call("Input.dispatchMouseEvent", ["type": "mouseMoved", "x": x, "y": y])
     }
 
-    /// Clicks the middle of an element.
+    /// Clicks the middle of an element, once it stays where it is: sizes that arrive move the tiles.
     func click(_ selector: String) throws {
         let place = try evaluate(
-            "(() => { const box = document.querySelector(\(quoted(selector))).getBoundingClientRect(); "
-                + "return [box.x + box.width / 2, box.y + box.height / 2]; })()") as? [Double] ?? []
+            """
+            (async () => { let last = ''; for (;;) { const node = document.querySelector(\(quoted(selector))); \
+            node.scrollIntoView({ block: 'nearest' }); const box = node.getBoundingClientRect(); \
+            const place = [box.x + box.width / 2, box.y + box.height / 2]; if (String(place) === last) return place; \
+            last = String(place); await new Promise((done) => setTimeout(done, 300)); } })()
+            """) as? [Double] ?? []
         try #require(place.count == 2, "\(selector)")
         for type in ["mousePressed", "mouseReleased"] {
             try call(
@@ -180,55 +197,10 @@ final class TestPage {
     /// Names as by WAI-ARIA's computation in its usual cases; contrast by WCAG 2.2, success criterion 1.4.3.
     func accessibilityProblems() throws -> [String] { try evaluate(Self.audit) as? [String] ?? ["no answer"] }
 
-    private static let audit = """
-        (() => {
-          const problems = [];
-          const shown = (node) => {
-            const style = getComputedStyle(node), box = node.getBoundingClientRect();
-            return style.visibility === 'visible' && style.display !== 'none' && box.width > 1 && box.height > 1
-              && !node.closest('[aria-hidden="true"]') && Number(style.opacity) > 0.1;
-          };
-          const say = (node) => node.outerHTML.slice(0, 120);
-          const modal = document.querySelector('dialog[open]');
-          const all = [...(modal ?? document.body).querySelectorAll('*')];
-          const name = (node) => node.getAttribute('aria-label')
-            || (node.getAttribute('aria-labelledby') ?? '').split(' ').map((id) => document.getElementById(id)?.textContent ?? '').join(' ').trim()
-            || [...(node.labels ?? [])].map((label) => label.textContent.trim()).join(' ')
-            || (['INPUT', 'SELECT', 'VIDEO'].includes(node.tagName) ? '' : node.textContent.trim()) || node.getAttribute('alt') || node.getAttribute('title');
-          for (const node of all) {
-            if (node.matches('a[href], button, input, select, video, [role=slider], [role=img], dialog') && shown(node) && !name(node)) problems.push('no name: ' + say(node));
-            if (node.tagName === 'IMG' && !node.hasAttribute('alt')) problems.push('no alt: ' + say(node));
-            if (node.id && document.querySelectorAll('#' + CSS.escape(node.id)).length > 1) problems.push('id twice: ' + node.id);
-            if (Number(node.getAttribute('tabindex')) > 0) problems.push('tabindex: ' + say(node));
-          }
-          for (const list of document.querySelectorAll('[role=list]')) {
-            for (const child of list.querySelectorAll(':scope > *')) {
-              if (!['listitem', 'presentation'].includes(child.getAttribute('role'))) problems.push('no item: ' + say(child));
-            }
-          }
-          const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-          const colour = (text) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1); const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255]; };
-          const over = (top, below) => top.slice(0, 3).map((value, index) => value * top[3] + below[index] * (1 - top[3])).concat(1);
-          const light = ([r, g, b]) => { const f = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
-          for (const node of all) {
-            const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
-            if (!own || !shown(node) || node.closest('.tile, .badge, :disabled')) continue;
-            let back = [255, 255, 255, 1];
-            const chain = [];
-            let isPicture = false;
-            for (let at = node; at; at = at.parentElement) { chain.unshift(at); if (getComputedStyle(at).backgroundImage !== 'none') isPicture = true; }
-            if (isPicture) continue;
-            for (const at of chain) back = over(colour(getComputedStyle(at).backgroundColor), back);
-            const front = over(colour(getComputedStyle(node).color), back);
-            const [a, b] = [light(front), light(back)].sort((x, y) => y - x);
-            const ratio = (a + 0.05) / (b + 0.05);
-            const size = parseFloat(getComputedStyle(node).fontSize), bold = Number(getComputedStyle(node).fontWeight) >= 700;
-            if (ratio < (size >= 24 || (size >= 18.66 && bold) ? 3 : 4.5)) problems.push(`contrast ${ratio.toFixed(2)}: ` + say(node));
-          }
-          if (!document.title) problems.push('no title');
-          if (!document.documentElement.lang) problems.push('no language');
-          return problems;
-        })()
-        """
+    private static let audit: String = {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Fixtures/accessibility.js")
+        return (try? String(contentsOf: file, encoding: .utf8)) ?? "['the script cannot be read']"
+    }()
 }
 #endif

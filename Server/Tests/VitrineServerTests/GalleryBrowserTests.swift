@@ -13,7 +13,7 @@ struct GalleryBrowserTests {
     ) async throws {
         try await GalleryTests.run(root, change) { program in
             let port = program.port
-            try await onThread {
+            try await TestPage.onThread {
                 let page = try TestPage()
                 try page.open("http://127.0.0.1:\(port)/gallery/\(place)")
                 try body(page)
@@ -24,7 +24,10 @@ struct GalleryBrowserTests {
 
     private static func samples() throws -> GalleryRoot {
         let root = try GalleryRoot()
-        for name in ["lake.jpg", "lake-progressive.jpg", "lake.mp4", "lake.pdf", "leaf.png", "moon.gif", "vitrine.svg", "lake.webp"] {
+        for name in [
+            "lake.jpg", "lake-progressive.jpg", "lake.mp4", "lake.pdf", "leaf.png", "moon.gif", "vitrine.svg",
+            "lake.webp",
+        ] {
             try root.copy(name, to: name)
         }
         try root.folder("Album")
@@ -41,9 +44,10 @@ struct GalleryBrowserTests {
             #expect(try page.accessibilityProblems() == [])
             // Rows fill the width, without gaps or overlaps.
             let faults = try page.number("""
-                (() => { const boxes = [...document.querySelectorAll('.cell')].map((cell) => cell.getBoundingClientRect()); \
-                return boxes.filter((one, index) => boxes.some((other, place) => place > index && one.left < other.right - 1 \
-                && other.left < one.right - 1 && one.top < other.bottom - 1 && other.top < one.bottom - 1)).length; })()
+                (() => { const boxes = [...document.querySelectorAll('.cell')].map((cell) => \
+                cell.getBoundingClientRect()); return boxes.filter((one, index) => boxes.some((other, place) => \
+                place > index && one.left < other.right - 1 && other.left < one.right - 1 \
+                && one.top < other.bottom - 1 && other.top < one.bottom - 1)).length; })()
                 """)
             #expect(faults == 0)
             try page.keepScreenshot("light")
@@ -95,12 +99,13 @@ struct GalleryBrowserTests {
                 frames += 1; if (frames < 60) requestAnimationFrame(step); else done(); }; step(); })
                 """)
             try page.evaluate("""
-                new Promise((done) => { const end = document.documentElement.scrollHeight - innerHeight; let at = scrollY; \
-                const by = (end - at) / 90; const step = () => { at += by; scrollTo(0, at); \
+                new Promise((done) => { const end = document.documentElement.scrollHeight - innerHeight; \
+                let at = scrollY; const by = (end - at) / 90; const step = () => { at += by; scrollTo(0, at); \
                 if (at < end) requestAnimationFrame(step); else done(); }; step(); })
                 """)
             try page.waitForPictures()
-            let last = try page.number("Math.max(...[...document.querySelectorAll('.tile')].map((tile) => Number(tile.dataset.index)))")
+            let last = try page.number(
+                "Math.max(...[...document.querySelectorAll('.tile')].map((tile) => Number(tile.dataset.index)))")
             #expect(last == 9_999)
             // What flew by was not asked for, and little is in the document.
             #expect(try page.number("gallery.statistics.started") < 1_000)
@@ -109,7 +114,7 @@ struct GalleryBrowserTests {
             print("long tasks while scrolling 10,000 pictures: \(tasks)")
             try page.evaluate("scrollTo(0, 0)")
             try page.waitForPictures()
-            #expect(try page.holds("[...document.querySelectorAll('.tile')].some((tile) => tile.dataset.index === '0')"))
+            #expect(try page.holds("document.querySelector('.tile[data-index=\"0\"]') !== null"))
         }
     }
 
@@ -139,20 +144,21 @@ struct GalleryBrowserTests {
             try page.press("0")
             #expect(try page.number("gallery.lightbox.zoom.scale") == 1)
             try page.click(".lightbox [aria-label=Information]")
-            try page.wait("[...document.querySelectorAll('.info dt')].some((node) => node.textContent === 'Dimensions')")
+            try page.wait(
+                "[...document.querySelectorAll('.info dt')].some((node) => node.textContent === 'Dimensions')")
             #expect(try page.accessibilityProblems() == [])
             try page.keepScreenshot("information")
             try page.click(".lightbox .next")
             try page.wait("document.querySelector('.lightbox h2').firstChild.data !== 'lake.jpg'")
             try page.evaluate("history.back()")
             try page.wait("!gallery.lightbox.isOpen")
-            #expect(try page.text("location.hash") == "#/")
+            #expect(try page.holds("['', '#/'].includes(location.hash)"))
         }
     }
 
     @Test func documentsHavePagesAndVideosFrames() async throws {
         try await Self.browse(try Self.samples(), place: "#/?view=lake.pdf") { page in
-            try page.wait("gallery.lightbox.zoom?.shownRung > 0 && document.querySelectorAll('.strip button').length > 0")
+            try page.wait("gallery.lightbox.zoom?.shownRung > 0 && document.querySelectorAll('.strip button').length")
             try page.wait("document.querySelector('.strip img').naturalWidth > 0")
             #expect(try page.accessibilityProblems() == [])
             try page.keepScreenshot("document")
@@ -160,11 +166,13 @@ struct GalleryBrowserTests {
             try page.wait("!gallery.lightbox.isOpen")
             try page.click(".tile[data-name='lake.mp4']")
             try page.wait("document.querySelector('video')?.readyState >= 1")
-            try page.wait("[...document.querySelectorAll('.frames img')].length > 3 && [...document.querySelectorAll('.frames img')].every((frame) => frame.naturalWidth > 0)")
+            try page.wait("document.querySelectorAll('.frames img').length > 3")
+            try page.wait("[...document.querySelectorAll('.frames img')].every((frame) => frame.naturalWidth > 0)")
             #expect(try page.accessibilityProblems() == [])
             let y = try page.number("document.querySelector('.frames').getBoundingClientRect().y + 30")
             try page.move(640, y)
-            try page.wait("!document.querySelector('.peek').hidden && document.querySelector('.peek img').naturalWidth > 0")
+            try page.wait("!document.querySelector('.peek').hidden")
+            try page.wait("document.querySelector('.peek img').naturalWidth > 0")
             try page.keepScreenshot("video")
             try page.click(".frames")
             try page.wait("document.querySelector('video').currentTime > 0")
@@ -205,7 +213,7 @@ struct GalleryBrowserTests {
             try page.type("leaf")
             try page.wait("document.querySelector('#summary').textContent === '1 result'")
             try page.press("ArrowDown")
-            try page.wait("document.activeElement.matches('.tile') && document.activeElement.dataset.name === 'leaf.png'")
+            try page.wait("document.activeElement.dataset.name === 'leaf.png'")
         }
     }
 
@@ -219,7 +227,8 @@ struct GalleryBrowserTests {
             #expect(try page.text("document.querySelector('.tile').dataset.name") == "Album/inside.jpg")
             try page.press("Escape")
             try page.wait("document.querySelector('#summary').textContent === '1 album · 8 items'")
-            try page.evaluate("(() => { const sort = document.querySelector('#sort'); sort.value = 'size-'; sort.dispatchEvent(new Event('change')); })()")
+            try page.evaluate("document.querySelector('#sort').value = 'size-'")
+            try page.evaluate("document.querySelector('#sort').dispatchEvent(new Event('change'))")
             try page.wait("document.querySelector('.tile')?.dataset.name === 'lake.jpg'")
             try page.click("#words")
             try page.type("zzzz")
@@ -250,7 +259,9 @@ struct GalleryBrowserTests {
             // A file that changes has another picture.
             let old = try page.text("document.querySelector('.tile[data-name=\"leaf.png\"] img').currentSrc")
             try root.copy("lake-palette.png", to: "leaf.png")
-            try page.wait("(document.querySelector('.tile[data-name=\"leaf.png\"] img.shown')?.currentSrc ?? \(JSONText.quoted(old))) !== \(JSONText.quoted(old))")
+            try page.evaluate("globalThis.old = \(JSONText.quoted(old))")
+            let shown = "document.querySelector('.tile[data-name=\"leaf.png\"] img.shown')"
+            try page.wait("(\(shown)?.currentSrc ?? old) !== old")
         }
     }
 
@@ -261,11 +272,12 @@ struct GalleryBrowserTests {
         try root.write([], to: Array("empty.png".utf8))
         try root.write(try Samples.bytes("lake.jpg"), to: Array("<img src=x onerror=alert(1)>.jpg".utf8))
         try root.write(try Samples.bytes("lake.jpg"), to: [0xFF, 0xFE] + Array("é.jpg".utf8))
-        let script = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><script>parent.hacked=1</script></svg>"
+        let script = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'>"
+            + "<script>parent.hacked=1</script></svg>"
         try root.write(Array(script.utf8), to: Array("script.svg".utf8))
         try await GalleryTests.run(root) { program in
             let port = program.port
-            try await onThread {
+            try await TestPage.onThread {
                 let page = try TestPage()
                 try page.open("http://127.0.0.1:\(port)/gallery/")
                 try page.waitForPictures()
@@ -304,15 +316,16 @@ struct GalleryBrowserTests {
 
     @Test func operatorsPageShowsTheServerAtWork() async throws {
         try await ImageProgram.run { program in
-            let (port, admin) = (program.port, program.adminPort)
-            try await onThread {
+            let admin = program.adminPort
+            try await TestPage.onThread {
                 let page = try TestPage(width: 1400, height: 1000, isDark: true)
                 try page.open("http://127.0.0.1:\(admin)/admin")
                 try page.wait("document.querySelector('#health').textContent === 'The server runs.'")
                 try page.evaluate("document.querySelector('[name=source]').value = 'local:///lake.jpg'")
                 try page.click("#preview button")
                 try page.wait("!document.querySelector('#result').hidden")
-                #expect(try page.text("document.querySelector('#signed').value").hasPrefix("/insecure/rs:fit:640:640/plain/local:///"))
+                let signed = try page.text("document.querySelector('#signed').value")
+                #expect(signed.hasPrefix("/insecure/rs:fit:640:640/plain/local:///"))
                 try page.evaluate("document.querySelector('#purge [name=text]').value = 'local:///lake.jpg'")
                 try page.click("#purge button")
                 try page.wait("document.querySelector('#purged').textContent.includes('removed')")
@@ -320,7 +333,6 @@ struct GalleryBrowserTests {
                 #expect(try page.holds("document.documentElement.scrollWidth <= innerWidth"))
                 try page.keepScreenshot("operator")
                 #expect(page.problems.isEmpty, "\(page.problems)")
-                _ = port
             }
         }
     }

@@ -29,11 +29,12 @@ final class GalleryRoot: Sendable {
 
     func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: path + "/" + name) }
 
-    /// As many names of one file as there are, without its bytes again.
+    /// Many names of one file.
     func links(of sample: String, count: Int, in folder: String = "") throws {
         try copy(sample, to: ".original")
         for number in 0..<count {
-            let name = "\(path)/\(folder)\(folder.isEmpty ? "" : "/")IMG_\(number).\((sample as NSString).pathExtension)"
+            let end = (sample as NSString).pathExtension
+            let name = "\(path)/\(folder)\(folder.isEmpty ? "" : "/")IMG_\(number).\(end)"
             try #require(link("\(path)/.original", name) == 0)
         }
     }
@@ -134,14 +135,16 @@ final class GalleryRoot: Sendable {
             #expect(folder.total == names.count && Set(folder.names).count == names.count)
             for (name, version) in zip(folder.names, folder.versions) {
                 let once = try #require(name.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
-                let twice = try #require("local:///\(once)".addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+                let twice = try #require(
+                    "local:///\(once)".addingPercentEncoding(withAllowedCharacters: .alphanumerics))
                 let base64 = Data("local:///\(once)".utf8).base64EncodedString().replacing("+", with: "-")
                     .replacing("/", with: "_").filter { $0 != "=" }
                 var paths = ["w:40/cb:\(version)/\(base64).jpg"]
                 if twice.utf8.count < 4_000 { paths.append("w:40/cb:\(version)/plain/\(twice)@jpg") }
                 for path in paths {
                     let reply = try await program.ask("/gallery/media/insecure/\(path)")
-                    #expect(reply.status == 200 && reply["content-type"] == "image/jpeg", "\(name): \(reply.text.prefix(99))")
+                    #expect(reply.status == 200, "\(name): \(reply.text.prefix(99))")
+                    #expect(reply["content-type"] == "image/jpeg")
                 }
                 let original = try await program.ask("/gallery/original/\(once)?download=1")
                 #expect(original.status == 200 && original.body == lake, "\(name)")
@@ -169,12 +172,14 @@ final class GalleryRoot: Sendable {
             #expect(found.names == ["seen.jpg"])
             for path in [
                 "link.jpg", "elsewhere/secret.jpg", ".hidden.jpg", ".private/x.jpg", "notes.txt", "pipe.jpg",
-                "../\((outside.path as NSString).lastPathComponent)/secret.jpg", "%2e%2e/x.jpg", "a/%2E./x.jpg", "x%00.jpg",
+                "../\((outside.path as NSString).lastPathComponent)/secret.jpg", "%2e%2e/x.jpg", "a/%2E./x.jpg",
+                "x%00.jpg",
                 "..%2fsecret.jpg",
             ] {
                 let status = try await program.ask("/gallery/original/\(path)").status
                 #expect(status == 404 || status == 400, "\(path): \(status)")
-                let escaped = try #require("local:///\(path)".addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+                let escaped = try #require(
+                    "local:///\(path)".addingPercentEncoding(withAllowedCharacters: .alphanumerics))
                 let media = try await program.ask("/gallery/media/insecure/w:40/plain/\(escaped)@jpg").status
                 #expect(media == 404 || media == 400 || path == "notes.txt" && media == 422, "\(path): \(media)")
             }
@@ -183,7 +188,8 @@ final class GalleryRoot: Sendable {
                 #expect(status == 404 || status == 400, "\(path)")
             }
             // Only local files.
-            let web = try await program.ask("/gallery/media/insecure/w:40/plain/http://127.0.0.1:\(program.port)/health")
+            let web = try await program.ask(
+                "/gallery/media/insecure/w:40/plain/http://127.0.0.1:\(program.port)/health")
             #expect(web.status == 403)
             let data = try await program.ask("/gallery/media/insecure/w:40/plain/data:image%2Fpng;base64,AAAA")
             #expect(data.status == 403)
@@ -194,8 +200,10 @@ final class GalleryRoot: Sendable {
     @Test func foldersAreSortedAndSearched() async throws {
         let root = try GalleryRoot()
         try root.folder("Été")
-        for (index, name) in ["IMG_10.jpg", "IMG_9.jpg", "img_1.png", "Zoo.jpg", "Été/Lac d'été.jpg", "Été/lake.pdf"].enumerated() {
-            try root.copy(name.hasSuffix("png") ? "leaf.png" : name.hasSuffix("pdf") ? "lake.pdf" : "lake.jpg", to: name)
+        let names = ["IMG_10.jpg", "IMG_9.jpg", "img_1.png", "Zoo.jpg", "Été/Lac d'été.jpg", "Été/lake.pdf"]
+        for (index, name) in names.enumerated() {
+            let sample = ["png": "leaf.png", "pdf": "lake.pdf"][(name as NSString).pathExtension] ?? "lake.jpg"
+            try root.copy(sample, to: name)
             root.set(name, seconds: 1_700_000_000 + index * 86_400)
         }
         try await Self.run(root) { program in
@@ -203,7 +211,8 @@ final class GalleryRoot: Sendable {
             #expect(folder.names == ["img_1.png", "IMG_9.jpg", "IMG_10.jpg", "Zoo.jpg"])
             #expect(folder.folders == ["Été"])
             #expect(try await Self.folder(program, "descending=1").names.first == "Zoo.jpg")
-            #expect(try await Self.folder(program, "sort=date").names == ["IMG_10.jpg", "IMG_9.jpg", "img_1.png", "Zoo.jpg"])
+            let byDate = try await Self.folder(program, "sort=date")
+            #expect(byDate.names == ["IMG_10.jpg", "IMG_9.jpg", "img_1.png", "Zoo.jpg"])
             #expect(try await Self.folder(program, "sort=size").names.first == "img_1.png")
             #expect(try await Self.folder(program, "q=ETE%20lac").names == ["Été/Lac d'été.jpg"])
             #expect(try await Self.folder(program, "q=img%2010").names == ["IMG_10.jpg"])
@@ -304,7 +313,9 @@ final class GalleryRoot: Sendable {
         let token = "correct horse battery"
         try await Self.run(root, { $0.galleryToken = token }) { program in
             #expect(try await program.ask("/gallery/api/folder").status == 200)
-            for path in ["api/folder", "original/lake.jpg", "media/insecure/w:9/plain/local:///lake.jpg", "api/changes"] {
+            for path in [
+                "api/folder", "original/lake.jpg", "media/insecure/w:9/plain/local:///lake.jpg", "api/changes",
+            ] {
                 #expect(try await program.ask("/gallery/\(path)", [far]).status == 401, "\(path)")
             }
             let page = try await program.ask("/gallery/", [far])
@@ -316,7 +327,8 @@ final class GalleryRoot: Sendable {
             let connection = try program.connect()
             for (text, status) in [("token=wrong", 401), ("token=correct+horse+battery", 303)] {
                 await connection.send(
-                    "POST /gallery/token HTTP/1.1\r\nHost: a.example\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")
+                    "POST /gallery/token HTTP/1.1\r\nHost: a.example\r\n"
+                        + "Content-Length: \(text.utf8.count)\r\n\r\n\(text)")
                 let reply = try #require(await connection.readReply())
                 #expect(reply.status == status)
                 guard status == 303 else { continue }

@@ -23,7 +23,7 @@ export class Lightbox {
     this.info = element("aside", { className: "info", hidden: true, "aria-label": "Information", tabIndex: 0 });
     this.zoomText = element("div", { className: "zoom", "aria-hidden": "true" });
     this.said = element("p", { className: "hidden", role: "status" });
-    this.dialog = element("dialog", { className: "lightbox", "aria-labelledby": "lightbox-title" },
+    this.dialog = element("dialog", { className: "lightbox", tabIndex: -1, "aria-labelledby": "lightbox-title" },
       this.body, this.previous, this.next,
       element("div", { className: "top" }, this.title, this.infoButton, this.download, button("close", "Close", () => this.close(), "Escape")),
       this.info, this.zoomText, this.said);
@@ -54,6 +54,7 @@ export class Lightbox {
     this.abort = abort;
     if (!this.isOpen) {
       this.dialog.showModal();
+      this.dialog.focus();
       document.body.classList.add("still");
     }
     let item;

@@ -169,7 +169,8 @@ final class Gallery: Sendable {
         var response = Self.redirect(to: Self.prefix + "/")
         let isSecure = request.head.scheme == "https" ? "; Secure" : ""
         response.headers[.setCookie] =
-            "\(GalleryAccess.cookieName)=\(token); Path=/gallery; HttpOnly; SameSite=Strict; Max-Age=31536000\(isSecure)"
+            "\(GalleryAccess.cookieName)=\(token); Path=/gallery; HttpOnly; SameSite=Strict; "
+            + "Max-Age=31536000\(isSecure)"
         return response
     }
 
@@ -205,7 +206,8 @@ final class Gallery: Sendable {
             listing = try await Self.untilDeparture(context) { [listings] in try await listings.listing(of: query) }
         }
         let entries = listing.entries.dropFirst(offset).prefix(limit)
-        var text = #"{"listing":\#(JSONText.quoted(listing.number)),"total":\#(listing.entries.count),"offset":\#(offset)"#
+        var text = #"{"listing":\#(JSONText.quoted(listing.number)),"total":\#(listing.entries.count)"#
+        text += #","offset":\#(offset)"#
         text += #","title":\#(JSONText.quoted(current.title)),"truncated":\#(listing.isTruncated)"#
         if let name = parameters["find"], let index = listing.entries.firstIndex(where: { $0.name == name }) {
             text += ",\"found\":\(index)"
@@ -359,7 +361,9 @@ final class Gallery: Sendable {
             .addingPercentEncoding(withAllowedCharacters: allowed) ?? "original"
     }
 
-    private static func body(_ file: GalleryOpenFile, _ part: Range<Int>, _ executor: BlockingExecutor) -> ResponseBody {
+    private static func body(
+        _ file: GalleryOpenFile, _ part: Range<Int>, _ executor: BlockingExecutor
+    ) -> ResponseBody {
         ResponseBody(contentLength: part.count) { writer in
             var offset = part.lowerBound
             while offset < part.upperBound {
@@ -375,7 +379,7 @@ final class Gallery: Sendable {
     }
 }
 
-/// Answers by the gallery what is its, and all else by images.
+/// Answers the requests of the gallery, and passes all others to the images.
 struct GalleryResponder: HTTPResponder {
     let gallery: Gallery
     let images: ImageResponder<ServerRequestContext>

@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import VitrineImaging
 
-/// Decides who may open the gallery: programs on this machine, and those that know the token.
+/// Allows the gallery to programs on this machine, and to clients with the token.
 struct GalleryAccess: Sendable {
     /// Empty for none.
     let token: String

@@ -81,7 +81,7 @@ final class GalleryDetails: Sendable {
         }
     }
 
-    /// Returns what is known of files, after reading the headers of pictures.
+    /// Returns the known details of files, after reading the headers of pictures.
     func sizes(of entries: ArraySlice<GalleryListing.Entry>, in folder: [String]) async -> [Details?] {
         let stamps = entries.map(\.stamp)
         let first = known.withLock { known in stamps.map { known[$0] } }
@@ -119,7 +119,8 @@ final class GalleryDetails: Sendable {
             // Content of another kind would be opened by a helper program.
             if SourceHeader.mediaType(ofDocumentOrVideo: bytes) != nil { return details }
             if let header = try? SourceHeader(of: bytes) {
-                (details.width, details.height) = (Int32(clamping: header.size.width), Int32(clamping: header.size.height))
+                details.width = Int32(clamping: header.size.width)
+                details.height = Int32(clamping: header.size.height)
                 details.pages = Int32(clamping: header.pageCount)
                 details.duration = Float(header.duration ?? 0)
                 return details

@@ -3,7 +3,7 @@ import Synchronization
 import VitrineCore
 import VitrineImaging
 
-/// What is shown of a folder, and in which order.
+/// A choice of the files of a folder, and their order.
 struct GalleryQuery: Sendable, Hashable {
     enum Order: String, Sendable { case name, date, size }
 

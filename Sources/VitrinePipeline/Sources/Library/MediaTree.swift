@@ -10,7 +10,7 @@ import Musl
 #else
 import Darwin
 #endif
-@_spi(Files) import VitrineCore
+import VitrineCore
 import VitrineImaging
 
 /// The directories and files of a library. For use from one thread; all calls that access files block.
