@@ -73,6 +73,7 @@ final class GalleryRoot: Sendable {
         try await ImageProgram.run({ configuration in
             configuration.localRoot = root.path
             configuration.gallery = true
+            configuration.timeout = 600
             change(&configuration)
         }) { try await body($0) }
         withExtendedLifetime(root) {}

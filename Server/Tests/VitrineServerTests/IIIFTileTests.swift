@@ -98,7 +98,7 @@ import VitrineServer
         }
     }
 
-    /// A viewer out of control: every request is answered, and no memory is kept for what does not exist.
+    /// A viewer out of control: every request is answered, and no memory is kept for tiles that do not exist.
     @Test func manyTilesThatDoNotExistAreRefused() async throws {
         let root = try Self.root(["a.jpg": try Self.picture(600, 400).encoded(as: .jpeg(quality: 0.9))])
         let change: (inout ServerConfiguration) -> Void = { configuration in

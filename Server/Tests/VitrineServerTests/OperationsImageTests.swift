@@ -320,7 +320,7 @@ private func executable(_ name: String) -> String? {
         let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "Sources/VitrineServer")
         var text = ""
-        for folder in ["Operations", "Program"] {
+        for folder in ["Gallery", "IIIF", "Operations", "Program"] {
             for file in try FileManager.default.contentsOfDirectory(atPath: sources.path + "/" + folder)
             where file != "ServerSettings.swift" && file != "ServerConfiguration.swift" {
                 text += try String(contentsOf: sources.appending(path: "\(folder)/\(file)"), encoding: .utf8)

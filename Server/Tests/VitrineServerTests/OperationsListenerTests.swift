@@ -93,7 +93,7 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
 
     @Test func tooManyRequestsOfAClientAreRefused() async throws {
         try await TestServer.run({ configuration in
-            configuration.rateLimit = 0.1
+            configuration.rateLimit = 0.001
             configuration.rateBurst = 2
             configuration.trustedProxies = (try? [AddressRange("127.0.0.1")]) ?? []
         }) { server in
@@ -101,7 +101,7 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
             let refused = try await get(server.port, "/a")
             #expect(refused.status == 429 && refused.body.contains("\"rate-limit\""))
             let wait = try #require(Int(refused.fields["retry-after"] ?? ""))
-            #expect((1...10).contains(wait))
+            #expect((1...1_000).contains(wait))
             // Another client behind the same proxy.
             #expect(try await get(server.port, "/a", ["X-Forwarded-For": "192.0.2.1"]).status == 200)
             let metrics = try await get(server.adminPort, "/metrics").body
@@ -528,7 +528,9 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
             #expect(try await get(port, "/health").body == "ok\n")
             let config = try await get(port, "/config").body
             #expect(config.contains("\"thumbor-key\":\"***\"") && !config.contains("topsecret"))
-            #expect(try await get(port, "/debug").body == "{\"draining\":false,\"in_flight\":[]}\n")
+            #expect(
+                try await get(port, "/debug").body
+                    == "{\"draining\":false,\"errors\":[],\"in_flight\":[],\"slowest\":[]}\n")
             #expect(try await get(port, "/nothing").status == 404)
             let wrong = try await get(port, "/purge")
             #expect(wrong.status == 405 && wrong.fields["allow"] == "POST")

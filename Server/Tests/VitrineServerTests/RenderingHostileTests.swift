@@ -25,7 +25,6 @@ import VitrineServer
     private static let codes: Set<String> = [
         "not-an-image", "undecodable", "damaged-image", "unsupported-image", "limit-exceeded", "encrypted",
         "no-such-page", "no-video", "beyond-end", "render-timeout", "not-encodable", "source-too-large",
-        "too-much-memory",
     ]
 
     private final class Findings: Sendable {

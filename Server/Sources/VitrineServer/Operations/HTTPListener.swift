@@ -24,7 +24,7 @@ package final class HTTPListener: Sendable {
     private struct Connection {
         let channel: any Channel
         var isHTTP2 = false
-        /// Whether a task serves it. Until then nobody else knows of it.
+        /// Whether a task serves it. Until then only this listener knows of it.
         var isServed = false
     }
 
@@ -32,7 +32,7 @@ package final class HTTPListener: Sendable {
         var server: NIOAsyncChannel<HTTPConnectionSetup.Value, Never>?
         var connections: [ObjectIdentifier: Connection] = [:]
         var isStopped = false
-        /// Whether connections that follow are served by nobody.
+        /// Whether connections that follow are closed at once.
         var hasEnded = false
     }
 

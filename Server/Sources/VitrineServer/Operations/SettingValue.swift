@@ -350,3 +350,31 @@ package struct TOMLReader {
         }
     }
 }
+
+extension SettingValue {
+    /// The value with `***` for every text in it that is not empty; the names of tables stay.
+    var masked: SettingValue {
+        switch self {
+        case .text(let text): .text(text.isEmpty ? "" : "***")
+        case .list(let values): .list(values.map(\.masked))
+        case .table(let values): .table(values.mapValues(\.masked))
+        case .integer, .number, .boolean: .text("***")
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Nil unless the text is pairs of hexadecimal digits.
+    package init?(hexadecimal text: some StringProtocol) {
+        let digits = Array<UInt8>(text.utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        self = []
+        reserveCapacity(digits.count / 2)
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = GrammarText.hexadecimal(digits[index]),
+                let low = GrammarText.hexadecimal(digits[index + 1])
+            else { return nil }
+            append(high << 4 | low)
+        }
+    }
+}
