@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import NIOCore
+import NIOPosix
 import Synchronization
 import Testing
 import VitrineFleet
@@ -34,6 +35,20 @@ import Darwin
         guard case .bypass = await tiers[1].lookup(key) else {
             Issue.record("a tier that was shut down gave something")
             return
+        }
+    }
+
+    @Test func tasksOfEventLoopsStayThere() async throws {
+        let server = try await RedisServer()
+        let tier = try await makeTiers(1, server)[0]
+        try await tier.put("picture", key, fresh: .seconds(100))
+        for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() {
+            let isThere = await withTaskExecutorPreference(EventLoopTaskExecutor(loop)) {
+                let isBefore = loop.inEventLoop
+                guard case .value = await tier.lookup(key) else { return false }
+                return isBefore && loop.inEventLoop
+            }
+            #expect(isThere)
         }
     }
 
