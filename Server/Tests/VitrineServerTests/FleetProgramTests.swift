@@ -43,7 +43,7 @@ struct FleetProgramTests {
             if number == 1 { await gate.wait() }
             return .init(headers: [("Cache-Control", "max-age=600")], body: body)
         }
-        let fleet = try await Fleet.start(4, ["--redis", redis.url], lease: 5)
+        let fleet = try await Fleet.start(4, ["--redis", redis.url], lease: 20)
         let source = origin.url("a")
         let answers = fleet.nodes.map { node in
             Task {
