@@ -92,6 +92,8 @@ public struct FleetConfiguration: Sendable, Equatable {
         var configuration = RemoteTier.Configuration(redis: servers, namespace: redisNamespace)
         configuration.maximumValueSize = redisMaximumValueBytes
         configuration.leaseTime = .seconds(redisLease)
+        // Each look-up has a deadline of its own, by `redis-wait`.
+        configuration.maximumWait = .seconds(86_400)
         configuration.positionPath = directory.map { $0 + "/fleet-position" }
         configuration.logger = logger
         do {
