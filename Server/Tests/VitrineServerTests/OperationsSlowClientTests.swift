@@ -35,7 +35,7 @@ import VitrineServer
     @Test(arguments: [("64MiB", 150), ("0", 12 * 24 + 250)])
     func answersThatNobodyReadsAreBounded(cache: String, limit: Int) async throws {
         let directory = try TemporaryDirectory()
-        let (process, port, admin) = try await Self.start(directory, ["--send-timeout", "2", "--memory-cache", cache])
+        let (process, port, admin) = try await Self.start(directory, ["--send-timeout", "15", "--memory-cache", cache])
         #expect(try await get(port, Self.path, method: "HEAD").status == 200)
         let before = Self.memory(process.pid)
         // 12 × 40 × 24 MB, if answers were made ahead of their client.
