@@ -260,8 +260,8 @@ private final class OpenStreams: Sendable {
     }
 }
 
-/// Counts a stream while it is open, and ends it if its client takes nothing of its answer. The windows of HTTP/2 can hold
-/// an answer back although the connection itself is read (RFC 9113, section 5.2).
+/// Counts a stream while it is open, and ends it if its client takes nothing of its answer. The windows of HTTP/2 can
+/// hold an answer back although the connection itself is read (RFC 9113, section 5.2).
 private final class StreamWatch: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias OutboundIn = HTTPResponsePart

@@ -265,7 +265,8 @@ package final class HTTPListener: Sendable {
             if !connection.isHTTP2 {
                 Self.quiesce(channel)
             } else if !setup.announceEnd(channel), setup.isIdle(channel) {
-                // Its client was told by GOAWAY a while ago. Clients that keep such a connection must not hold the stop.
+                // Its client was told by GOAWAY a while ago. Clients that keep such a connection must not hold the
+                // stop.
                 channel.close(promise: nil)
             }
         }

@@ -305,7 +305,8 @@ extension ServerConfiguration {
         },
         setting(
             "gallery-token", \.galleryToken,
-            .text { $0.isEmpty || $0.utf8.count >= 16 ? nil : "it has fewer than 16 bytes" }, secret: true, reloads: true
+            .text { $0.isEmpty || $0.utf8.count >= 16 ? nil : "it has fewer than 16 bytes" }, secret: true,
+            reloads: true
         ) { "The text with which other machines may open the gallery. Empty: only this machine may." },
 
         // URLs
@@ -367,7 +368,9 @@ extension ServerConfiguration {
             "max-source-megapixels", \.maximumSourceMegapixels, .number(0.001...10_000, unit: "megapixels"),
             "MAX_SRC_RESOLUTION", reloads: true
         ) { "The pixels of a source." },
-        setting("max-redirects", \.maximumRedirects, .integer(0...50, unit: "redirects"), "MAX_REDIRECTS", reloads: true) {
+        setting(
+            "max-redirects", \.maximumRedirects, .integer(0...50, unit: "redirects"), "MAX_REDIRECTS", reloads: true
+        ) {
             "Redirects that the download of a source follows."
         },
         setting(
@@ -378,7 +381,9 @@ extension ServerConfiguration {
         setting("downloads-per-host", \.downloadsPerHost, .integer(1...10_000, unit: "downloads")) {
             "Simultaneous downloads from one host."
         },
-        setting("user-agent", \.userAgent, .text(), "USER_AGENT", reloads: true) { "The User-Agent field of downloads." },
+        setting("user-agent", \.userAgent, .text(), "USER_AGENT", reloads: true) {
+            "The User-Agent field of downloads."
+        },
         setting(
             "source-headers", \.sourceHeaders,
             table(

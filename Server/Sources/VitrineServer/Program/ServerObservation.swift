@@ -68,7 +68,8 @@ package final class ServerObservation: Sendable {
             registry.setGauge("vitrine_loads_in_flight", to: Double(loads.running))
             registry.setGauge("vitrine_load_queue_length", to: Double(loads.waiting))
             registry.setGauge("vitrine_source_memory_bytes", to: Double(renderer.admission.sources.counts.cost))
-            registry.setGauge("vitrine_cache_bytes", [("level", "memory")], to: Double(renderer.results.memorySize.bytes))
+            let held = renderer.results.memorySize.bytes
+            registry.setGauge("vitrine_cache_bytes", [("level", "memory")], to: Double(held))
         }
         for (level, bytes) in diskSizes.withLock({ $0 }) {
             registry.setGauge("vitrine_cache_bytes", [("level", level)], to: Double(bytes))

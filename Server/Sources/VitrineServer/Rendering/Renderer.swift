@@ -198,7 +198,8 @@ package final class Renderer: Sendable {
     ///   - alternative: A format that the client accepts as well and that takes less time than AVIF and JPEG XL; nil
     ///     for JPEG, or PNG for translucent pictures.
     ///   - priority: How urgent it is.
-    ///   - deadline: When the request ends with 504, or with 503 if it waited in queues most of the time; nil for never.
+    ///   - deadline: When the request ends with 504, or with 503 if it waited in queues most of the time; nil for
+    ///     never.
     /// - Throws: ``RequestError``; 499 `cancelled` if the task was cancelled.
     package func image(
         for url: ImageURL, format: ImageFormat? = nil, alternative: ImageFormat? = nil, priority: Priority = .normal,

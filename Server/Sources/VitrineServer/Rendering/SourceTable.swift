@@ -12,8 +12,8 @@ import Musl
 import Darwin
 #endif
 
-/// The sources that a server loads: `http` and `https` under an access policy, `local` below a directory, `s3` buckets of
-/// a list, and `data`.
+/// The sources that a server loads: `http` and `https` under an access policy, `local` below a directory, `s3` buckets
+/// of a list, and `data`.
 ///
 /// URLs of other schemes are refused, `file` among them.
 package struct SourceTable: Sendable {
@@ -448,7 +448,8 @@ package struct SourceTable: Sendable {
             if let refusal = held.error { throw refusal }
             let error = RequestError(loading: error)
             // A transfer that waited for its bytes is not late by the fault of its source.
-            guard error.code == "source-timeout", (held.waited - waited) * 2 >= ContinuousClock.now - began else { throw error }
+            guard error.code == "source-timeout", (held.waited - waited) * 2 >= ContinuousClock.now - began
+            else { throw error }
             throw .overloaded(retryAfter: 2)
         }
     }
