@@ -19,10 +19,12 @@ import Testing
             let kind = try #require(kinds[name], "\(name)")
             #expect(Set(kind.keys) == ["name", "mediaTypes", "extensions", "readers", "missing"])
             #expect(!readers(kind).isEmpty && (kind["mediaTypes"] as? [String])?.isEmpty == false)
-            for reader in readers(kind) { #expect(Set(reader.keys) == ["method", "library", "process"]) }
+            for reader in readers(kind) { #expect(Set(reader.keys) == ["method", "library", "process", "option"]) }
         }
         #expect(readers(kinds["nef"])[0]["method"] as? String == "embedded picture")
         #expect(readers(kinds["nef"])[0]["process"] as? String == "vitrine")
+        #expect(readers(kinds["nef"])[1]["library"] as? String == "LibRaw")
+        #expect(readers(kinds["nef"])[1]["option"] as? String == "--develop-raw")
         #expect(readers(kinds["png"])[0]["method"] as? String == "decoder")
         #expect(readers(kinds["png"])[0]["library"] is NSNull)
         #expect(readers(kinds["svg"])[0]["library"] as? String == "libvips")

@@ -39,14 +39,17 @@ private struct FormatReport: Encodable {
         var library: String?
         /// The program that decodes.
         var process: String
+        /// The option without which it is not used; null if it needs none.
+        var option: String?
 
         var line: String {
             let method = library ?? (method == "decoder" ? "own decoder" : method)
-            return process == "vitrine" ? method : "\(method) in \(process)"
+            let place = process == "vitrine" ? method : "\(method) in \(process)"
+            return option.map { "\(place) with \($0)" } ?? place
         }
 
         private enum CodingKeys: String, CodingKey {
-            case method, library, process
+            case method, library, process, option
         }
 
         func encode(to encoder: any Encoder) throws {
@@ -54,6 +57,7 @@ private struct FormatReport: Encodable {
             try container.encode(method, forKey: .method)
             try container.encode(library, forKey: .library)
             try container.encode(process, forKey: .process)
+            try container.encode(option, forKey: .option)
         }
     }
 
@@ -69,7 +73,7 @@ private struct FormatReport: Encodable {
         isInstalled: (_ program: String) -> Bool
     ) {
         (self.name, self.mediaTypes, self.extensions, self.readers) = (name, mediaTypes, extensions, readers)
-        missing = readers.map(\.process).filter { $0 != "vitrine" && !isInstalled($0) }
+        missing = readers.filter { $0.option == nil }.map(\.process).filter { $0 != "vitrine" && !isInstalled($0) }
     }
 
     /// The kind in columns of a terminal.
@@ -116,6 +120,10 @@ private struct FormatReport: Encodable {
         var readers: [Reader] = []
         if format.holdsPictures {
             readers = [Reader(method: "embedded picture", process: "vitrine")]
+            if RawDevelopment.develops(format) {
+                readers.append(
+                    Reader(method: "library", library: "LibRaw", process: "vitrine-worker", option: "--develop-raw"))
+            }
         } else {
             for decoder in DecoderRegistry.standard.decoders(for: format) {
                 readers.append(

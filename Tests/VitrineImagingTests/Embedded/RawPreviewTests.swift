@@ -128,7 +128,7 @@ import VitrineImaging
         #expect(try isColor(file, .fit(61), Self.red))
         #expect(try isColor(file, .none, Self.red))
         #expect(try decode(file, .fit(60)).size == PixelSize(width: 40, height: 60))
-        #expect(try decode(file, .fill(width: 40, height: 40)).size == PixelSize(width: 40, height: 40))
+        #expect(try decode(file, .crop(width: 40, height: 40)).size == PixelSize(width: 40, height: 40))
     }
 
     @Test func damagedPreviewIsReplacedByTheNext() throws {
