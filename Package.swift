@@ -175,7 +175,9 @@ let package = Package(
         .target(name: "CVitrineVips", dependencies: ["CVitrineSystemVips"], cSettings: fastC),
         .target(name: "CVitrineJXL", dependencies: ["CVitrineSystemJXL"], cSettings: fastC),
         // LibRaw is loaded at run time: it is optional, and needed by few.
-        .target(name: "CVitrineRaw", cSettings: fastC, linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
+        .target(
+            name: "CVitrineRaw", cSettings: fastC,
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
         .target(
             name: "CVitrinePoppler", dependencies: ["CVitrineSystemPoppler"], cSettings: fastC,
             linkerSettings: [.linkedLibrary("gio-2.0")]),

@@ -140,7 +140,7 @@ private struct FormatReport: Encodable {
             isInstalled: isInstalled)
     }
 
-    /// The libraries of `vitrine-worker` for what no decoder of this process reads, or not in full.
+    /// The libraries of `vitrine-worker` for formats without a decoder in this process, or with a partial one.
     private static let workerLibraries: [ImageFormat: String] = [
         .tiff: "libvips", .heic: "libvips", .jp2: "libvips", .svg: "libvips", .jxl: "libjxl",
     ]

@@ -10,7 +10,7 @@ package struct BodyExcerpt: Sendable {
     package struct Part: Sendable {
         /// Where it stands.
         package var range: Range<Int>
-        /// Makes the bytes of the value; nil if they are not what was looked for.
+        /// Makes the bytes of the value; nil if the part is not usable, which gives the whole body.
         package var value: @Sendable ([UInt8]) -> [UInt8]?
 
         package init(range: Range<Int>, value: @escaping @Sendable ([UInt8]) -> [UInt8]?) {
@@ -68,7 +68,8 @@ extension CachedLoad {
             sent.ifRange = validator
             let second = try await options.loader.start(sent, .nothing, progress)
             // Another version, or another way of the server: from the beginning.
-            guard self.total(of: second.head, sent: sent) == total, second.head.headers.contentRange?.range == part.range
+            guard self.total(of: second.head, sent: sent) == total,
+                second.head.headers.contentRange?.range == part.range
             else {
                 second.body.cancel()
                 return nil
@@ -97,7 +98,7 @@ extension CachedLoad {
 }
 
 extension HTTPResponseHead {
-    /// What parts of one version are requested under: a strong entity tag, or the date of the last change.
+    /// The validator for parts of one version: a strong entity tag, or the date of the last change.
     fileprivate var rangeValidator: String? {
         if let tag = headers["ETag"] { return tag.hasPrefix("W/") ? nil : tag }
         return headers["Last-Modified"]

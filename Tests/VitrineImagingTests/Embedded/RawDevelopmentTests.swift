@@ -70,7 +70,8 @@ import VitrineImaging
         ImageDecoder.developsRawFiles = true
         defer { ImageDecoder.developsRawFiles = false }
         // A helper is needed.
-        #expect(reason(Self.negative(), ImageDecoder(isolation: .inProcess))?.hasPrefix("unsupported: no preview") == true)
+        let local = reason(Self.negative(), ImageDecoder(isolation: .inProcess))
+        #expect(local?.hasPrefix("unsupported: no preview") == true)
         // Nor are files with a preview, or of other kinds, its business.
         #expect(reason(Array("no picture at all".utf8))?.hasPrefix("notAnImage") == true)
     }

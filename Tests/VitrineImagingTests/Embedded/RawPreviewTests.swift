@@ -156,7 +156,8 @@ import VitrineImaging
         file.pad(to: 1_000)
         let whole = file.bytes + large + thumbnail
         let info = try ImageInfo(of: .bytes(whole))
-        #expect(info.format == .cr2 && info.storedSize == PixelSize(width: 600, height: 400) && info.orientation == .left)
+        #expect(info.format == .cr2 && info.orientation == .left)
+        #expect(info.storedSize == PixelSize(width: 600, height: 400))
         for side in [100, 160, 161, 400] { #expect(try isColor(whole, .fit(side), Self.red)) }
         // Without the large one it is all there is.
         let cut = file.bytes + [UInt8](repeating: 0, count: large.count) + thumbnail
@@ -229,7 +230,9 @@ import VitrineImaging
         )
         var file = Writer("II*\0")
         file.u32(8)
-        func picture(_ photometric: Int, _ kind: Int, _ at: Int, _ bytes: [UInt8], tiles: Bool = false) -> [(Int, Value)] {
+        func picture(
+            _ photometric: Int, _ kind: Int, _ at: Int, _ bytes: [UInt8], tiles: Bool = false
+        ) -> [(Int, Value)] {
             [
                 (0x00FE, .long(kind)), (0x0103, .short(7)), (0x0106, .short(photometric)),
                 (tiles ? 0x0144 : 0x0111, .long(at)), (tiles ? 0x0145 : 0x0117, .long(bytes.count)),
@@ -315,7 +318,8 @@ import VitrineImaging
         }
         file.u32(directory)
         let info = try ImageInfo(of: .bytes(file.bytes))
-        #expect(info.format == .x3f && info.storedSize == PixelSize(width: 300, height: 200) && info.orientation == .left)
+        #expect(info.format == .x3f && info.orientation == .left)
+        #expect(info.storedSize == PixelSize(width: 300, height: 200))
         #expect(try isColor(file.bytes, .fit(60), Self.green))
         #expect(try isColor(file.bytes, .fit(200), Self.red))
     }
@@ -372,7 +376,8 @@ import VitrineImaging
         file.pad(to: 26)
         file.bytes += heap([(0x2008, small), (0x300A, properties), (0x2007, large)])
         let info = try ImageInfo(of: .bytes(file.bytes))
-        #expect(info.format == .crw && info.storedSize == PixelSize(width: 320, height: 240) && info.orientation == .right)
+        #expect(info.format == .crw && info.orientation == .right)
+        #expect(info.storedSize == PixelSize(width: 320, height: 240))
         #expect(try isColor(file.bytes, .fit(100), Self.green))
         #expect(try isColor(file.bytes, .fit(240), Self.red))
     }
@@ -407,7 +412,8 @@ import VitrineImaging
     @Test func threePicturesOfACanonFileInBoxesAreFound() throws {
         let file = try cr3()
         let info = try ImageInfo(of: .bytes(file))
-        #expect(info.format == .cr3 && info.storedSize == PixelSize(width: 600, height: 400) && info.orientation == .left)
+        #expect(info.format == .cr3 && info.orientation == .left)
+        #expect(info.storedSize == PixelSize(width: 600, height: 400))
         #expect(try isColor(file, .fit(60), Self.green))
         #expect(try isColor(file, .fit(100), Self.blue))
         #expect(try isColor(file, .fit(200), Self.red))
@@ -478,7 +484,7 @@ import VitrineImaging
         for (name, format, width, height, orientation) in expected {
             let input = ImageInput.file(root + "/" + name)
             guard let info = try? ImageInfo(of: input) else {
-                Issue.record("\(name): \(String(describing: #expect(throws: ImageError.self) { try ImageInfo(of: input) }))")
+                Issue.record("\(name) cannot be read")
                 continue
             }
             #expect(info.format == format, "\(name)")

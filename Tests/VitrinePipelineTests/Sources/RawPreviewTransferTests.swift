@@ -19,7 +19,9 @@ import VitrinePipeline
         /// - Parameters:
         ///   - ranges: Whether the server knows ranges.
         ///   - tag: The entity tag of the answer to a request with this number, from 0.
-        init(_ file: [UInt8], ranges: Bool = true, tag: @escaping @Sendable (Int) -> String? = { _ in "\"1\"" }) throws {
+        init(
+            _ file: [UInt8], ranges: Bool = true, tag: @escaping @Sendable (Int) -> String? = { _ in "\"1\"" }
+        ) throws {
             directory = try TemporaryDirectory()
             let count = Locked(0)
             server = try LoopbackServer { request in

@@ -16,7 +16,7 @@ struct MakerNote {
     private struct Layout {
         /// The directory of the note, from the beginning of the note on.
         var directory: Int
-        /// What the offsets of its fields count from, from the beginning of the input on.
+        /// The origin of the offsets of its fields, from the beginning of the input on.
         var base: Int
         var isBigEndian: Bool
     }
@@ -81,7 +81,8 @@ struct MakerNote {
         for tag in [0x0081, 0x0100, 0x2001] {
             guard let range = structure.bytes(directory[tag]), range.count > 36 else { continue }
             let picture =
-                jpeg(at: range.lowerBound, count: range.count) ?? jpeg(at: range.lowerBound + 32, count: range.count - 32)
+                jpeg(at: range.lowerBound, count: range.count)
+                ?? jpeg(at: range.lowerBound + 32, count: range.count - 32)
             if let picture { pictures.append(picture) }
         }
         pictures += subdirectory(structure, directory[0x2020], 0x0101, 0x0102)  // CameraSettings of Olympus

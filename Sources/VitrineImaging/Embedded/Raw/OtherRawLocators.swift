@@ -52,7 +52,8 @@ enum SigmaRawLocator: PictureLocating {
         var bitmaps: [EmbeddedPicture] = []
         for index in 0..<min(try u32(directory &+ 8), maximumSections) {
             let entry = directory &+ 12 &+ 12 &* index
-            guard let offset = try? u32(entry), let count = try? u32(entry &+ 4), let type = try? reader.fourCC(at: entry &+ 8)
+            guard let offset = try? u32(entry), let count = try? u32(entry &+ 4),
+                let type = try? reader.fourCC(at: entry &+ 8)
             else { break }
             guard type == "IMAG" || type == "IMA2", count > 28, reader.matches("SECi", at: offset),
                 let kind = try? u32(offset &+ 8), kind == 2, let coding = try? u32(offset &+ 12)
