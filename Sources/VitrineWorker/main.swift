@@ -5,9 +5,13 @@ import Musl
 #else
 import Darwin
 #endif
+import CVitrineRaw
 import VitrineImaging
 
-let server = WorkerServer(
-    decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder()], encoders: [LibJXLEncoder()],
-    warmUp: WarmUp.run)
+let server =
+    CommandLine.arguments.dropFirst().first == RawDevelopment.argument
+    ? WorkerServer(documents: RawDeveloper(), warmUp: { _ = craw_load() })
+    : WorkerServer(
+        decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder()], encoders: [LibJXLEncoder()],
+        warmUp: WarmUp.run)
 exit(server.run().rawValue)
