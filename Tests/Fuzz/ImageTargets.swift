@@ -148,7 +148,7 @@ extension FuzzTargets {
     // MARK: Headers and what stands beside pixels
 
     static var headers: [FuzzTarget] {
-        ImageFormat.builtIn.map(header) + [
+        ImageFormat.builtIn.map(header) + PictureLocators.all.map(held) + [
             exifBlock, xmpPacket, profile, boxes, items, pngText, movie, kinds, svg, blurHash, thumbHash,
         ]
     }
@@ -167,6 +167,18 @@ extension FuzzTargets {
             let metadata = try ImageMetadata(reading: source)
             _ = metadata.sanitizedForUprightPixels(removingLocation: true)
             if let exif = metadata.exif { _ = ExifSummary(exif: exif) }
+        }
+    }
+
+    /// A file that holds pictures: which one is found, and how it is decoded.
+    private static func held(_ locator: any PictureLocating.Type) -> FuzzTarget {
+        FuzzTarget("held-\(locator)", seeds: { Seeds.holders(of: locator.formats) }) { bytes in
+            let source = ByteSource(bytes: bytes, name: "held")
+            let info = try ImageInfo(reading: source, limits: limits)
+            guard info.format.holdsPictures else { throw FuzzRefusal() }
+            _ = try ImageMetadata(reading: source)
+            let resizer = bytes.count & 1 == 0 ? ImageResizer.limit(width: 23, height: 31) : .none
+            _ = try ImageDecoder(limits: limits, isolation: .inProcess).decode(.bytes(bytes), at: resizer)
         }
     }
 

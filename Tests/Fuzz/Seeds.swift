@@ -16,6 +16,7 @@ enum Seeds {
             return names.sorted().map { folder.appending(path: $0).path }
         }
         paths += Corpus.files(in: "corpus") + Corpus.files(in: "hostile")
+        paths += Corpus.files(in: "anything/corpus") + Corpus.files(in: "anything/hostile")
         let contents: [[UInt8]] = paths.compactMap { path in
             guard let file = FileHandle(forReadingAtPath: path), let data = try? file.read(upToCount: maximumCount)
             else { return nil }
@@ -40,6 +41,12 @@ enum Seeds {
         files(count, upTo: size) {
             (try? ImageFormat.detect(ByteReader(ByteSource(bytes: $0, name: "seed")))) == format
         }
+    }
+
+    /// Files that hold pictures, some of each format; if there is none, an empty one to begin with.
+    static func holders(of formats: [ImageFormat]) -> [[UInt8]] {
+        let found = formats.flatMap { pictures($0, max(2, 32 / formats.count)) }
+        return found.isEmpty ? [[UInt8](repeating: 0, count: 64)] : found
     }
 
     /// Files of all formats, some of each.

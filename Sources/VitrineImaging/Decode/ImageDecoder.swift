@@ -104,6 +104,8 @@ public struct ImageDecoder: Sendable {
 
     /// Whether there is a decoder for a format: in this build, or in a worker that is installed.
     package func canDecode(_ format: ImageFormat) -> Bool {
+        // What a camera or a program stores as a picture is JPEG or PNG.
+        if format.holdsPictures { return canDecode(.jpeg) }
         guard format.isBuiltIn else {
             return isolation != .always && RegisteredDecoders.shared.decoder(for: format.rawValue) != nil
         }
@@ -148,21 +150,22 @@ extension ImageDecoder {
     ) throws(ImageError) -> [Image] {
         guard !resizers.isEmpty else { return [] }
         var source = try ByteSource(input)
-        var info = try ImageInfo(reading: source, limits: limits)
-        try limits.check(info, source: source, frames: options.page &+ 1)
-        if info.format == .svg {
-            (source, info) = try checkedDrawing(source, frames: options.page &+ 1)
+        var header = try ImageHeader(ByteReader(source), limits)
+        try limits.check(header.info, source: source, frames: options.page &+ 1)
+        if header.info.format == .svg {
+            (source, header.info) = try checkedDrawing(source, frames: options.page &+ 1)
         }
         return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
             token throws(ImageError) in
-            try decode(source, info, at: resizers, options: options, cancellation: token)
+            try decode(source, header, at: resizers, options: options, cancellation: token)
         }
     }
 
     private func decode(
-        _ source: ByteSource, _ info: ImageInfo, at resizers: [ImageResizer], options: DecodeOptions,
+        _ source: ByteSource, _ header: ImageHeader, at resizers: [ImageResizer], options: DecodeOptions,
         cancellation: CancellationToken
     ) throws(ImageError) -> [Image] {
+        let info = header.info
         guard options.page >= 0 && options.page < max(1, info.frameCount) else {
             throw .invalidRequest(
                 reason: "\(source.name) has no page \(options.page): it has \(info.frameCount), counted from 0")
@@ -188,6 +191,8 @@ extension ImageDecoder {
         let decoded: DecodedImage
         if let preview = try embeddedPreview(in: source, request) {
             decoded = preview
+        } else if !header.pictures.isEmpty {
+            decoded = try decodeHeld(header, source, request)
         } else {
             decoded = try DecoderRegistry.decode(source, request, with: decoders(for: info.format))
         }

@@ -70,9 +70,10 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
         .jpeg, .png, .webp, .gif, .tiff, .heic, .avif, .jxl, .jp2, .svg, .bmp, .ico,
     ]
 
-    private static let builtInByName = Dictionary(uniqueKeysWithValues: builtIn.map { ($0.rawValue, $0) })
+    private static let builtInByName = Dictionary(
+        uniqueKeysWithValues: (builtIn + PictureLocators.formats).map { ($0.rawValue, $0) })
 
-    /// Whether the format is one of ``builtIn``.
+    /// Whether the package reads the format: one of ``builtIn``, or one whose files hold pictures.
     package var isBuiltIn: Bool { ImageFormat.builtInByName[rawValue] != nil }
 
     /// The preferred file name extension, without a dot; the name if there is none.
@@ -108,11 +109,16 @@ extension ImageFormat {
 
     /// ``detect(_:)-(ByteReader)`` among the built-in formats.
     package static func detectBuiltIn(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {
-        if let format = try detectBySignature(reader) { return format }
+        let format = try detectBySignature(reader)
+        // Camera files are TIFF, too.
+        if let format, format != .tiff { return format }
+        if let format = try PictureLocators.format(of: reader) { return format }
+        if let format { return format }
         return try SVGPrologue.isSVG(reader) ? .svg : nil
     }
 
-    private static func detectBySignature(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {
+    /// The format by the first bytes; nil for drawings, and for files that hold pictures.
+    static func detectBySignature(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {
         guard reader.count >= 2 else { return nil }
         let two = try reader.u16(at: 0)
         let four = reader.count >= 4 ? try reader.u32(at: 0) : two << 16

@@ -99,10 +99,14 @@ extension ImageHeader {
         if let decoder = try RegisteredDecoders.shared.decoder(recognizing: reader) {
             self = try decoder.header(reader, limits)
         } else {
-            guard let format = try ImageFormat.detectBuiltIn(reader), let headerReader = format.headerReader else {
+            guard let format = try ImageFormat.detectBuiltIn(reader) else { throw .notAnImage(input: reader.name) }
+            if let locator = PictureLocators.locator(for: format) {
+                self = try ImageHeader(held: locator, format, reader, limits)
+            } else if let headerReader = format.headerReader {
+                self = try headerReader.read(reader, limits)
+            } else {
                 throw .notAnImage(input: reader.name)
             }
-            self = try headerReader.read(reader, limits)
         }
         guard !info.storedSize.isEmpty else { throw reader.corrupt("a side of zero pixels") }
         sortPreviews()
@@ -136,6 +140,10 @@ package struct ImageHeader {
     package var exif: Range<Int>?
     /// Where the XMP packet stands, if it is stored uncompressed.
     package var xmp: Range<Int>?
+    /// The pictures of a file that is shown by one of them, largest first; empty for images.
+    var pictures: [HeldPicture] = []
+    /// Whether each of the pictures has its own orientation.
+    var ownOrientation = false
 
     package init(info: ImageInfo) {
         self.info = info

@@ -116,6 +116,21 @@ package enum JPEGHeaderReader: HeaderReading {
         }
     }
 
+    /// The size of a JPEG file inside the input that shows a picture: baseline, extended or progressive, of 8 bits, and
+    /// with one or three components. nil for any other: cameras store sensor data as lossless JPEG.
+    static func pictureSize(_ reader: ByteReader, _ range: Range<Int>) -> PixelSize? {
+        guard range.count > 4, (try? reader.u16(at: range.lowerBound)) == 0xFFD8 else { return nil }
+        var walker = JPEGSegmentWalker(reader, range)
+        while let segment = try? walker.next(), segment.marker != 0xDA {
+            guard Frame.matches(segment.marker) else { continue }
+            guard (0xC0...0xC2).contains(segment.marker), let frame = try? Frame(reader, segment),
+                frame.precision == 8, frame.components.count == 1 || frame.components.count == 3
+            else { return nil }
+            return frame.size
+        }
+        return nil
+    }
+
     /// A JPEG file inside the input as a preview; nil when it does not begin like one.
     static func preview(_ reader: ByteReader, _ range: Range<Int>) -> ImageInfo.EmbeddedPreview? {
         guard range.count > 4, (try? reader.u16(at: range.lowerBound)) == 0xFFD8 else { return nil }

@@ -49,6 +49,8 @@ public final class ByteSource: Sendable {
     private enum Backing {
         case descriptor(Int32, owned: Bool)
         case bytes([UInt8])
+        /// A run of bytes of another source, from this offset on.
+        case part(ByteSource, Int)
     }
 
     /// The name of the input in errors.
@@ -84,6 +86,19 @@ public final class ByteSource: Sendable {
         backing = .bytes(bytes)
     }
 
+    /// Creates a source of a range of another one, cut at its end. Copies nothing.
+    package init(_ range: Range<Int>, of source: ByteSource) {
+        let clipped = range.clamped(to: 0..<source.count)
+        name = source.name
+        count = clipped.count
+        // Parts of parts read from the whole.
+        if case .part(let whole, let start) = source.backing {
+            backing = .part(whole, start + clipped.lowerBound)
+        } else {
+            backing = .part(source, clipped.lowerBound)
+        }
+    }
+
     /// Creates a source of an open regular file; closes it with the source if `owned`.
     package init(descriptor: Int32, name: String, owned: Bool) throws(ImageError) {
         var status = stat()
@@ -104,7 +119,7 @@ public final class ByteSource: Sendable {
         if case .descriptor(let descriptor, owned: true) = backing { close(descriptor) }
     }
 
-    /// The descriptor of a file input, for other processes; nil for bytes in memory.
+    /// The descriptor of a file input, for other processes; nil for bytes in memory and for a part of a file.
     package var descriptor: Int32? {
         if case .descriptor(let descriptor, _) = backing { descriptor } else { nil }
     }
@@ -125,6 +140,10 @@ public final class ByteSource: Sendable {
                 }
             }
             return n
+        case .part(let whole, let start):
+            let n = min(buffer.count, max(0, count - offset))
+            guard n > 0 else { return 0 }
+            return try whole.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<n]), at: start + offset)
         case .descriptor(let descriptor, _):
             var done = 0
             while done < buffer.count {

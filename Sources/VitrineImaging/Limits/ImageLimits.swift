@@ -79,7 +79,8 @@ extension ImageLimits {
     package func check(_ info: ImageInfo, source: ByteSource, frames: Int = 1) throws(ImageError) {
         let input = source.name
         if info.format == .svg { try require(source.count, .documentBytes, maximumDocumentBytes, input) }
-        try require(source.count, .inputBytes, maximumInputBytes, input)
+        // Of a file that holds pictures only the picture is read, which is checked in turn.
+        if !info.format.holdsPictures { try require(source.count, .inputBytes, maximumInputBytes, input) }
         try require(info.storedSize.longestSide, .side, maximumSide, input)
         if let pixels = maximumPixels(for: info) { try require(info.storedSize.pixelCount, .pixels, pixels, input) }
         try require(frames, .frames, maximumFrames, input)
@@ -101,6 +102,7 @@ extension ImageLimits {
         case .svg: nil
         case .png where info.isProgressive: min(maximumInterlacedPixels, maximumPixels)
         case .jpeg, .png, .tiff, .bmp, .ico: maximumPixels
+        case let format where format.holdsPictures: maximumPixels
         // Registered decoders deliver the whole image, too.
         default: maximumWholeImagePixels
         }
