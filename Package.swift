@@ -32,6 +32,7 @@ let package = Package(
         .executable(name: "vitrine-worker", targets: ["VitrineWorker"]),
         .executable(name: "vitrine-pdf", targets: ["VitrinePDF"]),
         .executable(name: "vitrine-video", targets: ["VitrineVideo"]),
+        .executable(name: "vitrine-text", targets: ["VitrineText"]),
     ],
     // Only one trait is enabled by default: SwiftPM 6.3 and earlier pass several to the compiler in a random order, so
     // that clients recompile the package on each build. `Macros` and `Encryption` build swift-syntax and swift-crypto.
@@ -164,6 +165,10 @@ let package = Package(
         .executableTarget(
             name: "VitrineVideo", dependencies: ["VitrineImaging", "VitrineHelperProtocol", "CVitrineFFmpeg"],
             swiftSettings: swift),
+        // A program of its own, so that no other loads pango and its fonts.
+        .executableTarget(
+            name: "VitrineText", dependencies: ["VitrineImaging", "VitrineHelperProtocol", "CVitrineText"],
+            swiftSettings: swift),
 
         // Thin C shims: plain types in their headers, all varargs and longjmp inside.
         .target(name: "CVitrineJPEG", dependencies: ["CVitrineSystemJPEG"], cSettings: fastC),
@@ -184,6 +189,9 @@ let package = Package(
         .target(
             name: "CVitrineFFmpeg", dependencies: ["CVitrineSystemFFmpeg"], cSettings: fastC,
             linkerSettings: [.linkedLibrary("avcodec"), .linkedLibrary("swscale"), .linkedLibrary("avutil")]),
+        .target(
+            name: "CVitrineText", dependencies: ["CVitrineSystemPango"], cSettings: fastC,
+            linkerSettings: [.linkedLibrary("freetype"), .linkedLibrary("m")]),
         .target(name: "CVitrinePixels", cSettings: fastC),
         .target(name: "CVitrineSandbox", cSettings: c),
         .target(name: "CVitrineFileSystem", cSettings: c),
@@ -218,6 +226,9 @@ let package = Package(
         .systemLibrary(
             name: "CVitrineSystemPoppler", path: "Sources/SystemLibraries/Poppler", pkgConfig: "poppler-glib",
             providers: [.apt(["libpoppler-glib-dev"]), .brew(["poppler"])]),
+        .systemLibrary(
+            name: "CVitrineSystemPango", path: "Sources/SystemLibraries/Pango", pkgConfig: "pangocairo",
+            providers: [.apt(["libpango1.0-dev"]), .brew(["pango"])]),
         .systemLibrary(
             name: "CVitrineSystemFFmpeg", path: "Sources/SystemLibraries/FFmpeg", pkgConfig: "libavformat",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"]), .brew(["ffmpeg"])]),
@@ -260,8 +271,8 @@ let package = Package(
         .testTarget(
             name: "VitrinePipelineTests",
             dependencies: [
-                "VitrinePipeline", "VitrineNetwork", "VitrinePDF", "VitrineVideo", "VitrineWorker", "VitrineHelperProtocol",
-                "TestSupport",
+                "VitrinePipeline", "VitrineNetwork", "VitrinePDF", "VitrineVideo", "VitrineText", "VitrineWorker",
+                "VitrineHelperProtocol", "TestSupport",
             ],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
@@ -293,7 +304,7 @@ let package = Package(
             name: "VitrineCommandTests",
             dependencies: [
                 "VitrineImaging", "VitrineCommand", "VitrineAgent", "VitrineDatabase", "VitrineModels", "VitrineWorker",
-                "VitrinePDF", "VitrineVideo", "ModelsSamples", "TestSupport", "WorkerTestHost",
+                "VitrinePDF", "VitrineVideo", "VitrineText", "ModelsSamples", "TestSupport", "WorkerTestHost",
             ],
             swiftSettings: swift),
     ],

@@ -7,7 +7,7 @@ let products = [
     "Vitrine", "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineDownloads",
     "VitrinePipeline", "VitrineStores", "VitrineModels", "VitrineModelsEncryption", "VitrineViews",
 ]
-let helpers = ["vitrine", "vitrine-agent", "vitrine-worker", "vitrine-pdf", "vitrine-video"]
+let helpers = ["vitrine", "vitrine-agent", "vitrine-worker", "vitrine-pdf", "vitrine-video", "vitrine-text"]
 
 let package = Package(
     name: "Client",

@@ -32,3 +32,58 @@ package enum DocumentFit: UInt8, Sendable {
         }
     }
 }
+
+/// The size in pixels of a drawn page.
+package struct PageGeometry {
+    /// The longest side that cairo draws.
+    private static let longestSide = 32_767
+    /// Ratios are taken from thousandths of a point.
+    private static let unitsPerPoint = 1_000.0
+
+    private let points: PointSize
+    private let limits: ImageLimits
+
+    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for a page with more points than
+    ///   ``ImageLimits/maximumSide``.
+    package init(_ points: PointSize, limits: ImageLimits) throws(ImageError) {
+        let longest = max(points.width, points.height)
+        guard longest <= Double(min(limits.maximumSide, 1 << 20)) else {
+            throw .limitExceeded(
+                input: "input", limit: .side, actual: Int(min(longest, 1e15)), allowed: limits.maximumSide)
+        }
+        self.points = points
+        self.limits = limits
+    }
+
+    /// The page at 1 pixel a point.
+    private var natural: PixelSize {
+        PixelSize(width: max(1, Int(points.width.rounded(.up))), height: max(1, Int(points.height.rounded(.up))))
+    }
+
+    /// - Throws: ``ImageError/invalidRequest(reason:)``, ``ImageError/limitExceeded(input:limit:actual:allowed:)``.
+    package func pixels(
+        for wanted: PixelSize, _ fit: DocumentFit, allowsUpscaling: Bool
+    ) throws(ImageError) -> PixelSize {
+        let size = try target(wanted, fit, allowsUpscaling)
+        let area = limits.maximumOutputSide.multipliedReportingOverflow(by: limits.maximumOutputSide)
+        guard size.longestSide <= Self.longestSide, area.overflow || size.pixelCount <= area.partialValue else {
+            throw .limitExceeded(
+                input: "input", limit: .outputSide, actual: size.longestSide, allowed: limits.maximumOutputSide)
+        }
+        return size
+    }
+
+    private func target(
+        _ wanted: PixelSize, _ fit: DocumentFit, _ allowsUpscaling: Bool
+    ) throws(ImageError) -> PixelSize {
+        guard fit != .none else { return natural }
+        var resizer = ImageResizer(size: wanted, mode: fit.mode)
+        resizer.maximumSide = .max
+        let target = try resizer.targetSize(
+            for: PixelSize(
+                width: max(1, Int(points.width * Self.unitsPerPoint)),
+                height: max(1, Int(points.height * Self.unitsPerPoint))))
+        let exceeds = target.width > natural.width || target.height > natural.height
+        return exceeds && (!allowsUpscaling || fit == .limit) ? natural : target
+    }
+}

@@ -74,7 +74,7 @@ extension FuzzTargets {
     private static let document = FuzzTarget(
         "document-request",
         seeds: {
-            [PDFParameters().encoded(), VideoParameters().encoded()].map { parameters in
+            [PDFParameters().encoded(), VideoParameters().encoded(), TextParameters().encoded()].map { parameters in
                 DocumentRequest(
                     id: 5, operation: .render, target: PixelSize(64), parameters: parameters, limits: .standard
                 ).encoded()
@@ -84,6 +84,7 @@ extension FuzzTargets {
         guard let request = DocumentRequest(bytes) else { throw FuzzRefusal() }
         _ = PDFParameters(request.parameters)
         _ = VideoParameters(request.parameters)?.resizer(limits: .standard)
+        _ = TextParameters(request.parameters)
     }
 
     /// What documents' helpers say and are told, without what is around it.

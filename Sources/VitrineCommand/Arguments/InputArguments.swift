@@ -89,6 +89,7 @@ struct PartOptions: ParsableArguments {
         var options = SourceDetector.Options(page: page ?? self.page ?? 1, moment: time?.moment ?? .poster)
         options.precision = exact ? .exact : .nearestKeyFrame
         options.password = password
+        options.readsText = true
         return options
     }
 }

@@ -101,6 +101,7 @@ private struct ThumbnailerEntry: Sendable {
         if VideoWorkers.shared.isAvailable { pictures += films }
         var documents: [String] = []
         if PDFWorkers.shared.isAvailable { documents.append("application/pdf") }
+        if TextWorkers.shared.isAvailable { documents += fonts }
         if decoder.canDecode(.svg) { documents += ImageFormat.svg.mediaTypes }
         return [
             ThumbnailerEntry(fileName: "vitrine.thumbnailer", mediaTypes: pictures, allowsUpscaling: false),
@@ -110,6 +111,12 @@ private struct ThumbnailerEntry: Sendable {
 
     /// The names of all entries, installed or not.
     static let fileNames = ["vitrine.thumbnailer", "vitrine-documents.thumbnailer"]
+
+    private static let fonts = [
+        "font/ttf", "font/otf", "font/collection", "font/woff", "font/woff2", "application/x-font-ttf",
+        "application/x-font-otf", "application/x-font-type1", "application/x-font-pcf", "application/x-font-bdf",
+        "application/font-woff", "application/vnd.ms-opentype",
+    ]
 
     private static let films =
         FileKind.Media.allCases.map(\.rawValue) + [

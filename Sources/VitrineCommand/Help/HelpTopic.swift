@@ -43,6 +43,7 @@ struct HelpTopic: Sendable {
             .entry("vitrine-worker", "HEIC, AVIF, JPEG XL, TIFF, JPEG 2000, SVG, and the option --isolate."),
             .entry("vitrine-pdf", "PDF."),
             .entry("vitrine-video", "Films and cover art."),
+            .entry("vitrine-text", "Fonts; text, source code and Markdown, which are files named as arguments."),
             .entry("vitrine-agent", "Downloads that continue after the command ends."),
         ])
 

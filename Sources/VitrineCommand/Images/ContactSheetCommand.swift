@@ -106,7 +106,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
         let options = parts.options(page: item.page)
         let (source, kind) = try await item.source(options, web: web)
         var detail = try await details(item, kind, options)
-        let size = ImageResizer(size: room, mode: .aspectFit, allowsUpscaling: kind == .pdf || kind == nil)
+        let size = ImageResizer(size: room, mode: .aspectFit, allowsUpscaling: kind.map(\.isDrawn) ?? true)
         var request = ImageRequest(source, size: size)
         request.executionPriority = .normal
         if item.isWebPage || parts.password != nil { request.cacheLevels = [] }
@@ -128,6 +128,8 @@ struct ContactSheetCommand: AsyncParsableCommand {
         case .media(let media)?:
             guard case .second(let second) = options.moment else { return media.shortName }
             return "\(media.shortName) at \(second.formatted()) s"
+        case .font?: return "font"
+        case .text?: return "text"
         case nil: return ""
         }
     }

@@ -101,6 +101,15 @@ private struct FormatReport: Encodable {
             + FileKind.Media.allCases.map(media)
             + [
                 FormatReport(
+                    "font", mediaTypes: ["font/ttf", "font/otf", "font/collection", "font/woff", "font/woff2"],
+                    extensions: ["ttf", "otf", "ttc", "woff", "woff2", "pfb", "pcf", "bdf"],
+                    readers: [Reader(method: "library", library: "freetype", process: "vitrine-text")],
+                    isInstalled: isInstalled),
+                FormatReport(
+                    "text", mediaTypes: ["text/plain", "text/markdown"], extensions: ["txt", "md"],
+                    readers: [Reader(method: "library", library: "pango", process: "vitrine-text")],
+                    isInstalled: isInstalled),
+                FormatReport(
                     "web-page", mediaTypes: ["text/html"], extensions: [],
                     readers: [Reader(method: "browser", process: "chromium")], isInstalled: isInstalled)
             ]
@@ -111,6 +120,7 @@ private struct FormatReport: Encodable {
         case "vitrine-worker": WorkerPool.shared.isAvailable
         case "vitrine-pdf": PDFWorkers.shared.isAvailable
         case "vitrine-video": VideoWorkers.shared.isAvailable
+        case "vitrine-text": TextWorkers.shared.isAvailable
         case "chromium": WebPageSource.isAvailable
         default: false
         }

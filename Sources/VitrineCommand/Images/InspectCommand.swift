@@ -48,6 +48,8 @@ private struct InspectReport: Sendable, Encodable {
     var info: ImageInfo?
     var document: PDFDocumentInfo?
     var film: VideoInfo?
+    /// The kind of a file that has nothing to tell but its kind.
+    var drawn: String?
     var error: String?
 
     /// Reads the header of an input. Blocks.
@@ -55,10 +57,12 @@ private struct InspectReport: Sendable, Encodable {
         input = word
         do {
             let input = try InputArgument.read(word)
-            switch try FileKind(of: input) {
+            switch try FileKind(of: input, readsText: true) {
             case .pdf?: document = try PDFDocument(input, password: password).info(pages: 1...1)
             case .media?:
                 film = try VideoFrameSource(input, at: .poster).info()
+            case .font?: drawn = "font"
+            case .text?: drawn = "text"
             case .image?, nil: info = try ImageInfo(of: input)
             }
         } catch {
@@ -112,7 +116,7 @@ private struct InspectReport: Sendable, Encodable {
     }
 
     private var format: String? {
-        info?.format.rawValue ?? (document == nil ? film?.container : "pdf")
+        info?.format.rawValue ?? drawn ?? (document == nil ? film?.container : "pdf")
     }
 
     /// The pixels of an image or film, or the points of a document's first page; nil for sound.
@@ -128,7 +132,7 @@ private struct InspectReport: Sendable, Encodable {
     func print(asJSON: Bool) {
         if asJSON {
             Output.json(self)
-        } else if let summary = info.map(summary) ?? document.map(summary) ?? film.map(summary) {
+        } else if let summary = info.map(summary) ?? document.map(summary) ?? film.map(summary) ?? drawn {
             Output.row("\(input)  \(summary)")
         } else {
             Diagnostics.write("\(input): \(error ?? "unknown")")

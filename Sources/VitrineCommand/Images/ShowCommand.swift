@@ -60,7 +60,8 @@ struct ShowCommand: AsyncParsableCommand {
             let request = RenderRequest(
                 size: PixelSize(width: box.width ?? unbounded, height: box.height ?? unbounded),
                 allowsUpscaling: size != nil)
-            let options = SourceDetector.Options(page: page, moment: time?.moment ?? .poster)
+            var options = SourceDetector.Options(page: page, moment: time?.moment ?? .poster)
+            options.readsText = true
             let item = try InputItem(word: input)
             let source = try await item.source(options, web: web).source
             let image = try await BlockingExecutor.shared.run { Result { try source.image(request) } }.get()

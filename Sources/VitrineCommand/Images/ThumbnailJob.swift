@@ -95,7 +95,7 @@ struct ThumbnailJob: Sendable {
         case .pdf?: report.page = options.page
         case .media?:
             if case .second(let second) = options.moment { report.time = second }
-        case nil: break
+        case .font?, .text?, nil: break
         }
     }
 

@@ -79,7 +79,7 @@ struct InputItem: Sendable {
             page.policy = web.policy
             return (page, nil)
         case .input(let input):
-            guard let kind = try FileKind(of: input) else {
+            guard let kind = try FileKind(of: input, readsText: options.readsText) else {
                 // Throws the exact reason, for example that the file is empty.
                 _ = try ImageInfo(of: input)
                 throw ImageError.notAnImage(input: name)

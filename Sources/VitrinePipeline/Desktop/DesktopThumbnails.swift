@@ -104,6 +104,13 @@ extension VideoFrameSource: WholeFileSource {
     }
 }
 
+extension DrawnFileSource: WholeFileSource {
+    var wholeFile: String? {
+        guard identifier == nil, case .file(let path) = input else { return nil }
+        return path
+    }
+}
+
 extension DesktopThumbnailCache.Details {
     /// Facts about a source's file that are cheap to read; none for sources that show a part of a file.
     package init(of source: any ImageSource) {

@@ -18,8 +18,8 @@ public import VitrineNetwork
 /// ```
 ///
 /// The content decides how a file, bytes or a URL are read, never the name: as a picture, as a PDF document, as a
-/// video, or as a recording with a cover. Pages of documents need the helper `vitrine-pdf`, frames of videos
-/// `vitrine-video`.
+/// video, as a recording with a cover, or as a font. Pages of documents need the helper `vitrine-pdf`, frames of videos
+/// `vitrine-video`, and fonts `vitrine-text`.
 ///
 /// ## Topics
 /// ### Files and bytes
@@ -30,6 +30,7 @@ public import VitrineNetwork
 /// ### Documents, videos and web pages
 /// - ``ImageSource/pdf(_:page:password:background:)``
 /// - ``ImageSource/video(_:at:isExact:clampsToEnd:prefersCoverArt:)``
+/// - ``ImageSource/text(_:)``
 /// - ``ImageSource/webPage(_:viewportWidth:showsFullPage:policy:schemes:usesSandbox:)``
 /// ### URLs and libraries
 /// - ``ImageSource/url(_:page:at:id:options:progress:)``
@@ -170,6 +171,16 @@ extension ImageSource where Self == BuiltInSource {
         source.clampsToEnd = clampsToEnd
         source.prefersCoverArt = prefersCoverArt
         return BuiltInSource(source)
+    }
+
+    /// The first page of a text: of source code with colors, of Markdown with headings and lists.
+    ///
+    /// Its first lines are drawn on a page of A4 by the helper `vitrine-text`. The extension of the file's name tells
+    /// the language. Of other sources, text is an error rather than a picture.
+    ///
+    /// - Parameter path: The text, in UTF-8, in UTF-16 with a byte-order mark, or in Latin-1.
+    public static func text(_ path: String) -> BuiltInSource {
+        BuiltInSource(DrawnFileSource(.file(path), as: .text))
     }
 
     /// The content of a URL: a picture, a page of a PDF document, or a frame of a video.

@@ -1,3 +1,4 @@
+import VitrineHelperProtocol
 import VitrineImaging
 
 /// Chooses the source for an input by its content, never by its name.
@@ -17,6 +18,8 @@ package enum SourceDetector {
         package var precision = VideoFrameSource.Precision.nearestKeyFrame
         /// The password of a document.
         package var password: String?
+        /// Whether text is drawn. Default false: a page of HTML in the place of a picture is an error.
+        package var readsText = false
         /// See ``ImageFileSource/allowsEmbeddedPreview``.
         package var allowsEmbeddedPreview = false
         /// See ``ImageFileSource/allowsPartial``.
@@ -45,7 +48,7 @@ package enum SourceDetector {
     package static func source(
         for input: ImageInput, _ options: Options = Options()
     ) throws(ImagePipelineError) -> any ImageSource {
-        guard let kind = try FileKind(of: input) else { throw unknown(input) }
+        guard let kind = try FileKind(of: input, readsText: options.readsText) else { throw unknown(input) }
         return source(for: input, of: kind, options)
     }
 
@@ -67,6 +70,8 @@ package enum SourceDetector {
             source.precision = options.precision
             source.prefersCoverArt = media.isAudio
             return source
+        case .font: return DrawnFileSource(input, as: .font)
+        case .text: return DrawnFileSource(input, as: .text)
         }
     }
 
@@ -76,7 +81,7 @@ package enum SourceDetector {
     package static func pageCount(
         of input: ImageInput, _ options: Options = Options()
     ) throws(ImagePipelineError) -> Int {
-        switch try FileKind(of: input) {
+        switch try FileKind(of: input, readsText: options.readsText) {
         case .pdf?:
             guard let source = source(for: input, of: .pdf, options) as? PDFPageSource else { return 1 }
             return try source.document.info().pageCount
@@ -86,7 +91,7 @@ package enum SourceDetector {
             } catch {
                 throw ImagePipelineError(error, source: input.name)
             }
-        case .media?: return 1
+        case .media?, .font?, .text?: return 1
         case nil: throw unknown(input)
         }
     }
@@ -110,6 +115,10 @@ package enum FileKind: Sendable, Hashable {
     case pdf
     /// A video or a recording, in a container that FFmpeg reads.
     case media(Media)
+    /// A font: TrueType, OpenType, WOFF, or one of the older kinds.
+    case font
+    /// Text of any language, where it is asked for.
+    case text
 
     /// Containers of videos and recordings, by the media type they are known as.
     package enum Media: String, Sendable, Hashable, CaseIterable {
@@ -150,12 +159,22 @@ package enum FileKind: Sendable, Hashable {
         }
     }
 
+    /// Whether it has no pixels of its own, so that any size is as good.
+    package var isDrawn: Bool {
+        switch self {
+        case .pdf, .font, .text: true
+        case .image, .media: false
+        }
+    }
+
     /// The registered media type.
     package var mediaType: String {
         switch self {
         case .image(let format): format.mediaType
         case .pdf: "application/pdf"
         case .media(let media): media.rawValue
+        case .font: "font/sfnt"
+        case .text: "text/plain"
         }
     }
 
@@ -165,8 +184,9 @@ package enum FileKind: Sendable, Hashable {
 
     /// Returns the kind of an input; nil for other content.
     ///
+    /// - Parameter readsText: Whether text is a kind.
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``.
-    package init?(of input: ImageInput) throws(ImagePipelineError) {
+    package init?(of input: ImageInput, readsText: Bool = false) throws(ImagePipelineError) {
         do throws(ImageError) {
             let source = try ByteSource(input)
             // Pictures first: the rules for videos are broader.
@@ -179,6 +199,10 @@ package enum FileKind: Sendable, Hashable {
                 self = .media(media)
             } else if Self.contains("%PDF-", start) {
                 self = .pdf
+            } else if Self.isFont(start) {
+                self = .font
+            } else if readsText, Self.mayBeText(input), PlainText.begins(try source.bytes(at: 0, count: PlainText.lookedAt)) {
+                self = .text
             } else {
                 return nil
             }
@@ -197,6 +221,28 @@ package enum FileKind: Sendable, Hashable {
         let length = mark.utf8CodeUnitCount
         guard offset + length <= bytes.count else { return false }
         return mark.withUTF8Buffer { bytes[offset..<(offset + length)].elementsEqual($0) }
+    }
+
+    /// Whether the name allows a text: the page that a server sent in the place of a picture stays an error.
+    private static func mayBeText(_ input: ImageInput) -> Bool {
+        guard case .file(let path) = input else { return false }
+        let name = path.lowercased()
+        return !(["pdf", "mp4", "mov", "mkv", "webm", "avi", "mp3", "flac", "m4a", "ogg"]
+            + ImageFormat.builtIn.flatMap(\.fileExtensions)).contains { name.hasSuffix("." + $0) }
+    }
+
+    /// OpenType and its collections (OpenType 1.9, "Font File"), WOFF and WOFF2, PCF, BDF, and PostScript Type 1.
+    private static func isFont(_ bytes: [UInt8]) -> Bool {
+        let marks: [StaticString] = [
+            "OTTO", "true", "typ1", "ttcf", "wOFF", "wOF2", "\u{1}fcp", "STARTFONT 2", "%!PS-AdobeFont", "%!FontType1",
+        ]
+        if marks.contains(where: { matches($0, bytes, at: 0) }) { return true }
+        if bytes.starts(with: [0x80, 1]) { return matches("%!", bytes, at: 6) }
+        // The version 1.0 is a common number: there must be a plausible count of tables, and the first one's name.
+        guard bytes.starts(with: [0, 1, 0, 0]), bytes.count >= 16, bytes[4] == 0, (1...64).contains(bytes[5]) else {
+            return false
+        }
+        return bytes[12..<16].allSatisfy { (0x20...0x7E).contains($0) }
     }
 
     private static func media(_ bytes: [UInt8]) -> Media? {

@@ -42,6 +42,11 @@ await check("Thumbnails, by vitrine-pdf") {
 await check("Thumbnails, by vitrine-video") {
     try await service.image(for: ImageRequest(.video(samples + "/lake.mp4"), size: .fit(60))).size.width > 0
 }
+await check("Thumbnails, by vitrine-text") {
+    let text = directory + "/notes.md"
+    try "# Notes\n".write(toFile: text, atomically: true, encoding: .utf8)
+    return try await service.image(for: ImageRequest(.text(text), size: .fit(60))).size.height == 60
+}
 let cache = Cache<Image>(name: "images", configuration: CacheConfiguration(root: directory))
 await check("Cache and Network") {
     let url = URL(filePath: samples + "/lake.jpg")

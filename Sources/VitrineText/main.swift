@@ -1,0 +1,12 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+import CVitrineText
+import VitrineImaging
+
+let server = WorkerServer(documents: TextRenderer(), warmUp: { ctext_start() })
+exit(server.run().rawValue)
