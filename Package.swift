@@ -154,7 +154,9 @@ let package = Package(
         .executableTarget(name: "VitrineAgent", dependencies: ["VitrineCore", "VitrineDownloads"], swiftSettings: swift),
         .executableTarget(
             name: "VitrineWorker",
-            dependencies: ["VitrineImaging", "CVitrineVips", "CVitrineJXL", "CVitrineRaw", "CVitrineSandbox"],
+            dependencies: [
+                "VitrineImaging", "CVitrineVips", "CVitrineJXL", "CVitrineRaw", "CVitrineArchive", "CVitrineSandbox",
+            ],
             swiftSettings: swift),
         // A program of its own, as poppler is under the GPL: nothing else may depend on CVitrinePoppler.
         .executableTarget(
@@ -179,6 +181,7 @@ let package = Package(
         .target(name: "CVitrineAVIF", dependencies: ["CVitrineSystemAVIF"], cSettings: fastC),
         .target(name: "CVitrineVips", dependencies: ["CVitrineSystemVips"], cSettings: fastC),
         .target(name: "CVitrineJXL", dependencies: ["CVitrineSystemJXL"], cSettings: fastC),
+        .target(name: "CVitrineArchive", dependencies: ["CVitrineSystemArchive"], cSettings: c),
         // LibRaw is loaded at run time: it is optional, and needed by few.
         .target(
             name: "CVitrineRaw", cSettings: fastC,
@@ -223,6 +226,9 @@ let package = Package(
         .systemLibrary(
             name: "CVitrineSystemJXL", path: "Sources/SystemLibraries/JXL", pkgConfig: "libjxl",
             providers: [.apt(["libjxl-dev"]), .brew(["jpeg-xl"])]),
+        .systemLibrary(
+            name: "CVitrineSystemArchive", path: "Sources/SystemLibraries/Archive", pkgConfig: "libarchive",
+            providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
         .systemLibrary(
             name: "CVitrineSystemPoppler", path: "Sources/SystemLibraries/Poppler", pkgConfig: "poppler-glib",
             providers: [.apt(["libpoppler-glib-dev"]), .brew(["poppler"])]),

@@ -13,5 +13,5 @@ let server =
     ? WorkerServer(documents: RawDeveloper(), warmUp: { _ = craw_load() })
     : WorkerServer(
         decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder()], encoders: [LibJXLEncoder()],
-        warmUp: WarmUp.run)
+        documents: ComicArchive(), warmUp: WarmUp.run)
 exit(server.run().rawValue)

@@ -148,8 +148,9 @@ extension FuzzTargets {
     // MARK: Headers and what stands beside pixels
 
     static var headers: [FuzzTarget] {
-        ImageFormat.builtIn.map(header) + PictureLocators.all.map(held) + [
-            exifBlock, xmpPacket, profile, boxes, items, pngText, movie, kinds, svg, blurHash, thumbHash,
+        ImageFormat.builtIn.map(header) + PictureLocators.all.filter { $0 != ComicArchivePictures.self }.map(held) + [
+            archiveHeaders, zipEntries, recordingCover, xmlScanner, exifBlock, xmpPacket, profile, boxes, items, pngText,
+            movie, kinds, svg, blurHash, thumbHash,
         ]
     }
 
@@ -182,6 +183,68 @@ extension FuzzTargets {
             let resizer = bytes.count & 1 == 0 ? ImageResizer.limit(width: 23, height: 31) : .none
             _ = try ImageDecoder(limits: limits, isolation: .inProcess).decode(.bytes(bytes), at: resizer)
         }
+    }
+
+    /// The headers of RAR. Without the rest, which asks a worker.
+    private static let archiveHeaders = FuzzTarget(
+        "held-ComicArchivePictures",
+        seeds: { Seeds.files(16) { $0.starts(with: "Rar!".utf8) || $0.starts(with: "7z".utf8) } }
+    ) { bytes in
+        let reader = ByteReader(ByteSource(bytes: bytes, name: "archive"))
+        if try ComicArchivePictures.format(of: reader) == nil { throw FuzzRefusal() }
+    }
+
+    /// Archives of a few entries: the directory at their end is what mutations should reach.
+    private static let zipEntries = FuzzTarget(
+        "zip",
+        seeds: { Seeds.archives + Seeds.files(40, upTo: 8 << 10) { $0.starts(with: "PK\u{3}\u{4}".utf8) } }
+    ) { bytes in
+        let reader = ByteReader(ByteSource(bytes: bytes, name: "archive"))
+        guard let archive = try ZipArchive(reader) else { throw FuzzRefusal() }
+        try archive.forEach { (entry) throws(ImageError) in
+            _ = archive.name(entry)
+            _ = try? archive.bytes(of: entry, reader, maximum: 1 << 18)
+            return true
+        }
+        guard let format = try ZipPictures.format(of: reader) else { throw FuzzRefusal() }
+        _ = try ZipPictures.pictures(reader, format, limits)
+    }
+
+    private static let recordingCover = FuzzTarget(
+        "recording-cover",
+        seeds: {
+            let marks = ["ID3", "fLaC", "OggS", "RIFF", "FORM", "DSD ", "MAC ", "wvpk", "MPCK"]
+            return Seeds.files(64) { file in
+                marks.contains { file.starts(with: $0.utf8) } || file.starts(with: [0x30, 0x26, 0xB2, 0x75])
+                    || file.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) || file.dropFirst(4).starts(with: "ftyp".utf8)
+            }
+        }
+    ) { bytes in
+        if try RecordingCover(of: ByteSource(bytes: bytes, name: "recording"), limits: limits) == nil {
+            throw FuzzRefusal()
+        }
+    }
+
+    private static let xmlScanner = FuzzTarget(
+        "xml", .text,
+        seeds: {
+            [
+                "<?xml version='1.0'?><!-- a --><a:b c='d' e=\"&amp;&#x41;\"/><f><![CDATA[g]]>h</f>",
+                "<!DOCTYPE html><p><q r = 's'><t/></q></p>", "<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>",
+            ].map { Array($0.utf8) }
+        }
+    ) { bytes in
+        var scanner = XMLScanner(bytes, input: "document")
+        var count = 0
+        while let event = try scanner.next() {
+            count += 1
+            switch event {
+            case .start: _ = (scanner.attribute("c"), scanner.attribute("r"), scanner.isNamed("b"))
+            case .end: _ = scanner.isNamed("f")
+            case .text: _ = scanner.string(scanner.text)
+            }
+        }
+        if count == 0 { throw FuzzRefusal() }
     }
 
     /// Small raw files with a picture, in the layouts of which there are no small real files.

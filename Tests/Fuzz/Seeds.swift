@@ -49,6 +49,30 @@ enum Seeds {
         return found.isEmpty ? [[UInt8](repeating: 0, count: 64)] : found
     }
 
+    /// Small archives of each kind that is shown by a picture.
+    static let archives: [[UInt8]] = {
+        let picture = pictures(.jpeg, 1, upTo: 2 << 10).first ?? [0xFF, 0xD8, 0xFF, 0xD9]
+        let container = "<container><rootfile full-path='a/b.opf'/></container>"
+        let package = """
+            <package><metadata><meta name='cover' content='c'/></metadata><manifest><item id='c' href='c%2Ejpg'
+            media-type='image/jpeg' properties='cover-image'/></manifest><spine><itemref idref='c'/></spine></package>
+            """
+        let relations = "<Relationships><Relationship Type='x/metadata/thumbnail' Target='/a.jpg'/></Relationships>"
+        return [
+            [
+                .init("mimetype", text: "application/epub+zip"), .init("META-INF/container.xml", text: container),
+                .init("a/b.opf", text: package), .init("a/c.jpg", picture),
+            ],
+            [
+                .init("[Content_Types].xml", text: ""), .init("word/a", text: ""),
+                .init("_rels/.rels", text: relations), .init("a.jpg", picture),
+            ],
+            [.init("10.jpg", text: ""), .init("2.jpg", picture), .init("ComicInfo.xml", text: "<Page Image='1'/>")],
+            [.init("mimetype", text: "application/x-krita"), .init("preview.png", picture)],
+            [.init("AndroidManifest.xml", text: ""), .init("res/mipmap-a/ic_launcher.png", picture)],
+        ].map { ZipSample($0).bytes }
+    }()
+
     /// Files of all formats, some of each.
     static func pictures(_ count: Int = 6, upTo size: Int = maximumCount) -> [[UInt8]] {
         ImageFormat.builtIn.flatMap { pictures($0, count, upTo: size) }

@@ -15,7 +15,7 @@ import Testing
 
     @Test func everyKindIsToldWithItsReadersAndProcesses() async throws {
         let kinds = try await kinds()
-        for name in ["jpeg", "svg", "nef", "cr3", "dng", "raf", "pdf", "mp4", "flac-audio", "web-page"] {
+        for name in ["jpeg", "svg", "nef", "cr3", "dng", "raf", "pdf", "mp4", "flac-audio", "web-page", "epub", "cbz"] {
             let kind = try #require(kinds[name], "\(name)")
             #expect(Set(kind.keys) == ["name", "mediaTypes", "extensions", "readers", "missing"])
             #expect(!readers(kind).isEmpty && (kind["mediaTypes"] as? [String])?.isEmpty == false)
@@ -31,6 +31,9 @@ import Testing
         #expect(readers(kinds["svg"])[0]["process"] as? String == "vitrine-worker")
         #expect(readers(kinds["pdf"])[0]["process"] as? String == "vitrine-pdf")
         #expect((kinds["cr2"]?["extensions"] as? [String]) == ["cr2"])
+        #expect(readers(kinds["cbr"]).map { $0["process"] as? String } == ["vitrine", "vitrine-worker"])
+        #expect(readers(kinds["cb7"]).map { $0["library"] as? String } == ["libarchive"])
+        #expect(readers(kinds["wav-audio"]).map { $0["process"] as? String } == ["vitrine", "vitrine-video"])
         for name in ["jpeg", "png", "nef", "gif"] { #expect(kinds[name]?["missing"] as? [String] == [], "\(name)") }
         #expect(kinds["svg"]?["missing"] as? [String] == [])
     }

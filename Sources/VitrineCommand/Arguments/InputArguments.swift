@@ -49,6 +49,23 @@ struct TimeArgument: ExpressibleByArgument {
     }
 }
 
+/// What the picture of a recording shows.
+enum CoverArgument: String, ExpressibleByArgument, CaseIterable {
+    case front, back, leaflet, medium, artist, band, other
+
+    var kind: RecordingCover.Kind {
+        switch self {
+        case .front: .front
+        case .back: .back
+        case .leaflet: .leaflet
+        case .medium: .medium
+        case .artist: .artist
+        case .band: .band
+        case .other: .other
+        }
+    }
+}
+
 /// The options for loading web pages.
 struct WebPageOptions: ParsableArguments {
     @Flag(help: "Load web pages and their resources from public addresses only, not from private networks.")
@@ -74,6 +91,15 @@ struct PartOptions: ParsableArguments {
     @Flag(help: "Decode exactly the frame at --time. This is slower than the nearest key frame.")
     var exact = false
 
+    @Option(help: ArgumentHelp("What to show of a recording that has several pictures.", valueName: "kind"))
+    var cover = CoverArgument.front
+
+    @Flag(
+        help: """
+            For a recording without a picture, use cover.jpg, folder.jpg, front.jpg or a similar file beside it.
+            """)
+    var siblingCovers = false
+
     @Option(help: "Password of encrypted PDFs. Other users can see it in process lists. (default: none)")
     var password: String?
 
@@ -90,6 +116,8 @@ struct PartOptions: ParsableArguments {
         options.precision = exact ? .exact : .nearestKeyFrame
         options.password = password
         options.readsText = true
+        options.cover = cover.kind
+        options.allowsSiblingCover = siblingCovers
         return options
     }
 }

@@ -98,7 +98,8 @@ private struct ThumbnailerEntry: Sendable {
         let decoder = ImageDecoder()
         let formats = ImageFormat.builtIn + PictureLocators.formats
         var pictures = formats.filter { $0 != .svg && decoder.canDecode($0) }.flatMap(\.mediaTypes)
-        if VideoWorkers.shared.isAvailable { pictures += films }
+        // The covers of recordings need no helper.
+        pictures += VideoWorkers.shared.isAvailable ? films + recordings : recordings
         var documents: [String] = []
         if PDFWorkers.shared.isAvailable { documents.append("application/pdf") }
         if TextWorkers.shared.isAvailable { documents += fonts }
@@ -119,9 +120,15 @@ private struct ThumbnailerEntry: Sendable {
     ]
 
     private static let films =
-        FileKind.Media.allCases.map(\.rawValue) + [
+        FileKind.Media.allCases.filter { !$0.isAudio }.map(\.rawValue) + [
             "video/3gpp", "video/3gpp2", "video/x-m4v", "video/vnd.avi", "video/x-ms-wmv", "video/x-ogm+ogg",
-            "video/x-theora+ogg", "audio/x-m4b",
+            "video/x-theora+ogg",
+        ]
+
+    private static let recordings =
+        FileKind.Media.allCases.filter(\.isAudio).map(\.rawValue) + [
+            "audio/x-m4b", "audio/x-vorbis+ogg", "audio/x-opus+ogg", "audio/x-flac+ogg", "audio/x-speex+ogg",
+            "audio/vnd.wave", "audio/x-aifc",
         ]
 
     /// Returns the text of the file.

@@ -29,8 +29,19 @@ struct HelpTopic: Sendable {
                 """),
             .entry("Documents", "PDF."),
             .entry(
-                "Films",
-                "MP4, MOV, MKV, WebM, AVI, FLV, ASF, Ogg, MPEG-TS and MPEG-PS, and cover art of M4A, MP3 and FLAC."),
+                "Books and documents",
+                """
+                EPUB, MOBI, AZW3 and FictionBook; comics in CBZ, CBT, CBR and CB7; OpenDocument, Office Open XML, \
+                Visio, XPS, Pages, Numbers, Keynote, Krita, OpenRaster, Sketch, Procreate, Figma, 3MF, G-code and \
+                APK. vitrine shows the cover, the first page or the thumbnail that the file contains.
+                """),
+            .entry("Films", "MP4, MOV, MKV, WebM, AVI, FLV, ASF, Ogg, MPEG-TS and MPEG-PS."),
+            .entry(
+                "Recordings",
+                """
+                The cover in MP3, M4A, FLAC, Ogg, Opus, WMA, WAV, AIFF, DSF, APE, WavPack and Musepack. --cover \
+                chooses among several. --sibling-covers uses a picture beside the file.
+                """),
             .entry("Web pages", "Addresses that begin with http:// or https://. An installed Chromium draws the page."),
             .entry(
                 "Output",
@@ -40,9 +51,9 @@ struct HelpTopic: Sendable {
                 """),
             .paragraph("'vitrine formats' lists every kind, how it is read, and what is missing on this machine."),
             .paragraph("Some formats need a helper program. vitrine looks for it beside itself, then in PATH."),
-            .entry("vitrine-worker", "HEIC, AVIF, JPEG XL, TIFF, JPEG 2000, SVG, and the option --isolate."),
+            .entry("vitrine-worker", "HEIC, AVIF, JPEG XL, TIFF, JPEG 2000, SVG, CBR, CB7, and the option --isolate."),
             .entry("vitrine-pdf", "PDF."),
-            .entry("vitrine-video", "Films and cover art."),
+            .entry("vitrine-video", "Films, and covers that vitrine itself does not find."),
             .entry("vitrine-text", "Fonts; text, source code and Markdown, which are files named as arguments."),
             .entry("vitrine-agent", "Downloads that continue after the command ends."),
         ])

@@ -152,6 +152,15 @@ extension FileKind.Media {
         case .mp4Audio: "m4a"
         case .mp3: "mp3"
         case .flac: "flac"
+        case .oggAudio: "ogg"
+        case .windowsMedia: "wma"
+        case .wave: "wav"
+        case .aiff: "aiff"
+        case .dsf: "dsf"
+        case .ape: "ape"
+        case .wavPack: "wv"
+        case .musepack: "mpc"
+        case .tak: "tak"
         }
     }
 }

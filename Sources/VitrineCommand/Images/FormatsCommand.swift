@@ -129,7 +129,11 @@ private struct FormatReport: Encodable {
     private static func image(_ format: ImageFormat) -> FormatReport {
         var readers: [Reader] = []
         if format.holdsPictures {
-            readers = [Reader(method: "embedded picture", process: "vitrine")]
+            // Names in 7z are compressed, and pages in RAR mostly.
+            if format != .comic7z { readers.append(Reader(method: "embedded picture", process: "vitrine")) }
+            if format == .comicRAR || format == .comic7z {
+                readers.append(Reader(method: "library", library: "libarchive", process: "vitrine-worker"))
+            }
             if RawDevelopment.develops(format) {
                 readers.append(
                     Reader(method: "library", library: "LibRaw", process: "vitrine-worker", option: "--develop-raw"))
@@ -156,11 +160,14 @@ private struct FormatReport: Encodable {
     ]
 
     private static func media(_ media: FileKind.Media) -> FormatReport {
-        let name = media.rawValue.split(separator: "/").last.map(String.init) ?? media.rawValue
+        var name = media.rawValue.split(separator: "/").last.map(String.init) ?? media.rawValue
+        if name.hasPrefix("x-") { name.removeFirst(2) }
+        let cover = Reader(method: "embedded picture", process: "vitrine")
         return FormatReport(
-            media.isAudio ? "\(name)-audio" : name.hasPrefix("x-") ? String(name.dropFirst(2)) : name,
-            mediaTypes: [media.rawValue], extensions: media.fileExtensions,
-            readers: [Reader(method: "library", library: "libavcodec", process: "vitrine-video")],
+            media.isAudio ? "\(name)-audio" : name, mediaTypes: [media.rawValue], extensions: media.fileExtensions,
+            readers: (media.isAudio ? [cover] : []) + [
+                Reader(method: "library", library: "libavcodec", process: "vitrine-video")
+            ],
             isInstalled: isInstalled)
     }
 }

@@ -58,6 +58,8 @@ package enum PictureLocators {
     package static let all: [any PictureLocating.Type] = [
         TIFFRawLocator.self, CanonRaw3Locator.self, CanonHeapLocator.self, FujifilmRawLocator.self,
         SigmaRawLocator.self, MinoltaRawLocator.self,
+        ZipPictures.self, MobiPictures.self, FictionBookPictures.self, ComicTarPictures.self,
+        ComicArchivePictures.self, GCodePictures.self,
     ]
 
     /// Pictures of one file looked at; the rest is passed over.

@@ -106,9 +106,15 @@ extension WorkerPool {
     ) throws(ImageError) -> [UInt8] {
         let request = DocumentRequest(
             id: nextRequest(), operation: .describe, parameters: parameters, limits: limits)
-        return try run(request, on: source, cancellation) { (reply, _) throws(WorkerFailure) in
-            guard case .described(let description) = reply.outcome else { throw .misbehaviour }
-            return description
+        return try run(request, on: source, cancellation) { (reply, memory) throws(WorkerFailure) in
+            switch reply.outcome {
+            case .described(let description): return description
+            case .encoded(let offset, let count):
+                guard let description = memory.bytes(at: offset, count: count) else { throw .misbehaviour }
+                memory.trim(used: offset + count)
+                return description
+            default: throw .misbehaviour
+            }
         }
     }
 

@@ -17,6 +17,8 @@ package enum WorkerProtocol {
     package static let version: UInt16 = 8
     /// The most bytes of a packet.
     package static let maximumPacket = 16 << 10
+    /// The size in bytes of descriptions that travel in a packet; longer ones are left in the shared memory.
+    package static let maximumDescription = 12 << 10
     /// Bytes before the payload.
     package static let headerSize = 4_096
     /// The most bytes of the shared memory; ``HelperMemory/share(for:)`` computes the size.

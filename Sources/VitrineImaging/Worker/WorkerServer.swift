@@ -158,7 +158,16 @@ package struct WorkerServer {
     ) throws(ImageError) -> WorkerReply.Outcome {
         let source = try Self.source(input)
         guard let documents else { throw .unsupported(input: "input", reason: Self.readsNoDocuments) }
-        guard request.operation == .render else { return .described(try documents.describe(source, request)) }
+        guard request.operation == .render else {
+            let description = try documents.describe(source, request)
+            guard description.count > WorkerProtocol.maximumDescription else { return .described(description) }
+            guard description.count <= memory.payload.count else {
+                throw .limitExceeded(
+                    input: "input", limit: .memory, actual: description.count, allowed: memory.payload.count)
+            }
+            memory.payload.copyBytes(from: description)
+            return .encoded(offset: 0, count: description.count)
+        }
         let image = try documents.render(source, request)
         return try share(image, requestedProfile: nil, room: SharedBuffer(memory), memory: memory)
     }

@@ -13,6 +13,9 @@ struct CachedLoad: Sendable {
         case stale(refreshing: Bool)
     }
 
+    /// Media types that are sent as `Accept`. Any other is asked for in general, at the lowest priority.
+    private static let maximumAccepted = 16
+
     var request: HTTPRequest
     let key: CacheKey
     var options: FetchOptions
@@ -41,7 +44,9 @@ struct CachedLoad: Sendable {
         self.request.headers.removeAll { HTTPSyntax.conditionFields.contains($0.name.lowercased()) }
         self.request.totalTimeout = request.totalTimeout ?? options.totalTimeout
         if !options.contentTypes.isEmpty, !request.headers.contains("Accept") {
-            self.request.headers.append("Accept", options.contentTypes.joined(separator: ", "))
+            var types = options.contentTypes
+            if types.count > Self.maximumAccepted { types = types.prefix(Self.maximumAccepted) + ["*/*;q=0.1"] }
+            self.request.headers.append("Accept", types.joined(separator: ", "))
         }
     }
 

@@ -17,8 +17,8 @@ public struct FetchOptions: Sendable {
     public var loader: NetworkLoader
     /// The rules for storing and reusing HTTP responses. The default is ``HTTPCachePolicy/images``.
     public var caching = HTTPCachePolicy.images
-    /// The accepted media types, such as `image/jpeg` or `image/*`, which are also sent as `Accept`. The default is
-    /// empty, which accepts all types that the loader's policy accepts.
+    /// The accepted media types, such as `image/jpeg` or `image/*`, of which the first 16 are also sent as `Accept`. The
+    /// default is empty, which accepts all types that the loader's policy accepts.
     public var contentTypes: [String] = []
     /// Returns the identity of a URL's resource, which replaces the URL in cache keys.
     ///

@@ -189,8 +189,8 @@ extension ImageSource where Self == BuiltInSource {
     /// transfer, and expired bytes are revalidated. Results are kept no longer than the original is fresh. `file:` URLs
     /// are read in place.
     ///
-    /// Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types and the media types of
-    /// registered decoders, unless the options name content types.
+    /// Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types, and the types of documents
+    /// that are shown by a picture in them and of registered decoders, unless the options name content types.
     ///
     /// - Parameters:
     ///   - url: `http`, `https`, `file`, `data`, or a scheme registered with the loader.

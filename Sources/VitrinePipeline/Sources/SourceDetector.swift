@@ -20,6 +20,10 @@ package enum SourceDetector {
         package var password: String?
         /// Whether text is drawn. Default false: a page of HTML in the place of a picture is an error.
         package var readsText = false
+        /// See ``VideoFrameSource/cover``.
+        package var cover = RecordingCover.Kind.front
+        /// See ``VideoFrameSource/allowsSiblingCover``.
+        package var allowsSiblingCover = false
         /// See ``ImageFileSource/allowsEmbeddedPreview``.
         package var allowsEmbeddedPreview = false
         /// See ``ImageFileSource/allowsPartial``.
@@ -69,6 +73,8 @@ package enum SourceDetector {
             var source = VideoFrameSource(input, at: options.moment)
             source.precision = options.precision
             source.prefersCoverArt = media.isAudio
+            source.cover = options.cover
+            source.allowsSiblingCover = options.allowsSiblingCover
             return source
         case .font: return DrawnFileSource(input, as: .font)
         case .text: return DrawnFileSource(input, as: .text)
@@ -135,6 +141,15 @@ package enum FileKind: Sendable, Hashable {
         case mp4Audio = "audio/mp4"
         case mp3 = "audio/mpeg"
         case flac = "audio/flac"
+        case oggAudio = "audio/ogg"
+        case windowsMedia = "audio/x-ms-wma"
+        case wave = "audio/x-wav"
+        case aiff = "audio/x-aiff"
+        case dsf = "audio/x-dsf"
+        case ape = "audio/x-ape"
+        case wavPack = "audio/x-wavpack"
+        case musepack = "audio/x-musepack"
+        case tak = "audio/x-tak"
 
         /// Whether it holds sound, so that a picture of it is the cover attached to it.
         package var isAudio: Bool { rawValue.hasPrefix("audio/") }
@@ -149,12 +164,21 @@ package enum FileKind: Sendable, Hashable {
             case .avi: ["avi"]
             case .flash: ["flv"]
             case .asf: ["wmv", "asf"]
-            case .ogg: ["ogv", "ogg"]
+            case .ogg: ["ogv", "ogx"]
             case .transportStream: ["ts", "mts", "m2ts"]
             case .programStream: ["mpg", "mpeg"]
             case .mp4Audio: ["m4a", "m4b"]
             case .mp3: ["mp3"]
             case .flac: ["flac"]
+            case .oggAudio: ["ogg", "oga", "opus", "spx"]
+            case .windowsMedia: ["wma"]
+            case .wave: ["wav"]
+            case .aiff: ["aiff", "aif", "aifc"]
+            case .dsf: ["dsf"]
+            case .ape: ["ape"]
+            case .wavPack: ["wv"]
+            case .musepack: ["mpc"]
+            case .tak: ["tak"]
             }
         }
     }
@@ -196,12 +220,16 @@ package enum FileKind: Sendable, Hashable {
             }
             let start = try source.bytes(at: 0, count: Self.lookedAt)
             if let media = Self.media(start) {
-                self = .media(media)
+                self = .media(try Self.refined(media, source))
+            } else if try Self.isMPEGAudio(source) {
+                self = .media(.mp3)
             } else if Self.contains("%PDF-", start) {
                 self = .pdf
             } else if Self.isFont(start) {
                 self = .font
-            } else if readsText, Self.mayBeText(input), PlainText.begins(try source.bytes(at: 0, count: PlainText.lookedAt)) {
+            } else if readsText, Self.mayBeText(input),
+                PlainText.begins(try source.bytes(at: 0, count: PlainText.lookedAt))
+            {
                 self = .text
             } else {
                 return nil
@@ -254,7 +282,17 @@ package enum FileKind: Sendable, Hashable {
         if bytes.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) {
             return contains("webm", Array(bytes.prefix(64))) ? .webM : .matroska
         }
-        if matches("RIFF", bytes, at: 0) { return matches("AVI ", bytes, at: 8) ? .avi : nil }
+        if matches("RIFF", bytes, at: 0) {
+            return matches("AVI ", bytes, at: 8) ? .avi : matches("WAVE", bytes, at: 8) ? .wave : nil
+        }
+        if matches("FORM", bytes, at: 0) {
+            return matches("AIFF", bytes, at: 8) || matches("AIFC", bytes, at: 8) ? .aiff : nil
+        }
+        if matches("DSD ", bytes, at: 0), matches("fmt ", bytes, at: 28) { return .dsf }
+        if matches("MAC ", bytes, at: 0) { return .ape }
+        if matches("wvpk", bytes, at: 0) { return .wavPack }
+        if matches("MPCK", bytes, at: 0) || matches("MP+", bytes, at: 0) { return .musepack }
+        if matches("tBaK", bytes, at: 0) { return .tak }
         if matches("FLV\u{1}", bytes, at: 0) { return .flash }
         if bytes.starts(with: [0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11]) { return .asf }
         if matches("OggS\0", bytes, at: 0) { return .ogg }
@@ -264,10 +302,68 @@ package enum FileKind: Sendable, Hashable {
         return isTransportStream(bytes) ? .transportStream : nil
     }
 
+    /// Tells recordings from films in containers that hold both.
+    private static func refined(_ media: Media, _ source: ByteSource) throws(ImageError) -> Media {
+        switch media {
+        case .ogg:
+            // The streams of a file begin one behind the other.
+            let start = try source.bytes(at: 0, count: 4_096)
+            let films: [StaticString] = ["theora", "BBCD\0", "OVP80", "video\0"]
+            let sounds: [StaticString] = ["\u{1}vorbis", "OpusHead", "Speex   ", "\u{7F}FLAC"]
+            return !films.contains { contains($0, start) } && sounds.contains { contains($0, start) }
+                ? .oggAudio : .ogg
+        case .asf:
+            // The header names the kind of each stream; a cover may stand before that.
+            let length = try source.bytes(at: 16, count: 4).reversed().reduce(0) { $0 << 8 | Int($1) }
+            let header = try source.bytes(at: 0, count: min(length, 4 << 20))
+            let (film, sound) = (asfStream(0xC0, 0xEF, 0x19, 0xBC), asfStream(0x40, 0x9E, 0x69, 0xF8))
+            return !contains(film, header) && contains(sound, header) ? .windowsMedia : .asf
+        default: return media
+        }
+    }
+
+    /// The number of a kind of stream (Advanced Systems Format specification, 10.4).
+    private static func asfStream(_ first: UInt8...) -> [UInt8] {
+        first + [0x4D, 0x5B, 0xCF, 0x11, 0xA8, 0xFD, 0x00, 0x80, 0x5F, 0x5C, 0x44, 0x2B]
+    }
+
+    private static func contains(_ mark: [UInt8], _ bytes: [UInt8]) -> Bool {
+        guard let first = mark.first, bytes.count >= mark.count else { return false }
+        return (0...(bytes.count - mark.count)).contains {
+            bytes[$0] == first && bytes[$0..<($0 + mark.count)].elementsEqual(mark)
+        }
+    }
+
+    /// Whether two frames of MPEG audio, layer II or III, begin the input (ISO/IEC 11172-3, 2.4.1.3).
+    private static func isMPEGAudio(_ source: ByteSource) throws(ImageError) -> Bool {
+        let first = try source.bytes(at: 0, count: 4)
+        guard let length = mpegFrame(first) else { return false }
+        let second = try source.bytes(at: length, count: 4)
+        return mpegFrame(second) != nil && second[1] == first[1] && second[2] & 0x0C == first[2] & 0x0C
+    }
+
+    /// The length of a frame by its header; nil for other bytes.
+    private static func mpegFrame(_ header: [UInt8]) -> Int? {
+        guard header.count == 4, header[0] == 0xFF, header[1] & 0xE0 == 0xE0 else { return nil }
+        let (version, layer) = (header[1] >> 3 & 3, header[1] >> 1 & 3)
+        let (rate, frequency) = (Int(header[2] >> 4), Int(header[2] >> 2 & 3))
+        guard version != 1, layer == 1 || layer == 2, (1...14).contains(rate), frequency < 3 else { return nil }
+        let isFirst = version == 3
+        let rates: [Int] =
+            !isFirst
+            ? [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
+            : layer == 1
+                ? [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
+                : [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384]
+        let samples = [44_100, 48_000, 32_000][frequency] / (isFirst ? 1 : version == 2 ? 2 : 4)
+        let slots = !isFirst && layer == 1 ? 72_000 : 144_000
+        return slots * rates[rate - 1] / samples + Int(header[2] >> 1 & 1)
+    }
+
     /// ISO base media by its major brand (ISO/IEC 14496-12, 4.3).
     private static func isoMedia(_ bytes: [UInt8]) -> Media {
         if matches("qt  ", bytes, at: 8) { return .quickTime }
-        let audio: [StaticString] = ["M4A ", "M4B ", "M4P "]
+        let audio: [StaticString] = ["M4A ", "M4B ", "M4P ", "F4A ", "F4B "]
         return audio.contains { matches($0, bytes, at: 8) } ? .mp4Audio : .mp4
     }
 

@@ -34,8 +34,9 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
     package let url: URL
     /// Which part of the content is wanted.
     package let part: Part
-    /// How the bytes are loaded. Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types and
-    /// the media types of registered decoders (`ImageDecoder.register(_:)`), unless the options name content types.
+    /// How the bytes are loaded. Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types, and
+    /// the types of documents that are shown by a picture in them and of registered decoders
+    /// (`ImageDecoder.register(_:)`), unless the options name content types.
     package let options: FetchOptions
     /// Told how far the transfer is, if there is one.
     package let progress: TransferProgress?
@@ -59,7 +60,7 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
         self.url = url
         self.part = part
         var options = options
-        if options.contentTypes.isEmpty { options.contentTypes = Self.contentTypes + Self.registeredTypes }
+        if options.contentTypes.isEmpty { options.contentTypes = Self.registeredTypes + Self.contentTypes }
         self.options = options
         self.progress = progress
         fetcher = NetworkFetcher(url: url, id: id, options: options, progress: progress)
@@ -70,7 +71,12 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
 
     private static let contentTypes = [
         "image/*", "video/*", "audio/*", "application/pdf", "application/octet-stream", "binary/octet-stream",
-    ]
+    ] + holdingTypes
+
+    /// Media types of files that are shown by a picture in them, such as books and documents.
+    private static let holdingTypes = PictureLocators.formats.flatMap(\.mediaTypes).filter { type in
+        !["image/", "video/", "audio/"].contains { type.hasPrefix($0) }
+    }
 
     /// Media types of registered decoders that the patterns do not cover.
     private static var registeredTypes: [String] {

@@ -33,7 +33,8 @@ import VitrinePipeline
         #expect(try kind(Array(repeating: 32, count: 1_100) + Array("%PDF-1.4".utf8)) == nil)
         #expect(try kind([0, 0, 0, 8] + Array("wide".utf8) + [0, 0, 0, 0] + Array("mdat".utf8)) == .media(.quickTime))
         #expect(try kind([0, 0, 1, 0xBA, 0x44]) == .media(.programStream))
-        #expect(try kind(Array("RIFF1234WAVEfmt ".utf8)) == nil)
+        #expect(try kind(Array("RIFF1234WAVEfmt ".utf8)) == .media(.wave))
+        #expect(try kind(Array("RIFF1234ACONanih".utf8)) == nil)
         for bytes in [[], [0x47], Array("free text".utf8), Array("moovies".utf8), [UInt8](repeating: 0, count: 2_000)] {
             #expect(try kind(bytes) == nil, "\(bytes.prefix(8))")
         }

@@ -40,7 +40,15 @@ package struct VideoFrameSource: IdentifiableSource {
     package var clampsToEnd = false
     /// Whether a picture attached to the file, such as a video's box or a record's cover, goes before the video, and
     /// makes up for none. Default false.
+    ///
+    /// Such pictures are found in this process. The helper is asked where that finds none. Without this, they make up
+    /// for files that have sound only.
     package var prefersCoverArt = false
+    /// What an attached picture should show, if there are several. Default the front cover.
+    package var cover = RecordingCover.Kind.front
+    /// Whether a picture beside a file, such as `cover.jpg` or `folder.png`, makes up for a missing one. Default false:
+    /// no file but the named one is opened.
+    package var allowsSiblingCover = false
     /// Identifies the frame instead of its file and second.
     package var identifier: CacheKey?
     private var workers = VideoWorkers.shared
@@ -81,7 +89,12 @@ package struct VideoFrameSource: IdentifiableSource {
             if precision == .exact { key = key.appending("exact") }
             if clampsToEnd { key = key.appending("clamped") }
         }
-        return prefersCoverArt ? key.appending("cover") : key
+        if prefersCoverArt { key = key.appending("cover") }
+        if cover != .front { key = key.appending("cover \(cover.rawValue)") }
+        if allowsSiblingCover, let path = siblingCover {
+            key = key.appending(try InputIdentity(.file(path)).key().description)
+        }
+        return key
     }
 
     /// Returns facts about the video.
@@ -107,6 +120,57 @@ package struct VideoFrameSource: IdentifiableSource {
     ///   is not read, ``ImagePipelineError/underlying(source:error:)`` with `ImageError.invalidRequest` for a second
     ///   that is negative or no number.
     package func image(_ request: RenderRequest) throws -> Image {
+        if prefersCoverArt, let picture = try attachedPicture(request) { return picture }
+        do {
+            return try frame(request)
+        } catch let error as ImagePipelineError {
+            // A recording needs no helper to be shown by a file beside it; whether a film has pictures, only it knows.
+            let hasSoundOnly = if case .noVideo = error { true } else { prefersCoverArt && !workers.isAvailable }
+            guard hasSoundOnly else { throw error }
+            if !prefersCoverArt, let picture = try attachedPicture(request) { return picture }
+            if allowsSiblingCover, let path = siblingCover {
+                return try ImageFileSource(path: path).image(request)
+            }
+            throw error
+        }
+    }
+
+    /// The picture in the file, found in this process; nil for none that can be read.
+    private func attachedPicture(_ request: RenderRequest) throws -> Image? {
+        let found: RecordingCover?
+        do throws(ImageError) {
+            found = try RecordingCover(of: try ByteSource(input), preferring: cover, limits: request.limits)
+        } catch {
+            throw ImagePipelineError(error, source: input.name)
+        }
+        guard let found else { return nil }
+        do {
+            return try ImageFileSource(.bytes(found.bytes, name: input.name)).image(request)
+        } catch let error as ImagePipelineError where !error.isCancellation {
+            // The helper may read what is damaged for others.
+            return nil
+        }
+    }
+
+    /// A file beside the recording whose name says that it is its picture; links are none.
+    private var siblingCover: String? {
+        guard case .file(let path) = input else { return nil }
+        let directory = path.lastIndex(of: "/").map { path[...$0].count > 1 ? String(path[..<$0]) : "/" } ?? "."
+        guard let names = try? Directory.names(ofFilesIn: directory) else { return nil }
+        var best: (rank: Int, name: String)?
+        for name in names {
+            let lower = name.lowercased()
+            guard let dot = lower.lastIndex(of: "."),
+                ["jpg", "jpeg", "png", "webp"].contains(lower[lower.index(after: dot)...])
+            else { continue }
+            let stem = lower[..<dot]
+            let rank = ["cover", "folder", "front"].firstIndex { $0 == stem } ?? (stem.hasPrefix("albumart") ? 3 : 4)
+            if rank < 4, best.map({ (rank, name) < ($0.rank, $0.name) }) ?? true { best = (rank, name) }
+        }
+        return best.map { FilePath.join(directory, $0.name) }
+    }
+
+    private func frame(_ request: RenderRequest) throws -> Image {
         let parameters = try parameters(request).encoded()
         let drawn = try ask { source throws(ImageError) in
             try workers.render(

@@ -1,5 +1,6 @@
 import TestSupport
 import Testing
+import VitrineHelperProtocol
 import VitrineImaging
 import VitrinePipeline
 
@@ -34,5 +35,14 @@ import VitrinePipeline
             #expect(color.red > 240 && (150...180).contains(color.green) && color.blue < 16, "\(name)")
         }
         #expect(try VideoFixture.poster("cover.mp4", workers: workers).colorName() == "red")
+    }
+
+    /// The helper itself, which is asked only for covers that are not found in this process.
+    @Test func helperTakesTheAttachedPicture() throws {
+        var parameters = VideoParameters()
+        parameters.prefersCover = true
+        let input = try ByteSource(.bytes(try VideoFixture.bytes("cover.mp4")))
+        let drawn = try VideoFixture.workers().render(input, target: nil, parameters: parameters.encoded())
+        #expect(drawn.planes.first?.width == 64)
     }
 }

@@ -1,0 +1,721 @@
+/// A picture attached to a recording or a film: the cover of a record, the box of a film.
+///
+/// Read in this process from ID3v2 (in MP3, AIFF, WAV and DSF), FLAC, Vorbis comments (in Ogg), MP4, APEv2, ASF and
+/// Matroska. A picture that is a web address is never followed.
+package struct RecordingCover: Sendable {
+    /// What the picture shows, by the numbers of ID3v2 (`APIC`), which the other containers share.
+    package enum Kind: Int, Sendable, Hashable, CaseIterable {
+        case other = 0
+        case icon = 1, otherIcon = 2
+        case front = 3, back = 4
+        case leaflet = 5, medium = 6, lead = 7, artist = 8, conductor = 9, band = 10, composer = 11, lyricist = 12
+        case place = 13, session = 14, performance = 15, screen = 16, fish = 17, illustration = 18
+        case bandLogo = 19, publisherLogo = 20
+    }
+
+    /// What it shows.
+    package var kind: Kind
+    /// The file of the picture.
+    package var bytes: [UInt8]
+
+    /// Finds the picture of an input.
+    ///
+    /// - Parameters:
+    ///   - source: The recording.
+    ///   - kind: What the picture should show. Without such a picture the front cover is taken, then one of no
+    ///     particular kind, then any, icons last.
+    /// - Returns: nil if the input has no picture that can be read, or is no recording.
+    /// - Throws: ``ImageError/unreadable(input:reason:)`` only: damage ends the search.
+    package init?(
+        of source: ByteSource, preferring kind: Kind = .front, limits: ImageLimits = .standard
+    ) throws(ImageError) {
+        let reader = ByteReader(source)
+        var found = CoverList()
+        do throws(ImageError) {
+            try RecordingCover.search(reader, &found)
+        } catch {
+            if case .unreadable = error { throw error }
+        }
+        for cover in found.ordered(preferring: kind) {
+            let picture = EmbeddedPicture(content: cover.content)
+            guard let held = HeldPicture(picture, in: reader, limits) else { continue }
+            self.kind = cover.kind
+            bytes = try held.source.allBytes()
+            return
+        }
+        return nil
+    }
+
+    private static func search(_ reader: ByteReader, _ found: inout CoverList) throws(ImageError) {
+        guard reader.count >= 16 else { return }
+        var at = 0
+        // Some files have several tags in a row.
+        for _ in 0..<8 where reader.matches("ID3", at: at) { at = try ID3Tag.read(reader, at, &found) }
+        if reader.matches("fLaC", at: at) {
+            try FLACPictures.read(reader, at, &found)
+        } else if at > 0 {
+            try TailTags.read(reader, &found)
+        } else if reader.matches("OggS", at: 0) {
+            try OggPictures.read(reader, &found)
+        } else if reader.matches("ftyp", at: 4) || reader.matches("moov", at: 4) || reader.matches("mdat", at: 4) {
+            try MP4Covers.read(reader, &found)
+        } else if reader.matches("RIFF", at: 0), reader.matches("WAVE", at: 8) {
+            try readChunks(reader, bigEndian: false, &found)
+        } else if reader.matches("FORM", at: 0), reader.matches("AIF", at: 8) {
+            try readChunks(reader, bigEndian: true, &found)
+        } else if reader.matches("DSD ", at: 0) {
+            let tag = try reader.u64(at: 20, bigEndian: false)
+            if tag > 0, reader.matches("ID3", at: tag) { _ = try ID3Tag.read(reader, tag, &found) }
+        } else if try reader.u32(at: 0) == 0x3026_B275 {
+            try ASFPictures.read(reader, &found)
+        } else if try reader.u32(at: 0) == 0x1A45_DFA3 {
+            try MatroskaPictures.read(reader, &found)
+        } else {
+            try TailTags.read(reader, &found)
+        }
+    }
+
+    /// The tag in a chunk of WAV (`id3 `) or AIFF (`ID3 `).
+    private static func readChunks(
+        _ reader: ByteReader, bigEndian: Bool, _ found: inout CoverList
+    ) throws(ImageError) {
+        var at = 12
+        for _ in 0..<4_096 where at &+ 8 <= reader.count {
+            let size = try reader.u32(at: at &+ 4, bigEndian: bigEndian)
+            let name = try reader.fourCC(at: at)
+            if name == "ID3 " || name == "id3 " || name == "ID32", reader.matches("ID3", at: at &+ 8) {
+                _ = try ID3Tag.read(reader, at &+ 8, &found)
+            }
+            at = at &+ 8 &+ size &+ size & 1
+        }
+    }
+}
+
+/// The pictures of a recording.
+struct CoverList {
+    struct Cover {
+        var kind: RecordingCover.Kind
+        var content: EmbeddedPicture.Content
+    }
+
+    /// Pictures that are kept.
+    static let maximum = 64
+    /// Bytes of one picture, tag or packet that is put together in memory.
+    static let maximumBytes = 32 << 20
+
+    private(set) var covers: [Cover] = []
+
+    var isFull: Bool { covers.count >= CoverList.maximum }
+
+    mutating func add(_ kind: Int, _ content: EmbeddedPicture.Content) {
+        guard !isFull else { return }
+        covers.append(Cover(kind: RecordingCover.Kind(rawValue: kind) ?? .other, content: content))
+    }
+
+    /// The wanted kind first, then front, other, any, and icons last; in the order of the file for equal kinds.
+    func ordered(preferring kind: RecordingCover.Kind) -> [Cover] {
+        func rank(_ cover: Cover) -> Int {
+            switch cover.kind {
+            case kind: 0
+            case .front: 1
+            case .other: 2
+            case .icon, .otherIcon: 4
+            default: 3
+            }
+        }
+        return covers.enumerated().sorted { (rank($0.element), $0.offset) < (rank($1.element), $1.offset) }
+            .map(\.element)
+    }
+}
+
+// MARK: ID3v2
+
+/// ID3v2.2, 2.3 and 2.4 (id3.org, informal standards).
+enum ID3Tag {
+    private static let maximumFrames = 4_096
+
+    /// Reads the pictures of a tag.
+    ///
+    /// - Returns: Where the tag ends.
+    static func read(_ reader: ByteReader, _ start: Int, _ found: inout CoverList) throws(ImageError) -> Int {
+        let version = try reader.u8(at: start &+ 3)
+        let flags = try reader.u8(at: start &+ 5)
+        let size = try syncSafe(reader, start &+ 6)
+        let end = start &+ 10 &+ size &+ (version == 4 && flags & 0x10 != 0 ? 10 : 0)
+        let body = (start &+ 10)..<min(start &+ 10 &+ size, reader.count)
+        guard (2...4).contains(version), body.count > 10, !(version == 2 && flags & 0x40 != 0) else {
+            return max(end, start &+ 10)
+        }
+        var tag = Frames(reader: reader, version: version, isCopy: false, isUnsynchronised: flags & 0x80 != 0)
+        if version < 4, flags & 0x80 != 0 {
+            // The whole tag is written without 0xFF in front of what looks like sound.
+            let bytes = synchronised(try reader.bytes(body.prefix(CoverList.maximumBytes)))
+            tag.reader = ByteReader(ByteSource(bytes: bytes, name: reader.name))
+            tag.isCopy = true
+            try tag.read(0..<bytes.count, hasExtension: version == 3 && flags & 0x40 != 0, &found)
+        } else {
+            try tag.read(body, hasExtension: version >= 3 && flags & 0x40 != 0, &found)
+        }
+        return end
+    }
+
+    /// A number of seven bits a byte.
+    static func syncSafe(_ reader: ByteReader, _ at: Int) throws(ImageError) -> Int {
+        let value = try reader.u32(at: at)
+        return (value & 0x7F) | (value >> 8 & 0x7F) << 7 | (value >> 16 & 0x7F) << 14 | (value >> 24 & 0x7F) << 21
+    }
+
+    /// Removes the zeros behind bytes of 0xFF (ID3v2.3.0 §5).
+    static func synchronised(_ bytes: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        var isAfterFF = false
+        for byte in bytes {
+            if !(isAfterFF && byte == 0) { result.append(byte) }
+            isAfterFF = byte == 0xFF
+        }
+        return result
+    }
+
+    private struct Frames {
+        var reader: ByteReader
+        let version: Int
+        /// Whether the reader is one of a copy, not of the file.
+        var isCopy: Bool
+        let isUnsynchronised: Bool
+
+        func read(_ body: Range<Int>, hasExtension: Bool, _ found: inout CoverList) throws(ImageError) {
+            var at = body.lowerBound
+            if hasExtension {
+                let size = version == 3 ? try reader.u32(at: at) &+ 4 : try ID3Tag.syncSafe(reader, at)
+                guard size <= body.count else { return }
+                at &+= size
+            }
+            let header = version == 2 ? 6 : 10
+            for _ in 0..<ID3Tag.maximumFrames where at &+ header < body.upperBound && !found.isFull {
+                guard try isName(at) else { return }
+                let size = try self.size(at, body.upperBound)
+                let content = (at &+ header)..<min(at &+ header &+ size, body.upperBound)
+                let name = try reader.u32(at: at)
+                if version == 2 ? name >> 8 == 0x50_4943 : name == 0x4150_4943 {  // PIC, APIC
+                    let flags = version == 2 ? 0 : try reader.u16(at: at &+ 8)
+                    try readFrame(content, flags, &found)
+                }
+                at = at &+ header &+ size
+            }
+        }
+
+        /// Whether capital letters and digits stand here, as names of frames do.
+        private func isName(_ at: Int) throws(ImageError) -> Bool {
+            for i in 0..<(version == 2 ? 3 : 4) {
+                let byte = try reader.u8(at: at &+ i)
+                guard (0x41...0x5A).contains(byte) || (0x30...0x39).contains(byte) else { return false }
+            }
+            return true
+        }
+
+        private func size(_ at: Int, _ end: Int) throws(ImageError) -> Int {
+            switch version {
+            case 2: return try reader.u32(at: at &+ 3) >> 8
+            case 3: return try reader.u32(at: at &+ 4)
+            default:
+                // Some programs write plain numbers: that one counts behind which a frame follows.
+                let plain = try reader.u32(at: at &+ 4)
+                let safe = try ID3Tag.syncSafe(reader, at &+ 4)
+                func leads(_ size: Int) -> Bool {
+                    let next = at &+ 10 &+ size
+                    if next == end { return true }
+                    guard next < end, next &+ 4 <= reader.count else { return false }
+                    return (try? reader.u32(at: next)) == 0 || (try? isName(next)) == true
+                }
+                return safe == plain || leads(safe) || !leads(plain) ? safe : plain
+            }
+        }
+
+        private func readFrame(_ content: Range<Int>, _ flags: Int, _ found: inout CoverList) throws(ImageError) {
+            var (start, isPacked, isUnsynchronised) = (content.lowerBound, false, false)
+            if version == 3 {
+                if flags & 0x40 != 0 { return }
+                isPacked = flags & 0x80 != 0
+                start &+= (isPacked ? 4 : 0) &+ (flags & 0x20 != 0 ? 1 : 0)
+            } else if version == 4 {
+                if flags & 0x04 != 0 { return }
+                isPacked = flags & 0x08 != 0
+                isUnsynchronised = flags & 0x02 != 0 || self.isUnsynchronised
+                start &+= (flags & 0x40 != 0 ? 1 : 0) &+ (flags & 0x01 != 0 ? 4 : 0)
+            }
+            guard start < content.upperBound else { return }
+            let body = start..<content.upperBound
+            guard isPacked || isUnsynchronised else {
+                return try readPicture(reader, body, isCopy: isCopy, &found)
+            }
+            var bytes = try reader.bytes(body.prefix(CoverList.maximumBytes))
+            if isUnsynchronised { bytes = ID3Tag.synchronised(bytes) }
+            if isPacked {
+                let source = ByteSource(bytes: bytes, name: reader.name)
+                bytes = try ZipArchive.inflate(
+                    0..<bytes.count, source, wrapper: .zlib, claimed: 64 << 10, maximum: CoverList.maximumBytes)
+            }
+            let copy = ByteReader(ByteSource(bytes: bytes, name: reader.name))
+            try readPicture(copy, 0..<bytes.count, isCopy: true, &found)
+        }
+
+        /// Encoding, media type, kind, description, picture.
+        private func readPicture(
+            _ reader: ByteReader, _ body: Range<Int>, isCopy: Bool, _ found: inout CoverList
+        ) throws(ImageError) {
+            let start = try reader.bytes(body.prefix(4_096))
+            guard start.count > 8 else { return }
+            let isWide = start[0] == 1 || start[0] == 2
+            let type: Int
+            if version == 2 {
+                if start[1..<4].elementsEqual("-->".utf8) { return }
+                type = 4
+            } else {
+                guard let end = start[1...].firstIndex(of: 0) else { return }
+                if start[1..<end].elementsEqual("-->".utf8) { return }
+                type = end + 1
+            }
+            guard type < start.count else { return }
+            var at = type + 1
+            while at < start.count, start[at] != 0 || isWide && (at + 1 >= start.count || start[at + 1] != 0) {
+                at += isWide ? 2 : 1
+            }
+            at += isWide ? 2 : 1
+            // Descriptions are written in other encodings than announced, too.
+            if at > start.count || !ByteSource.isPlainPicture(Array(start[at...].prefix(16))) {
+                let magic = (type + 1..<start.count).first { ByteSource.isPlainPicture(Array(start[$0...].prefix(16))) }
+                guard let first = magic ?? (at < start.count ? at : nil) else { return }
+                at = first
+            }
+            let range = (body.lowerBound &+ at)..<body.upperBound
+            found.add(Int(start[type]), isCopy ? .bytes(try reader.bytes(range)) : .range(range))
+        }
+    }
+}
+
+// MARK: FLAC and Vorbis comments
+
+/// Metadata blocks of FLAC (RFC 9639 §8).
+enum FLACPictures {
+    static func read(_ reader: ByteReader, _ start: Int, _ found: inout CoverList) throws(ImageError) {
+        var at = start &+ 4
+        for _ in 0..<1_024 where at &+ 4 <= reader.count {
+            let header = try reader.u32(at: at)
+            let size = header & 0xFF_FFFF
+            let type = header >> 24 & 0x7F
+            // A block cannot announce more than 16 MB; the picture in it can.
+            if type == 6 { try picture(reader, (at &+ 4)..<reader.count, isCopy: false, &found) }
+            if type == 4 {
+                let comments = try reader.range(at: at &+ 4, count: min(size, reader.count &- at &- 4))
+                try VorbisComments.read(try reader.bytes(comments), reader.name, &found)
+            }
+            at = at &+ 4 &+ size
+            if header >> 31 != 0 { return }
+        }
+    }
+
+    /// A picture block (RFC 9639 §8.8).
+    static func picture(
+        _ reader: ByteReader, _ body: Range<Int>, isCopy: Bool, _ found: inout CoverList
+    ) throws(ImageError) {
+        let kind = try reader.u32(at: body.lowerBound)
+        let type = try reader.range(at: body.lowerBound &+ 8, count: reader.u32(at: body.lowerBound &+ 4))
+        if type.count == 3, reader.matches("-->", at: type.lowerBound) { return }
+        let description = try reader.range(at: type.upperBound &+ 4, count: reader.u32(at: type.upperBound))
+        let length = try reader.u32(at: description.upperBound &+ 16)
+        let start = description.upperBound &+ 20
+        guard start < body.upperBound, length > 0 else { return }
+        let range = start..<min(start &+ length, body.upperBound)
+        found.add(kind, isCopy ? .bytes(try reader.bytes(range)) : .range(range))
+    }
+}
+
+/// Vorbis comments, which hold pictures as base64 (xiph.org, VorbisComment).
+enum VorbisComments {
+    static func read(
+        _ bytes: some Sequence<UInt8>, _ name: String, _ found: inout CoverList
+    ) throws(ImageError) {
+        let bytes = Array(bytes)
+        var at = 0
+        func number() -> Int? {
+            guard at <= bytes.count - 4 else { return nil }
+            defer { at += 4 }
+            return Int(bytes[at]) | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2]) << 16 | Int(bytes[at + 3]) << 24
+        }
+        guard let vendor = number(), vendor <= bytes.count - at else { return }
+        at += vendor
+        guard let count = number() else { return }
+        for _ in 0..<min(count, 65_536) where !found.isFull {
+            guard let length = number(), length <= bytes.count - at else { return }
+            let comment = bytes[at..<(at + length)]
+            at += length
+            if let text = value(comment, "METADATA_BLOCK_PICTURE=") {
+                let block = Base64Text.decode(text)
+                let reader = ByteReader(ByteSource(bytes: block, name: name))
+                // One broken block does not hide the others.
+                try? FLACPictures.picture(reader, 0..<block.count, isCopy: true, &found)
+            } else if let text = value(comment, "COVERART=") {
+                found.add(0, .bytes(Base64Text.decode(text)))
+            }
+        }
+    }
+
+    private static func value(_ comment: ArraySlice<UInt8>, _ key: StaticString) -> ArraySlice<UInt8>? {
+        let length = key.utf8CodeUnitCount
+        guard comment.count > length else { return nil }
+        for i in 0..<length {
+            let byte = comment[comment.startIndex + i]
+            let upper = (0x61...0x7A).contains(byte) ? byte & 0xDF : byte
+            guard upper == key.utf8Start[i] else { return nil }
+        }
+        return comment.dropFirst(length)
+    }
+}
+
+/// The comments of Vorbis, Opus, Speex and FLAC in Ogg (RFC 3533, RFC 7845, xiph.org).
+enum OggPictures {
+    private static let maximumPages = 65_536
+
+    static func read(_ reader: ByteReader, _ found: inout CoverList) throws(ImageError) {
+        var at = 0
+        var serial: Int?
+        var skipped = 0
+        var isFLAC = false
+        var packets = 0
+        var packet: [UInt8] = []
+        for _ in 0..<maximumPages where reader.matches("OggS", at: at) {
+            let segments = try reader.u8(at: at &+ 26)
+            let table = try reader.bytes(reader.range(at: at &+ 27, count: segments))
+            let body = at &+ 27 &+ segments
+            let size = table.reduce(0) { $0 + Int($1) }
+            let own = try reader.u32(at: at &+ 14)
+            if serial == nil, let header = try skippedBytes(reader, body) {
+                (serial, skipped, isFLAC) = (own, header, header == 4)
+            }
+            if serial == own {
+                var start = body
+                for length in table {
+                    if packets > 0 {
+                        guard packet.count < CoverList.maximumBytes else { return }
+                        let end = min(start &+ Int(length), reader.count)
+                        if start < end { packet += try reader.bytes(start..<end) }
+                    }
+                    start &+= Int(length)
+                    guard length < 255 else { continue }
+                    packets += 1
+                    if packets > 1 {
+                        if try !take(packet, skipped, isFLAC, reader.name, &found) { return }
+                        packet = []
+                    }
+                    if packets > 64 { return }
+                }
+            }
+            at = body &+ size
+        }
+        // A file that ends within the comments may have pictures before its end.
+        if packets == 1 { _ = try take(packet, skipped, isFLAC, reader.name, &found) }
+    }
+
+    /// How many bytes stand in front of the comments of a stream that begins here; nil for streams without sound.
+    private static func skippedBytes(_ reader: ByteReader, _ at: Int) throws(ImageError) -> Int? {
+        if reader.matches("\u{1}vorbis", at: at) { return 7 }
+        if reader.matches("OpusHead", at: at) { return 8 }
+        if reader.matches("Speex   ", at: at) { return 0 }
+        if reader.matches("\u{7F}FLAC", at: at) { return 4 }
+        return nil
+    }
+
+    /// - Returns: Whether another packet with metadata follows.
+    private static func take(
+        _ packet: [UInt8], _ skipped: Int, _ isFLAC: Bool, _ name: String, _ found: inout CoverList
+    ) throws(ImageError) -> Bool {
+        guard isFLAC else {
+            try VorbisComments.read(packet.dropFirst(skipped), name, &found)
+            return false
+        }
+        guard packet.count > 4 else { return false }
+        switch packet[0] & 0x7F {
+        case 4: try VorbisComments.read(packet.dropFirst(4), name, &found)
+        case 6:
+            let reader = ByteReader(ByteSource(bytes: Array(packet.dropFirst(4)), name: name))
+            try? FLACPictures.picture(reader, 0..<reader.count, isCopy: true, &found)
+        default: break
+        }
+        return packet[0] & 0x80 == 0
+    }
+}
+
+// MARK: MP4, APEv2
+
+/// The item `covr` of the metadata of MP4 (QuickTime File Format, "Metadata").
+enum MP4Covers {
+    static func read(_ reader: ByteReader, _ found: inout CoverList) throws(ImageError) {
+        guard let movie = ISOBox.children(reader, in: 0..<reader.count)["moov"] else { return }
+        let boxes = ISOBox.children(reader, in: movie.payload)
+        let user = boxes["udta"].map { ISOBox.children(reader, in: $0.payload) } ?? []
+        for meta in [user["meta"], boxes["meta"]].compactMap(\.self) {
+            // QuickTime has no version here, ISO has.
+            let isPlain = reader.matches("hdlr", at: meta.payload.lowerBound &+ 4)
+            let range = isPlain ? meta.payload : meta.fullPayload ?? meta.payload
+            guard let list = ISOBox.children(reader, in: range)["ilst"] else { continue }
+            for item in ISOBox.children(reader, in: list.payload) where item.type == "covr" {
+                for data in ISOBox.children(reader, in: item.payload) where data.type == "data" {
+                    guard data.payload.count > 8 else { continue }
+                    // The type is often wrong; the picture says what it is. The first one is the front.
+                    found.add(3, .range((data.payload.lowerBound &+ 8)..<data.payload.upperBound))
+                }
+            }
+        }
+    }
+}
+
+/// Tags at the end of a file: APEv2 (Hydrogenaudio, "APEv2 specification") and ID3v2.4 with a footer.
+enum TailTags {
+    static func read(_ reader: ByteReader, _ found: inout CoverList) throws(ImageError) {
+        var end = reader.count
+        if reader.matches("TAG", at: end &- 128) { end &-= 128 }
+        if reader.matches("LYRICS200", at: end &- 9), end >= 15 {
+            let digits = try reader.bytes((end &- 15)..<(end &- 9))
+            if let size = Int(String(decoding: digits, as: UTF8.self)), size >= 0, size <= end &- 15 {
+                end &-= 15 &+ size
+            }
+        }
+        if reader.matches("3DI", at: end &- 10), end >= 20 {
+            let start = end &- 20 &- (try ID3Tag.syncSafe(reader, end &- 4))
+            if reader.matches("ID3", at: start) { _ = try ID3Tag.read(reader, start, &found) }
+        }
+        if reader.matches("APETAGEX", at: end &- 32) { try readAPE(reader, end, &found) }
+    }
+
+    private static func readAPE(_ reader: ByteReader, _ end: Int, _ found: inout CoverList) throws(ImageError) {
+        let size = try reader.u32(at: end &- 20, bigEndian: false)
+        let count = try reader.u32(at: end &- 16, bigEndian: false)
+        guard size >= 32, size <= end else { return }
+        var at = end &- size
+        for _ in 0..<min(count, 4_096) where at &+ 11 < end &- 32 {
+            let length = try reader.u32(at: at, bigEndian: false)
+            let start = try reader.bytes((at &+ 8)..<min(at &+ 8 &+ 256, end))
+            guard let keyEnd = start.firstIndex(of: 0) else { return }
+            let value = at &+ 9 &+ keyEnd
+            guard length <= end &- value else { return }
+            let key = String(decoding: start[..<keyEnd], as: UTF8.self).lowercased()
+            if key.hasPrefix("cover art") {
+                let name = try reader.bytes(value..<min(value &+ 1_024, value &+ length))
+                if let nameEnd = name.firstIndex(of: 0) {
+                    let kind = key.contains("front") ? 3 : key.contains("back") ? 4 : 0
+                    found.add(kind, .range((value &+ nameEnd &+ 1)..<(value &+ length)))
+                }
+            }
+            at = value &+ length
+        }
+    }
+}
+
+// MARK: ASF, Matroska
+
+/// `WM/Picture` of Windows Media (Advanced Systems Format specification, 3.11 and 4.8).
+enum ASFPictures {
+    private static let extensionObject: [UInt8] = [0xB5, 0x03, 0xBF, 0x5F, 0x2E, 0xA9, 0xCF, 0x11]
+    private static let contentDescription: [UInt8] = [0x40, 0xA4, 0xD0, 0xD2, 0x07, 0xE3, 0xD2, 0x11]
+    private static let metadataLibrary: [UInt8] = [0x94, 0x1C, 0x23, 0x44, 0x98, 0x94, 0xD1, 0x49]
+    private static let name = wide("WM/Picture\0")
+    private static let link = wide("-->")
+
+    private static func wide(_ text: String) -> [UInt8] {
+        var result: [UInt8] = []
+        for byte in text.utf8 { result += [byte, 0] }
+        return result
+    }
+
+    static func read(_ reader: ByteReader, _ found: inout CoverList) throws(ImageError) {
+        let end = min(try reader.u64(at: 16, bigEndian: false), reader.count)
+        try objects(reader, 30, end, isInner: false, &found)
+    }
+
+    private static func objects(
+        _ reader: ByteReader, _ start: Int, _ end: Int, isInner: Bool, _ found: inout CoverList
+    ) throws(ImageError) {
+        var at = start
+        for _ in 0..<1_024 where at &+ 24 <= end {
+            let size = try reader.u64(at: at &+ 16, bigEndian: false)
+            guard size >= 24, size <= end &- at else { return }
+            switch try reader.bytes(at..<(at &+ 8)) {
+            case contentDescription: try description(reader, (at &+ 24)..<(at &+ size), &found)
+            case metadataLibrary: try library(reader, (at &+ 24)..<(at &+ size), &found)
+            case extensionObject where !isInner: try objects(reader, at &+ 46, at &+ size, isInner: true, &found)
+            default: break
+            }
+            at &+= size
+        }
+    }
+
+    private static func description(
+        _ reader: ByteReader, _ body: Range<Int>, _ found: inout CoverList
+    ) throws(ImageError) {
+        var at = body.lowerBound &+ 2
+        for _ in 0..<(try reader.u16(at: body.lowerBound, bigEndian: false)) where at < body.upperBound {
+            let nameLength = try reader.u16(at: at, bigEndian: false)
+            let value = at &+ 2 &+ nameLength &+ 4
+            let length = try reader.u16(at: value &- 2, bigEndian: false)
+            if try isPicture(reader, at &+ 2, nameLength) {
+                try picture(reader, value..<min(value &+ length, body.upperBound), &found)
+            }
+            at = value &+ length
+        }
+    }
+
+    private static func library(
+        _ reader: ByteReader, _ body: Range<Int>, _ found: inout CoverList
+    ) throws(ImageError) {
+        var at = body.lowerBound &+ 2
+        for _ in 0..<(try reader.u16(at: body.lowerBound, bigEndian: false)) where at < body.upperBound {
+            let nameLength = try reader.u16(at: at &+ 4, bigEndian: false)
+            let length = try reader.u32(at: at &+ 8, bigEndian: false)
+            let value = at &+ 12 &+ nameLength
+            if try isPicture(reader, at &+ 12, nameLength) {
+                try picture(reader, value..<min(value &+ length, body.upperBound), &found)
+            }
+            at = value &+ length
+        }
+    }
+
+    private static func isPicture(_ reader: ByteReader, _ at: Int, _ length: Int) throws(ImageError) -> Bool {
+        guard length == name.count else { return false }
+        return try reader.bytes(reader.range(at: at, count: length)) == name
+    }
+
+    /// Kind, length, media type and description in UTF-16, picture.
+    private static func picture(
+        _ reader: ByteReader, _ body: Range<Int>, _ found: inout CoverList
+    ) throws(ImageError) {
+        guard body.count > 16 else { return }
+        let kind = try reader.u8(at: body.lowerBound)
+        let start = try reader.bytes(body.prefix(4_096))
+        var at = 5
+        for index in 0..<2 {
+            guard at < start.count else { return }
+            let first = at
+            while at + 1 < start.count, start[at] != 0 || start[at + 1] != 0 { at += 2 }
+            if index == 0, start[first..<at].elementsEqual(link) { return }
+            at += 2
+        }
+        guard at < body.count else { return }
+        let length = try reader.u32(at: body.lowerBound &+ 1, bigEndian: false)
+        let first = body.lowerBound &+ at
+        found.add(kind, .range(first..<min(first &+ length, body.upperBound)))
+    }
+}
+
+/// Attached files of Matroska (RFC 9559 §5.1.6).
+enum MatroskaPictures {
+    private static let maximumElements = 16_384
+
+    private struct Element {
+        let id: Int
+        let payload: Range<Int>
+        let isUnknown: Bool
+
+        /// The element at `at`; nil where none fits before `end`.
+        init?(_ reader: ByteReader, _ at: Int, _ end: Int) throws(ImageError) {
+            guard at < end, let (id, first) = try Element.number(reader, at, keepsMark: true),
+                let (size, start) = try Element.number(reader, first, keepsMark: false), start <= end
+            else { return nil }
+            self.id = id
+            isUnknown = size == -1
+            guard isUnknown || size <= end &- start || id == 0x1853_8067 else { return nil }
+            payload = start..<(isUnknown || size > end &- start ? end : start &+ size)
+        }
+
+        /// A number whose length the first bits tell; -1 for an unknown size.
+        private static func number(
+            _ reader: ByteReader, _ at: Int, keepsMark: Bool
+        ) throws(ImageError) -> (Int, Int)? {
+            let first = try reader.u8(at: at)
+            let length = UInt8(first).leadingZeroBitCount + 1
+            guard length <= (keepsMark ? 4 : 8) else { return nil }
+            var value = keepsMark ? first : first & (0xFF >> length)
+            var isUnknown = value == 0xFF >> length
+            for i in 1..<max(length, 1) {
+                let byte = try reader.u8(at: at &+ i)
+                if byte != 0xFF { isUnknown = false }
+                value = value << 8 | byte
+            }
+            return (isUnknown && !keepsMark ? -1 : value, at &+ length)
+        }
+    }
+
+    static func read(_ reader: ByteReader, _ found: inout CoverList) throws(ImageError) {
+        guard let head = try Element(reader, 0, reader.count),
+            let segment = try Element(reader, head.payload.upperBound, reader.count), segment.id == 0x1853_8067
+        else { return }
+        var at = segment.payload.lowerBound
+        for _ in 0..<maximumElements {
+            guard let element = try Element(reader, at, segment.payload.upperBound) else { return }
+            switch element.id {
+            case 0x1941_A469: return try attachments(reader, element.payload, &found)
+            case 0x114D_9B74:
+                if let place = try place(reader, element.payload, segment.payload.lowerBound),
+                    let target = try Element(reader, place, segment.payload.upperBound), target.id == 0x1941_A469
+                {
+                    return try attachments(reader, target.payload, &found)
+                }
+            default: break
+            }
+            if element.isUnknown { return }
+            at = element.payload.upperBound
+        }
+    }
+
+    /// Where the attachments stand, by the list of places.
+    private static func place(_ reader: ByteReader, _ list: Range<Int>, _ base: Int) throws(ImageError) -> Int? {
+        var at = list.lowerBound
+        for _ in 0..<64 {
+            guard let seek = try Element(reader, at, list.upperBound) else { return nil }
+            var (id, position): (Int?, Int?)
+            var inner = seek.payload.lowerBound
+            for _ in 0..<16 {
+                guard let field = try Element(reader, inner, seek.payload.upperBound) else { break }
+                let value = try reader.bytes(field.payload.prefix(7)).reduce(0) { $0 << 8 | Int($1) }
+                if field.id == 0x53AB { id = value }
+                if field.id == 0x53AC { position = value }
+                inner = field.payload.upperBound
+            }
+            if id == 0x1941_A469, let position { return base &+ position }
+            at = seek.payload.upperBound
+        }
+        return nil
+    }
+
+    private static func attachments(
+        _ reader: ByteReader, _ list: Range<Int>, _ found: inout CoverList
+    ) throws(ImageError) {
+        var at = list.lowerBound
+        for _ in 0..<1_024 where !found.isFull {
+            guard let file = try Element(reader, at, list.upperBound) else { return }
+            var (name, type) = ("", "")
+            var data: Range<Int>?
+            var inner = file.payload.lowerBound
+            for _ in 0..<64 {
+                guard let field = try Element(reader, inner, file.payload.upperBound) else { break }
+                switch field.id {
+                case 0x466E: name = try text(reader, field.payload)
+                case 0x4660: type = try text(reader, field.payload)
+                case 0x465C: data = field.payload
+                default: break
+                }
+                inner = field.payload.upperBound
+            }
+            if let data, type.hasPrefix("image/") {
+                // `cover` stands upright, `cover_land` lies; small ones have the same names behind `small_`.
+                let kind = name.hasPrefix("cover") ? 3 : name.hasPrefix("small_cover") ? 0 : 18
+                found.add(kind, .range(data))
+            }
+            at = file.payload.upperBound
+        }
+    }
+
+    private static func text(_ reader: ByteReader, _ range: Range<Int>) throws(ImageError) -> String {
+        String(decoding: try reader.bytes(range.prefix(128)).prefix { $0 != 0 }, as: UTF8.self).lowercased()
+    }
+}
