@@ -7,7 +7,9 @@ import Darwin
 #endif
 import VitrineImaging
 
+// Apple's icons can hold JPEG 2000.
+let icons = ICNSDecoder(pictures: [PNGDecoder(), VipsDecoder()])
 let server = WorkerServer(
-    decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder()], encoders: [LibJXLEncoder()],
+    decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder(), icons], encoders: [LibJXLEncoder()],
     warmUp: WarmUp.run)
 exit(server.run().rawValue)
