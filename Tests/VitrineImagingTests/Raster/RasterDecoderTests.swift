@@ -204,7 +204,8 @@ import VitrineImaging
             let index = (i % width) * (i / width) % 256
             return [palette[3 * index], palette[3 * index + 1], palette[3 * index + 2], 255]
         }
-        #expect(try decode(opaque.pcx(bits: 8, planes: 1, line: line, data: indexed, palette: palette), .pcx) == expected)
+        let paletted = opaque.pcx(bits: 8, planes: 1, line: line, data: indexed, palette: palette)
+        #expect(try decode(paletted, .pcx) == expected)
         // Sixteen colours, four planes of bits.
         let sixteen = Array(palette.prefix(48))
         let planar = (0..<height).flatMap { y in
@@ -235,35 +236,34 @@ import VitrineImaging
         let row: [[UInt8]] = [[255, 0, 0, 255], [0, 0, 255, 255], [170, 0, 85, 255], [85, 0, 170, 255]]
         let blocks = [UInt8]((0..<4).flatMap { _ in colors })
         let expected = (0..<5).flatMap { _ in (0..<6).flatMap { row[$0 % 4] } }
-        #expect(try decode(size.dds(flags: 4, code: "DXT1", bits: 0, masks: [0, 0, 0, 0], data: blocks), .dds) == expected)
+        #expect(try decode(size.dds(flags: 4, code: "DXT1", bits: 0, data: blocks), .dds) == expected)
         // Swapped ends: the third is the mean, the fourth transparent.
         let swapped: [UInt8] = [0x1F, 0x00, 0x00, 0xF8] + [UInt8](repeating: 0b1110_0100, count: 4)
         let other = try decode(
             size.dds(
-                flags: 4, code: "DX10", bits: 0, masks: [0, 0, 0, 0], data: [UInt8]((0..<4).flatMap { _ in swapped }),
+                flags: 4, code: "DX10", bits: 0, data: [UInt8]((0..<4).flatMap { _ in swapped }),
                 dxgi: 71), .dds)
         #expect(Array(other[8..<16]) == [127, 0, 127, 255, 0, 0, 0, 0])
         let levels: [UInt8] = [200, 60, 0b1000_1000, 0b1100_0110, 0b1111_1010, 0, 0, 0]
         let interpolated = size.dds(
-            flags: 4, code: "DXT5", bits: 0, masks: [0, 0, 0, 0], data: [UInt8]((0..<4).flatMap { _ in levels + colors }))
+            flags: 4, code: "DXT5", bits: 0, data: [UInt8]((0..<4).flatMap { _ in levels + colors }))
         let first = try decode(interpolated, .dds)
         // Codes 0, 1, 2, 3 of the first row: the ends, then sevenths between them.
         #expect([3, 7, 11, 15].map { first[$0] } == [200, 60, 180, 160])
         let explicit: [UInt8] = [0x10, 0xF2, 0, 0, 0, 0, 0, 0]
         let third = try decode(
             size.dds(
-                flags: 4, code: "DXT3", bits: 0, masks: [0, 0, 0, 0],
+                flags: 4, code: "DXT3", bits: 0,
                 data: [UInt8]((0..<4).flatMap { _ in explicit + colors })), .dds)
         #expect([3, 7, 11, 15].map { third[$0] } == [0, 17, 34, 255])
         let single = try decode(
             size.dds(
-                flags: 4, code: "ATI1", bits: 0, masks: [0, 0, 0, 0], data: [UInt8]((0..<4).flatMap { _ in levels })), .dds)
+                flags: 4, code: "ATI1", bits: 0, data: [UInt8]((0..<4).flatMap { _ in levels })), .dds)
         #expect([0, 4, 8, 12].map { single[$0] } == [200, 60, 180, 160])
         #expect(throws: ImageError.self) {
             try decode(
                 size.dds(
-                    flags: 4, code: "DX10", bits: 0, masks: [0, 0, 0, 0], data: [UInt8](repeating: 0, count: 64), dxgi: 98),
-                .dds)
+                    flags: 4, code: "DX10", bits: 0, data: [UInt8](repeating: 0, count: 64), dxgi: 98), .dds)
         }
     }
 
@@ -278,7 +278,9 @@ import VitrineImaging
             let plain = icon.samples([channel])
             return [127] + plain[..<128] + [127] + plain[128...]
         }
-        func file(_ entries: [UInt8]) -> [UInt8] { Array("icns".utf8) + RasterPicture.big32(entries.count + 8) + entries }
+        func file(_ entries: [UInt8]) -> [UInt8] {
+            Array("icns".utf8) + RasterPicture.big32(entries.count + 8) + entries
+        }
         let masked = file(entry("is32", coded(0) + coded(1) + coded(2)) + entry("s8mk", icon.samples([3])))
         #expect(try decode(masked, .icns) == icon.pixels)
         let argb = file(entry("ic04", Array("ARGB".utf8) + coded(3) + coded(0) + coded(1) + coded(2)))
@@ -358,7 +360,9 @@ import VitrineImaging
                 + [UInt8](repeating: 0, count: 2_880 - data.count)
         }
         let values = [-100, 0, 100, 300]
-        let cards = ["SIMPLE  =                    T", "BITPIX  = 16 / bits", "NAXIS   = 2", "NAXIS1  = 2", "NAXIS2  = 2"]
+        let cards = [
+            "SIMPLE  =                    T", "BITPIX  = 16 / bits", "NAXIS   = 2", "NAXIS1  = 2", "NAXIS2  = 2",
+        ]
         let gray = try decode(fits(cards, values.flatMap { RasterPicture.big16($0 & 0xFFFF) }), .fits)
         // From −100 to 100 (the percentiles of four values are the first and the third), the first row lowest.
         #expect([0, 4, 8, 12].map { gray[$0] } == [255, 255, 0, 128])
@@ -401,8 +405,8 @@ import VitrineImaging
                 for py in (3 * y)..<min(3 * y + 3, plane.height) {
                     for px in (3 * x)..<min(3 * x + 3, plane.width) {
                         let at = (py * plane.width + px) * channels
-                        let alpha = hasAlpha && c < channels - 1 && whole.alpha == .straight ? Double(bytes[at + channels - 1]) / 255 : 1
-                        sum += Double(bytes[at + c]) * alpha
+                        let isColor = whole.alpha == .straight && c < channels - 1
+                        sum += Double(bytes[at + c]) * (isColor ? Double(bytes[at + channels - 1]) / 255 : 1)
                         count += 1
                     }
                 }
@@ -456,7 +460,8 @@ import VitrineImaging
         #expect(part.isPartial)
         let (a, b) = (whole.planes[0], part.planes[0])
         let half = a.width * a.channels * (a.height / 3)
-        #expect(a.storage.withUnsafeBytes { Array($0.prefix(half)) } == b.storage.withUnsafeBytes { Array($0.prefix(half)) })
+        func start(_ plane: PixelPlane) -> [UInt8] { plane.storage.withUnsafeBytes { Array($0.prefix(half)) } }
+        #expect(start(a) == start(b))
     }
 
     @Test(arguments: samples) func mutatedFilesNeverTrap(_ name: String) throws {

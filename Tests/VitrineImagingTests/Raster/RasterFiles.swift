@@ -97,7 +97,9 @@ struct RasterPicture {
 
     // MARK: PCX
 
-    func pcx(bits: Int, planes: Int, line: Int, data: [UInt8], palette: [UInt8] = [], isPacked: Bool = true) -> [UInt8] {
+    func pcx(
+        bits: Int, planes: Int, line: Int, data: [UInt8], palette: [UInt8] = [], isPacked: Bool = true
+    ) -> [UInt8] {
         let little16 = RasterPicture.little16
         var file: [UInt8] = [10, 5, isPacked ? 1 : 0, UInt8(bits)] + little16(3) + little16(4)
         file += little16(width + 2) + little16(height + 3) + [0, 0, 0, 0]
@@ -110,7 +112,7 @@ struct RasterPicture {
 
     // MARK: DDS
 
-    func dds(flags: Int, code: String, bits: Int, masks: [Int], data: [UInt8], dxgi: Int? = nil) -> [UInt8] {
+    func dds(flags: Int, code: String, bits: Int, masks: [Int] = [0, 0, 0, 0], data: [UInt8], dxgi: Int? = nil) -> [UInt8] {
         let little32 = RasterPicture.little32
         var file = Array("DDS ".utf8) + [124, 0x1007, height, width, 0, 0, 0].flatMap(little32)
         file += [UInt8](repeating: 0, count: 44) + little32(32) + little32(flags)

@@ -152,7 +152,8 @@ import VitrineImaging
             exposure = 0.18 / lights[lights.count / 2]
         } else {
             // Of larger pictures a part of the pixels is looked at: the exposure follows from a pixel of middle level.
-            let i = try #require((0..<size.pixelCount).first { (90...160).contains(own[4 * $0 + 1]) && own[4 * $0 + 3] == 255 })
+            let i = try #require(
+                (0..<size.pixelCount).first { (90...160).contains(own[4 * $0 + 1]) && own[4 * $0 + 3] == 255 })
             exposure = Self.linear(own[4 * i + 1]) / pixel(i)[1]
         }
         var largest = 0
