@@ -24,37 +24,37 @@ import VitrineImaging
         for (isPacked, isLarge) in [(true, false), (false, false), (true, true), (false, true)] {
             let eight = picture.psd(mode: 3, planes: planes, isPacked: isPacked, isLarge: isLarge)
             #expect(try pixels(eight) == picture.pixels)
-            let sixteen = planes.map { $0.flatMap { RasterPicture.big16(Int($0) * 257) } }
+            let sixteen = planes.map(RasterPicture.words)
             let deep = picture.psd(mode: 3, depth: 16, planes: sixteen, isPacked: isPacked, isLarge: isLarge)
             #expect(try pixels(deep) == picture.pixels)
             #expect(try ImageInfo(of: .bytes(deep)).bitDepth == 16)
         }
         // Linear light of which 1 is white, and what exceeds it is clipped.
-        let lights = planes.map { $0.flatMap { RasterPicture.big32(Int((Float($0) / 255 * 2).bitPattern)) } }
+        let lights = planes.map { plane in RasterPicture.floats(plane.map { Float($0) / 255 * 2 }) }
         let linear = try pixels(picture.psd(mode: 3, depth: 32, planes: lights))
         for (value, stored) in zip(linear, picture.pixels) where stored == 0 || stored > 128 {
             #expect(value == (stored == 0 ? 0 : 255))
         }
-        // 2 · 51 / 255 = 0.4 of linear light is 170 of sRGB.
-        let flat = [UInt8](repeating: 51, count: picture.width * picture.height)
-        let gray = picture.psd(
-            mode: 1, depth: 32, planes: [flat.flatMap { RasterPicture.big32(Int((Float($0) / 255 * 2).bitPattern)) }])
+        // 0.4 of linear light is 170 of sRGB.
+        let flat = [Float](repeating: 0.4, count: picture.width * picture.height)
+        let gray = picture.psd(mode: 1, depth: 32, planes: [RasterPicture.floats(flat)])
         #expect(try pixels(gray)[0] == 170)
     }
 
     @Test func greyBitmapsIndicesAndDuotones() throws {
         let gray = picture.samples([0])
-        let expected = gray.flatMap { [$0, $0, $0, 255] }
+        let expected = RasterPicture.grays(gray)
         #expect(try pixels(picture.psd(mode: 1, planes: [gray])) == expected)
         #expect(try pixels(picture.psd(mode: 8, planes: [gray], colors: [1, 2, 3, 4])) == expected)
         let palette = (0..<768).map { UInt8(($0 * 31) % 256) }
         let indexed = picture.psd(mode: 2, planes: [gray], colors: palette)
-        let colors = gray.flatMap { [palette[Int($0)], palette[256 + Int($0)], palette[512 + Int($0)], 255] }
+        var colors: [UInt8] = []
+        for index in gray.map(Int.init) { colors += [palette[index], palette[256 + index], palette[512 + index], 255] }
         #expect(try pixels(indexed) == colors)
         let clear = picture.psd(mode: 2, planes: [gray], colors: palette, resources: [(1047, RasterPicture.big16(0))])
         #expect(try pixels(clear)[3] == 0)
         #expect(try ImageInfo(of: .bytes(clear)).hasAlpha)
-        let bits = (0..<picture.height).flatMap { _ in [0b1010_0000, 0, 0b0000_0010] as [UInt8] }
+        let bits = [[UInt8]](repeating: [0b1010_0000, 0, 0b0000_0010], count: picture.height).flatMap { $0 }
         let bitmap = try pixels(picture.psd(mode: 0, depth: 1, planes: [bits]))
         #expect([0, 4, 8, 12].map { bitmap[$0] } == [0, 255, 0, 255])
         #expect(bitmap[4 * 22] == 0)
@@ -72,17 +72,17 @@ import VitrineImaging
     @Test func labIsConvertedFromD50() throws {
         // sRGB (200, 100, 50) is L 54.3, a 37.4, b 46.2 relative to D50 (Lindbloom's calculator).
         let count = picture.width * picture.height
-        let lab = [138, 165, 174].map { [UInt8](repeating: $0, count: count) }
+        let lab = ([138, 165, 174] as [UInt8]).map { [UInt8](repeating: $0, count: count) }
         let result = try pixels(picture.psd(mode: 9, planes: lab))
         for (value, expected) in zip(result.prefix(3), [200, 100, 50]) { #expect(abs(Int(value) - expected) <= 3) }
-        let white = [255, 128, 128].map { [UInt8](repeating: $0, count: count) }
+        let white = ([255, 128, 128] as [UInt8]).map { [UInt8](repeating: $0, count: count) }
         #expect(try pixels(picture.psd(mode: 9, planes: white)).prefix(4).allSatisfy { $0 >= 254 })
     }
 
     @Test func transparencyIsTakenOutOfTheWhite() throws {
         let count = picture.width * picture.height
         // Half of (200, 100, 0) over white is stored as (228, 178, 128).
-        let stored = [228, 178, 127, 128].map { [UInt8](repeating: $0, count: count) }
+        let stored = ([228, 178, 127, 128] as [UInt8]).map { [UInt8](repeating: $0, count: count) }
         let file = picture.psd(mode: 3, planes: stored, layers: -1)
         #expect(try ImageInfo(of: .bytes(file)).hasAlpha)
         let first = Array(try pixels(file).prefix(4))
@@ -95,7 +95,7 @@ import VitrineImaging
 
     private func preview() throws -> [UInt8] {
         let flat = Image(size: PixelSize(width: 30, height: 20), color: Color(red: 220, green: 60, blue: 20))
-        let jpeg = try flat.encoded(as: .jpeg, quality: 0.95)
+        let jpeg = try flat.encoded(as: .jpeg(quality: 0.95))
         return RasterPicture.big32(1) + RasterPicture.big32(30) + RasterPicture.big32(20)
             + [UInt8](repeating: 0, count: 16) + jpeg
     }

@@ -44,7 +44,7 @@ import VitrineImaging
         let rgb = opaque.samples([0, 1, 2])
         let size = "\(opaque.width) \(opaque.height)"
         #expect(try decode(Array("P6 #a\n\(size)\n255\n".utf8) + rgb, .pnm) == opaque.pixels)
-        let deep = rgb.flatMap { RasterPicture.big16(Int($0) * 257) }
+        let deep = RasterPicture.words(rgb)
         #expect(try decode(Array("P6\n\(size) 65535\n".utf8) + deep, .pnm) == opaque.pixels)
         let text = rgb.map(String.init).joined(separator: "\n")
         #expect(try decode(Array("P3\n\(size)\n# b\n255 \(text)".utf8), .pnm) == opaque.pixels)
@@ -52,21 +52,22 @@ import VitrineImaging
         let half = Array("P6\n\(size)\n127\n".utf8) + rgb.map { $0 / 2 }
         #expect(isNear(try decode(half, .pnm), opaque.pixels, 2))
         let gray = opaque.samples([1])
-        let grays = gray.flatMap { [$0, $0, $0, 255] }
+        let grays = RasterPicture.grays(gray)
         #expect(try decode(Array("P5\n\(size)\n255\n".utf8) + gray, .pnm) == grays)
         let grayText = gray.map(String.init).joined(separator: " ")
         #expect(try decode(Array("P2 \(size) 255 \(grayText)\n".utf8), .pnm) == grays)
         let bits = gray.map { $0 < 128 }  // black where true
-        let expected = bits.flatMap { $0 ? [0, 0, 0, 255] : [255, 255, 255, 255] as [UInt8] }
+        let expected = RasterPicture.grays(bits.map { $0 ? 0 : 255 })
         #expect(try decode(Array("P1\n\(size)\n\(bits.map { $0 ? "1" : "0" }.joined())".utf8), .pnm) == expected)
         var packed: [UInt8] = []
         for y in 0..<opaque.height {
             for start in stride(from: 0, to: opaque.width, by: 8) {
-                packed.append(
-                    (0..<8).reduce(UInt8(0)) { byte, i in
-                        let isSet = start + i < opaque.width && bits[y * opaque.width + start + i]
-                        return byte << 1 | (isSet ? 1 : 0)
-                    })
+                var byte: UInt8 = 0
+                for x in start..<(start + 8) {
+                    let isSet = x < opaque.width && bits[y * opaque.width + x]
+                    byte = byte << 1 | (isSet ? 1 : 0)
+                }
+                packed.append(byte)
             }
         }
         #expect(try decode(Array("P4\n\(size)\n".utf8) + packed, .pnm) == expected)
@@ -89,9 +90,10 @@ import VitrineImaging
         }
         #expect(try decode(pam(4, "RGB_ALPHA", picture.pixels), .pnm) == picture.pixels)
         let two = picture.samples([0, 3])
-        let expected = stride(from: 0, to: two.count, by: 2).flatMap { [two[$0], two[$0], two[$0], two[$0 + 1]] }
+        var expected: [UInt8] = []
+        for i in stride(from: 0, to: two.count, by: 2) { expected += [two[i], two[i], two[i], two[i + 1]] }
         #expect(try decode(pam(2, "GRAYSCALE_ALPHA", two), .pnm) == expected)
-        let wide = picture.pixels.flatMap { RasterPicture.big16(Int($0) * 257) }
+        let wide = RasterPicture.words(picture.pixels)
         #expect(try decode(pam(4, "RGB_ALPHA", wide, maximum: 65_535), .pnm) == picture.pixels)
         #expect(try decode(pam(3, "RGB", opaque.samples([0, 1, 2])), .pnm) == opaque.pixels)
     }
@@ -100,15 +102,15 @@ import VitrineImaging
         // Most pixels have a light of 4, which becomes middle grey; one is a hundred times as bright, one is none.
         var lights = [Float](repeating: 4, count: 15)
         (lights[0], lights[1], lights[2]) = (400, 0, .nan)
-        let data = lights.flatMap { RasterPicture.little32(Int($0.bitPattern)) }
+        let data = RasterPicture.floats(lights, isBig: false)
         let pixels = try decode(Array("Pf\n5 3\n-1.0\n".utf8) + data, .pnm)
         // 0.18 encoded for sRGB is 117.6; the first row stored is the lowest.
         let bottom = Array(pixels[(2 * 20)...])
         #expect(bottom[0] == 255 && bottom[4] == 0 && bottom[8] == 0)
         #expect(pixels[0] == 118)
-        let big = lights.flatMap { RasterPicture.big32(Int($0.bitPattern)) }
+        let big = RasterPicture.floats(lights)
         #expect(try decode(Array("Pf\n5 3\n1\n".utf8) + big, .pnm) == pixels)
-        let color = lights.flatMap { _ in [Float(1), 2, 4].flatMap { RasterPicture.big32(Int($0.bitPattern)) } }
+        let color = RasterPicture.floats([[Float]](repeating: [1, 2, 4], count: 15).flatMap { $0 })
         let first = try decode(Array("PF\n5 3\n1.0\n".utf8) + color, .pnm)
         #expect(first[0] < first[1] && first[1] < first[2])
     }
@@ -116,23 +118,23 @@ import VitrineImaging
     // MARK: QOI, farbfeld
 
     @Test func quiteOKImagesOfEveryCode() throws {
-        let file: [UInt8] =
-            Array("qoif".utf8) + RasterPicture.big32(5) + RasterPicture.big32(2) + [4, 0]
-            + [0xFE, 10, 20, 30]  // whole colour
-            + [0x40 | 3 << 4 | 1 << 2 | 2]  // +1, −1, 0
-            + [0x80 | 40, 9 << 4 | 7]  // green +8, red +9, blue +7
-            + [0xC0 | 1]  // twice more
-            + [0xFF, 1, 2, 3, 4]  // with alpha
-            + [UInt8((10 * 3 + 20 * 5 + 30 * 7 + 255 * 11) % 64)]  // the first again
-            + [0xC0 | 2] + [0, 0, 0, 0, 0, 0, 0, 1]
+        var file = Array("qoif".utf8) + RasterPicture.big32(5) + RasterPicture.big32(2) + [4, 0]
+        file += [0xFE, 10, 20, 30]  // whole colour
+        file.append(0x40 | 3 << 4 | 1 << 2 | 2)  // +1, −1, 0
+        file += [0x80 | 40, 9 << 4 | 7]  // green +8, red +9, blue +7
+        file.append(0xC0 | 1)  // twice more
+        file += [0xFF, 1, 2, 3, 4]  // with alpha
+        file.append(UInt8((10 * 3 + 20 * 5 + 30 * 7 + 255 * 11) % 64))  // the first again
+        file += [0xC0 | 2, 0, 0, 0, 0, 0, 0, 0, 1]
         let a: [UInt8] = [10, 20, 30, 255], b: [UInt8] = [11, 19, 30, 255], c: [UInt8] = [20, 27, 37, 255]
-        #expect(try decode(file, .qoi) == a + b + c + c + c + [1, 2, 3, 4] + a + a + a + a)
+        let pixels: [[UInt8]] = [a, b, c, c, c, [1, 2, 3, 4], a, a, a, a]
+        #expect(try decode(file, .qoi) == pixels.flatMap { $0 })
     }
 
     @Test func farbfeldHasSixteenBits() throws {
         let file =
             Array("farbfeld".utf8) + RasterPicture.big32(picture.width) + RasterPicture.big32(picture.height)
-            + picture.pixels.flatMap { RasterPicture.big16(Int($0) * 257) }
+            + RasterPicture.words(picture.pixels)
         #expect(try decode(file, .farbfeld) == picture.pixels)
     }
 
@@ -154,18 +156,21 @@ import VitrineImaging
         let packed = literal(0..<8) + [0x82, 7, 8, 9] + literal(11..<30)
         #expect(try decode(flat.tga(type: 10, depth: 24, descriptor: 0x20, data: packed), .tga) == pixels)
         let gray = opaque.samples([0])
-        let grays = gray.flatMap { [$0, $0, $0, 255] }
+        let grays = RasterPicture.grays(gray)
         #expect(try decode(opaque.tga(type: 3, depth: 8, descriptor: 0x20, data: gray), .tga) == grays)
-        let words = opaque.pixels.enumerated().filter { $0.offset % 4 == 0 }.map { i, _ -> Int in
-            Int(opaque.pixels[i]) >> 3 << 10 | Int(opaque.pixels[i + 1]) >> 3 << 5 | Int(opaque.pixels[i + 2]) >> 3
+        var words: [UInt8] = []
+        for i in stride(from: 0, to: opaque.pixels.count, by: 4) {
+            let parts = (0..<3).map { Int(opaque.pixels[i + $0]) / 8 }
+            words += RasterPicture.little16(parts[0] * 1_024 + parts[1] * 32 + parts[2])
         }
-        let five = opaque.tga(type: 2, depth: 16, descriptor: 0x20, data: words.flatMap(RasterPicture.little16))
+        let five = opaque.tga(type: 2, depth: 16, descriptor: 0x20, data: words)
         #expect(isNear(try decode(five, .tga), opaque.pixels, 8))
         let map: [UInt8] = [1, 2, 3, 4, 5, 6]
         let indices = (0..<(opaque.width * opaque.height)).map { UInt8($0 % 2) }
         let mapped = opaque.tga(type: 1, depth: 8, descriptor: 0x20, map: map, mapDepth: 24, data: indices)
-        #expect(
-            try decode(mapped, .tga) == indices.flatMap { $0 == 0 ? [3, 2, 1, 255] : [6, 5, 4, 255] as [UInt8] })
+        var shown: [UInt8] = []
+        for index in indices { shown += index == 0 ? [3, 2, 1, 255] : [6, 5, 4, 255] }
+        #expect(try decode(mapped, .tga) == shown)
         // Mirrored: the header says so, and the picture is upright all the same.
         let mirrored = opaque.tga(type: 2, depth: 24, descriptor: 0x30, data: bgr)
         #expect(try ImageInfo(of: .bytes(mirrored)).orientation == .upMirrored)
@@ -185,43 +190,49 @@ import VitrineImaging
     @Test func pcxImagesOfEveryKind() throws {
         let (width, height) = (opaque.width, opaque.height)
         let line = 24
-        func rows(_ plane: (Int, Int) -> [UInt8]) -> [UInt8] {
-            (0..<height).flatMap { y -> [UInt8] in
-                (0..<3).flatMap { c -> [UInt8] in
-                    let row = plane(y, c)
-                    return row + [UInt8](repeating: 0, count: row.isEmpty ? 0 : line - row.count)
+        /// Rows of planes of bytes, each filled up.
+        func rows(_ planes: Int, _ sample: (Int, Int, Int) -> UInt8) -> [UInt8] {
+            var data: [UInt8] = []
+            for y in 0..<height {
+                for plane in 0..<planes {
+                    for x in 0..<width { data.append(sample(x, y, plane)) }
+                    data += [UInt8](repeating: 0, count: line - width)
                 }
             }
+            return data
         }
-        let colors = rows { y, c in (0..<width).map { opaque.pixels[4 * (y * width + $0) + c] } }
+        let colors = rows(3) { x, y, c in opaque.pixels[4 * (y * width + x) + c] }
         for isPacked in [true, false] {
             let file = opaque.pcx(bits: 8, planes: 3, line: line, data: colors, isPacked: isPacked)
             #expect(try decode(file, .pcx) == opaque.pixels)
         }
         let palette = (0..<768).map { UInt8(($0 * 37) % 256) }
-        let indexed = rows { y, c in c > 0 ? [] : (0..<width).map { UInt8(($0 * y) % 256) } }
-        let expected = (0..<(width * height)).flatMap { i -> [UInt8] in
-            let index = (i % width) * (i / width) % 256
-            return [palette[3 * index], palette[3 * index + 1], palette[3 * index + 2], 255]
+        let indexed = rows(1) { x, y, _ in UInt8(x * y % 256) }
+        func colored(_ palette: [UInt8], _ index: (Int, Int) -> Int) -> [UInt8] {
+            var pixels: [UInt8] = []
+            for i in 0..<(width * height) {
+                let at = 3 * index(i % width, i / width)
+                pixels += [palette[at], palette[at + 1], palette[at + 2], 255]
+            }
+            return pixels
         }
+        let expected = colored(palette) { x, y in x * y % 256 }
         let paletted = opaque.pcx(bits: 8, planes: 1, line: line, data: indexed, palette: palette)
         #expect(try decode(paletted, .pcx) == expected)
         // Sixteen colours, four planes of bits.
         let sixteen = Array(palette.prefix(48))
-        let planar = (0..<height).flatMap { y in
-            (0..<4).flatMap { plane in
-                (0..<4).map { byte in
-                    (0..<8).reduce(UInt8(0)) { $0 << 1 | UInt8((byte * 8 + $1 + y) % 16 >> plane & 1) }
+        var planar: [UInt8] = []
+        for y in 0..<height {
+            for plane in 0..<4 {
+                for byte in 0..<4 {
+                    var bits = 0
+                    for x in (8 * byte)..<(8 * byte + 8) { bits = bits * 2 + (((x + y) % 16) >> plane) % 2 }
+                    planar.append(UInt8(bits))
                 }
             }
         }
         let file = opaque.pcx(bits: 1, planes: 4, line: 4, data: planar, palette: sixteen)
-        #expect(
-            try decode(file, .pcx)
-                == (0..<(width * height)).flatMap { i -> [UInt8] in
-                    let index = (i % width + i / width) % 16
-                    return [sixteen[3 * index], sixteen[3 * index + 1], sixteen[3 * index + 2], 255]
-                })
+        #expect(try decode(file, .pcx) == colored(sixteen) { x, y in (x + y) % 16 })
     }
 
     @Test func directDrawSurfaces() throws {
@@ -230,23 +241,25 @@ import VitrineImaging
         let plain = size.dds(flags: 0x41, code: "", bits: 32, masks: masks, data: size.samples([2, 1, 0, 3]))
         #expect(try decode(plain, .dds) == size.pixels)
         let gray = size.dds(flags: 0x2_0000, code: "", bits: 8, masks: [255, 0, 0, 0], data: size.samples([0]))
-        #expect(try decode(gray, .dds) == size.samples([0]).flatMap { [$0, $0, $0, 255] })
+        #expect(try decode(gray, .dds) == RasterPicture.grays(size.samples([0])))
         // Red and blue, and two thirds of each between them; every row the same four codes.
         let colors: [UInt8] = [0x00, 0xF8, 0x1F, 0x00] + [UInt8](repeating: 0b1110_0100, count: 4)
         let row: [[UInt8]] = [[255, 0, 0, 255], [0, 0, 255, 255], [170, 0, 85, 255], [85, 0, 170, 255]]
-        let blocks = [UInt8]((0..<4).flatMap { _ in colors })
-        let expected = (0..<5).flatMap { _ in (0..<6).flatMap { row[$0 % 4] } }
+        func fourTimes(_ block: [UInt8]) -> [UInt8] { block + block + block + block }
+        let blocks = fourTimes(colors)
+        var expected: [UInt8] = []
+        for i in 0..<30 { expected += row[i % 6 % 4] }
         #expect(try decode(size.dds(flags: 4, code: "DXT1", bits: 0, data: blocks), .dds) == expected)
         // Swapped ends: the third is the mean, the fourth transparent.
         let swapped: [UInt8] = [0x1F, 0x00, 0x00, 0xF8] + [UInt8](repeating: 0b1110_0100, count: 4)
         let other = try decode(
             size.dds(
-                flags: 4, code: "DX10", bits: 0, data: [UInt8]((0..<4).flatMap { _ in swapped }),
+                flags: 4, code: "DX10", bits: 0, data: fourTimes(swapped),
                 dxgi: 71), .dds)
         #expect(Array(other[8..<16]) == [127, 0, 127, 255, 0, 0, 0, 0])
         let levels: [UInt8] = [200, 60, 0b1000_1000, 0b1100_0110, 0b1111_1010, 0, 0, 0]
         let interpolated = size.dds(
-            flags: 4, code: "DXT5", bits: 0, data: [UInt8]((0..<4).flatMap { _ in levels + colors }))
+            flags: 4, code: "DXT5", bits: 0, data: fourTimes(levels + colors))
         let first = try decode(interpolated, .dds)
         // Codes 0, 1, 2, 3 of the first row: the ends, then sevenths between them.
         #expect([3, 7, 11, 15].map { first[$0] } == [200, 60, 180, 160])
@@ -254,11 +267,11 @@ import VitrineImaging
         let third = try decode(
             size.dds(
                 flags: 4, code: "DXT3", bits: 0,
-                data: [UInt8]((0..<4).flatMap { _ in explicit + colors })), .dds)
+                data: fourTimes(explicit + colors)), .dds)
         #expect([3, 7, 11, 15].map { third[$0] } == [0, 17, 34, 255])
         let single = try decode(
             size.dds(
-                flags: 4, code: "ATI1", bits: 0, data: [UInt8]((0..<4).flatMap { _ in levels })), .dds)
+                flags: 4, code: "ATI1", bits: 0, data: fourTimes(levels)), .dds)
         #expect([0, 4, 8, 12].map { single[$0] } == [200, 60, 180, 160])
         #expect(throws: ImageError.self) {
             try decode(
@@ -286,8 +299,9 @@ import VitrineImaging
         let argb = file(entry("ic04", Array("ARGB".utf8) + coded(3) + coded(0) + coded(1) + coded(2)))
         #expect(try decode(argb, .icns) == icon.pixels)
         // A run of 130 and one of 126.
-        let flat = file(entry("is32", (0..<3).flatMap { [0xFF, $0, 0xFB, $0] as [UInt8] }))
-        #expect(try decode(flat, .icns) == (0..<256).flatMap { _ in [0, 1, 2, 255] as [UInt8] })
+        let flat = file(entry("is32", [0xFF, 0, 0xFB, 0, 0xFF, 1, 0xFB, 1, 0xFF, 2, 0xFB, 2]))
+        let flatPixels = [[UInt8]](repeating: [0, 1, 2, 255], count: 256).flatMap { $0 }
+        #expect(try decode(flat, .icns) == flatPixels)
         #expect(throws: ImageError.self) { try ImageInfo(of: .bytes(file(entry("TOC ", [1, 2, 3])))) }
     }
 
@@ -311,14 +325,18 @@ import VitrineImaging
         // Light of 1 in half of the pixels, 2 in others: the median is 1 or 2, and 0.18 of it middle grey.
         let one: [UInt8] = [128, 128, 128, 129], two: [UInt8] = [128, 128, 128, 130]
         let head = Array("#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n".utf8)
-        let plain = head + Array("-Y 2 +X 9\n".utf8) + (0..<9).flatMap { _ in one } + (0..<9).flatMap { _ in two }
+        let lines = [[UInt8]](repeating: one, count: 9) + [[UInt8]](repeating: two, count: 9)
+        let plain = head + Array("-Y 2 +X 9\n".utf8) + lines.flatMap { $0 }
         let expected = try decode(plain, .hdr)
         #expect(Set(expected).count == 3)
         #expect(expected[4 * 9] == 118)  // the upper median of 18 values
-        let old = head + Array("-Y 2 +X 9\n".utf8) + one + [1, 1, 1, 8] + two + [1, 1, 1, 3] + two + [1, 1, 1, 4]
+        let runs: [[UInt8]] = [one, [1, 1, 1, 8], two, [1, 1, 1, 3], two, [1, 1, 1, 4]]
+        let old = head + Array("-Y 2 +X 9\n".utf8) + runs.flatMap { $0 }
         #expect(try decode(old, .hdr) == expected)
         func row(_ pixel: [UInt8]) -> [UInt8] {
-            [2, 2, 0, 9] + pixel.flatMap { [128 + 5, $0, 4, $0, $0, $0, $0] as [UInt8] }
+            var bytes: [UInt8] = [2, 2, 0, 9]
+            for value in pixel { bytes += [128 + 5, value, 4, value, value, value, value] }
+            return bytes
         }
         #expect(try decode(head + Array("-Y 2 +X 9\n".utf8) + row(one) + row(two), .hdr) == expected)
         #expect(throws: ImageError.self) {
@@ -332,7 +350,8 @@ import VitrineImaging
             ("+X 2 -Y 3", .leftMirrored), ("-X 2 -Y 3", .right), ("-X 2 +Y 3", .rightMirrored), ("+X 2 +Y 3", .left),
         ]
         // The pixel that is brightest is the last one stored. Where it belongs follows from the axes.
-        let pixels = (0..<6).flatMap { i -> [UInt8] in i == 5 ? [255, 255, 255, 140] : [128, 128, 128, 129] }
+        let dim = [[UInt8]](repeating: [128, 128, 128, 129], count: 5).flatMap { $0 }
+        let pixels = dim + [255, 255, 255, 140]
         for (line, orientation) in expected {
             let file = Array("#?RADIANCE\n\n\(line)\n".utf8) + pixels
             let info = try ImageInfo(of: .bytes(file))
@@ -363,14 +382,14 @@ import VitrineImaging
         let cards = [
             "SIMPLE  =                    T", "BITPIX  = 16 / bits", "NAXIS   = 2", "NAXIS1  = 2", "NAXIS2  = 2",
         ]
-        let gray = try decode(fits(cards, values.flatMap { RasterPicture.big16($0 & 0xFFFF) }), .fits)
+        let words = [UInt8](values.map { RasterPicture.big16($0 & 0xFFFF) }.joined())
+        let gray = try decode(fits(cards, words), .fits)
         // From −100 to 100 (the percentiles of four values are the first and the third), the first row lowest.
         #expect([0, 4, 8, 12].map { gray[$0] } == [255, 255, 0, 128])
-        let floats = values.flatMap { RasterPicture.big32(Int(Float($0).bitPattern)) }
+        let floats = RasterPicture.floats(values.map { Float($0) })
         let cards32 = cards.map { $0.replacingOccurrences(of: "BITPIX  = 16", with: "BITPIX  = -32") }
         #expect(try decode(fits(cards32, floats), .fits) == gray)
-        let inverted = try decode(
-            fits(cards + ["BSCALE  = -1.0", "BZERO   = 5"], values.flatMap { RasterPicture.big16($0 & 0xFFFF) }), .fits)
+        let inverted = try decode(fits(cards + ["BSCALE  = -1.0", "BZERO   = 5"], words), .fits)
         #expect(inverted[12] < inverted[8])
         #expect(throws: ImageError.self) {
             try decode(fits(["SIMPLE  =                    T", "BITPIX  = 8", "NAXIS   = 0"], []), .fits)

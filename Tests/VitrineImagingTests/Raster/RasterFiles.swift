@@ -32,6 +32,29 @@ struct RasterPicture {
         return other
     }
 
+    /// Grey levels as opaque pixels.
+    static func grays(_ levels: [UInt8]) -> [UInt8] {
+        var pixels: [UInt8] = []
+        for level in levels { pixels += [level, level, level, 255] }
+        return pixels
+    }
+
+    /// Numbers in two or four bytes each.
+    static func words(_ values: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for value in values { bytes += [value, value] }  // v · 257
+        return bytes
+    }
+
+    static func floats(_ values: [Float], isBig: Bool = true) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for value in values {
+            let bits = Int(value.bitPattern)
+            bytes += isBig ? big32(bits) : little32(bits)
+        }
+        return bytes
+    }
+
     static func big16(_ value: Int) -> [UInt8] { [UInt8(value >> 8 & 255), UInt8(value & 255)] }
     static func big32(_ value: Int) -> [UInt8] { big16(value >> 16) + big16(value) }
     static func little16(_ value: Int) -> [UInt8] { big16(value).reversed() }
@@ -112,7 +135,9 @@ struct RasterPicture {
 
     // MARK: DDS
 
-    func dds(flags: Int, code: String, bits: Int, masks: [Int] = [0, 0, 0, 0], data: [UInt8], dxgi: Int? = nil) -> [UInt8] {
+    func dds(
+        flags: Int, code: String, bits: Int, masks: [Int] = [0, 0, 0, 0], data: [UInt8], dxgi: Int? = nil
+    ) -> [UInt8] {
         let little32 = RasterPicture.little32
         var file = Array("DDS ".utf8) + [124, 0x1007, height, width, 0, 0, 0].flatMap(little32)
         file += [UInt8](repeating: 0, count: 44) + little32(32) + little32(flags)
