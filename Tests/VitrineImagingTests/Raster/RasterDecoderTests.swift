@@ -124,7 +124,7 @@ import VitrineImaging
         file += [0x80 | 40, 9 << 4 | 7]  // green +8, red +9, blue +7
         file.append(0xC0 | 1)  // twice more
         file += [0xFF, 1, 2, 3, 4]  // with alpha
-        file.append(UInt8((10 * 3 + 20 * 5 + 30 * 7 + 255 * 11) % 64))  // the first again
+        file.append(9)  // the first again: (10 · 3 + 20 · 5 + 30 · 7 + 255 · 11) mod 64
         file += [0xC0 | 2, 0, 0, 0, 0, 0, 0, 0, 1]
         let a: [UInt8] = [10, 20, 30, 255], b: [UInt8] = [11, 19, 30, 255], c: [UInt8] = [20, 27, 37, 255]
         let pixels: [[UInt8]] = [a, b, c, c, c, [1, 2, 3, 4], a, a, a, a]
