@@ -153,7 +153,8 @@ let package = Package(
         .executableTarget(name: "VitrineAgent", dependencies: ["VitrineCore", "VitrineDownloads"], swiftSettings: swift),
         .executableTarget(
             name: "VitrineWorker",
-            dependencies: ["VitrineImaging", "CVitrineVips", "CVitrineJXL", "CVitrineSandbox"], swiftSettings: swift),
+            dependencies: ["VitrineImaging", "CVitrineVips", "CVitrineJXL", "CVitrineRaw", "CVitrineSandbox"],
+            swiftSettings: swift),
         // A program of its own, as poppler is under the GPL: nothing else may depend on CVitrinePoppler.
         .executableTarget(
             name: "VitrinePDF",
@@ -173,6 +174,10 @@ let package = Package(
         .target(name: "CVitrineAVIF", dependencies: ["CVitrineSystemAVIF"], cSettings: fastC),
         .target(name: "CVitrineVips", dependencies: ["CVitrineSystemVips"], cSettings: fastC),
         .target(name: "CVitrineJXL", dependencies: ["CVitrineSystemJXL"], cSettings: fastC),
+        // LibRaw is loaded at run time: it is optional, and needed by few.
+        .target(
+            name: "CVitrineRaw", cSettings: fastC,
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
         .target(
             name: "CVitrinePoppler", dependencies: ["CVitrineSystemPoppler"], cSettings: fastC,
             linkerSettings: [.linkedLibrary("gio-2.0")]),

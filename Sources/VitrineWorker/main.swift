@@ -5,11 +5,15 @@ import Musl
 #else
 import Darwin
 #endif
+import CVitrineRaw
 import VitrineImaging
 
 // Apple's icons can hold JPEG 2000.
 let icons = ICNSDecoder(pictures: [PNGDecoder(), VipsDecoder()])
-let server = WorkerServer(
-    decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder(), icons], encoders: [LibJXLEncoder()],
-    warmUp: WarmUp.run)
+let server =
+    CommandLine.arguments.dropFirst().first == RawDevelopment.argument
+    ? WorkerServer(documents: RawDeveloper(), warmUp: { _ = craw_load() })
+    : WorkerServer(
+        decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder(), icons],
+        encoders: [LibJXLEncoder()], warmUp: WarmUp.run)
 exit(server.run().rawValue)

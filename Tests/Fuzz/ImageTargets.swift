@@ -180,7 +180,9 @@ extension FuzzTargets {
 
     /// A file that holds pictures: which one is found, and how it is decoded.
     private static func held(_ locator: any PictureLocating.Type) -> FuzzTarget {
-        FuzzTarget("held-\(locator)", seeds: { Seeds.holders(of: locator.formats) }) { bytes in
+        FuzzTarget(
+            "held-\(locator)", seeds: { Seeds.holders(of: locator.formats) + madeHolders(of: locator.formats) }
+        ) { bytes in
             let source = ByteSource(bytes: bytes, name: "held")
             let info = try ImageInfo(reading: source, limits: limits)
             guard info.format.holdsPictures else { throw FuzzRefusal() }
@@ -188,6 +190,43 @@ extension FuzzTargets {
             let resizer = bytes.count & 1 == 0 ? ImageResizer.limit(width: 23, height: 31) : .none
             _ = try ImageDecoder(limits: limits, isolation: .inProcess).decode(.bytes(bytes), at: resizer)
         }
+    }
+
+    /// Small raw files with a picture, in the layouts of which there are no small real files.
+    private static func madeHolders(of formats: [ImageFormat]) -> [[UInt8]] {
+        guard let jpeg = Seeds.pictures(.jpeg, 1, upTo: 4 << 10).first else { return [] }
+        func number(_ value: Int, _ count: Int, isBigEndian: Bool = true) -> [UInt8] {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+            return isBigEndian ? bytes.reversed() : bytes
+        }
+        func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
+            number(payload.count + 8, 4) + Array(type.utf8) + payload
+        }
+        if formats.contains(.cr3) {
+            let canon = [0x85C0_B687, 0x820F_11E0, 0x8111_F4CE, 0x462B_6A48].flatMap { number($0, 4) }
+            let preview = [0xEAF4_2B5E, 0x1C98_4B88, 0xB9FB_B7DC, 0x406E_4D16, 0, 1].flatMap { number($0, 4) }
+            let head = [0, 0x00A0_0078].flatMap { number($0, 4) } + number(jpeg.count, 4)
+            let movie = box("uuid", canon + box("CMT1", exif()) + box("THMB", head + number(0x1_0000, 4) + jpeg))
+            let behind = preview + box("PRVW", number(0, 4) + head + jpeg)
+            return [box("ftyp", Array("crx \0\0\0\u{1}crx ".utf8)) + box("moov", movie) + box("uuid", behind)]
+        }
+        func little(_ value: Int, _ count: Int) -> [UInt8] { number(value, count, isBigEndian: false) }
+        if formats.contains(.crw) {
+            var file: [UInt8] = Array("II".utf8) + little(14, 4) + Array("HEAPCCDR".utf8)
+            file += jpeg
+            // The directory with its one entry, and its place.
+            for (value, count) in [(1, 2), (0x2007, 2), (jpeg.count, 4), (0, 4), (jpeg.count, 4)] {
+                file += little(value, count)
+            }
+            return [file]
+        }
+        if formats.contains(.mrw) {
+            let block = exif(preview: jpeg)
+            var file: [UInt8] = Array("\0MRM".utf8) + number(block.count + 8, 4)
+            file += Array("\0TTW".utf8) + number(block.count, 4)
+            return [file + block]
+        }
+        return []
     }
 
     private static let exifBlock = FuzzTarget(

@@ -98,8 +98,12 @@ struct IsolationOption: ParsableArguments {
     @Flag(help: "Decode all formats in sandboxed helper processes, not only the less trusted ones.")
     var isolate = false
 
+    @Flag(help: "Develop raw files without a preview by LibRaw, in a helper process. Takes seconds for each.")
+    var developRaw = false
+
     /// Sets the default of the whole process, so that no decoder needs the option.
     func validate() throws {
         if isolate { Isolation.standard = .always }
+        if developRaw { ImageDecoder.developsRawFiles = true }
     }
 }

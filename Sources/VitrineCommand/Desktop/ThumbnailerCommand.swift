@@ -96,7 +96,8 @@ private struct ThumbnailerEntry: Sendable {
     /// The entries for the types that the installed helpers can read. An entry without types is left out.
     static var all: [ThumbnailerEntry] {
         let decoder = ImageDecoder()
-        var pictures = ImageFormat.builtIn.filter { $0 != .svg && decoder.canDecode($0) }.flatMap(\.mediaTypes)
+        let formats = ImageFormat.builtIn + PictureLocators.formats
+        var pictures = formats.filter { $0 != .svg && decoder.canDecode($0) }.flatMap(\.mediaTypes)
         if VideoWorkers.shared.isAvailable { pictures += films }
         var documents: [String] = []
         if PDFWorkers.shared.isAvailable { documents.append("application/pdf") }

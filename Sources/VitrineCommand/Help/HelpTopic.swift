@@ -21,6 +21,12 @@ struct HelpTopic: Sendable {
         items: [
             .paragraph("vitrine detects the format of an input by its content, not by its name."),
             .entry("Images", "JPEG, PNG, APNG, GIF, BMP, ICO, WebP, TIFF, HEIC, AVIF, JPEG XL, JPEG 2000 and SVG."),
+            .entry(
+                "Camera raw",
+                """
+                CR2, CR3, CRW, NEF, ARW, DNG, ORF, RW2, RAF, PEF, SRW, X3F, MRW, 3FR, ERF, KDC and IIQ, by the \
+                picture that the camera put into the file.
+                """),
             .entry("Documents", "PDF."),
             .entry(
                 "Films",
@@ -32,6 +38,7 @@ struct HelpTopic: Sendable {
                 JPEG, PNG, WebP, AVIF, JPEG XL (jxl) and GIF. --format auto writes PNG for images with transparency, \
                 and JPEG for others. Without --format, the extension of the output decides.
                 """),
+            .paragraph("'vitrine formats' lists every kind, how it is read, and what is missing on this machine."),
             .paragraph("Some formats need a helper program. vitrine looks for it beside itself, then in PATH."),
             .entry("vitrine-worker", "HEIC, AVIF, JPEG XL, TIFF, JPEG 2000, SVG, and the option --isolate."),
             .entry("vitrine-pdf", "PDF."),

@@ -16,6 +16,7 @@ import VitrineCore
 package struct AVIFDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.avif]
     package let needsIsolation = true
+    package var library: String? { "libavif" }
 
     package init() {}
 

@@ -150,7 +150,11 @@ extension ImageDecoder {
     ) throws(ImageError) -> [Image] {
         guard !resizers.isEmpty else { return [] }
         var source = try ByteSource(input)
-        var header = try ImageHeader(ByteReader(source), limits)
+        var header: ImageHeader
+        switch try opened(source, at: resizers, options: options, cancellation) {
+        case .images(let images): return images
+        case .header(let opened): header = opened
+        }
         try limits.check(header.info, source: source, frames: options.page &+ 1)
         if header.info.format == .svg {
             (source, header.info) = try checkedDrawing(source, frames: options.page &+ 1)

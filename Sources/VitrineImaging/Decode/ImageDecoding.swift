@@ -55,12 +55,18 @@ package protocol ImageDecoding: Sendable {
     var formats: Set<ImageFormat> { get }
     /// Whether it belongs into a worker process: it cannot be cancelled, or its library is known to abort.
     var needsIsolation: Bool { get }
+    /// The library it calls; nil, the default, for a decoder of this package.
+    var library: String? { get }
 
     /// Decodes one frame at the requested size or above.
     ///
     /// - Throws: ``ImageError/unsupported(input:reason:)`` for a variety it does not read, whereupon the next decoder
     ///   of the format is asked; any other ``ImageError`` ends the decode.
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage
+}
+
+extension ImageDecoding {
+    package var library: String? { nil }
 }
 
 extension DecodeRequest {

@@ -56,7 +56,8 @@ package protocol PictureLocating: Sendable {
 package enum PictureLocators {
     /// In the order in which they are asked for the format of an input.
     package static let all: [any PictureLocating.Type] = [
-        FujifilmRawLocator.self,
+        TIFFRawLocator.self, CanonRaw3Locator.self, CanonHeapLocator.self, FujifilmRawLocator.self,
+        SigmaRawLocator.self, MinoltaRawLocator.self,
     ]
 
     /// Pictures of one file looked at; the rest is passed over.

@@ -113,8 +113,18 @@ package struct TIFFStructure {
     /// Where the first directory stands.
     package let firstDirectory: Int
 
+    /// A structure without a signature of its own, as makers' notes have it.
+    init(_ reader: ByteReader, _ range: Range<Int>, isBigEndian: Bool, firstDirectory: Int) {
+        self.reader = reader
+        self.range = range
+        self.isBigEndian = isBigEndian
+        self.firstDirectory = firstDirectory
+        isBigTIFF = false
+    }
+
+    /// - Parameter allowsRaw: Whether the signatures count that Olympus and Panasonic have in the place of TIFF's.
     /// - Throws: ``ImageError/corrupt(input:reason:)`` without a TIFF signature.
-    package init(_ reader: ByteReader, _ range: Range<Int>) throws(ImageError) {
+    package init(_ reader: ByteReader, _ range: Range<Int>, allowsRaw: Bool = false) throws(ImageError) {
         let start = range.lowerBound
         guard range.count >= 8 else { throw .truncated(input: reader.name) }
         switch try reader.u16(at: start) {
@@ -123,7 +133,7 @@ package struct TIFFStructure {
         default: throw reader.corrupt("no TIFF byte order mark")
         }
         switch try reader.u16(at: start + 2, bigEndian: isBigEndian) {
-        case 42:
+        case let signature where signature == 42 || (allowsRaw && [0x0055, 0x4F52, 0x5352].contains(signature)):
             isBigTIFF = false
             firstDirectory = try reader.u32(at: start + 4, bigEndian: isBigEndian)
         case 43:

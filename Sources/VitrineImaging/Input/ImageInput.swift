@@ -86,6 +86,19 @@ public final class ByteSource: Sendable {
         backing = .bytes(bytes)
     }
 
+    /// Creates a source of the beginning of an input that has `count` bytes in all. Bytes behind it cannot be read.
+    package init(beginning bytes: [UInt8], count: Int, name: String) {
+        self.name = name
+        self.count = max(count, bytes.count)
+        backing = .bytes(bytes)
+    }
+
+    /// Whether this range cannot be read to its end, as only the beginning of the input is there.
+    func lacks(_ range: Range<Int>) -> Bool {
+        guard case .bytes(let bytes) = backing else { return false }
+        return bytes.count < count && range.upperBound > bytes.count
+    }
+
     /// Creates a source of a range of another one, cut at its end. Copies nothing.
     package init(_ range: Range<Int>, of source: ByteSource) {
         let clipped = range.clamped(to: 0..<source.count)

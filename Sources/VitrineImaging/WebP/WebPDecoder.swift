@@ -18,6 +18,7 @@ import VitrineCore
 package struct WebPDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.webp]
     package let needsIsolation = false
+    package var library: String? { "libwebp" }
 
     package init() {}
 

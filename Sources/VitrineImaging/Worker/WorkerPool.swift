@@ -46,6 +46,7 @@ public final class WorkerPool: Sendable {
 
     private let location: WorkerLocation
     private let program: String
+    private let arguments: [String]
     private let maximumWorkers: Int
     let recycling: WorkerRecycling
     private let memory: HelperMemory
@@ -86,12 +87,13 @@ public final class WorkerPool: Sendable {
         self.init(program: "vitrine-worker", location: location, maximumWorkers: maximumWorkers)
     }
 
-    /// A pool of another helper that speaks the same protocol.
+    /// A pool of another helper that speaks the same protocol, or of one that is started with arguments.
     package init(
-        program: String, location: WorkerLocation = .automatic, maximumWorkers: Int? = nil,
+        program: String, arguments: [String] = [], location: WorkerLocation = .automatic, maximumWorkers: Int? = nil,
         recycling: WorkerRecycling = WorkerRecycling(), memory: HelperMemory = .shared
     ) {
         self.program = program
+        self.arguments = arguments
         self.memory = memory
         self.location = location
         self.recycling = recycling
@@ -102,9 +104,17 @@ public final class WorkerPool: Sendable {
     /// Whether a helper is installed. Searches the file system until it finds one.
     package var isAvailable: Bool {
         if isFound.load(ordering: .relaxed) { return true }
-        guard location.resolve(program: program) != nil else { return false }
+        guard command != nil else { return false }
         isFound.store(true, ordering: .relaxed)
         return true
+    }
+
+    /// The helper with its arguments. The running program takes none beside its own.
+    private var command: WorkerCommand? {
+        guard let found = location.resolve(program: program) else { return nil }
+        if arguments.isEmpty { return found }
+        return found.arguments.count == 1
+            ? WorkerCommand(path: found.path, arguments: found.arguments + arguments) : nil
     }
 
     /// Process numbers of the idle workers, for tests.
@@ -269,7 +279,7 @@ public final class WorkerPool: Sendable {
     }
 
     private func start(_ reservation: HelperMemory.Reservation, input: String) throws(ImageError) -> WorkerProcess {
-        guard let command = location.resolve(program: program) else {
+        guard let command else {
             throw .workerFailed(
                 input: input,
                 reason: "\(program) was not found: \(HelperProgram.advice(for: program))")

@@ -21,6 +21,8 @@ struct CachedLoad: Sendable {
     let arriving: ArrivingBytes?
     /// See ``NetworkFetcher/willHold``.
     var willHold: (@Sendable (Int) async throws(NetworkError) -> Void)?
+    /// See ``NetworkFetcher/excerpt``.
+    var excerpt: BodyExcerpt?
     let cache: HTTPCache
 
     init(
@@ -49,6 +51,7 @@ struct CachedLoad: Sendable {
         load.request.priority = context.priority.value
         guard resource == .http else { return try await load.local() }
         let stored = context.stored.flatMap { try? StoredResponse(bytes: $0.validator) }
+        if stored == nil, isWhole, let excerpt, let answer = try await load.answer(excerpt, context) { return answer }
         return try await load.exchange(stored, context)
     }
 
@@ -63,7 +66,7 @@ struct CachedLoad: Sendable {
 
     // MARK: HTTP
 
-    private var wanted: CacheRequest {
+    var wanted: CacheRequest {
         CacheRequest(method: request.method, url: request.url, headers: request.headers)
     }
 
@@ -117,7 +120,7 @@ struct CachedLoad: Sendable {
     ///   - wanted: The request of the client.
     ///   - stored: The revalidated response.
     ///   - context: The context of the fetch.
-    private func answer(
+    func answer(
         _ dated: DatedResponse, to sent: HTTPRequest, _ wanted: CacheRequest, _ stored: StoredResponse?,
         _ context: FetchContext
     ) async throws(NetworkError) -> Answer {
@@ -201,7 +204,7 @@ extension CachedLoad {
     }
 
     /// Returns a complete body with the levels that may store it.
-    private func kept(_ bytes: [UInt8], _ update: CacheUpdate) -> Answer {
+    func kept(_ bytes: [UInt8], _ update: CacheUpdate) -> Answer {
         guard case .storing(var stored) = update.answer else {
             return .body(bytes, timeToLive: nil, validator: [], .none)
         }
@@ -261,7 +264,7 @@ extension CachedLoad {
     }
 
     /// Checks the media type before anything is stored.
-    private func check(_ head: HTTPResponseHead) throws(NetworkError) {
+    func check(_ head: HTTPResponseHead) throws(NetworkError) {
         let types = options.contentTypes
         guard !types.isEmpty, !URLAccessPolicy.accepts(contentType: head.contentType, among: types) else { return }
         throw .contentType(url: displayURL, type: head.contentType)

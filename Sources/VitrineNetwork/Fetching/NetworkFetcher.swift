@@ -28,7 +28,7 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     ///
     /// If the loader's policy refuses private addresses, the key has one more part. The fetcher then never returns a
     /// value that a loader with access to private addresses stored, and never joins its loads.
-    public let key: CacheKey
+    public private(set) var key: CacheKey
     private let options: FetchOptions
     private let progress: TransferProgress?
     /// Receives the body while it is transferred; nil, the default, for none.
@@ -38,6 +38,8 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     @_spi(HTTPCacheEngine)
     public var willHold: (@Sendable (_ bytes: Int) async throws(NetworkError) -> Void)?
     private let resource: Resource
+    /// The part of the body that stands for all of it; nil, the default, for all of it.
+    private var excerpt: BodyExcerpt?
 
     /// Creates a fetcher for a URL.
     ///
@@ -72,6 +74,14 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
         self.key = options.loader.configuration.policy.fence.map { key.appending($0) } ?? key
     }
 
+    /// Returns a fetcher of a part of the body, with a key of its own.
+    package func fetching(_ excerpt: BodyExcerpt) -> NetworkFetcher {
+        var fetcher = self
+        fetcher.excerpt = excerpt
+        fetcher.key = key.appending(excerpt.name)
+        return fetcher
+    }
+
     /// Whether original bytes are stored: false for `file:` and `data:` URLs.
     public var storesOriginal: Bool { !resource.isLocal }
 
@@ -89,6 +99,7 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
         do throws(NetworkError) {
             var load = CachedLoad(request, key, options, progress, arriving)
             load.willHold = willHold
+            load.excerpt = excerpt
             let answer = try await load.answer(context, resource)
             progress?.end(isComplete: true)
             switch answer {

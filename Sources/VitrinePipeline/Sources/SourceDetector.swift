@@ -129,6 +129,25 @@ package enum FileKind: Sendable, Hashable {
 
         /// Whether it holds sound, so that a picture of it is the cover attached to it.
         package var isAudio: Bool { rawValue.hasPrefix("audio/") }
+
+        /// Usual file name extensions, without a dot.
+        package var fileExtensions: [String] {
+            switch self {
+            case .mp4: ["mp4", "m4v", "3gp"]
+            case .quickTime: ["mov"]
+            case .matroska: ["mkv"]
+            case .webM: ["webm"]
+            case .avi: ["avi"]
+            case .flash: ["flv"]
+            case .asf: ["wmv", "asf"]
+            case .ogg: ["ogv", "ogg"]
+            case .transportStream: ["ts", "mts", "m2ts"]
+            case .programStream: ["mpg", "mpeg"]
+            case .mp4Audio: ["m4a", "m4b"]
+            case .mp3: ["mp3"]
+            case .flac: ["flac"]
+            }
+        }
     }
 
     /// The registered media type.

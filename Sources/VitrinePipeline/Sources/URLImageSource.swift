@@ -101,6 +101,7 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
     package func load(_ context: SourceLoadContext) async throws -> LoadedSource {
         if url.isFileURL { return LoadedSource(try await source(for: .file(url.path(percentEncoded: false)))) }
         var fetcher = fetcher
+        if let excerpt { fetcher = fetcher.fetching(excerpt) }
         // Previews are images of the first page.
         if part == .whole { fetcher.arriving = context.arriving }
         let chosen = fetcher
@@ -112,7 +113,7 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
             return LoadedSource(try await source(for: .bytes(bytes, name: name)))
         }
         let original = try await failing { try await originals.originalBytes(from: chosen, following: context.priority) }
-        let discard: @Sendable () async -> Void = { [key = fetcher.key] in await originals.remove(key) }
+        let discard: @Sendable () async -> Void = { [key = chosen.key] in await originals.remove(key) }
         do {
             let source = try await source(for: .bytes(original.bytes, name: name))
             return LoadedSource(
@@ -120,6 +121,18 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
         } catch {
             await discard()
             throw error
+        }
+    }
+
+    /// The preview of a camera's raw file, which is a small part of it; nil for other names.
+    private var excerpt: BodyExcerpt? {
+        guard part == .whole, ["http", "https"].contains(url.scheme?.lowercased()),
+            RawExcerpt.fileExtensions.contains(url.pathExtension.lowercased())
+        else { return nil }
+        return BodyExcerpt(name: "preview") { beginning, total in
+            RawExcerpt(beginning: beginning, total: total).map { excerpt in
+                BodyExcerpt.Part(range: excerpt.range) { excerpt.picture($0) }
+            }
         }
     }
 

@@ -20,16 +20,22 @@ struct Tool {
     static let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appending(path: "vitrine")
 
-    /// - Parameter home: Where the user's directories are; nil for new ones.
+    /// - Parameters:
+    ///   - home: Where the user's directories are; nil for new ones.
+    ///   - environment: Variables in addition to those of the test.
     static func run(
-        _ arguments: [String], in directory: URL? = nil, input: Data? = nil, home: URL? = nil
+        _ arguments: [String], in directory: URL? = nil, input: Data? = nil, home: URL? = nil,
+        environment: [String: String] = [:]
     ) async throws -> Outcome {
-        try await offPool { try runHere(arguments, in: directory, input: input, home: home) }
+        try await offPool {
+            try runHere(arguments, in: directory, input: input, home: home, environment: environment)
+        }
     }
 
     /// Blocks the calling thread, which must not be one that other tests await.
     static func runHere(
-        _ arguments: [String], in directory: URL? = nil, input: Data? = nil, home: URL? = nil
+        _ arguments: [String], in directory: URL? = nil, input: Data? = nil, home: URL? = nil,
+        environment: [String: String] = [:]
     ) throws -> Outcome {
         let process = Process()
         process.executableURL = executable
@@ -38,7 +44,8 @@ struct Tool {
         // Files, not pipes: nothing has to be read while the command runs.
         let scratch = try Scratch()
         let home = home ?? scratch.file("home")
-        process.environment = ProcessInfo.processInfo.environment.merging(environment(home: home)) { $1 }
+        process.environment = ProcessInfo.processInfo.environment.merging(Self.environment(home: home)) { $1 }
+            .merging(environment) { $1 }
         let (out, err, stdin) = (scratch.file("out"), scratch.file("err"), scratch.file("in"))
         for file in [out, err] { _ = FileManager.default.createFile(atPath: file.path, contents: nil) }
         try (input ?? Data()).write(to: stdin)

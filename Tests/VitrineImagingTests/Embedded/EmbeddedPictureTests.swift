@@ -71,7 +71,8 @@ import VitrineImaging
         }
         var options = DecodeOptions()
         options.region = PixelRect(x: 0, y: 0, width: 100, height: 100)
-        #expect(try decoder.decode(.bytes(file), at: .none, options: options).size == PixelSize(width: 100, height: 100))
+        let corner = try decoder.decode(.bytes(file), at: .none, options: options)
+        #expect(corner.size == PixelSize(width: 100, height: 100))
     }
 
     @Test func metadataIsThatOfThePicture() throws {
@@ -162,12 +163,14 @@ import VitrineImaging
             #expect(part.count == 100 && part.name == path && part.descriptor == nil)
             #expect(try part.allBytes() == Array(50..<150))
             #expect(try part.bytes(at: 90, count: 50) == Array(140..<150))
-            #expect(try part.bytes(at: 100, count: 1).isEmpty && part.bytes(at: -1, count: 1).isEmpty)
+            for offset in [100, -1] { #expect(try part.bytes(at: offset, count: 1).isEmpty) }
             let inner = ByteSource(10..<1_000, of: part)
-            #expect(inner.count == 90 && (try inner.bytes(at: 0, count: 2)) == [60, 61])
+            #expect(inner.count == 90)
+            #expect(try inner.bytes(at: 0, count: 2) == [60, 61])
             #expect(ByteSource(500..<600, of: whole).count == 0)
             let copy = try part.withDescriptor()
-            #expect(copy.descriptor != nil && (try copy.allBytes()) == Array(50..<150))
+            #expect(copy.descriptor != nil)
+            #expect(try copy.allBytes() == Array(50..<150))
         }
     }
 }

@@ -1,0 +1,157 @@
+import ArgumentParser
+import VitrineImaging
+import VitrinePipeline
+
+/// `vitrine formats`: the kinds of files that can be shown, and how each is read on this machine.
+struct FormatsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "formats",
+        abstract: "Lists the kinds of files that can be shown, and how each is read.",
+        discussion: """
+            A kind is read by a decoder of vitrine itself, by a library, or by a picture that files of the kind hold \
+            of themselves. The helper programs are looked up as for any other command.
+
+              vitrine formats
+              vitrine formats --json | jq -r 'select(.missing != []) | .name'
+            """)
+
+    @Flag(help: "Print one JSON object per kind instead of text.")
+    var json = false
+
+    func run() {
+        for kind in FormatReport.all {
+            if json {
+                Output.json(kind)
+            } else {
+                Output.row(kind.line)
+            }
+        }
+    }
+}
+
+/// One kind of files: its names, and how it is read.
+private struct FormatReport: Encodable {
+    /// One way to read a kind, by a decoder in one process.
+    struct Reader: Encodable {
+        /// `decoder`, `library`, `embedded picture` or `browser`.
+        var method: String
+        /// The library; null for the others.
+        var library: String?
+        /// The program that decodes.
+        var process: String
+        /// The option without which it is not used; null if it needs none.
+        var option: String?
+
+        var line: String {
+            let method = library ?? (method == "decoder" ? "own decoder" : method)
+            let place = process == "vitrine" ? method : "\(method) in \(process)"
+            return option.map { "\(place) with \($0)" } ?? place
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case method, library, process, option
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(method, forKey: .method)
+            try container.encode(library, forKey: .library)
+            try container.encode(process, forKey: .process)
+            try container.encode(option, forKey: .option)
+        }
+    }
+
+    let name: String
+    let mediaTypes: [String]
+    let extensions: [String]
+    let readers: [Reader]
+    /// The programs that are needed and not installed.
+    let missing: [String]
+
+    init(
+        _ name: String, mediaTypes: [String], extensions: [String], readers: [Reader],
+        isInstalled: (_ program: String) -> Bool
+    ) {
+        (self.name, self.mediaTypes, self.extensions, self.readers) = (name, mediaTypes, extensions, readers)
+        missing = readers.filter { $0.option == nil }.map(\.process).filter { $0 != "vitrine" && !isInstalled($0) }
+    }
+
+    /// The kind in columns of a terminal.
+    var line: String {
+        let columns = [name, extensions.map { "." + $0 }.joined(separator: " ")]
+        var line = ""
+        for (column, width) in zip(columns, [14, 22]) {
+            line += column + String(repeating: " ", count: max(1, width - column.count))
+        }
+        line += readers.map(\.line).joined(separator: ", ")
+        return missing.isEmpty ? line : line + "; missing: " + missing.joined(separator: ", ")
+    }
+
+    // MARK: Kinds
+
+    /// Images, files that hold pictures, documents, films and web pages, in this order.
+    static var all: [FormatReport] {
+        (ImageFormat.builtIn + PictureLocators.formats).map(image)
+            + [
+                FormatReport(
+                    "pdf", mediaTypes: ["application/pdf"], extensions: ["pdf"],
+                    readers: [Reader(method: "library", library: "poppler", process: "vitrine-pdf")],
+                    isInstalled: isInstalled)
+            ]
+            + FileKind.Media.allCases.map(media)
+            + [
+                FormatReport(
+                    "web-page", mediaTypes: ["text/html"], extensions: [],
+                    readers: [Reader(method: "browser", process: "chromium")], isInstalled: isInstalled)
+            ]
+    }
+
+    private static func isInstalled(_ program: String) -> Bool {
+        switch program {
+        case "vitrine-worker": WorkerPool.shared.isAvailable
+        case "vitrine-pdf": PDFWorkers.shared.isAvailable
+        case "vitrine-video": VideoWorkers.shared.isAvailable
+        case "chromium": WebPageSource.isAvailable
+        default: false
+        }
+    }
+
+    private static func image(_ format: ImageFormat) -> FormatReport {
+        var readers: [Reader] = []
+        if format.holdsPictures {
+            readers = [Reader(method: "embedded picture", process: "vitrine")]
+            if RawDevelopment.develops(format) {
+                readers.append(
+                    Reader(method: "library", library: "LibRaw", process: "vitrine-worker", option: "--develop-raw"))
+            }
+        } else {
+            for decoder in DecoderRegistry.standard.decoders(for: format) {
+                readers.append(
+                    Reader(
+                        method: decoder.library == nil ? "decoder" : "library", library: decoder.library,
+                        process: decoder.needsIsolation ? "vitrine-worker" : "vitrine"))
+            }
+            if let library = workerLibraries[format] {
+                readers.append(Reader(method: "library", library: library, process: "vitrine-worker"))
+            }
+        }
+        return FormatReport(
+            format.rawValue, mediaTypes: format.mediaTypes, extensions: format.fileExtensions, readers: readers,
+            isInstalled: isInstalled)
+    }
+
+    /// The libraries of `vitrine-worker` for formats without a decoder in this process, or with a partial one.
+    private static let workerLibraries: [ImageFormat: String] = [
+        .tiff: "libvips", .heic: "libvips", .jp2: "libvips", .svg: "libvips", .jxl: "libjxl",
+        .icns: "libvips",
+    ]
+
+    private static func media(_ media: FileKind.Media) -> FormatReport {
+        let name = media.rawValue.split(separator: "/").last.map(String.init) ?? media.rawValue
+        return FormatReport(
+            media.isAudio ? "\(name)-audio" : name.hasPrefix("x-") ? String(name.dropFirst(2)) : name,
+            mediaTypes: [media.rawValue], extensions: media.fileExtensions,
+            readers: [Reader(method: "library", library: "libavcodec", process: "vitrine-video")],
+            isInstalled: isInstalled)
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct FormatsCommandTests {
+    private func kinds(_ environment: [String: String] = [:]) async throws -> [String: [String: Any]] {
+        let outcome = try await Tool.run(["formats", "--json"], environment: environment)
+        #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+        let pairs = outcome.objects.compactMap { object in (object["name"] as? String).map { ($0, object) } }
+        #expect(Set(pairs.map(\.0)).count == pairs.count && pairs.count == outcome.objects.count)
+        return Dictionary(uniqueKeysWithValues: pairs)
+    }
+
+    private func readers(_ kind: [String: Any]?) -> [[String: Any]] { kind?["readers"] as? [[String: Any]] ?? [] }
+
+    @Test func everyKindIsToldWithItsReadersAndProcesses() async throws {
+        let kinds = try await kinds()
+        for name in ["jpeg", "svg", "nef", "cr3", "dng", "raf", "pdf", "mp4", "flac-audio", "web-page"] {
+            let kind = try #require(kinds[name], "\(name)")
+            #expect(Set(kind.keys) == ["name", "mediaTypes", "extensions", "readers", "missing"])
+            #expect(!readers(kind).isEmpty && (kind["mediaTypes"] as? [String])?.isEmpty == false)
+            for reader in readers(kind) { #expect(Set(reader.keys) == ["method", "library", "process", "option"]) }
+        }
+        #expect(readers(kinds["nef"])[0]["method"] as? String == "embedded picture")
+        #expect(readers(kinds["nef"])[0]["process"] as? String == "vitrine")
+        #expect(readers(kinds["nef"])[1]["library"] as? String == "LibRaw")
+        #expect(readers(kinds["nef"])[1]["option"] as? String == "--develop-raw")
+        #expect(readers(kinds["png"])[0]["method"] as? String == "decoder")
+        #expect(readers(kinds["png"])[0]["library"] is NSNull)
+        #expect(readers(kinds["svg"])[0]["library"] as? String == "libvips")
+        #expect(readers(kinds["svg"])[0]["process"] as? String == "vitrine-worker")
+        #expect(readers(kinds["pdf"])[0]["process"] as? String == "vitrine-pdf")
+        #expect((kinds["cr2"]?["extensions"] as? [String]) == ["cr2"])
+        for name in ["jpeg", "png", "nef", "gif"] { #expect(kinds[name]?["missing"] as? [String] == [], "\(name)") }
+        #expect(kinds["svg"]?["missing"] as? [String] == [])
+    }
+
+    @Test func missingHelpersAreNamed() async throws {
+        let scratch = try Scratch()
+        let none = scratch.file("none").path
+        let kinds = try await kinds([
+            "VITRINE_WORKER": none, "VITRINE_PDF": none, "VITRINE_VIDEO": none, "VITRINE_BROWSER": none,
+        ])
+        for (name, program) in [
+            ("svg", "vitrine-worker"), ("pdf", "vitrine-pdf"), ("mp4", "vitrine-video"), ("web-page", "chromium"),
+        ] { #expect(kinds[name]?["missing"] as? [String] == [program], "\(name)") }
+        #expect(kinds["jpeg"]?["missing"] as? [String] == [] && kinds["nef"]?["missing"] as? [String] == [])
+        let text = try await Tool.run(["formats"], environment: ["VITRINE_PDF": none])
+        #expect(text.output.contains("; missing: vitrine-pdf\n"))
+    }
+
+    @Test func textHasALineForEachKind() async throws {
+        let text = try await Tool.run(["formats"])
+        let lines = text.output.split(separator: "\n")
+        #expect(lines.count == (try await kinds()).count)
+        #expect(lines.contains { $0.hasPrefix("nef") && $0.contains(".nef .nrw") && $0.contains("embedded picture") })
+        #expect(lines.contains { $0.hasPrefix("tiff") && $0.contains("libvips in vitrine-worker") })
+    }
+}
