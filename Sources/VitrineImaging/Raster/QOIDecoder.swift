@@ -49,7 +49,7 @@ package struct QOIDecoder: ImageDecoding, HeaderReading {
         return try rows.finish(isPartial: isPartial)
     }
 
-    /// What pixels have to be known of the ones before.
+    /// The state that codes refer to: the last pixel, and 64 earlier ones.
     private struct Coder {
         private let seen = RowBuffer(64 * 4)
         private var pixel = SIMD4<UInt8>(0, 0, 0, 255)

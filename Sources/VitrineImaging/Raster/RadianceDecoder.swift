@@ -24,8 +24,8 @@ package struct RadianceDecoder: ImageDecoding, HeaderReading {
         try request.requireFirstPage()
         let header = try RadianceHeader(ByteReader(source))
         try BMPBitmap.check(header.size, request.limits, name: source.name)
-        // A run of 127 has two bytes, in each of four channels.
-        try request.require(header.size.pixelCount / 16, of: source, at: header.offset)
+        // A row begins with four bytes at least, and runs of the older coding have any length.
+        try request.require(header.size.height * 4, of: source, at: header.offset)
         let tones = try Self.tones(source, header, request)
         var rows = try RowCollector(source, request, size: header.size, channels: 3)
         let stored = RowBuffer(4 * header.size.width)

@@ -127,7 +127,7 @@ package struct TGADecoder: ImageDecoding, HeaderReading {
     }
 }
 
-/// The header of a TGA file, with what its footer adds.
+/// The header of a TGA file, and the type of alpha from its footer.
 ///
 /// Source: Truevision, "TGA File Format Specification", version 2.0 (1991).
 struct TGAHeader {

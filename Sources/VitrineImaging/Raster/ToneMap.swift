@@ -1,13 +1,13 @@
 /// Converts linear light of any range to sRGB.
 ///
-/// The exposure makes the median luminance middle grey (0.18); what then exceeds 1 is clipped. The median is of pixels
+/// The exposure makes the median luminance middle grey (0.18). Light above 1 is clipped. The median is of pixels
 /// on a fixed grid of at most 256 by 256, without those of no light. It does not depend on the requested size, so that
 /// all sizes of a picture look alike.
 struct ToneMap: Sendable {
     /// Rows and columns of the grid at most.
     private static let gridSide = 256
 
-    /// What linear light is multiplied by.
+    /// The factor of linear light.
     let exposure: Float
     private let table = SRGB.encoded
 
@@ -30,7 +30,7 @@ struct ToneMap: Sendable {
     @inline(__always)
     static func luminance(_ r: Float, _ g: Float, _ b: Float) -> Float { 0.2126 * r + 0.7152 * g + 0.0722 * b }
 
-    /// The encoded level; 0 for what is no number.
+    /// The encoded level; 0 if the light is not a number.
     @inline(__always)
     func level(_ light: Float) -> UInt8 {
         let value = light * exposure * 65_535 + 0.5

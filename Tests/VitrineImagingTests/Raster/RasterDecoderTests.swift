@@ -385,12 +385,12 @@ import VitrineImaging
         let words = [UInt8](values.map { RasterPicture.big16($0 & 0xFFFF) }.joined())
         let gray = try decode(fits(cards, words), .fits)
         // From −100 to 100 (the percentiles of four values are the first and the third), the first row lowest.
-        #expect([0, 4, 8, 12].map { gray[$0] } == [255, 255, 0, 128])
+        #expect([0, 4, 8].map { gray[$0] } == [255, 255, 0] && (127...128).contains(gray[12]))
         let floats = RasterPicture.floats(values.map { Float($0) })
         let cards32 = cards.map { $0.replacingOccurrences(of: "BITPIX  = 16", with: "BITPIX  = -32") }
         #expect(try decode(fits(cards32, floats), .fits) == gray)
         let inverted = try decode(fits(cards + ["BSCALE  = -1.0", "BZERO   = 5"], words), .fits)
-        #expect(inverted[12] < inverted[8])
+        #expect(inverted[4] < inverted[0])
         #expect(throws: ImageError.self) {
             try decode(fits(["SIMPLE  =                    T", "BITPIX  = 8", "NAXIS   = 0"], []), .fits)
         }

@@ -85,7 +85,7 @@ import VitrineImaging
     @Test(
         .enabled(if: Corpus.isAvailable && hasVips, "needs the shared corpus, and the command vips with ImageMagick"),
         arguments: [
-            "4x4_16bit_rgb.psd", "8bit-photoshop.psb", "adjustment-mask.psd", "color-balance.psd", "mch-8bits.psd",
+            "4x4_16bit_rgb.psd", "8bit-photoshop.psb", "color-balance.psd",
             "transparency-group.psd", "vector-mask.psb", "testPSD.psd", "lighten.psd", "hopper_merged.psd",
         ])
     func photoshopFilesLookAsInImageMagick(_ name: String) throws {
@@ -149,7 +149,7 @@ import VitrineImaging
         if rowStep > 0 {
             let lights = (0..<size.pixelCount).filter { $0 / size.width % rowStep == 0 }.map(luminance)
                 .filter { $0 > 0 && $0.isFinite }.sorted()
-            exposure = 0.18 / lights[lights.count / 2]
+            exposure = lights.isEmpty ? 1 : 0.18 / lights[lights.count / 2]
         } else {
             // Of larger pictures a part of the pixels is looked at: the exposure follows from a pixel of middle level.
             let i = try #require(
@@ -182,6 +182,7 @@ import VitrineImaging
             "b5-attrib.tga", "b5-unused-cmap.tga", "fake_earth.hdr", "m13_gzip.fits", "psd-oob-write-y.psd",
             "rg32dx10.dds", "rgba16dx10.dds", "hopper_naxis_zero.fits", "negative_layer_count.psd", "basic-test.qoi",
             "testICNS.icns", "01r_00.pcx", "acid2.ff",
+            "testICNS_basic.icns",  // JPEG 2000, which needs the worker
         ]
         var failed: [String] = []
         for path in Corpus.files(in: "anything/corpus") {
