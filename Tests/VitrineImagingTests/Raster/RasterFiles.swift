@@ -13,7 +13,7 @@ struct RasterPicture {
             let (x, y) = (i % width, i / width)
             return [
                 UInt8(x * 255 / width), UInt8(y * 255 / height), UInt8((x * y * 7) % 256),
-                hasAlpha ? UInt8(255 - (x + y) * 5) : 255,
+                hasAlpha ? UInt8(max(0, 255 - (x + y) * 5)) : 255,
             ]
         }
     }
