@@ -8,10 +8,12 @@ import Darwin
 import CVitrineRaw
 import VitrineImaging
 
+// Apple's icons can hold JPEG 2000.
+let icons = ICNSDecoder(pictures: [PNGDecoder(), VipsDecoder()])
 let server =
     CommandLine.arguments.dropFirst().first == RawDevelopment.argument
     ? WorkerServer(documents: RawDeveloper(), warmUp: { _ = craw_load() })
     : WorkerServer(
-        decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder()], encoders: [LibJXLEncoder()],
-        documents: ComicArchive(), warmUp: WarmUp.run)
+        decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder(), icons],
+        encoders: [LibJXLEncoder()], documents: ComicArchive(), warmUp: WarmUp.run)
 exit(server.run().rawValue)

@@ -28,6 +28,9 @@ extension FuzzTargets {
             decoding("decode-ico", .ico, ICODecoder(png: PNGDecoder())), arrivingJPEG, arrivingPicture, pictures,
             embeddedPreviews, inflater,
         ]
+        targets += ImageFormat.raster.flatMap { format in
+            DecoderRegistry.standard.decoders(for: format).map { raster(format, $0) }
+        }
         #if LibJPEG
             targets.insert(decoding("decode-jpeg", .jpeg, LibJPEGDecoder()), at: 0)
         #endif
@@ -39,14 +42,14 @@ extension FuzzTargets {
 
     /// One decoder, at full size or reduced, whole or in part, of any page.
     private static func decoding(
-        _ name: String, _ format: ImageFormat, _ decoder: some ImageDecoding,
+        _ name: String, _ format: ImageFormat, _ decoder: any ImageDecoding,
         pixels: Int = limits.maximumPixels, repair: (@Sendable ([UInt8]) -> [UInt8])? = nil
     ) -> FuzzTarget {
         var limits = limits
         limits.maximumWholeImagePixels = pixels
         return FuzzTarget(name, seeds: { Seeds.pictures(format, 40, upTo: 8 << 10) }, repair: repair) {
             [limits] bytes in
-            let source = ByteSource(bytes: bytes, name: name)
+            let source = ByteSource(bytes: bytes, name: "\(name).\(format.fileExtension)")
             let info = try ImageInfo(reading: source, limits: limits)
             guard info.format == format else { throw FuzzRefusal() }
             try limits.check(info, source: source)
@@ -60,6 +63,11 @@ extension FuzzTargets {
                 allowPartial: choice & 2 != 0, limits: limits)
             _ = try decoder.decode(source, request)
         }
+    }
+
+    /// One decoder of plain rows. The name of its input has the extension by which TGA is known.
+    private static func raster(_ format: ImageFormat, _ decoder: any ImageDecoding) -> FuzzTarget {
+        decoding("decode-\(format)", format, decoder)
     }
 
     private static let arrivingJPEG = FuzzTarget("arriving-jpeg", seeds: { Seeds.pictures(.jpeg, 24, upTo: 6 << 10) }) {
@@ -158,7 +166,7 @@ extension FuzzTargets {
     private static func header(_ format: ImageFormat) -> FuzzTarget {
         let repair: (@Sendable ([UInt8]) -> [UInt8])? = format == .png ? Seeds.withChecksums : nil
         return FuzzTarget("header-\(format)", seeds: { Seeds.pictures(format, 48) }, repair: repair) { bytes in
-            let source = ByteSource(bytes: bytes, name: "header")
+            let source = ByteSource(bytes: bytes, name: "header.\(format.fileExtension)")
             let info = try ImageInfo(reading: source)
             try ImageLimits.standard.check(info, source: source)
             if let profile = info.colorProfile {

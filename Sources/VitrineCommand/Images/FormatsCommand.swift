@@ -157,6 +157,7 @@ private struct FormatReport: Encodable {
     /// The libraries of `vitrine-worker` for formats without a decoder in this process, or with a partial one.
     private static let workerLibraries: [ImageFormat: String] = [
         .tiff: "libvips", .heic: "libvips", .jp2: "libvips", .svg: "libvips", .jxl: "libjxl",
+        .icns: "libvips",
     ]
 
     private static func media(_ media: FileKind.Media) -> FormatReport {

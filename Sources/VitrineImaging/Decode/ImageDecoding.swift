@@ -94,7 +94,9 @@ package struct DecoderRegistry: Sendable {
         #if SystemCodecs
         decoders.append(LibJPEGDecoder())
         #endif
+        let jpeg = decoders
         decoders += [png, GIFDecoder(), BMPDecoder(), ICODecoder(png: png), JXLLowFrequencyDecoder()]
+        decoders += raster(pictures: [png], jpeg: jpeg)
         #if SystemCodecs
         decoders.append(WebPDecoder())
         decoders.append(AVIFDecoder())

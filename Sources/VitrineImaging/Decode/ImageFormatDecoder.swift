@@ -3,28 +3,31 @@
 /// ``ImageInfo``, ``ImageDecoder``, image pipelines, stores and views all use registered decoders.
 ///
 /// ```swift
-/// struct FarbfeldDecoder: ImageFormatDecoder {
-///     let format = ImageFormat("farbfeld", mediaTypes: ["image/x-farbfeld"], fileExtensions: ["ff"])
+/// /// Sun raster files of the kind that stores 32 bits a pixel as unused, red, green, blue.
+/// struct SunRasterDecoder: ImageFormatDecoder {
+///     let format = ImageFormat("sun-raster", mediaTypes: ["image/x-sun-raster"], fileExtensions: ["ras", "sun"])
 ///
-///     func recognizes(_ prefix: [UInt8]) -> Bool { prefix.starts(with: Array("farbfeld".utf8)) }
+///     func recognizes(_ prefix: [UInt8]) -> Bool { prefix.starts(with: [0x59, 0xA6, 0x6A, 0x95]) }
 ///
 ///     func info(of source: ByteSource) throws -> ImageInfo {
-///         let sides = try source.bytes(at: 8, count: 8)
-///         guard sides.count == 8 else { throw ImageError.truncated(input: source.name) }
-///         let width = sides[..<4].reduce(0) { $0 << 8 | Int($1) }
-///         let height = sides[4...].reduce(0) { $0 << 8 | Int($1) }
-///         return ImageInfo(format: format, storedSize: PixelSize(width: width, height: height))
+///         let header = try source.bytes(at: 0, count: 32)
+///         guard header.count == 32 else { throw ImageError.truncated(input: source.name) }
+///         func number(_ at: Int) -> Int { header[at..<at + 4].reduce(0) { $0 << 8 | Int($1) } }
+///         guard number(12) == 32, number(20) == 3, number(28) == 0 else {
+///             throw ImageError.unsupported(input: source.name, reason: "a Sun raster of another kind")
+///         }
+///         return ImageInfo(format: format, storedSize: PixelSize(width: number(4), height: number(8)))
 ///     }
 ///
 ///     func decode(_ source: ByteSource, _ request: DecodeRequest) throws -> Image {
 ///         let size = request.info.storedSize
-///         let samples = try source.bytes(at: 16, count: 8 * size.pixelCount)
-///         return try Image(
-///             width: size.width, height: size.height, layout: .rgba16BigEndian, alpha: .straight, bytes: samples)
+///         let pixels = try source.bytes(at: 32, count: 4 * size.pixelCount)
+///         guard pixels.count == 4 * size.pixelCount else { throw ImageError.truncated(input: source.name) }
+///         return try Image(width: size.width, height: size.height, layout: .xrgb8, alpha: .opaque, bytes: pixels)
 ///     }
 /// }
 ///
-/// try ImageDecoder.register(FarbfeldDecoder())
+/// try ImageDecoder.register(SunRasterDecoder())
 /// ```
 ///
 /// The methods may block. They are called concurrently, and the library holds no lock during a call. The input is

@@ -4,7 +4,7 @@
 /// that ``ImageDecoder/register(_:)`` adds:
 ///
 /// ```swift
-/// let farbfeld = ImageFormat("farbfeld", mediaTypes: ["image/x-farbfeld"], fileExtensions: ["ff"])
+/// let sunRaster = ImageFormat("sun-raster", mediaTypes: ["image/x-sun-raster"], fileExtensions: ["ras", "sun"])
 /// ```
 public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
     /// The name in lower case, for example `jpeg`.
@@ -68,7 +68,7 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     /// The built-in formats.
     package static let builtIn: [ImageFormat] = [
         .jpeg, .png, .webp, .gif, .tiff, .heic, .avif, .jxl, .jp2, .svg, .bmp, .ico,
-    ]
+    ] + raster
 
     private static let builtInByName = Dictionary(
         uniqueKeysWithValues: (builtIn + PictureLocators.formats).map { ($0.rawValue, $0) })
@@ -79,7 +79,7 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     /// The preferred file name extension, without a dot; the name if there is none.
     public var fileExtension: String { fileExtensions.first ?? rawValue }
 
-    /// The preferred media type, which is the registered one (IANA) of a built-in format; `application/octet-stream` if
+    /// The preferred media type, which is the registered one (IANA) of most built-in formats; `application/octet-stream` if
     /// there is none.
     public var mediaType: String { mediaTypes.first ?? "application/octet-stream" }
 
@@ -114,7 +114,8 @@ extension ImageFormat {
         if let format, format != .tiff { return format }
         if let format = try PictureLocators.format(of: reader) { return format }
         if let format { return format }
-        return try SVGPrologue.isSVG(reader) ? .svg : nil
+        if try SVGPrologue.isSVG(reader) { return .svg }
+        return isTGA(reader) ? .tga : nil
     }
 
     /// The format by the first bytes; nil for drawings, and for files that hold pictures.
@@ -140,7 +141,7 @@ extension ImageFormat {
         if four == 12, reader.matches("JXL \r\n", at: 4) { return .jxl }
         if four == 12, reader.matches("jP  \r\n", at: 4) { return .jp2 }
         if reader.matches("ftyp", at: 4) { return try detectByBrands(reader) }
-        return nil
+        return try detectRaster(reader)
     }
 
     /// Brands of ISO/IEC 23008-12 annex B (HEVC) and the AV1 image format §6. The structural brands `mif1` and `msf1`

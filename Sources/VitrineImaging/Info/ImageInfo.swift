@@ -35,7 +35,7 @@ public struct ImageInfo: Sendable, Hashable {
         case other
     }
 
-    /// The format, found by content, never by file name.
+    /// The format, found by content. Only TGA files without a mark at their end need their file name extension.
     public var format: ImageFormat
     /// Width and height as stored, before ``orientation`` is applied.
     public var storedSize: PixelSize
@@ -128,7 +128,7 @@ extension ImageFormat {
         case .svg: SVGHeaderReader.self
         case .bmp: BMPHeaderReader.self
         case .ico: ICOHeaderReader.self
-        default: nil
+        default: rasterHeaderReader
         }
     }
 }

@@ -32,8 +32,9 @@ public struct ImageLimits: Sendable, Hashable {
 
     /// Bytes of the input. Default 100 MB.
     public var maximumInputBytes = 100 << 20
-    /// Pixels of a picture whose decoder streams or scales (JPEG, non-interlaced PNG, TIFF, BMP). Default 110 million,
-    /// above the largest sensors of cameras (102 million) and of most phones (108 million).
+    /// Pixels of a picture whose decoder streams or scales: JPEG, non-interlaced PNG, TIFF, BMP and Photoshop, for
+    /// example. Default 110 million, above the largest sensors of cameras (102 million) and of most phones (108
+    /// million).
     public var maximumPixels = 110_000_000
     /// Pixels of an interlaced PNG, which needs all of them at once. Default 40 million.
     package var maximumInterlacedPixels = 40_000_000
@@ -102,7 +103,7 @@ extension ImageLimits {
         case .svg: nil
         case .png where info.isProgressive: min(maximumInterlacedPixels, maximumPixels)
         case .jpeg, .png, .tiff, .bmp, .ico: maximumPixels
-        case let format where format.holdsPictures: maximumPixels
+        case let format where format.holdsPictures || format.isRaster: maximumPixels
         // Registered decoders deliver the whole image, too.
         default: maximumWholeImagePixels
         }
