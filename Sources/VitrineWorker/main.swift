@@ -8,6 +8,7 @@ import Darwin
 import VitrineImaging
 
 let server = WorkerServer(
-    decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder()], encoders: [LibJXLEncoder()],
+    decoders: [SecondOpinion(on: .avif)] + DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder()],
+    encoders: [LibJXLEncoder()],
     warmUp: WarmUp.run)
 exit(server.run().rawValue)

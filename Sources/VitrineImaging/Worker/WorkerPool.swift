@@ -50,6 +50,7 @@ public final class WorkerPool: Sendable {
     let recycling: WorkerRecycling
     private let memory: HelperMemory
     private let isFound = Atomic<Bool>(false)
+    private let isProgramFound = Atomic<Bool>(false)
     private let wantCode = Atomic<Int>(Want.nothing.rawValue)
     private let state = Locked(State())
 
@@ -104,6 +105,15 @@ public final class WorkerPool: Sendable {
         if isFound.load(ordering: .relaxed) { return true }
         guard location.resolve(program: program) != nil else { return false }
         isFound.store(true, ordering: .relaxed)
+        return true
+    }
+
+    /// Whether the helper's own program is installed, not only a host that serves as a worker. Searches the file system
+    /// until it finds one.
+    package var hasProgram: Bool {
+        if isProgramFound.load(ordering: .relaxed) { return true }
+        guard location.resolve(program: program, allowsHost: false) != nil else { return false }
+        isProgramFound.store(true, ordering: .relaxed)
         return true
     }
 
