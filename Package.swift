@@ -269,7 +269,9 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "VitrineImagingTests",
-            dependencies: ["VitrineImaging", "CVitrinePixels", "VitrineWorker", "TestSupport", "WorkerTestHost"],
+            dependencies: [
+                "VitrineImaging", "CVitrinePixels", "VitrineWorker", "VitrineVideo", "TestSupport", "WorkerTestHost",
+            ],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
             name: "VitrineNetworkTests", dependencies: ["VitrineNetwork", "VitrineCache", "TestSupport"],

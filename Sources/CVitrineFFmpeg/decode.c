@@ -183,27 +183,31 @@ static bool is_full_range(const AVFrame *f) {
     }
 }
 
-static void describe(cffmpeg_video *v, cffmpeg_frame *out) {
-    const AVFrame *f = v->frame;
-    AVStream *s = v->format->streams[v->stream];
+void cffmpeg_describe_frame(const AVFrame *f, cffmpeg_frame *out) {
     memset(out, 0, sizeof *out);
-    out->width = f->width;
-    out->height = f->height;
-    int lowres = v->decoder->lowres, width = s->codecpar->width, height = s->codecpar->height;
-    bool agrees = AV_CEIL_RSHIFT(width, lowres) == f->width && AV_CEIL_RSHIFT(height, lowres) == f->height;
-    out->full_width = agrees ? width : f->width << lowres;
-    out->full_height = agrees ? height : f->height << lowres;
+    out->full_width = out->width = f->width;
+    out->full_height = out->height = f->height;
     set_planes(out, f);
     out->full_range = is_full_range(f);
     out->matrix = f->colorspace;
     out->primaries = f->color_primaries;
     out->transfer = f->color_trc;
-    AVRational shape = av_guess_sample_aspect_ratio(v->format, s, v->frame);
-    out->sar_num = shape.num;
-    out->sar_den = shape.den;
     out->is_interlaced = f->interlaced_frame;
     out->is_damaged = f->decode_error_flags || f->flags & AV_FRAME_FLAG_CORRUPT;
     out->second = NAN;
+}
+
+static void describe(cffmpeg_video *v, cffmpeg_frame *out) {
+    const AVFrame *f = v->frame;
+    AVStream *s = v->format->streams[v->stream];
+    cffmpeg_describe_frame(f, out);
+    int lowres = v->decoder->lowres, width = s->codecpar->width, height = s->codecpar->height;
+    bool agrees = AV_CEIL_RSHIFT(width, lowres) == f->width && AV_CEIL_RSHIFT(height, lowres) == f->height;
+    out->full_width = agrees ? width : f->width << lowres;
+    out->full_height = agrees ? height : f->height << lowres;
+    AVRational shape = av_guess_sample_aspect_ratio(v->format, s, v->frame);
+    out->sar_num = shape.num;
+    out->sar_den = shape.den;
     if (f->best_effort_timestamp != AV_NOPTS_VALUE)
         out->second = (double)av_sat_sub64(f->best_effort_timestamp, first_stamp(s)) * av_q2d(s->time_base);
 }

@@ -15,7 +15,8 @@ struct VitrineTool: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             ThumbnailCommand.self, ContactSheetCommand.self, InspectCommand.self, FormatsCommand.self, ShowCommand.self,
-            FetchCommand.self, DownloadCommand.self, PrecacheCommand.self, CacheCommand.self, StoreCommand.self,
+            StoryboardCommand.self, FetchCommand.self, DownloadCommand.self, PrecacheCommand.self, CacheCommand.self,
+            StoreCommand.self,
             ObjectsCommand.self, ThumbnailerCommand.self, ManualCommand.self,
         ]
     )

@@ -8,5 +8,6 @@ import Darwin
 import CVitrineFFmpeg
 import VitrineImaging
 
-let server = WorkerServer(documents: VideoRenderer(), warmUp: cffmpeg_start)
+let server = WorkerServer(
+    decoders: [HEVCTileDecoder()], documents: VideoRenderer(), warmUp: cffmpeg_start)
 exit(server.run().rawValue)

@@ -151,6 +151,32 @@ struct VipsDecoder: ImageDecoding {
     }
 }
 
+/// Asks libvips for files of a format that its own decoder calls damaged.
+///
+/// libavif rejects containers that libheif reads: without a handler, with items in an unusual order, with properties of
+/// later editions.
+struct SecondOpinion: ImageDecoding {
+    let formats: Set<ImageFormat>
+    let needsIsolation = true
+    private let own: [any ImageDecoding]
+
+    init(on format: ImageFormat) {
+        formats = [format]
+        own = DecoderRegistry.standard.decoders(for: format)
+    }
+
+    /// - Throws: The error of the format's own decoder where libvips does not read the file either.
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        do throws(ImageError) {
+            return try DecoderRegistry.decode(source, request, with: own)
+        } catch {
+            guard case .corrupt = error, request.page == 0, let image = try? VipsDecoder().decode(source, request)
+            else { throw error }
+            return image
+        }
+    }
+}
+
 /// Loads the files that decoding needs, before the sandbox closes the file system.
 enum WarmUp {
     /// Starts libvips, which loads codec modules, and draws text, which loads fonts.

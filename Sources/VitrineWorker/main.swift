@@ -10,10 +10,11 @@ import VitrineImaging
 
 // Apple's icons can hold JPEG 2000.
 let icons = ICNSDecoder(pictures: [PNGDecoder(), VipsDecoder()])
+let decoders: [any ImageDecoding] =
+    [SecondOpinion(on: .avif)] + DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder(), icons]
 let server =
     CommandLine.arguments.dropFirst().first == RawDevelopment.argument
     ? WorkerServer(documents: RawDeveloper(), warmUp: { _ = craw_load() })
     : WorkerServer(
-        decoders: DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder(), icons],
-        encoders: [LibJXLEncoder()], documents: ComicArchive(), warmUp: WarmUp.run)
+        decoders: decoders, encoders: [LibJXLEncoder()], documents: ComicArchive(), warmUp: WarmUp.run)
 exit(server.run().rawValue)

@@ -365,6 +365,9 @@ extension FuzzTargets {
         let container = try HEIFContainer(ByteReader(ByteSource(bytes: bytes, name: "items")))
         _ = container.codec
         _ = container.hasThumbnailTurnedAlike
+        _ = HEICTiles(thumbnailOf: container, covering: PixelSize(16), limits: limits)
+        let tiles = try HEICTiles(container, limits: limits)
+        _ = tiles.area(for: PixelRect(x: bytes.count % 64, y: 3, width: 7, height: bytes.count % 33), margin: bytes.count % 9)
     }
 
     private static let pngText = FuzzTarget(

@@ -221,7 +221,7 @@ import Testing
         #expect(directory.status == 2 && directory.errors.contains("\(scratch.url.path) is a directory"))
     }
 
-    @Test(arguments: ["VITRINE_PDF": "lake.pdf", "VITRINE_VIDEO": "lake.mp4", "VITRINE_WORKER": "lake.heic"])
+    @Test(arguments: ["VITRINE_PDF": "lake.pdf", "VITRINE_VIDEO": "lake.mp4", "VITRINE_WORKER": "lake.tif"])
     func missingHelpersAreNamed(_ variable: String, _ sample: String) async throws {
         let scratch = try Scratch()
         let path = Samples.path(sample)

@@ -82,4 +82,34 @@ import VitrineImaging
         #expect(outcome.errors == "\(tree.path): no file in this directory is an image, PDF or film\n")
         #expect(!FileManager.default.fileExists(atPath: out.path))
     }
+
+    @Test func aStoryboardHasAnImageAndItsTimes() async throws {
+        let scratch = try Scratch()
+        let out = scratch.file("the film.jpg")
+        let outcome = try await Tool.run(
+            ["storyboard", Samples.path("lake.mp4"), "--interval", "1", "--width", "48", "--columns", "2", "-o", out.path])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.isEmpty)
+        let size = try ImageInfo(of: .file(out.path)).size
+        #expect(size.width % 48 == 0 && size.width <= 96)
+        let text = try String(contentsOf: scratch.file("the film.vtt"), encoding: .utf8)
+        #expect(text.hasPrefix("WEBVTT\n\n00:00:00.000 --> 00:00:0"))
+        #expect(text.contains("\nthe%20film.jpg#xywh=0,0,48,"))
+    }
+
+    @Test func storyboardsOfOtherInputsFail() async throws {
+        let scratch = try Scratch()
+        let out = scratch.file("sheet.jpg").path
+        for arguments in [["--width", "3"], ["--interval", "0"], ["--columns", "0"], ["--quality", "2"]] {
+            let words = ["storyboard", Samples.path("lake.mp4"), "-o", out] + arguments
+            #expect(try await Tool.run(words).status == 2, "\(arguments)")
+        }
+        #expect(try await Tool.run(["storyboard", Samples.path("lake.mp4"), "-o", out + ".gif"]).status == 2)
+        #expect(try await Tool.run(["storyboard", "https://example.org/film.mp4", "-o", out]).status == 2)
+        let image = try await Tool.run(["storyboard", Samples.path("lake.jpg"), "-o", out])
+        #expect(image.status == 1 && image.errors.contains("lake.jpg: "))
+        let missing = try await Tool.run(["storyboard", Samples.path("lake.mp4"), "-o", "/nowhere/x.jpg"])
+        #expect(missing.status == 1)
+        #expect(missing.errors == "/nowhere/x.jpg: cannot write it: its directory does not exist\n")
+    }
 }

@@ -1,4 +1,4 @@
-// libavformat, libavcodec and libswscale behind plain types: what a video holds, and single frames of it. For one
+// libavformat, libavcodec and libswscale behind plain types: what a video holds, single frames of it, and tiles of HEIC. For one
 // thread. Nothing is opened by name: containers that refer to other files or addresses find none.
 #pragma once
 #include <stdbool.h>
@@ -79,3 +79,14 @@ cffmpeg_status cffmpeg_next(cffmpeg_video *, double second, int32_t budget, cffm
 
 // The current frame, stretched, as rows of red, green and blue without gaps. For formats without planes.
 cffmpeg_status cffmpeg_rgb(cffmpeg_video *, int32_t width, int32_t height, uint8_t *pixels);
+
+typedef struct cffmpeg_tiles cffmpeg_tiles;
+
+// Opens a decoder of HEVC pictures that stand alone, with the `count` bytes of their hvcC box. For one picture's tiles
+// only: where a stream leaves samples out, its frame may show those of an earlier tile.
+cffmpeg_status cffmpeg_tiles_open(const uint8_t *configuration, size_t count, bool skips_filters, int64_t max_pixels,
+                                  cffmpeg_tiles **);
+void cffmpeg_tiles_close(cffmpeg_tiles *);
+
+// Decodes one tile. The frame is valid until the next call. CFFMPEG_DAMAGED for anything but one whole key frame.
+cffmpeg_status cffmpeg_tiles_decode(cffmpeg_tiles *, const uint8_t *stream, size_t count, cffmpeg_frame *);

@@ -5,8 +5,8 @@ import VitrineCore
 /// Decodes AVIF through libavif, with dav1d where the library has it.
 ///
 /// Planes are averaged as the AV1 decoder left them and reduced to 8 bits in the same step; colours are converted
-/// afterwards, at the small size. Pixels are returned as stored: `irot` and `imir` are ``ImageInfo/orientation``, and
-/// `clap`, `pasp` and gain maps are ignored. Grids and sequences are the library's.
+/// afterwards, at the small size. Pixels are returned as stored, cut by `clap`: `irot` and `imir` are
+/// ``ImageInfo/orientation``, and `pasp` and gain maps are ignored. Grids and sequences are the library's.
 ///
 /// A frame is one call that cannot be stopped, so the decoder belongs into a worker. A file that ends early gives no
 /// partial image.
@@ -24,10 +24,11 @@ package struct AVIFDecoder: ImageDecoding {
         try request.limits.checkFile(source, page: request.page)
         try request.limits.checkFrame(request.page, input: source.name)
         let bytes = try source.allBytes()
+        let shown = try? HEIFContainer(ByteReader(source)).cut
         let result: Result<DecodedImage, ImageError> = bytes.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return .failure(.empty(input: source.name)) }
             do throws(ImageError) {
-                return .success(try decode(base, count: buffer.count, name: source.name, request))
+                return .success(try decode(base, count: buffer.count, name: source.name, shown, request))
             } catch {
                 return .failure(error)
             }
@@ -36,15 +37,16 @@ package struct AVIFDecoder: ImageDecoding {
     }
 
     private func decode(
-        _ data: UnsafePointer<UInt8>, count: Int, name: String, _ request: DecodeRequest
+        _ data: UnsafePointer<UInt8>, count: Int, name: String, _ shown: PixelRect?, _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         let session = try AVIFSession.open(data, count: count, name: name, limits: request.limits)
         guard request.page < session.frameCount else {
             throw .invalidRequest(reason: "frame \(request.page) of an image of \(session.frameCount)")
         }
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
-        let frame = try session.read(request.page)
+        var frame = try session.read(request.page)
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
+        let isCut = request.page == 0 && frame.cut(to: shown)
         let size = PixelSize(width: Int(frame.width), height: Int(frame.height))
         let reader = AVIFFrameReader(frame: frame, factor: request.blockSide(for: size))
         var image: DecodedImage
@@ -52,7 +54,9 @@ package struct AVIFDecoder: ImageDecoding {
         case .planes(let matrix): image = reader.yCbCr(matrix)
         case .gray: image = reader.gray()
         case .identity: image = reader.identity()
-        case .foreign: image = try session.converted(reader, name: name)
+        case .foreign:
+            guard !isCut else { throw .unsupported(input: name, reason: "a cut picture with another matrix of colours") }
+            image = try session.converted(reader, name: name)
         }
         image.colorProfile = request.info.colorProfile
             ?? CodePointProfile(primaries: Int(frame.primaries), transfer: Int(frame.transfer))?.bytes
@@ -131,6 +135,25 @@ private struct AVIFSession: ~Copyable {
         case CAVIF_REFUSED: throw .unsupported(input: name, reason: String(cString: cavif_decoder_reason(decoder)))
         default: throw .corrupt(input: name, reason: String(cString: cavif_decoder_reason(decoder)))
         }
+    }
+}
+
+extension cavif_frame {
+    /// Leaves the samples of a part of the frame. Where it begins with an odd pixel, the first sample of coarser chroma
+    /// covers half of one beside it.
+    ///
+    /// - Returns: Whether anything was cut off.
+    fileprivate mutating func cut(to part: PixelRect?) -> Bool {
+        let whole = PixelSize(width: Int(width), height: Int(height))
+        guard let part, part.size != whole, part.clipped(to: whole) == part else { return false }
+        let bytes = depth > 8 ? 2 : 1
+        let shiftX = Int(layout) == CAVIF_444 ? 0 : 1, shiftY = Int(layout) == CAVIF_420 ? 1 : 0
+        if let samples = y { y = samples + part.y * y_stride + part.x * bytes }
+        if let samples = alpha { alpha = samples + part.y * alpha_stride + part.x * bytes }
+        if let samples = u { u = samples + (part.y >> shiftY) * u_stride + (part.x >> shiftX) * bytes }
+        if let samples = v { v = samples + (part.y >> shiftY) * v_stride + (part.x >> shiftX) * bytes }
+        (width, height) = (Int32(part.size.width), Int32(part.size.height))
+        return true
     }
 }
 

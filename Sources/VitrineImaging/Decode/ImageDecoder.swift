@@ -21,6 +21,8 @@ public struct ImageDecoder: Sendable {
     package var isolation: Isolation
     package var registry: DecoderRegistry
     package var pool: WorkerPool
+    /// The helpers that decode HEIC tile by tile; nil to leave all of it to `pool`.
+    package var tilePool: WorkerPool?
 
     /// Creates a decoder.
     ///
@@ -28,10 +30,14 @@ public struct ImageDecoder: Sendable {
     ///   - limits: Bounds on the input and on the work.
     ///   - isolation: Which decoders run in worker processes.
     public init(limits: ImageLimits = .standard, isolation: Isolation = .standard) {
-        self.init(limits: limits, isolation: isolation, registry: .standard, pool: .shared)
+        self.init(limits: limits, isolation: isolation, registry: .standard, pool: .shared, tilePool: .video)
     }
 
-    package init(limits: ImageLimits, isolation: Isolation, registry: DecoderRegistry, pool: WorkerPool) {
+    package init(
+        limits: ImageLimits, isolation: Isolation, registry: DecoderRegistry, pool: WorkerPool,
+        tilePool: WorkerPool? = nil
+    ) {
+        self.tilePool = tilePool
         self.limits = limits
         self.isolation = isolation
         self.registry = registry
@@ -110,7 +116,7 @@ public struct ImageDecoder: Sendable {
             return isolation != .always && RegisteredDecoders.shared.decoder(for: format.rawValue) != nil
         }
         return (isolation != .always && !registry.decoders(for: format).isEmpty)
-            || (isolation != .inProcess && pool.isAvailable)
+            || (isolation != .inProcess && (pool.isAvailable || (format == .heic && tilePool?.hasProgram == true)))
     }
 
     /// The decoders for one format, with those that need it moved into the worker.
@@ -120,18 +126,20 @@ public struct ImageDecoder: Sendable {
             decoder.isAllowed = isolation != .always
             return [decoder]
         }
+        // Each of them leaves to the next one what it does not read.
+        let tiles: [any ImageDecoding] = format == .heic ? tilePool.map { [TiledHEICDecoder(pool: $0)] } ?? [] : []
         switch isolation {
         case .inProcess:
             return registry.decoders(for: format)
         case .always:
-            return [IsolatedDecoder(pool: pool)]
+            return tiles + [IsolatedDecoder(pool: pool)]
         case .automatic:
             let local = registry.decoders(for: format)
             let trusted = local.filter { !$0.needsIsolation }
             let remaining = local.filter(\.needsIsolation)
             // Without a worker, decoding in process is still better than not at all; foreign-only formats then say
             // what is missing.
-            return trusted + (pool.isAvailable || remaining.isEmpty ? [IsolatedDecoder(pool: pool)] : remaining)
+            return tiles + trusted + (pool.isAvailable || remaining.isEmpty ? [IsolatedDecoder(pool: pool)] : remaining)
         }
     }
 }
@@ -271,8 +279,9 @@ public struct DecodeOptions: Sendable, Hashable {
     public var allowPartial = false
     /// The part of the upright image to decode; nil for all of it. The resizer sees it as if it were the image.
     ///
-    /// It is cut at the edges of the image. JPEG, PNG and TIFF are decoded as far as the region needs, so that damage
-    /// below it is no error; other formats are decoded whole. A region of a later frame or page is an error.
+    /// It is cut at the edges of the image. JPEG, PNG, TIFF and the tiles of HEIC are decoded as far as the region
+    /// needs, so that damage below it is no error; other formats are decoded whole. A region of a later frame or page
+    /// is an error.
     public var region: PixelRect?
 
     /// Creates options.

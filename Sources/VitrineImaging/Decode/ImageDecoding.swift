@@ -77,7 +77,7 @@ extension DecodeRequest {
     }
 
     /// The side of the blocks to average of an image stored with `size`, which leaves at least twice the target.
-    func blockSide(for size: PixelSize) -> Int { max(1, Int(reduction(of: size) / 2)) }
+    package func blockSide(for size: PixelSize) -> Int { max(1, Int(reduction(of: size) / 2)) }
 }
 
 /// The decoders of this build, in the order in which they are asked.

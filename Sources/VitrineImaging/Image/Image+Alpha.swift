@@ -59,7 +59,7 @@ extension Image {
     /// Neither may have straight alpha.
     ///
     /// - Parameter opacity: 0 (nothing) to 255 (all of `top`).
-    mutating func compose(_ top: Image, x: Int, y: Int, opacity: UInt32 = 255) {
+    package mutating func compose(_ top: Image, x: Int, y: Int, opacity: UInt32 = 255) {
         let left = max(0, x), right = min(width, x + top.width)
         let first = max(0, y), last = min(height, y + top.height)
         guard left < right, first < last else { return }

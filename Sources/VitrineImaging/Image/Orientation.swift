@@ -27,6 +27,22 @@ public enum Orientation: Int, Sendable, Hashable, CaseIterable {
 }
 
 extension Orientation {
+    /// Returns the place of a part of the upright picture, of `size` pixels, in the stored one.
+    func stored(_ rect: PixelRect, of size: PixelSize) -> PixelRect {
+        let (x, y, w, h) = (rect.x, rect.y, rect.size.width, rect.size.height)
+        let (right, bottom) = (size.width - x - w, size.height - y - h)
+        return switch self {
+        case .up: rect
+        case .upMirrored: PixelRect(x: right, y: y, width: w, height: h)
+        case .down: PixelRect(x: right, y: bottom, width: w, height: h)
+        case .downMirrored: PixelRect(x: x, y: bottom, width: w, height: h)
+        case .leftMirrored: PixelRect(x: y, y: x, width: h, height: w)
+        case .right: PixelRect(x: y, y: right, width: h, height: w)
+        case .rightMirrored: PixelRect(x: bottom, y: right, width: h, height: w)
+        case .left: PixelRect(x: bottom, y: x, width: h, height: w)
+        }
+    }
+
     /// Returns the place of a part of the upright picture in the stored one.
     func stored(_ rect: UnitRect) -> UnitRect {
         let (x, y, w, h) = (rect.x, rect.y, rect.width, rect.height)

@@ -10,7 +10,7 @@ package struct HEIFContainer {
         var isXMP = false
         /// Numbers of its properties in their order of application, from 1.
         var properties: [Int] = []
-        /// Where its bytes stand in the file; nil when they are in several pieces or inside `idat`.
+        /// Where its bytes stand in the file, which may be inside of `idat`; nil when they are in several pieces.
         var extent: Range<Int>?
     }
 
@@ -46,7 +46,7 @@ package struct HEIFContainer {
             primary = try? number(at: pitm.payload.lowerBound + 4, wide: version > 0)
         }
         if let iinf = boxes["iinf"] { try? readItems(iinf) }
-        if let iloc = boxes["iloc"] { try? readLocations(iloc) }
+        if let iloc = boxes["iloc"] { try? readLocations(iloc, inline: boxes["idat"]?.payload) }
         if let iref = boxes["iref"] { try? readReferences(iref) }
         if let iprp = boxes["iprp"] { try? readProperties(iprp) }
     }
@@ -113,7 +113,8 @@ package struct HEIFContainer {
         items[id] = item
     }
 
-    private mutating func readLocations(_ iloc: ISOBox) throws(ImageError) {
+    /// - Parameter inline: The bytes of `idat`, in which items of construction method 1 stand.
+    private mutating func readLocations(_ iloc: ISOBox, inline: Range<Int>?) throws(ImageError) {
         var at = iloc.payload.lowerBound
         let version = try reader.u8(at: at)
         let sizes = try reader.u16(at: at + 4)
@@ -134,11 +135,16 @@ package struct HEIFContainer {
             at += 2
             extents += pieces
             guard extents <= 8 * HEIFContainer.maximumItems else { return }
-            if pieces == 1, method == 0 {
+            if pieces == 1, let origin = method == 0 ? 0 : method == 1 ? inline?.lowerBound : nil {
                 let offset = try sized(at: at + indexSize, offsetSize)
                 let length = try sized(at: at + indexSize + offsetSize, lengthSize)
                 let (start, overflow) = base.addingReportingOverflow(offset)
-                if !overflow, let range = try? reader.range(at: start, count: length) { items[id]?.extent = range }
+                let (place, outside) = start.addingReportingOverflow(origin)
+                if !overflow, !outside, let range = try? reader.range(at: place, count: length),
+                    method == 0 || (inline?.upperBound ?? 0) >= range.upperBound
+                {
+                    items[id]?.extent = range
+                }
             }
             at += pieces * (indexSize + offsetSize + lengthSize)
         }
@@ -230,6 +236,88 @@ extension HEIFContainer {
 
     private func firstByte(_ box: ISOBox) -> Int? {
         box.payload.isEmpty ? nil : try? reader.u8(at: box.payload.lowerBound)
+    }
+}
+
+extension HEIFContainer {
+    /// The part of an item that is shown, in the item's own pixels, and its turning.
+    struct Presentation {
+        var shown: PixelRect
+        var orientation = Orientation.up
+    }
+
+    /// Applies the properties `irot`, `imir` and `clap` of an item of `size` pixels in their order.
+    ///
+    /// A cut without pixels, or with impossible numbers, is ignored.
+    ///
+    /// Source: ISO/IEC 23008-12 §6.5.9 (clap), §6.5.10 (irot), §6.5.12 (imir; amendment 2: 0 exchanges top and bottom,
+    /// 1 left and right).
+    func presentation(of item: Item, _ size: PixelSize) -> Presentation {
+        var result = Presentation(shown: PixelRect(x: 0, y: 0, width: size.width, height: size.height))
+        for box in boxes(of: item) {
+            switch box.type {
+            case "irot":
+                if let angle = firstByte(box) {
+                    result.orientation = result.orientation.turned(clockwiseQuarters: 4 - (angle & 3))
+                }
+            case "imir":
+                guard let axis = firstByte(box) else { continue }
+                result.orientation =
+                    axis & 1 == 0 ? result.orientation.mirroredTopBottom() : result.orientation.mirroredLeftRight()
+            case "clap":
+                let upright = result.orientation.upright(result.shown.size)
+                guard let cut = aperture(box, upright) else { continue }
+                let part = result.orientation.stored(cut, of: upright)
+                result.shown = PixelRect(
+                    x: result.shown.x + part.x, y: result.shown.y + part.y, width: part.size.width,
+                    height: part.size.height)
+            default: break
+            }
+        }
+        return result
+    }
+
+    /// The part of the primary still picture that `clap` leaves, in its own pixels; nil for all of it.
+    package var cut: PixelRect? {
+        guard movie == nil, let primary, let item = items[primary], let size = size(of: item) else { return nil }
+        let shown = presentation(of: item, size).shown
+        return shown.size == size ? nil : shown
+    }
+
+    /// The clean aperture of a picture of `size`, cut at its edges and rounded like libheif: sizes to nearest, the left
+    /// and upper edge down (ISO/IEC 14496-12 §12.1.4).
+    private func aperture(_ box: ISOBox, _ size: PixelSize) -> PixelRect? {
+        var numbers: [Double] = []
+        for i in 0..<8 {
+            guard box.payload.count >= 32, let bits = try? reader.u32(at: box.payload.lowerBound + 4 * i) else {
+                return nil
+            }
+            // Both offsets have a sign.
+            numbers.append(i == 4 || i == 6 ? Double(Int32(truncatingIfNeeded: bits)) : Double(bits))
+        }
+        guard numbers[1] > 0, numbers[3] > 0, numbers[5] > 0, numbers[7] > 0 else { return nil }
+        func span(_ whole: Int, length: Double, offset: Double) -> Range<Int>? {
+            let start = (offset + (Double(whole) - 1) / 2 - (length - 1) / 2 + 1e-6).rounded(.down)
+            let first = max(0, start)
+            let end = min(Double(whole), start + (length + 1e-6).rounded())
+            return first < end ? Int(first)..<Int(end) : nil
+        }
+        guard let x = span(size.width, length: numbers[0] / numbers[1], offset: numbers[4] / numbers[5]),
+            let y = span(size.height, length: numbers[2] / numbers[3], offset: numbers[6] / numbers[7])
+        else { return nil }
+        return PixelRect(x: x.lowerBound, y: y.lowerBound, width: x.count, height: y.count)
+    }
+
+    /// Whether an item has an alpha channel.
+    func hasAlpha(_ id: Int) -> Bool {
+        references.contains { reference in
+            guard reference.type == "auxl", reference.to.contains(id), let item = items[reference.from],
+                let type = boxes(of: item)["auxC"]?.fullPayload
+            else { return false }
+            return ["urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"].contains {
+                reader.matches($0, at: type.lowerBound)
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-/// Reads the primary item of HEIC and AVIF: size, turning, depth, alpha, profile, thumbnails; or an image sequence.
+/// Reads the primary item of HEIC and AVIF: size, cut, turning, depth, alpha, profile, thumbnails; or an image sequence.
 ///
-/// Source: ISO/IEC 23008-12 §6.5 (ispe, pixi, colr, auxC, irot, imir), §7 (sequences); AV1-ISOBMFF and AVIF 1.1.
+/// Source: ISO/IEC 23008-12 §6.5 (ispe, pixi, colr, auxC, clap, irot, imir), §7 (sequences); AV1-ISOBMFF and AVIF 1.1.
 /// Orientation comes from irot and imir alone: §6.5.10 and MIAF have readers ignore the one in Exif.
 package enum HEIFHeaderReader: HeaderReading {
     package static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
@@ -19,9 +19,15 @@ package enum HEIFHeaderReader: HeaderReading {
         }
         var header = ImageHeader(info: ImageInfo(format: format, storedSize: size))
         header.info.colorModel = .yCbCr
+        let presentation = container.presentation(of: item, size)
+        header.info.orientation = presentation.orientation
+        // A decoder needs the whole picture for any part of it, so that the limits are to see it.
+        if container.movie == nil, size.pixelCount <= limits.maximumWholeImagePixels, size.longestSide <= limits.maximumSide {
+            header.info.storedSize = presentation.shown.size
+        }
         for box in container.boxes(of: item) { take(reader, box, limits, &header) }
         if header.info.colorProfile == nil { takeTileProfile(container, primary, limits, &header) }
-        header.info.hasAlpha = alpha(container, primary)
+        header.info.hasAlpha = container.hasAlpha(primary)
         header.info.embeddedPreviews = thumbnails(container, primary)
         if isSequence, let sequence {
             sequence.apply(to: &header.info)
@@ -35,15 +41,6 @@ package enum HEIFHeaderReader: HeaderReading {
     private static func take(_ reader: ByteReader, _ box: ISOBox, _ limits: ImageLimits, _ header: inout ImageHeader) {
         let at = box.payload.lowerBound
         switch box.type {
-        case "irot":
-            guard box.payload.count >= 1, let angle = try? reader.u8(at: at) else { return }
-            header.info.orientation = header.info.orientation.turned(clockwiseQuarters: 4 - (angle & 3))
-        case "imir":
-            guard box.payload.count >= 1, let axis = try? reader.u8(at: at) else { return }
-            // Amendment 2: 0 exchanges top and bottom, 1 left and right.
-            header.info.orientation =
-                axis & 1 == 0
-                ? header.info.orientation.mirroredTopBottom() : header.info.orientation.mirroredLeftRight()
         case "pixi":
             guard box.payload.count >= 6, let channels = try? reader.u8(at: at + 4),
                 let depth = try? reader.u8(at: at + 5)
@@ -82,17 +79,6 @@ package enum HEIFHeaderReader: HeaderReading {
         guard let tile = tiles?.to.first.flatMap({ container.items[$0] }) else { return }
         for box in container.boxes(of: tile) where ["colr", "pixi", "hvcC", "av1C"].contains(box.type) {
             take(container.reader, box, limits, &header)
-        }
-    }
-
-    private static func alpha(_ container: HEIFContainer, _ primary: Int) -> Bool {
-        container.references.contains { reference in
-            guard reference.type == "auxl", reference.to.contains(primary), let item = container.items[reference.from],
-                let type = container.boxes(of: item)["auxC"]?.fullPayload
-            else { return false }
-            return ["urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"].contains {
-                container.reader.matches($0, at: type.lowerBound)
-            }
         }
     }
 

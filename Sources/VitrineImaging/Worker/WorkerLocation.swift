@@ -22,7 +22,9 @@ package enum WorkerLocation: Sendable, Hashable {
     case hostProgram
 
     /// Returns the program to start, or nil when none is installed.
-    package func resolve(program: String = "vitrine-worker") -> WorkerCommand? {
+    ///
+    /// - Parameter allowsHost: Whether the running program may serve where ``automatic`` finds no helper.
+    package func resolve(program: String = "vitrine-worker", allowsHost: Bool = true) -> WorkerCommand? {
         switch self {
         case .executable(let path):
             return HelperProgram.isExecutable(path) ? WorkerCommand(path: path, arguments: [path]) : nil
@@ -32,7 +34,7 @@ package enum WorkerLocation: Sendable, Hashable {
             if let path = HelperProgram.path(of: program) {
                 return WorkerCommand(path: path, arguments: [path])
             }
-            return VitrineWorkerMain.isOffered ? WorkerLocation.hostProgram.resolve() : nil
+            return allowsHost && VitrineWorkerMain.isOffered ? WorkerLocation.hostProgram.resolve() : nil
         }
     }
 }

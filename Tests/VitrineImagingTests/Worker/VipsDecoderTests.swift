@@ -34,6 +34,41 @@ import VitrineImaging
         }
     }
 
+    /// libavif wants the handler first, libheif does not.
+    @Test func readsAVIFThatLibavifCallsDamaged() throws {
+        var bytes = try Fixture.bytes("Info/turned-6.avif")
+        let name = try #require(bytes.indices.first { bytes[$0...].starts(with: "hdlr".utf8) })
+        let (handler, primary) = (name - 4, name - 4 + Int(bytes[name - 1]))
+        let end = primary + Int(bytes[primary + 3])
+        #expect(bytes[(primary + 4)...].starts(with: "pitm".utf8))
+        bytes.replaceSubrange(handler..<end, with: Array(bytes[primary..<end] + bytes[handler..<primary]))
+        let source = ByteSource(bytes: bytes, name: "late handler")
+        let request = DecodeRequest(info: try ImageInfo(reading: source, limits: .standard), target: nil)
+        #expect(throws: ImageError.self) { try Self.pool.decode(source, request, decoder: "AVIFDecoder") }
+        let image = try Self.pool.decode(source, request)
+        #expect(image.firstPlane == (try Self.pool.decode(source, request, decoder: "VipsDecoder")).firstPlane)
+        // What neither reads keeps the error of the format's own decoder.
+        let damaged = ByteSource(bytes: Array(bytes.dropLast(60)), name: "late handler")
+        #expect(throws: ImageError.self) { try Self.pool.decode(damaged, request) }
+    }
+
+    @Test(arguments: [(20, 10, 50, 30), (0, 0, 75, 20), (24, 4, 51, 49)])
+    func cutsAVIFLikeLibheif(x: Int, y: Int, width: Int, height: Int) throws {
+        var sample = try HEICSample.avif()
+        // In halves of a pixel from the middle.
+        let (right, down) = (2 * x + width - 75, 2 * y + height - 53)
+        sample.properties = [HEICSample.cut(width: width, height: height, x: right, y: down)]
+        let source = sample.source()
+        let info = try ImageInfo(reading: source, limits: .standard)
+        #expect(info.storedSize == PixelSize(width: width, height: height))
+        let images = try ["AVIFDecoder", "VipsDecoder"].map { decoder in
+            try DecodedImageRenderer.image(
+                from: try Self.pool.decode(source, DecodeRequest(info: info, target: nil), decoder: decoder),
+                size: info.storedSize, orientation: .up, cancellation: CancellationToken(), inputName: "sample")
+        }
+        #expect(try TiledHEICDecoderTests.decibels(images[0], images[1]) >= 38)
+    }
+
     @Test func reducesByWholeBlocksAndKeepsTheExtent() throws {
         let request = WorkerFixture.request(.tiff, 96, 64, target: PixelSize(width: 13, height: 9))
         let image = try Self.pool.decode(WorkerFixture.source("quadrants.tif"), request)

@@ -33,7 +33,7 @@ package struct VideoFrameSource: IdentifiableSource {
     /// The file, or bytes in memory.
     package let input: ImageInput
     /// Which frame.
-    package let moment: VideoMoment
+    package var moment: VideoMoment
     /// Default ``Precision/nearestKeyFrame``. Posters know no other.
     package var precision = Precision.nearestKeyFrame
     /// Whether a second beyond the end gives the video's last frame instead of an error. Default false.
@@ -237,7 +237,7 @@ package enum VideoWorkers {
     package static let program = "vitrine-video"
 
     /// Processes for everybody, one for each processor at most.
-    package static let shared = WorkerPool(program: program)
+    package static let shared = WorkerPool.video
 
     /// The error of a system without it.
     static func missing(for source: String) -> ImagePipelineError { .helperMissing(program, source: source) }
