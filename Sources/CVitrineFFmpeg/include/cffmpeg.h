@@ -79,3 +79,6 @@ cffmpeg_status cffmpeg_next(cffmpeg_video *, double second, int32_t budget, cffm
 
 // The current frame, stretched, as rows of red, green and blue without gaps. For formats without planes.
 cffmpeg_status cffmpeg_rgb(cffmpeg_video *, int32_t width, int32_t height, uint8_t *pixels);
+
+// The version of FFmpeg, for example "5.1.6".
+const char *cffmpeg_version(void);
