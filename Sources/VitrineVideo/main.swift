@@ -8,5 +8,6 @@ import Darwin
 import CVitrineFFmpeg
 import VitrineImaging
 
+HelperVersion.printIfRequested("vitrine-video", [("FFmpeg", String(cString: cffmpeg_version()))])
 let server = WorkerServer(documents: VideoRenderer(), warmUp: cffmpeg_start)
 exit(server.run().rawValue)
