@@ -284,7 +284,9 @@ let package = Package(
         .testTarget(
             name: "VitrineStoresTests", dependencies: ["VitrineStores", "TestSupport", "StoreChild"],
             swiftSettings: swift),
-        .testTarget(name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], swiftSettings: swift),
+        .testTarget(
+            name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], resources: [.copy("Fixtures")],
+            swiftSettings: swift),
         .testTarget(name: "VitrineViewsTests", dependencies: ["VitrineViews", "TestSupport"], swiftSettings: swift),
         .target(
             name: "ModelsSamples", dependencies: ["VitrineModels"], path: "Tests/ModelsSamples", swiftSettings: swift),
