@@ -32,7 +32,8 @@ import Testing
         let outcome = try await Tool.run(["doctor", "--json"], home: scratch.url)
         #expect(outcome.status == 0, "\(outcome.errors)\(outcome.output)")
         let report = try #require(outcome.objects.first)
-        #expect(report["version"] as? String == (try await Tool.run(["--version"])).output.trimmingCharacters(in: .newlines))
+        let version = try await Tool.run(["--version"]).output.trimmingCharacters(in: .newlines)
+        #expect(report["version"] as? String == version)
         #expect(report["program"] as? String == Tool.executable.path)
         let libraries = try #require(report["libraries"] as? [[String: Any]])
         for name in ["SQLite", "libjpeg-turbo", "libpng", "libwebp", "libavif", "libcurl"] {
@@ -85,6 +86,38 @@ import Testing
         #expect(outcome.output.contains("not installed"))
     }
 
+    @Test(arguments: [
+        ("landlock", "Landlock"), ("seccomp", "seccomp"), ("landlock-without-seccomp", "seccomp and Landlock"),
+    ])
+    func incompleteSandboxesAreReportedAndRefused(_ part: String, _ name: String) async throws {
+        let scratch = try Scratch()
+        // A worker that tells in its greeting what its sandbox lacks.
+        let worker = scratch.file("without-\(part)-liar").path
+        let host = Tool.executable.deletingLastPathComponent().appending(path: "WorkerTestHost").path
+        try FileManager.default.createSymbolicLink(atPath: worker, withDestinationPath: host)
+        let variable = "VITRINE_WORKER=\(worker)"
+        let free = try await run([variable], ["doctor", "--json"], home: scratch.url)
+        #expect(free.status == 0, "\(free.errors)\(free.output)")
+        #expect(free.errors.contains("runs without \(name)"), "\(free.errors)")
+        let helper = (free.objects.first?["helpers"] as? [[String: Any]])?.first
+        let sandbox = helper?["sandbox"] as? [String: Bool]
+        #expect(sandbox?["landlock"] == !part.contains("landlock") && sandbox?["seccomp"] == !part.contains("seccomp"))
+        #expect(free.objects.first?["sandboxIsRequired"] as? Bool == false)
+        let strict = try await run(
+            [variable, "VITRINE_WORKER_SANDBOX=required"], ["doctor", "--json"], home: scratch.url)
+        #expect(strict.status == 1)
+        let problems = strict.objects.first?["problems"] as? [String]
+        #expect(problems?.contains { $0.contains("runs without \(name)") } == true, "\(strict.output)")
+        let asked = try await run([variable], ["doctor", "--require", "sandbox"], home: scratch.url)
+        #expect(asked.status == 1 && asked.errors.contains("incomplete sandbox"), "\(asked.errors)")
+        let decode = try await run(
+            [variable, "VITRINE_WORKER_SANDBOX=required"],
+            ["thumbnail", Samples.path("lake.jpg"), "--isolate", "--no-cache", "-o", scratch.file("a.png").path],
+            home: scratch.url)
+        #expect(decode.status == 1)
+        #expect(decode.errors.contains("runs without \(name), and a complete sandbox is required"), "\(decode.errors)")
+    }
+
     @Test func unknownPartsAreUsageErrors() async throws {
         #expect(try await Tool.run(["doctor", "--require", "nothing"]).status == 2)
     }
@@ -122,7 +155,8 @@ import Testing
         let words = ["thumbnail", Samples.path("lake.jpg"), "--no-cache", "-o", scratch.file("lake.avif").path]
         let encode = try await run([broken], words, home: scratch.url)
         #expect(encode.status == 1)
-        #expect(encode.errors.contains("cannot write avif") && encode.errors.contains("install libavif"), "\(encode.errors)")
+        #expect(encode.errors.contains("cannot write avif"), "\(encode.errors)")
+        #expect(encode.errors.contains("install libavif"), "\(encode.errors)")
         let doctor = try await run(
             [broken], ["doctor", "--require", "network", "--require", "avif"], home: scratch.url)
         #expect(doctor.status == 1)

@@ -19,7 +19,9 @@ enum Liar {
             let packet = [UInt8](unsafeUninitializedCapacity: WorkerProtocol.maximumPacket) { buffer, count in
                 count = max(0, recv(3, buffer.baseAddress, buffer.count, 0))
             }
-            if let request = WorkerRequest(packet) {
+            if let request = WorkerRequest(packet), request.operation == .ping {
+                send(WorkerReply(id: request.id, outcome: .pong(sandbox), memory: 0).encoded())
+            } else if let request = WorkerRequest(packet) {
                 tell(request.decoder, id: request.id)
             } else if let request = DocumentRequest(packet) {
                 tell(String(decoding: request.parameters, as: UTF8.self), id: request.id)

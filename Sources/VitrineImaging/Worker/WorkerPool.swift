@@ -81,8 +81,8 @@ public final class WorkerPool: Sendable {
     /// - Without Landlock, a helper opens no files. Fonts that it has not loaded at its start are missing.
     ///
     /// A missing part is logged once for each helper program. If this property is true, decoding then fails with
-    /// ``ImageError/workerFailed(input:reason:)``. Default: whether `VITRINE_WORKER_SANDBOX` is `required`. Set it before
-    /// the first helper starts.
+    /// ``ImageError/workerFailed(input:reason:)``. Default: whether `VITRINE_WORKER_SANDBOX` is `required`. Set it
+    /// before the first helper starts.
     public static var requiresCompleteSandbox: Bool {
         get { isSandboxRequired.load(ordering: .relaxed) }
         set { isSandboxRequired.store(newValue, ordering: .relaxed) }
