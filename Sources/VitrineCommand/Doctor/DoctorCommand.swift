@@ -1,7 +1,7 @@
 import ArgumentParser
 import VitrineCore
 
-/// `vitrine doctor`: reports what is installed and what works.
+/// `vitrine doctor`: reports the installed parts and their state.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

@@ -7,7 +7,7 @@ import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
 
-/// What `vitrine doctor` finds. The names of the properties are the keys of its JSON.
+/// The findings of `vitrine doctor`. The names of the properties are the keys of its JSON.
 struct DoctorReport: Encodable {
     /// Something that can be asked for by `--require`.
     enum Part: String, CaseIterable, ExpressibleByArgument {
@@ -146,7 +146,7 @@ struct DoctorReport: Encodable {
         }
     }
 
-    /// Returns what a program prints for `--version`; nil if it cannot be run, or prints nothing for ten seconds.
+    /// Returns the output of a program for `--version`; nil if it cannot be run. Ends it after ten seconds.
     private static func output(of path: String) -> String? {
         let process = Process()
         let pipe = Pipe()

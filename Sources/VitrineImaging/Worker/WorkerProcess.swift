@@ -166,7 +166,7 @@ package final class WorkerProcess: Sendable {
 
     private static let reported = Locked<Set<String>>([])
 
-    /// Logs what a program's sandbox lacks, once for each program.
+    /// Logs the missing parts of a program's sandbox, once for each program.
     private static func report(_ missing: String, of program: String) {
         guard reported.withLock({ $0.insert(program).inserted }) else { return }
         Log.logger("worker").warning(
