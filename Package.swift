@@ -12,6 +12,26 @@ let c: [CSetting] = [.define("_GNU_SOURCE", .when(platforms: [.linux]))]
 let fast: [SwiftSetting] = swift + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 let fastC: [CSetting] = c + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
+// Linux has the libraries of the system where the compiler looks for them, and so nothing needs pkg-config. SwiftPM would
+// also warn of each absent library of this package, whatever a client uses. With `PKG_CONFIG_PATH`, and on macOS,
+// pkg-config tells where they are.
+#if os(Linux)
+let findsLibraries = Context.environment["PKG_CONFIG_PATH"] != nil
+#else
+let findsLibraries = true
+#endif
+func system(_ name: String) -> [Target.Dependency] { findsLibraries ? [.target(name: "CVitrineSystem\(name)")] : [] }
+// The headers of GLib, Cairo and Poppler are in directories of their own, some by the name of the processor.
+let glib: [CSetting] = findsLibraries ? [] : [
+    .unsafeFlags(
+        [
+            "/usr/include/glib-2.0", "/usr/lib/x86_64-linux-gnu/glib-2.0/include",
+            "/usr/lib/aarch64-linux-gnu/glib-2.0/include", "/usr/lib64/glib-2.0/include", "/usr/lib/glib-2.0/include",
+            "/usr/include/cairo", "/usr/include/poppler/glib", "/usr/include/pango-1.0", "/usr/include/harfbuzz",
+            "/usr/include/freetype2", "/usr/include/fribidi",
+        ].flatMap { ["-isystem", $0] })
+]
+
 let package = Package(
     name: "Vitrine",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .visionOS(.v2), .watchOS(.v11)],
@@ -145,8 +165,8 @@ let package = Package(
         .executableTarget(
             name: "VitrineCommand",
             dependencies: [
-                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineDownloads",
-                "VitrinePipeline", "VitrineStores", "CVitrineSandbox",
+                "VitrineCore", "VitrineCache", "VitrineDatabase", "VitrineImaging", "VitrineModels", "VitrineNetwork",
+                "VitrineDownloads", "VitrinePipeline", "VitrineStores", "CVitrineSandbox",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swift
@@ -173,71 +193,62 @@ let package = Package(
             swiftSettings: swift),
 
         // Thin C shims: plain types in their headers, all varargs and longjmp inside.
-        .target(name: "CVitrineJPEG", dependencies: ["CVitrineSystemJPEG"], cSettings: fastC),
-        .target(name: "CVitrinePNG", dependencies: ["CVitrineSystemPNG"], cSettings: fastC),
         .target(
-            name: "CVitrineWebP", dependencies: ["CVitrineSystemWebP"], cSettings: fastC,
-            linkerSettings: [.linkedLibrary("webpdemux"), .linkedLibrary("webpmux")]),
-        .target(name: "CVitrineAVIF", dependencies: ["CVitrineSystemAVIF"], cSettings: fastC),
-        .target(name: "CVitrineVips", dependencies: ["CVitrineSystemVips"], cSettings: fastC),
-        .target(name: "CVitrineJXL", dependencies: ["CVitrineSystemJXL"], cSettings: fastC),
-        .target(name: "CVitrineArchive", dependencies: ["CVitrineSystemArchive"], cSettings: c),
+            name: "CVitrineJPEG", dependencies: system("JPEG"), cSettings: fastC,
+            linkerSettings: [.linkedLibrary("jpeg")]),
+        .target(
+            name: "CVitrinePNG", dependencies: system("PNG"), cSettings: fastC,
+            linkerSettings: [.linkedLibrary("png16")]),
+        .target(
+            name: "CVitrineWebP", dependencies: system("WebP"), cSettings: fastC,
+            linkerSettings: [.linkedLibrary("webp"), .linkedLibrary("webpdemux"), .linkedLibrary("webpmux")]),
+        // Linked on Apple platforms; loaded when first needed on Linux, as libcurl is.
+        .target(
+            name: "CVitrineAVIF", dependencies: system("AVIF") + ["CVitrineLibraries"], cSettings: fastC,
+            linkerSettings: [.linkedLibrary("avif", .when(platforms: [.macOS]))]),
+        .target(
+            name: "CVitrineVips", dependencies: system("Vips"), cSettings: fastC + glib,
+            linkerSettings: [
+                .linkedLibrary("vips"), .linkedLibrary("gio-2.0"), .linkedLibrary("gobject-2.0"),
+                .linkedLibrary("glib-2.0"),
+            ]),
+        .target(
+            name: "CVitrineJXL", dependencies: system("JXL"), cSettings: fastC,
+            linkerSettings: [.linkedLibrary("jxl")]),
+        .target(
+            name: "CVitrinePoppler", dependencies: system("Poppler"), cSettings: fastC + glib,
+            linkerSettings: [
+                .linkedLibrary("poppler-glib"), .linkedLibrary("cairo"), .linkedLibrary("gio-2.0"),
+                .linkedLibrary("gobject-2.0"), .linkedLibrary("glib-2.0"),
+            ]),
+        .target(
+            name: "CVitrineFFmpeg", dependencies: system("FFmpeg"), cSettings: fastC,
+            linkerSettings: [
+                .linkedLibrary("avformat"), .linkedLibrary("avcodec"), .linkedLibrary("swscale"),
+                .linkedLibrary("avutil"),
+            ]),
+        .target(
+            name: "CVitrineText", dependencies: system("Pango"), cSettings: fastC + glib,
+            linkerSettings: ["pangocairo-1.0", "pango-1.0", "gobject-2.0", "glib-2.0", "cairo", "harfbuzz", "freetype", "m"]
+                .map { .linkedLibrary($0) }),
+        .target(
+            name: "CVitrineArchive", dependencies: system("Archive"), cSettings: c,
+            linkerSettings: [.linkedLibrary("archive")]),
         // LibRaw is loaded at run time: it is optional, and needed by few.
         .target(
             name: "CVitrineRaw", cSettings: fastC,
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
-        .target(
-            name: "CVitrinePoppler", dependencies: ["CVitrineSystemPoppler"], cSettings: fastC,
-            linkerSettings: [.linkedLibrary("gio-2.0")]),
-        .target(
-            name: "CVitrineFFmpeg", dependencies: ["CVitrineSystemFFmpeg"], cSettings: fastC,
-            linkerSettings: [.linkedLibrary("avcodec"), .linkedLibrary("swscale"), .linkedLibrary("avutil")]),
-        .target(
-            name: "CVitrineText", dependencies: ["CVitrineSystemPango"], cSettings: fastC,
-            linkerSettings: [.linkedLibrary("freetype"), .linkedLibrary("m")]),
         .target(name: "CVitrinePixels", cSettings: fastC),
         .target(name: "CVitrineSandbox", cSettings: c),
         .target(name: "CVitrineFileSystem", cSettings: c),
         .target(name: "CVitrineDownloads", cSettings: c),
         .target(
-            name: "CVitrineSQLite", dependencies: ["CVitrineSystemSQLite", "CVitrineFileSystem"], cSettings: c),
-        .target(name: "CVitrineCurl", dependencies: ["CVitrineSystemCurl"], cSettings: c),
-        .systemLibrary(
-            name: "CVitrineSystemSQLite", path: "Sources/SystemLibraries/SQLite", pkgConfig: "sqlite3",
-            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
-        .systemLibrary(
-            name: "CVitrineSystemCurl", path: "Sources/SystemLibraries/Curl", pkgConfig: "libcurl",
-            providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(
-            name: "CVitrineSystemJPEG", path: "Sources/SystemLibraries/JPEG", pkgConfig: "libjpeg",
-            providers: [.apt(["libjpeg62-turbo-dev"]), .brew(["jpeg-turbo"])]),
-        .systemLibrary(
-            name: "CVitrineSystemPNG", path: "Sources/SystemLibraries/PNG", pkgConfig: "libpng",
-            providers: [.apt(["libpng-dev"]), .brew(["libpng"])]),
-        .systemLibrary(
-            name: "CVitrineSystemWebP", path: "Sources/SystemLibraries/WebP", pkgConfig: "libwebpmux",
-            providers: [.apt(["libwebp-dev"]), .brew(["webp"])]),
-        .systemLibrary(
-            name: "CVitrineSystemAVIF", path: "Sources/SystemLibraries/AVIF", pkgConfig: "libavif",
-            providers: [.apt(["libavif-dev"]), .brew(["libavif"])]),
-        .systemLibrary(
-            name: "CVitrineSystemVips", path: "Sources/SystemLibraries/Vips", pkgConfig: "vips",
-            providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
-        .systemLibrary(
-            name: "CVitrineSystemJXL", path: "Sources/SystemLibraries/JXL", pkgConfig: "libjxl",
-            providers: [.apt(["libjxl-dev"]), .brew(["jpeg-xl"])]),
-        .systemLibrary(
-            name: "CVitrineSystemArchive", path: "Sources/SystemLibraries/Archive", pkgConfig: "libarchive",
-            providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
-        .systemLibrary(
-            name: "CVitrineSystemPoppler", path: "Sources/SystemLibraries/Poppler", pkgConfig: "poppler-glib",
-            providers: [.apt(["libpoppler-glib-dev"]), .brew(["poppler"])]),
-        .systemLibrary(
-            name: "CVitrineSystemPango", path: "Sources/SystemLibraries/Pango", pkgConfig: "pangocairo",
-            providers: [.apt(["libpango1.0-dev"]), .brew(["pango"])]),
-        .systemLibrary(
-            name: "CVitrineSystemFFmpeg", path: "Sources/SystemLibraries/FFmpeg", pkgConfig: "libavformat",
-            providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"]), .brew(["ffmpeg"])]),
+            name: "CVitrineLibraries", cSettings: c,
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
+        .target(
+            name: "CVitrineSQLite", dependencies: system("SQLite") + ["CVitrineFileSystem"], cSettings: c,
+            linkerSettings: [.linkedLibrary("sqlite3")]),
+        .target(name: "CVitrineCurl", dependencies: system("Curl") + ["CVitrineLibraries"], cSettings: c),
 
         // For tests only: what several of them need, and a program that is its own worker.
         .target(
@@ -295,7 +306,9 @@ let package = Package(
         .testTarget(
             name: "VitrineStoresTests", dependencies: ["VitrineStores", "TestSupport", "StoreChild"],
             swiftSettings: swift),
-        .testTarget(name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], swiftSettings: swift),
+        .testTarget(
+            name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], resources: [.copy("Fixtures")],
+            swiftSettings: swift),
         .testTarget(name: "VitrineViewsTests", dependencies: ["VitrineViews", "TestSupport"], swiftSettings: swift),
         .target(
             name: "ModelsSamples", dependencies: ["VitrineModels"], path: "Tests/ModelsSamples", swiftSettings: swift),
@@ -318,3 +331,24 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+if findsLibraries {
+    package.targets += [
+        ("SQLite", "sqlite3", "libsqlite3-dev", "sqlite"),
+        ("Curl", "libcurl", "libcurl4-openssl-dev", "curl"),
+        ("JPEG", "libjpeg", "libjpeg62-turbo-dev", "jpeg-turbo"),
+        ("PNG", "libpng", "libpng-dev", "libpng"),
+        ("WebP", "libwebpmux", "libwebp-dev", "webp"),
+        ("AVIF", "libavif", "libavif-dev", "libavif"),
+        ("Vips", "vips", "libvips-dev", "vips"),
+        ("JXL", "libjxl", "libjxl-dev", "jpeg-xl"),
+        ("Archive", "libarchive", "libarchive-dev", "libarchive"),
+        ("Poppler", "poppler-glib", "libpoppler-glib-dev", "poppler"),
+        ("Pango", "pangocairo", "libpango1.0-dev", "pango"),
+        ("FFmpeg", "libavformat", "libavformat-dev", "ffmpeg"),
+    ].map { name, file, debian, brew in
+        .systemLibrary(
+            name: "CVitrineSystem\(name)", path: "Sources/SystemLibraries/\(name)", pkgConfig: file,
+            providers: [.apt([debian]), .brew([brew])])
+    }
+}

@@ -1,6 +1,6 @@
 #include "cavif.h"
 
-#include <avif/avif.h>
+#include "library.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +30,7 @@ static int status_of(cavif_decoder *decoder, avifResult result)
 
 cavif_decoder *cavif_decoder_create(const uint8_t *data, size_t count, uint32_t maximum_pixels, uint32_t maximum_side)
 {
+    if (cavif_missing()) return NULL;
     cavif_decoder *result = calloc(1, sizeof *result);
     if (!result) return NULL;
     avifDecoder *decoder = result->decoder = avifDecoderCreate();
@@ -162,6 +163,8 @@ static avifImage *image_from(const cavif_encoding *encoding, const char **reason
 
 uint8_t *cavif_encode(const cavif_encoding *encoding, size_t *count, const char **reason)
 {
+    *reason = cavif_missing();
+    if (*reason) return NULL;
     avifImage *image = image_from(encoding, reason);
     if (!image) return NULL;
     avifEncoder *encoder = avifEncoderCreate();

@@ -3,7 +3,7 @@
 
 #include "ccurl.h"
 
-#include <curl/curl.h>
+#include "library.h"
 
 // Handles kept for the next transfers.
 enum { CCURL_SPARE = 64 };

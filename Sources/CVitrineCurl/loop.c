@@ -1,7 +1,6 @@
 #include "ccurl_internal.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +13,11 @@
 enum { RUNNING = 0, SLEEPING = 1, WOKEN = 2 };
 
 unsigned ccurl_version(void) {
-    return curl_version_info(CURLVERSION_NOW)->version_num;
+    return ccurl_missing() ? 0 : curl_version_info(CURLVERSION_NOW)->version_num;
 }
 
 unsigned ccurl_features(void) {
+    if (ccurl_missing()) return 0;
     int features = curl_version_info(CURLVERSION_NOW)->features;
     return (features & CURL_VERSION_HTTP2 ? 1u : 0u) | (features & CURL_VERSION_BROTLI ? 2u : 0u)
         | (features & CURL_VERSION_ZSTD ? 4u : 0u);
@@ -99,17 +99,12 @@ static int set_timer(CURLM *multi, long milliseconds, void *context) {
     return 0;
 }
 
-static void initialize(void) {
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 static char *copy(const char *text) {
     return text ? strdup(text) : NULL;
 }
 
 ccurl_loop *ccurl_loop_create(const ccurl_options *options, const ccurl_callbacks *callbacks) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, initialize);
+    if (ccurl_missing()) return NULL;
     ccurl_loop *loop = calloc(1, sizeof *loop);
     if (!loop) return NULL;
     loop->callbacks = *callbacks;

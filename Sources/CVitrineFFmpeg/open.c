@@ -245,3 +245,5 @@ void cffmpeg_describe(cffmpeg_video *v, cffmpeg_description *d) {
     if (!isfinite(d->duration) || d->duration < 0) d->duration = 0;
     if (created) copy(d->created, sizeof d->created, created->value);
 }
+
+const char *cffmpeg_version(void) { return av_version_info(); }

@@ -1,5 +1,8 @@
 // What the parts of the shim share.
 #pragma once
+#if !__has_include(<libavformat/avformat.h>)
+#error "libavformat/avformat.h is missing. Install libavformat-dev, libavcodec-dev and libswscale-dev (Debian and Ubuntu) or ffmpeg (brew)."
+#endif
 #include "cffmpeg.h"
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>

@@ -59,3 +59,11 @@ _Noreturn void cjpeg_errors_raise(cjpeg_errors *errors, cjpeg_status status) {
   errors->status = status;
   longjmp(errors->jump, 1);
 }
+
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+#ifdef LIBJPEG_TURBO_VERSION
+const char *cjpeg_version(void) { return TEXT(LIBJPEG_TURBO_VERSION); }
+#else
+const char *cjpeg_version(void) { return TEXT(JPEG_LIB_VERSION); }
+#endif

@@ -1,5 +1,8 @@
 // The library's error manager with a way back into our own functions.
 #pragma once
+#if !__has_include(<jpeglib.h>)
+#error "jpeglib.h is missing. Install libjpeg62-turbo-dev (Debian), libjpeg-turbo8-dev (Ubuntu) or jpeg-turbo (brew)."
+#endif
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,10 @@
 #include "cjxl.h"
 
+#if !__has_include(<jxl/decode.h>)
+#error "jxl/decode.h is missing. Install libjxl-dev (Debian and Ubuntu) or jpeg-xl (brew)."
+#endif
 #include <jxl/decode.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,4 +213,12 @@ cjxl_status cjxl_decode(const uint8_t *bytes, size_t count, const cjxl_request *
         out->profile = NULL;
     }
     return status;
+}
+
+const char *cjxl_version(void)
+{
+    static char text[32];
+    uint32_t version = JxlDecoderVersion();
+    snprintf(text, sizeof text, "%u.%u.%u", version / 1000000, version / 1000 % 1000, version % 1000);
+    return text;
 }

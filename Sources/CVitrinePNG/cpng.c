@@ -1,5 +1,8 @@
 #include "cpng.h"
 
+#if !__has_include(<png.h>)
+#error "png.h is missing. Install libpng-dev (Debian and Ubuntu) or libpng (brew)."
+#endif
 #include <png.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -141,3 +144,5 @@ int cpng_encode(const cpng_input *input, cpng_output *output) {
 }
 
 void cpng_free(void *bytes) { free(bytes); }
+
+const char *cpng_version(void) { return png_get_libpng_ver(NULL); }

@@ -1,5 +1,8 @@
 #include "cpoppler.h"
 
+#if !__has_include(<poppler.h>)
+#error "poppler.h is missing. Install libpoppler-glib-dev (Debian and Ubuntu) or poppler (brew)."
+#endif
 #include <cairo.h>
 #include <gio/gio.h>
 #include <poppler.h>
@@ -158,3 +161,5 @@ cpoppler_status cpoppler_draw(cpoppler_document *document, const cpoppler_drawin
     cairo_surface_destroy(surface);
     return drawn ? CPOPPLER_OK : CPOPPLER_MEMORY;
 }
+
+const char *cpoppler_version(void) { return poppler_get_version(); }

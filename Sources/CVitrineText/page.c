@@ -94,6 +94,8 @@ static void draw(const ctext_page *page, cairo_t *context) {
     g_object_unref(layout);
 }
 
+const char *ctext_version(void) { return pango_version_string(); }
+
 void ctext_start(void) {
     g_log_set_default_handler(quiet, NULL);
     // Several writings and both families, so that pango has started its threads and read its lists.

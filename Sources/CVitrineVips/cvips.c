@@ -1,5 +1,8 @@
 #include "cvips.h"
 
+#if !__has_include(<vips/vips.h>)
+#error "vips/vips.h is missing. Install libvips-dev (Debian and Ubuntu) or vips (brew)."
+#endif
 #include <math.h>
 #include <string.h>
 #include <vips/vips.h>
@@ -370,3 +373,5 @@ cvips_status cvips_decode(const void *bytes, size_t count, const cvips_request *
     }
     return status;
 }
+
+const char *cvips_version(void) { return vips_version_string(); }

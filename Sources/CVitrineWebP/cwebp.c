@@ -1,5 +1,8 @@
 #include "cwebp.h"
 
+#if !__has_include(<webp/decode.h>)
+#error "webp/decode.h is missing. Install libwebp-dev (Debian and Ubuntu) or webp (brew)."
+#endif
 #include <stdlib.h>
 #include <string.h>
 #include <webp/decode.h>
@@ -246,3 +249,5 @@ uint8_t *cwebp_encode(const cwebp_encoding *encoding, size_t *count, const char 
 }
 
 void cwebp_free(void *bytes) { WebPFree(bytes); }
+
+int cwebp_version(void) { return WebPGetDecoderVersion(); }

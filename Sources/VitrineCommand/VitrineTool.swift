@@ -12,12 +12,11 @@ struct VitrineTool: AsyncParsableCommand {
         discussion: """
             Run 'vitrine help topics' for formats, sizes, output, exit statuses and environment variables.
             """,
-        version: "0.1.0",
+        version: HelperVersion.number,
         subcommands: [
             ThumbnailCommand.self, ContactSheetCommand.self, InspectCommand.self, FormatsCommand.self, ShowCommand.self,
             StoryboardCommand.self, FetchCommand.self, DownloadCommand.self, PrecacheCommand.self, CacheCommand.self,
-            StoreCommand.self,
-            ObjectsCommand.self, ThumbnailerCommand.self, ManualCommand.self,
+            StoreCommand.self, ObjectsCommand.self, ThumbnailerCommand.self, DoctorCommand.self, ManualCommand.self,
         ]
     )
 

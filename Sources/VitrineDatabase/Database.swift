@@ -273,6 +273,11 @@ package final class Database {
 }
 
 extension Database {
+    /// The version of SQLite, for example `3.40.1`.
+    package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
+}
+
+extension Database {
     /// Stops a connection's running statement, with ``DatabaseError/Reason/interrupted``. Holds the connection open.
     ///
     /// Unchecked: a C-handle type. `sqlite3_interrupt` is the one call that SQLite allows from any thread while the

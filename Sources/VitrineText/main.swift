@@ -8,5 +8,6 @@ import Darwin
 import CVitrineText
 import VitrineImaging
 
+HelperVersion.printIfRequested("vitrine-text", [("pango", String(cString: ctext_version()))])
 let server = WorkerServer(documents: TextRenderer(), warmUp: { ctext_start() })
 exit(server.run().rawValue)

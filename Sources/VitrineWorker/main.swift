@@ -5,10 +5,16 @@ import Musl
 #else
 import Darwin
 #endif
+import CVitrineJXL
 import CVitrineRaw
+import CVitrineVips
 import VitrineImaging
 
-// Apple's icons can hold JPEG 2000.
+HelperVersion.printIfRequested(
+    "vitrine-worker",
+    [("libvips", String(cString: cvips_version())), ("libjxl", String(cString: cjxl_version()))]
+        + LibraryVersion.codecs.compactMap { library in library.version.map { (library.name, $0) } })
+// Icons of Apple can hold JPEG 2000.
 let icons = ICNSDecoder(pictures: [PNGDecoder(), VipsDecoder()])
 let decoders: [any ImageDecoding] =
     [SecondOpinion(on: .avif)] + DecoderRegistry.standard.decoders + [LibJXLDecoder(), VipsDecoder(), icons]

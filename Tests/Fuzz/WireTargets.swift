@@ -44,7 +44,7 @@ extension FuzzTargets {
             return WorkerReply.Plane(plane, bytesPerRow: 8 * channels, offset: offset)
         }
         let outcomes: [WorkerReply.Outcome] = [
-            .pong, .encoded(offset: 64, count: 100), .described([1, 2, 3]),
+            .pong(.complete), .encoded(offset: 64, count: 100), .described([1, 2, 3]),
             .failed(WorkerFailure(kind: .corrupt, reason: "reason")),
             .decoded(.init(planes: [plane(4)], model: .rgb, alpha: .straight, profile: .none, isPartial: false)),
             .decoded(

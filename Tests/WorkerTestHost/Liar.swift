@@ -4,13 +4,24 @@ import VitrineImaging
 /// A worker that has been taken over: greets as it should, and then tells lies. Which one stands in the request, in
 /// place of the decoder's name or, for a document, of the parameters.
 enum Liar {
+    /// What its name says that its sandbox lacks.
+    private static var sandbox: WorkerSandbox {
+        let name = CommandLine.arguments[0]
+        var sandbox = WorkerSandbox.complete
+        if name.contains("without-seccomp") { sandbox.remove(.systemCalls) }
+        if name.contains("without-landlock") { sandbox.remove(.files) }
+        return sandbox
+    }
+
     static func run() -> Never {
-        send(WorkerReply(id: 0, outcome: .pong, memory: 0).encoded())
+        send(WorkerReply(id: 0, outcome: .pong(sandbox), memory: 0).encoded())
         while true {
             let packet = [UInt8](unsafeUninitializedCapacity: WorkerProtocol.maximumPacket) { buffer, count in
                 count = max(0, recv(3, buffer.baseAddress, buffer.count, 0))
             }
-            if let request = WorkerRequest(packet) {
+            if let request = WorkerRequest(packet), request.operation == .ping {
+                send(WorkerReply(id: request.id, outcome: .pong(sandbox), memory: 0).encoded())
+            } else if let request = WorkerRequest(packet) {
                 tell(request.decoder, id: request.id)
             } else if let request = DocumentRequest(packet) {
                 tell(String(decoding: request.parameters, as: UTF8.self), id: request.id)

@@ -32,7 +32,13 @@ typedef struct {
     size_t y_stride, u_stride, v_stride, alpha_stride;
 } cavif_frame;
 
-// `data` outlives the decoder. One thread, dav1d where it is built in. NULL without memory.
+// Loads libavif. NULL, or the reason why it cannot be loaded: static text. Decoding and encoding fail then.
+const char *cavif_missing(void);
+// The version of the library, for example "1.2.1"; empty without the library.
+const char *cavif_version(void);
+
+// `data` outlives the decoder. One thread, dav1d where it is built in. NULL without memory
+// or without the library.
 cavif_decoder *cavif_decoder_create(const uint8_t *data, size_t count, uint32_t maximum_pixels, uint32_t maximum_side);
 void cavif_decoder_destroy(cavif_decoder *decoder);
 // Reads the container.

@@ -72,7 +72,9 @@ typedef struct {
 typedef struct ccurl_loop ccurl_loop;
 typedef struct ccurl_transfer ccurl_transfer;
 
-// The library's version: major << 16 | minor << 8 | patch.
+// Loads libcurl. NULL, or the reason why it cannot be loaded. ccurl_loop_create() fails then.
+const char *ccurl_missing(void);
+// The library's version: major << 16 | minor << 8 | patch; 0 without the library.
 unsigned ccurl_version(void);
 // Whether the library can: 1 HTTP/2, 2 brotli, 4 zstd. Bits.
 unsigned ccurl_features(void);

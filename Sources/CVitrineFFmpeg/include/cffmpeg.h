@@ -90,3 +90,5 @@ void cffmpeg_tiles_close(cffmpeg_tiles *);
 
 // Decodes one tile. The frame is valid until the next call. CFFMPEG_DAMAGED for anything but one whole key frame.
 cffmpeg_status cffmpeg_tiles_decode(cffmpeg_tiles *, const uint8_t *stream, size_t count, cffmpeg_frame *);
+// The version of FFmpeg, for example "5.1.6".
+const char *cffmpeg_version(void);

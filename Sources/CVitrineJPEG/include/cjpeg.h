@@ -107,6 +107,9 @@ size_t cjpeg_maximum_xmp_size(void);
 cjpeg_status cjpeg_encode(const cjpeg_picture *picture, uint8_t **bytes, size_t *size, char *message);
 void cjpeg_free(void *memory);
 
+// The version of the headers of libjpeg-turbo; the library does not tell its own.
+const char *cjpeg_version(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -42,3 +42,6 @@ cjxl_status cjxl_decode(const uint8_t *bytes, size_t count, const cjxl_request *
 cjxl_status cjxl_encode(const uint8_t *pixels, uint32_t width, uint32_t height, bool has_alpha, int32_t quality,
                         uint8_t **file, size_t *count);
 void cjxl_free(void *);
+
+// The version of libjxl, for example "0.7.0".
+const char *cjxl_version(void);

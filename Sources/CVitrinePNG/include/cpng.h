@@ -35,3 +35,6 @@ typedef struct {
 // Returns 0 and bytes that cpng_free gives back, or -1 and a message.
 int cpng_encode(const cpng_input *input, cpng_output *output);
 void cpng_free(void *bytes);
+
+// The version of libpng, for example "1.6.39".
+const char *cpng_version(void);

@@ -39,3 +39,6 @@ typedef struct {
 // Draws a page. `pixels` has room for rows without gaps: red, green and blue when the background is opaque
 // (`alpha` 255), else these multiplied by alpha, and alpha.
 cpoppler_status cpoppler_draw(cpoppler_document *, const cpoppler_drawing *, uint8_t *pixels);
+
+// The version of poppler, for example "22.12.0".
+const char *cpoppler_version(void);

@@ -2,6 +2,9 @@
 #ifndef CSQLITE_H
 #define CSQLITE_H
 
+#if !__has_include(<sqlite3.h>)
+#error "sqlite3.h is missing. Install libsqlite3-dev (Debian and Ubuntu), sqlite-devel (Fedora) or sqlite (brew)."
+#endif
 #include <sqlite3.h>
 #include <stdint.h>
 

@@ -28,6 +28,8 @@ typedef struct {
     double width, height, margin, font_size;
 } ctext_page;
 
+// The version of pango, for example "1.50.12".
+const char *ctext_version(void);
 // Loads what drawing needs: lists of fonts, and the first ones.
 void ctext_start(void);
 // Draws a page in black on white. `pixels` has room for rows of red, green and blue without gaps.

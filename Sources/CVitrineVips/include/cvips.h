@@ -55,3 +55,6 @@ cvips_status cvips_start(void);
 cvips_status cvips_decode(const void *bytes, size_t count, const cvips_request *, cvips_picture *, char *error,
                           size_t error_size);
 void cvips_free(void *);
+
+// The version of libvips, for example "8.14.1".
+const char *cvips_version(void);

@@ -78,3 +78,6 @@ typedef struct {
 // A whole file in memory that cwebp_free() releases; NULL with `*reason` (static text) when the library refuses.
 uint8_t *cwebp_encode(const cwebp_encoding *encoding, size_t *count, const char **reason);
 void cwebp_free(void *bytes);
+
+// The version of libwebp: major << 16 | minor << 8 | patch.
+int cwebp_version(void);

@@ -109,7 +109,7 @@ struct HelpTopic: Sendable {
                 "1",
                 """
                 An input or the operation failed, a check such as 'cache verify' found damage, or the answer of \
-                'store exists' or 'download agent status' is no.
+                'store exists' or 'download agent status' is no, or 'doctor' misses something that was asked for.
                 """),
             .entry("2", "The command line is wrong. Nothing was done."),
             .entry(
@@ -131,6 +131,12 @@ struct HelpTopic: Sendable {
             .entry(
                 "VITRINE_BROWSER",
                 "Path of the browser that draws web pages. (default: chromium or google-chrome in PATH)"),
+            .entry(
+                "VITRINE_WORKER_SANDBOX",
+                """
+                'required' refuses helper programs without seccomp or Landlock; 'off' allows them without both. \
+                (default: seccomp is needed, Landlock is used if the kernel has it)
+                """),
             .entry("XDG_CACHE_HOME", "Directory of the caches. (default: ~/.cache)"),
             .entry(
                 "XDG_DATA_HOME",

@@ -74,9 +74,7 @@ public final class MemoryPressure: Sendable {
             defer { state.hasStarted = true }
             return (state.nextID, !state.hasStarted)
         }
-        if isFirst, let source, source.isAvailable {
-            source.start { [weak self] level in self?.send(level) }
-        }
+        if isFirst { source?.start { [weak self] level in self?.send(level) } }
         return Subscription(self, id: id)
     }
 

@@ -34,7 +34,7 @@ import Musl
 ///
 /// The level is a warning when tasks have waited for memory for 15 % of two seconds. It is critical when all tasks have
 /// waited for 10 % of two seconds, or when the group has reached its limit. Processes without privileges may use
-/// windows of two seconds. Each window and trigger makes at most one report.
+/// windows of two seconds. Each window and trigger makes at most one report. Reports begin a second after the start.
 package final class SystemMemoryPressure: MemoryPressureSource {
     private let files: [PressureFile]
     private let pipe = Locked<(read: Int32, write: Int32)?>(nil)
@@ -60,12 +60,19 @@ package final class SystemMemoryPressure: MemoryPressureSource {
 
     deinit { stop() }
 
-    /// Whether the kernel lets this process watch any of the files.
-    package var isAvailable: Bool { !files.isEmpty }
+    /// Whether the kernel lets this process watch any of the files. Each access tries them, and can take some 10 ms:
+    /// the kernel waits when a trigger is removed.
+    package var isAvailable: Bool {
+        files.contains { file in
+            guard let descriptor = file.open() else { return false }
+            close(descriptor)
+            return true
+        }
+    }
 
     package func start(_ report: @escaping @Sendable (MemoryPressure.Level) -> Void) {
         var ends: [Int32] = [-1, -1]
-        guard isAvailable, openPipe(&ends) == 0 else { return }
+        guard openPipe(&ends) == 0 else { return }
         let (read, write) = (ends[0], ends[1])
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         pipe.withLock { $0 = (read, write) }
@@ -100,7 +107,7 @@ private struct PressureFile: Sendable {
     private static let warning = Kind.stall(trigger: "some 300000 2000000", level: .warning)
     private static let critical = Kind.stall(trigger: "full 200000 2000000", level: .critical)
 
-    /// Returns the files among the given ones that can be watched.
+    /// Returns the files to watch. Those that the kernel refuses are left out when they are opened.
     static func all(pressureFile: String, groups: [String]) -> [PressureFile] {
         var files: [PressureFile] = []
         for path in [pressureFile] + groups.map({ FilePath.join($0, "memory.pressure") }) {
@@ -108,11 +115,7 @@ private struct PressureFile: Sendable {
             files.append(PressureFile(path: path, kind: warning))
         }
         files += groups.map { PressureFile(path: FilePath.join($0, "memory.events"), kind: .events) }
-        return files.filter { file in
-            guard let descriptor = file.open() else { return false }
-            close(descriptor)
-            return true
-        }
+        return files
     }
 
     /// Returns the path of the process's group below `/sys/fs/cgroup`, from the line `0::/…` of `/proc/self/cgroup`.
@@ -181,14 +184,21 @@ private struct PressureWatch: Sendable {
     let stop: Int32
     let report: @Sendable (MemoryPressure.Level) -> Void
 
+    /// Milliseconds before the files are opened. The kernel needs some 10 ms to remove a trigger, also when a process
+    /// exits: short commands should set none. The first second of a process seldom needs reports.
+    private static let delay: Int32 = 1_000
+
     func run() {
         defer { close(stop) }
+        var ending = [pollfd(fd: stop, events: Int16(POLLIN), revents: 0)]
+        if poll(&ending, 1, Self.delay) > 0 { return }
         var watched: [(file: PressureFile, descriptor: Int32, events: GroupMemoryEvents)] = []
         defer { for entry in watched where entry.descriptor >= 0 { close(entry.descriptor) } }
         for file in files {
             // Opened before the first reading, so that no change falls between the two.
             if let descriptor = file.open() { watched.append((file, descriptor, Self.events(of: file))) }
         }
+        guard !watched.isEmpty else { return }
         while true {
             // A negative descriptor is left out by poll(2).
             var polls = watched.map { pollfd(fd: $0.descriptor, events: Int16(POLLPRI), revents: 0) }

@@ -2,7 +2,7 @@
 import CVitrineAVIF
 import VitrineCore
 
-/// Decodes AVIF through libavif, with dav1d where the library has it.
+/// Decodes AVIF through libavif, with dav1d where the library has it. On Linux, the first file loads the library.
 ///
 /// Planes are averaged as the AV1 decoder left them and reduced to 8 bits in the same step; colours are converted
 /// afterwards, at the small size. Pixels are returned as stored, cut by `clap`: `irot` and `imir` are
@@ -19,6 +19,8 @@ package struct AVIFDecoder: ImageDecoding {
     package var library: String? { "libavif" }
 
     package init() {}
+
+    package func loadLibraries() { _ = cavif_missing() }
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         try request.limits.checkFile(source, page: request.page)
@@ -78,6 +80,9 @@ private struct AVIFSession: ~Copyable {
     static func open(
         _ data: UnsafePointer<UInt8>, count: Int, name: String, limits: ImageLimits
     ) throws(ImageError) -> AVIFSession {
+        if let missing = cavif_missing() {
+            throw .unsupported(input: name, reason: "AVIF needs libavif: \(String(cString: missing))")
+        }
         let pixels = UInt32(clamping: limits.maximumWholeImagePixels)
         guard let decoder = cavif_decoder_create(data, count, pixels, UInt32(clamping: limits.maximumSide)) else {
             throw .limitExceeded(input: name, limit: .memory, actual: count, allowed: 0)

@@ -63,6 +63,14 @@ package protocol ImageDecoding: Sendable {
     /// - Throws: ``ImageError/unsupported(input:reason:)`` for a variety it does not read, whereupon the next decoder
     ///   of the format is asked; any other ``ImageError`` ends the decode.
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage
+
+    /// Loads the libraries that are otherwise loaded by the first ``decode(_:_:)``. A worker calls it before it enters
+    /// its sandbox, which allows no loading. Does nothing by default.
+    func loadLibraries()
+}
+
+extension ImageDecoding {
+    package func loadLibraries() {}
 }
 
 extension ImageDecoding {

@@ -97,6 +97,22 @@ extension WorkerPool {
 }
 
 extension WorkerPool {
+    /// Starts the helper unless one is idle, and returns the parts of its sandbox. Blocks; never call it from an
+    /// asynchronous context.
+    ///
+    /// - Throws: The errors of ``decode(_:_:decoder:)``.
+    package func check() throws(ImageError) -> WorkerSandbox {
+        let request = WorkerRequest(
+            id: nextRequest(), operation: .ping, info: ImageInfo(format: .png, storedSize: PixelSize(1)),
+            limits: .standard)
+        return try run(
+            request, input: nil, name: program, format: nil, cancellation: CancellationToken(), prepare: { _ in }
+        ) { (reply, _) throws(WorkerFailure) in
+            guard case .pong(let sandbox) = reply.outcome else { throw .misbehaviour }
+            return sandbox
+        }
+    }
+
     /// Returns the helper's description of a document. Blocks; never call it from an asynchronous context.
     ///
     /// - Throws: The errors of ``decode(_:_:decoder:)``.

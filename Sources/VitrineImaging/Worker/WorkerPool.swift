@@ -45,7 +45,7 @@ public final class WorkerPool: Sendable {
     }
 
     private let location: WorkerLocation
-    private let program: String
+    let program: String
     private let arguments: [String]
     private let maximumWorkers: Int
     let recycling: WorkerRecycling
@@ -69,6 +69,25 @@ public final class WorkerPool: Sendable {
     public static var maximumTotalMemory: Int {
         get { HelperMemory.shared.total }
         set { HelperMemory.shared.total = newValue }
+    }
+
+    private static let isSandboxRequired = Atomic(
+        getenv("VITRINE_WORKER_SANDBOX").map { String(cString: $0) } == "required")
+
+    /// Whether helper processes with an incomplete sandbox are refused.
+    ///
+    /// A helper filters its system calls with seccomp, and restricts the files that it can open with Landlock (Linux
+    /// 5.13). Kernels and containers can forbid either:
+    ///
+    /// - Without seccomp, a helper ends and decoding fails, unless `VITRINE_WORKER_SANDBOX` is `off`.
+    /// - Without Landlock, a helper opens no files. Fonts that it has not loaded at its start are missing.
+    ///
+    /// A missing part is logged once for each helper program. If this property is true, decoding then fails with
+    /// ``ImageError/workerFailed(input:reason:)``. Default: whether `VITRINE_WORKER_SANDBOX` is `required`. Set it
+    /// before the first helper starts.
+    public static var requiresCompleteSandbox: Bool {
+        get { isSandboxRequired.load(ordering: .relaxed) }
+        set { isSandboxRequired.store(newValue, ordering: .relaxed) }
     }
 
     /// Makes `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGPIPE` and `SIGTERM` end and reap the helper processes before they end

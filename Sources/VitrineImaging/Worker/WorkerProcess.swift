@@ -27,6 +27,8 @@ package final class WorkerProcess: Sendable {
         case unprepared(ImageError)
         /// A system call failed.
         case system(SystemCallError)
+        /// A part of the sandbox is missing, and ``WorkerPool/requiresCompleteSandbox`` is set.
+        case unconfined(missing: String)
     }
 
     /// The end of a process.
@@ -56,6 +58,7 @@ package final class WorkerProcess: Sendable {
     package let memory: SharedMemory
     private let socket: Int32
     private let process: csandbox_process
+    private let program: String
     /// The memory of the process, until it has been reaped.
     private let reservation: HelperMemory.Reservation
     private let owner = getpid()
@@ -100,6 +103,7 @@ package final class WorkerProcess: Sendable {
         }
         self.memory = memory
         self.process = process
+        program = command.path
         self.reservation = reservation
         socket = ends[0]
     }
@@ -149,8 +153,25 @@ package final class WorkerProcess: Sendable {
     private func greet() throws(Failure) {
         guard !state.withLock(\.isGreeted) else { return }
         let packet = try receive(0, milliseconds: Self.startDeadline)
-        guard let greeting = WorkerReply(packet), case .pong = greeting.outcome else { throw .misbehaved }
+        guard let greeting = WorkerReply(packet), case .pong(let sandbox) = greeting.outcome else { throw .misbehaved }
+        if let missing = sandbox.missing {
+            Self.report(missing, of: program)
+            guard !WorkerPool.requiresCompleteSandbox else {
+                csandbox_kill(process)
+                throw .unconfined(missing: missing)
+            }
+        }
         state.withLock { $0.isGreeted = true }
+    }
+
+    private static let reported = Locked<Set<String>>([])
+
+    /// Logs the missing parts of a program's sandbox, once for each program.
+    private static func report(_ missing: String, of program: String) {
+        guard reported.withLock({ $0.insert(program).inserted }) else { return }
+        Log.logger("worker").warning(
+            "\(program) runs without \(missing), which the kernel or the container forbids",
+            metadata: ["setting": "VITRINE_WORKER_SANDBOX=required refuses to decode without it"])
     }
 
     /// Bytes of address space for programs and libraries where the private memory is cut down to less.
@@ -240,6 +261,9 @@ extension WorkerProcess.Failure {
         case .interrupted: return .cancelled(input: input)
         case .misbehaved: return WorkerFailure.misbehaviour.error(input: input, format: format)
         case .system(let error): return .workerFailed(input: input, reason: error.description)
+        case .unconfined(let missing):
+            return .workerFailed(
+                input: input, reason: "the worker runs without \(missing), and a complete sandbox is required")
         case .ended(let exit, let hadTaken):
             if isCancelled { return .cancelled(input: input) }
             // The worker's processor time limit, a little behind the deadline.

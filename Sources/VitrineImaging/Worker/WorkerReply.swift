@@ -49,7 +49,8 @@ package struct WorkerReply: Sendable {
 
     /// The result of a request.
     package enum Outcome: Sendable {
-        case pong
+        /// The worker runs, in a sandbox with these parts.
+        case pong(WorkerSandbox)
         case decoded(DecodedShape)
         /// A file's bytes in the payload.
         case encoded(offset: Int, count: Int)
@@ -106,8 +107,9 @@ package struct WorkerReply: Sendable {
         var wire = WireWriter(packet: id)
         wire.write(memory)
         switch outcome {
-        case .pong:
+        case .pong(let sandbox):
             wire.write(UInt8(0))
+            wire.write(sandbox.rawValue)
         case .decoded(let shape):
             wire.write(UInt8(1))
             Self.write(shape, to: &wire)
@@ -132,7 +134,7 @@ package struct WorkerReply: Sendable {
         id = number
         memory = wire.int()
         switch wire.integer(UInt8.self) {
-        case 0: outcome = .pong
+        case 0: outcome = .pong(WorkerSandbox(rawValue: wire.integer(UInt8.self)))
         case 1: outcome = .decoded(Self.readShape(from: &wire))
         case 2: outcome = .encoded(offset: wire.int(), count: wire.int())
         case 4: outcome = .described(wire.byteArray())
@@ -192,6 +194,26 @@ package struct WorkerReply: Sendable {
         if planes == 0 || planes > 4 { wire.invalidate() }
         for _ in 0..<min(planes, 4) { shape.planes.append(Plane(from: &wire)) }
         return shape
+    }
+}
+
+/// The parts of the sandbox that a worker could set up.
+package struct WorkerSandbox: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The filter of system calls, seccomp.
+    package static let systemCalls = WorkerSandbox(rawValue: 1)
+    /// The rules for files, Landlock. Without them the filter forbids all opening of files.
+    package static let files = WorkerSandbox(rawValue: 2)
+    /// Both parts.
+    package static let complete: WorkerSandbox = [.systemCalls, .files]
+
+    /// The names of the parts that are missing; nil if none is.
+    package var missing: String? {
+        let names = [(WorkerSandbox.systemCalls, "seccomp"), (.files, "Landlock")].filter { !contains($0.0) }.map(\.1)
+        return names.isEmpty ? nil : names.joined(separator: " and ")
     }
 }
 

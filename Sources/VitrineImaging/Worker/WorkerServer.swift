@@ -63,20 +63,23 @@ package struct WorkerServer {
             return .noMemory
         }
         let usage = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+        var sandbox = WorkerSandbox()
         // Decoding works without it, except for fonts that the warm-up has not loaded.
-        _ = csandbox_restrict_files()
+        if csandbox_restrict_files() == 0 { sandbox.insert(.files) }
+        for list in decoders.values { for decoder in list { decoder.loadLibraries() } }
         warmUp()
         guard csandbox_exit_on_hangup(CSANDBOX_SOCKET) == 0 else { return .noMemory }
         // Cannot be changed inside of the sandbox.
         let settled = max(1, patience())
         guard csandbox_set_patience(CSANDBOX_SOCKET, settled) == 0 else { return .misused }
-        guard csandbox_enter() == 0 || Self.mayRunFree else { return .notSandboxed }
+        if csandbox_enter() == 0 { sandbox.insert(.systemCalls) }
+        guard sandbox.contains(.systemCalls) || Self.mayRunFree else { return .notSandboxed }
         var held = Int(csandbox_private_memory(usage))
-        send(WorkerReply(id: 0, outcome: .pong, memory: held))
+        send(WorkerReply(id: 0, outcome: .pong(sandbox), memory: held))
         var served = 0
         while let (request, input) = receive(settled) {
             memory.takenRequest = request.id
-            let outcome = answer(request, input: input, memory: memory)
+            let outcome = answer(request, input: input, memory: memory, sandbox: sandbox)
             served += 1
             // Not each time: a measurement takes a fifth of the time of an exchange.
             if served % Self.memoryInterval == 0 { held = Int(csandbox_private_memory(usage)) }
@@ -110,7 +113,9 @@ package struct WorkerServer {
         }
     }
 
-    private func answer(_ request: any WorkerMessage, input: Int32, memory: SharedMemory) -> WorkerReply.Outcome {
+    private func answer(
+        _ request: any WorkerMessage, input: Int32, memory: SharedMemory, sandbox: WorkerSandbox
+    ) -> WorkerReply.Outcome {
         do throws(ImageError) {
             if let request = request as? DocumentRequest {
                 return try answer(request, input: input, memory: memory)
@@ -124,7 +129,7 @@ package struct WorkerServer {
                 return try encode(request, memory: memory)
             case .ping, .describe, .render:
                 if input >= 0 { close(input) }
-                return .pong
+                return .pong(sandbox)
             }
         } catch {
             return .failed(WorkerFailure(error))

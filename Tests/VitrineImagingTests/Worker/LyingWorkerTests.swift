@@ -14,8 +14,8 @@ import VitrineImaging
     private static let directory = Result { try TemporaryDirectory() }
 
     /// A pool of one liar, which is the test host by another name.
-    private static func pool() throws -> WorkerPool {
-        let path = try directory.get().file("\(UUID().uuidString)-liar")
+    private static func pool(_ state: String = "") throws -> WorkerPool {
+        let path = try directory.get().file("\(UUID().uuidString)\(state)-liar")
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: WorkerFixture.host)
         return WorkerPool(
             program: "liar", location: .executable(path), maximumWorkers: 1, memory: HelperMemory(total: 64 << 30))
@@ -74,6 +74,11 @@ import VitrineImaging
         case .failure(.workerFailed): #expect(pool.idleIdentifiers.isEmpty)
         case .failure(let error): Issue.record(error)
         }
+    }
+
+    @Test(arguments: [("-without-landlock", WorkerSandbox.systemCalls), ("-without-seccomp", .files), ("", .complete)])
+    func theSandboxIsKnown(_ state: String, _ sandbox: WorkerSandbox) throws {
+        #expect(try Self.pool(state).check() == sandbox)
     }
 
     @Test func aWorkerThatNeverAnswersIsEndedAtTheDeadline() throws {

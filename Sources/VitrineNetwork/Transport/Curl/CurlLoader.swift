@@ -45,6 +45,13 @@ public final class CurlLoader: FilteringTransport {
         if let loop { thread.submit { loop.run() } }
     }
 
+    /// The version of libcurl, or the reason why it cannot be loaded. Loads it.
+    package static var library: (version: String?, problem: String?) {
+        if let missing = ccurl_missing() { return (nil, String(cString: missing)) }
+        let number = ccurl_version()
+        return ("\(number >> 16).\(number >> 8 & 255).\(number & 255)", nil)
+    }
+
     deinit { loop?.submit(.stop) }
 
     /// Returns whether the loader connects to the host itself, without a proxy.
@@ -65,6 +72,9 @@ public final class CurlLoader: FilteringTransport {
     ) async throws(NetworkError) -> HTTPResponse {
         let prepared = try CurlRequest(request, configuration: configuration, proxies: proxies)
         guard let loop else {
+            if let missing = ccurl_missing() {
+                throw .unavailable(url: prepared.displayURL, reason: "libcurl is missing: \(String(cString: missing))")
+            }
             throw .unavailable(url: prepared.displayURL, reason: "no file descriptors or memory are left")
         }
         guard !Task.isCancelled else { throw .cancelled(url: prepared.displayURL) }

@@ -235,6 +235,9 @@ struct BrowserMemory {
 /// The default action of a signal ends a process at once: the profile of a page that is being drawn stays behind until
 /// the next process that draws a page sweeps it. A program that handles signals calls ``endAll()`` before it ends.
 package enum RunningBrowsers {
+    /// The path of the browser that draws web pages; nil if none is installed.
+    package static var installed: String? { Browser.installed }
+
     private struct State {
         var isEnding = false
         /// By the path of the profile: the process group of the browser, once there is one.
