@@ -13,14 +13,8 @@ import Darwin
 
 /// A program that a test has started, and that ends with it.
 package final class Program: Sendable {
-    private struct Output {
-        var text = ""
-        var isAtEnd = false
-        var waiting: [(text: String, answer: CheckedContinuation<Bool, Never>)] = []
-    }
-
     private let process: Mutex<Process>
-    private let said = Mutex(Output())
+    private let said = Output()
     private let input = Pipe()
     package let identifier: Int32
 
@@ -34,45 +28,28 @@ package final class Program: Sendable {
         let pipe = Pipe()
         (process.standardOutput, process.standardInput) = (pipe, input)
         process.standardError = mergesErrors ? pipe : FileHandle.nullDevice
+        let said = said
+        process.terminationHandler = { _ in said.receive("", hasEnded: true) }
         try process.run()
         identifier = process.processIdentifier
         self.process = Mutex(process)
-        pipe.fileHandleForReading.readabilityHandler = { [weak self] handle in
+        pipe.fileHandleForReading.readabilityHandler = { handle in
             let data = handle.availableData
             if data.isEmpty { handle.readabilityHandler = nil }
-            self?.receive(data)
+            said.receive(String(decoding: data, as: UTF8.self), hasEnded: false)
         }
     }
 
     deinit { end() }
 
-    private func receive(_ data: Data) {
-        let answers = said.withLock { said -> [(CheckedContinuation<Bool, Never>, Bool)] in
-            said.text += String(decoding: data, as: UTF8.self)
-            said.isAtEnd = said.isAtEnd || data.isEmpty
-            let (text, isAtEnd) = (said.text, said.isAtEnd)
-            let answered = said.waiting.filter { isAtEnd || text.contains($0.text) }
-            said.waiting.removeAll { isAtEnd || text.contains($0.text) }
-            return answered.map { ($0.answer, text.contains($0.text)) }
-        }
-        for (answer, isThere) in answers { answer.resume(returning: isThere) }
-    }
-
-    /// What it has written so far.
-    package var output: String { said.withLock { $0.text } }
+    /// Its output so far.
+    package var output: String { said.text }
 
     /// Waits until it has written a text; false if it ends before.
-    package func hasSaid(_ text: String) async -> Bool {
-        await withCheckedContinuation { continuation in
-            let answer = said.withLock { said -> Bool? in
-                if said.text.contains(text) { return true }
-                if said.isAtEnd { return false }
-                said.waiting.append((text, continuation))
-                return nil
-            }
-            if let answer { continuation.resume(returning: answer) }
-        }
-    }
+    package func hasSaid(_ text: String) async -> Bool { await said.contains(text) }
+
+    /// Waits until it has ended.
+    package func waitUntilEnd() async { _ = await said.contains(nil) }
 
     package var isRunning: Bool { process.withLock { $0.isRunning } }
 
@@ -85,6 +62,48 @@ package final class Program: Sendable {
             guard process.isRunning else { return }
             kill(identifier, SIGKILL)
             process.waitUntilExit()
+        }
+    }
+}
+
+/// The output of a program, and those who wait for a part of it.
+private final class Output: Sendable {
+    private struct State {
+        var text = ""
+        var hasEnded = false
+        /// A text, or nil for the end.
+        var waiting: [(text: String?, answer: CheckedContinuation<Bool, Never>)] = []
+
+        /// nil if it is not known yet.
+        func contains(_ part: String?) -> Bool? {
+            if let part, text.contains(part) { return true }
+            return hasEnded ? false : nil
+        }
+    }
+
+    private let state = Mutex(State())
+
+    var text: String { state.withLock { $0.text } }
+
+    func receive(_ text: String, hasEnded: Bool) {
+        let answers = state.withLock { state in
+            state.text += text
+            state.hasEnded = state.hasEnded || hasEnded
+            let (waiting, now) = (state.waiting, state)
+            state.waiting = waiting.filter { now.contains($0.text) == nil }
+            return waiting.compactMap { waiter in now.contains(waiter.text).map { (waiter.answer, $0) } }
+        }
+        for (answer, isThere) in answers { answer.resume(returning: isThere) }
+    }
+
+    func contains(_ part: String?) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let answer = state.withLock { state in
+                let answer = state.contains(part)
+                if answer == nil { state.waiting.append((part, continuation)) }
+                return answer
+            }
+            if let answer { continuation.resume(returning: answer) }
         }
     }
 }
@@ -206,22 +225,20 @@ package final class RedisServer: Sendable {
     private static func start(
         _ arguments: (_ port: Int) throws -> [String]
     ) async throws -> (port: Int, arguments: [String], program: Program) {
-        while true {
+        for _ in 0..<20 {
             let port = try Ports.free()
             let arguments = try arguments(port)
             if let program = try await launch(arguments) { return (port, arguments, program) }
         }
+        throw RedisError.unreachable("redis-server does not start")
     }
 
-    /// A server that listens; nil if its port is in use.
+    /// A server that listens; nil if it has ended, because its port is in use.
     private static func launch(_ arguments: [String]) async throws -> Program? {
         guard let path else { throw RedisError.unreachable("redis-server is not installed") }
         let program = try Program(path, arguments, mergesErrors: true)
         let isSentinel = arguments.contains("--sentinel")
         if await program.hasSaid(isSentinel ? "Sentinel ID is" : "Ready to accept connections") { return program }
-        guard program.output.contains("Address already in use") else {
-            throw RedisError.unreachable("redis-server has ended: \(program.output)")
-        }
         return nil
     }
 
@@ -236,7 +253,7 @@ package final class RedisServer: Sendable {
     package func restart() async throws {
         end()
         guard let next = try await Self.launch(arguments) else {
-            throw RedisError.unreachable("the port \(port) was taken by another program")
+            throw RedisError.unreachable("redis-server does not start again")
         }
         program.withLock { $0 = next }
     }
@@ -289,8 +306,7 @@ package struct Certificate: Sendable {
             "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
             "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", key, "-out", certificate,
         ], mergesErrors: true)
-        // Until the end of its output.
-        _ = await openssl.hasSaid("\0")
+        await openssl.waitUntilEnd()
         guard FileManager.default.fileExists(atPath: certificate) else {
             throw RedisError.unreachable("openssl has failed: \(openssl.output)")
         }

@@ -52,7 +52,9 @@ package final class RedisCluster: Sendable {
     }
 
     /// The slots of a master in the beginning.
-    package static func slots(of master: Int) -> Range<Int> { master * 5_461..<(master == 2 ? 16_384 : (master + 1) * 5_461) }
+    package static func slots(of master: Int) -> Range<Int> {
+        master * 5_461..<(master == 2 ? ClusterSlots.count : (master + 1) * 5_461)
+    }
 
     package var addresses: [RedisConfiguration.Address] { servers.map(\.address) }
     package var url: String { "redis+cluster://" + addresses.map(\.description).joined(separator: ",") }

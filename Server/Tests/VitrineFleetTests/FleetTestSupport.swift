@@ -39,7 +39,7 @@ final class FakeServer: Sendable {
         try await self.init(answer, isReading: true)
     }
 
-    /// Answers the first bytes, whatever they are.
+    /// Answers any bytes.
     convenience init(toAnything answer: Answer) async throws { try await self.init({ _ in answer }, isReading: false) }
 
     private init(_ answer: @escaping @Sendable ([String]) -> Answer, isReading: Bool) async throws {

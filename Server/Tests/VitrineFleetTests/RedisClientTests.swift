@@ -124,7 +124,9 @@ import VitrineFleet
     }
 
     /// The reason for which a tier does not work.
-    private func reason(_ redis: RedisConfiguration, connectTimeout: Duration = .seconds(60)) async throws -> RedisError? {
+    private func reason(
+        _ redis: RedisConfiguration, connectTimeout: Duration = .seconds(60)
+    ) async throws -> RedisError? {
         let tier = try RemoteTier(RemoteTier.configuration(redis) { $0.redis.connectTimeout = connectTimeout })
         await tier.waitUntilDown()
         guard case .down(let error) = tier.status, case .bypass = await tier.lookup(RemoteKey("a")) else { return nil }
@@ -377,7 +379,7 @@ import VitrineFleet
             default:
                 refusals.withLock { count in
                     count += 1
-                    return count <= 40 ? .bytes("-TRYAGAIN Multiple keys request during rehashing of slot\r\n") : .bytes("+b\r\n")
+                    return .bytes(count <= 40 ? "-TRYAGAIN Multiple keys request during rehashing\r\n" : "+b\r\n")
                 }
             }
         }

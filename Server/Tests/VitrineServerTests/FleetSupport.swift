@@ -115,7 +115,8 @@ final class FleetLoad: Sendable {
                         await withTaskGroup(of: Void.self) { requests in
                             for node in fleet.nodes { requests.addTask { await self.ask(node, origin.url(name)) } }
                         }
-                        await ask(fleet.nodes[turn % fleet.nodes.count], origin.url("\(prefix)-\(caller)-\(turn / 2 + 1)"))
+                        let old = origin.url("\(prefix)-\(caller)-\(turn / 2 + 1)")
+                        await ask(fleet.nodes[turn % fleet.nodes.count], old)
                     }
                 }
             }

@@ -79,7 +79,7 @@ struct FleetTopologyTests {
     @Test func clustersMoveSlotsAndFailOverUnderLoad() async throws {
         let cluster = try await RedisCluster(replicas: true)
         let origin = try await Self.origin()
-        let fleet = try await Fleet.start(3, ["--redis", cluster.url, "--redis-timeout", "10"])
+        let fleet = try await Fleet.start(3, ["--redis", cluster.url])
         let names = Self.names("before", 24)
         try await fleet.makeOnce(names, from: origin, "before slots move")
         try await eventually("all values are stored") {
@@ -120,10 +120,8 @@ struct FleetTopologyTests {
         let redis = try await RedisServer(tls: certificate)
         let origin = try await Self.origin()
         let trust = ["--redis-tls-ca", certificate.certificate]
-        let fleet = try await Fleet.start(
-            3,
-            ["--redis", redis.url, "--redis-tls-certificate", certificate.certificate, "--redis-tls-key", certificate.key]
-                + trust)
+        let identity = ["--redis-tls-certificate", certificate.certificate, "--redis-tls-key", certificate.key]
+        let fleet = try await Fleet.start(3, ["--redis", redis.url] + trust + identity)
         try await fleet.makeOnce(Self.names("before"), from: origin, "before the restart")
         _ = try await Self.underLoad(fleet, origin, "during") {
             try await redis.restart()

@@ -308,7 +308,7 @@ private final class RedisChannelHandler: ChannelInboundHandler {
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// The beginning of an alert of TLS (RFC 8446, section 5.1), with which a server refuses what is not TLS.
+    /// The beginning of an alert of TLS (RFC 8446, section 5.1): a server answers so to bytes that are not TLS.
     private static let alert: UInt16 = 0x1503
 
     private func deliver(_ reply: RESPValue) throws(RedisError) {

@@ -115,7 +115,8 @@ package final class DurableResults: Sendable {
     private func end(_ error: S3Error?, _ began: ContinuousClock.Instant) {
         switch breaker.end(isFailure: error != nil, began: began) {
         case .opened:
-            logger.warning("The store of results does not answer", metadata: ["error": "\(error.map(\.description) ?? "")"])
+            let reason = error?.description ?? ""
+            logger.warning("The store of results does not answer", metadata: ["error": "\(reason)"])
         case .closed: logger.notice("The store of results answers again")
         case nil: break
         }
@@ -191,7 +192,8 @@ package final class DurableResults: Sendable {
 
     /// Makes the results of a digest void; all for nil.
     ///
-    /// - Returns: Whether the purge is written. Otherwise it counts on this node, and is written before the next look-up.
+    /// - Returns: Whether the purge is written. Otherwise it counts on this node, and is written before the next
+    ///   look-up.
     func purge(_ digest: String?) async -> Bool {
         let digest = digest ?? Self.all
         purges.withLock { _ = $0.unwritten.insert(digest) }
