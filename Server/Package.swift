@@ -84,8 +84,8 @@ let package = Package(
             name: "VitrineFleet",
             dependencies: [
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"), .product(name: "Logging", package: "swift-log"),
-                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOTLS", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: swift),
         // A node of a fleet as a process of its own, which the tests kill and freeze.
@@ -101,10 +101,18 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             path: "Benchmarks/Fleet", swiftSettings: swift),
+        // Redis servers for tests: single ones, clusters and sentinels.
+        .target(
+            name: "RedisSupport",
+            dependencies: [
+                "VitrineFleet", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            path: "Tests/RedisSupport", swiftSettings: swift),
         .testTarget(
             name: "VitrineFleetTests",
             dependencies: [
-                "VitrineFleet", "fleet-node", .product(name: "NIOCore", package: "swift-nio"),
+                "VitrineFleet", "RedisSupport", "fleet-node", .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -112,7 +120,8 @@ let package = Package(
         .testTarget(
             name: "VitrineServerTests",
             dependencies: [
-                "VitrineServer", "VitrineS3", .product(name: "VitrineCore", package: "Vitrine"),
+                "VitrineServer", "VitrineFleet", "VitrineS3", "RedisSupport",
+                .product(name: "VitrineCore", package: "Vitrine"),
                 .product(name: "VitrineCache", package: "Vitrine"),
                 .product(name: "VitrineImaging", package: "Vitrine"),
                 .product(name: "VitrineNetwork", package: "Vitrine"),

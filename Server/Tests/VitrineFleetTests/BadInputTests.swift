@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Synchronization
+import RedisSupport
 import Testing
 import VitrineFleet
 

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import Synchronization
+import RedisSupport
 import Testing
 import VitrineFleet
 

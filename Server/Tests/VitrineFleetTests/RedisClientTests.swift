@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import Synchronization
+import RedisSupport
 import Testing
 import VitrineFleet
 
@@ -116,74 +117,97 @@ import VitrineFleet
 
     // MARK: TLS
 
-    /// A certificate for the loopback address, made with openssl, in a directory of its own.
-    private func certificate() async throws -> (directory: String, certificate: String, key: String) {
+    private func temporaryDirectory() throws -> String {
         let directory = FileManager.default.temporaryDirectory.path + "/fleet-tls-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        process.arguments = [
-            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
-            "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", directory + "/key.pem", "-out",
-            directory + "/certificate.pem",
-        ]
-        process.standardError = FileHandle.nullDevice
-        // Not on a thread of the tasks, of which there may be two.
-        await withCheckedContinuation { (ended: CheckedContinuation<Void, Never>) in
-            process.terminationHandler = { _ in ended.resume() }
-            do { try process.run() } catch { ended.resume() }
-        }
-        return (directory, directory + "/certificate.pem", directory + "/key.pem")
+        return directory
     }
 
-    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl"), "openssl is not installed"))
-    func clientSpeaksTLSAndRefusesForeignCertificates() async throws {
-        let (directory, certificate, key) = try await certificate()
+    /// The reason for which a tier does not work.
+    private func reason(
+        _ redis: RedisConfiguration, connectTimeout: Duration = .seconds(60)
+    ) async throws -> RedisError? {
+        let tier = try RemoteTier(RemoteTier.configuration(redis) { $0.redis.connectTimeout = connectTimeout })
+        await tier.waitUntilDown()
+        guard case .down(let error) = tier.status, case .bypass = await tier.lookup(RemoteKey("a")) else { return nil }
+        await tier.shutDown()
+        return error
+    }
+
+    @Test(.enabled(if: Certificate.isAvailable, "openssl is not installed"), arguments: [false, true])
+    func clientSpeaksTLSAndRefusesForeignCertificates(isMutual: Bool) async throws {
+        let directory = try temporaryDirectory()
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let server = try await RedisServer(
-            ["--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no"], tls: true)
-        var configuration = RedisConfiguration(.single(server.address))
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.trustRoots = .file(certificate)
-        configuration.tls = tls
-        let trusting = try client(configuration)
+        let certificate = try await Certificate(in: directory, isMutual: isMutual)
+        let server = try await RedisServer(tls: certificate)
+        var redis = RedisConfiguration(.single(server.address))
+        redis.tls = try certificate.client
+        let trusting = try client(redis)
         defer { trusting.shutDown() }
         #expect(try await trusting.call(RESPCommand("PING"), key: "") == .simple("PONG"))
 
-        configuration.tls = .makeClientConfiguration()
-        let distrusting = try RemoteTier(RemoteTier.configuration(configuration))
-        await distrusting.waitUntilDown()
-        guard case .down(.tls) = distrusting.status else {
-            Issue.record("\(distrusting.status)")
+        redis.tls = .makeClientConfiguration()
+        guard case .tls(let text) = try await reason(redis) else {
+            Issue.record("another reason")
             return
         }
-        // A client without TLS at a server with TLS.
-        configuration.tls = nil
-        let plain = try RemoteTier(RemoteTier.configuration(configuration))
-        await plain.waitUntilDown()
-        guard case .down(let error) = plain.status, error != .unavailable else {
-            Issue.record("\(plain.status)")
+        #expect(text.contains("CERTIFICATE_VERIFY_FAILED"), "\(text)")
+        // A client without a certificate at a server that demands one.
+        redis.tls?.trustRoots = .file(certificate.certificate)
+        if isMutual {
+            switch try await reason(redis) {
+            case .tls, .unreachable: break
+            case let other: Issue.record("\(String(describing: other))")
+            }
+        }
+        // A client without TLS: redis-server ends the connection.
+        redis.tls = nil
+        guard case .unreachable = try await reason(redis) else {
+            Issue.record("another reason")
             return
         }
     }
 
+    @Test func clientsWithoutTLSLearnThatTheServerUsesIt() async throws {
+        // As other servers say it: the alert of a failed handshake, and the end.
+        let server = try await FakeServer { _ in .lastBytes("\u{15}\u{3}\u{3}\0\u{2}\u{2}F") }
+        #expect(
+            try await reason(.init(.single(server.address)))
+                == .tls("the server uses TLS, and this client does not"))
+    }
+
+    /// redis-server waits for the end of a line, which a handshake may contain by chance.
     @Test func tlsAtAServerWithoutItIsATypedError() async throws {
         let server = try await RedisServer()
-        var configuration = RedisConfiguration(.single(server.address))
-        configuration.tls = .makeClientConfiguration()
-        var tierConfiguration = RemoteTier.configuration(configuration)
-        tierConfiguration.redis.connectTimeout = .seconds(1)
-        let tier = try RemoteTier(tierConfiguration)
-        await tier.waitUntilDown()
-        guard case .down(let error) = tier.status, error != .unavailable else {
-            Issue.record("\(tier.status)")
+        var redis = RedisConfiguration(.single(server.address))
+        redis.tls = .makeClientConfiguration()
+        switch try await reason(redis, connectTimeout: .seconds(1)) {
+        case .tlsTimedOut, .tls: break
+        case let other: Issue.record("\(String(describing: other))")
+        }
+    }
+
+    @Test func serversThatAnswerAHandshakeWithTextOrNotAtAllAreTypedErrors() async throws {
+        func redis(_ answer: FakeServer.Answer) async throws -> (FakeServer, RedisConfiguration) {
+            let server = try await FakeServer(toAnything: answer)
+            var redis = RedisConfiguration(.single(server.address))
+            redis.tls = .makeClientConfiguration()
+            return (server, redis)
+        }
+        let (talking, one) = try await redis(.bytes("-ERR unknown command\r\n"))
+        guard case .tls(let text) = try await reason(one) else {
+            Issue.record("another reason")
             return
         }
+        #expect(text.contains("WRONG_VERSION_NUMBER"), "\(text)")
+        let (silent, other) = try await redis(.silence)
+        #expect(try await reason(other, connectTimeout: .milliseconds(300)) == .tlsTimedOut)
+        withExtendedLifetime((talking, silent)) {}
     }
 
     @Test func missingServersAreUnreachable() async throws {
-        let tier = try RemoteTier(
-            RemoteTier.configuration(.init(.single(.init("127.0.0.1", try RedisServer.freePort())))))
+        let missing = try ClosedPort()
+        let tier = try RemoteTier(RemoteTier.configuration(.init(.single(missing.address))))
         await tier.waitUntilDown()
         guard case .down(.unreachable) = tier.status else {
             Issue.record("\(tier.status)")
@@ -221,7 +245,7 @@ import VitrineFleet
     }
 
     @Test(arguments: [
-        "HTTP/1.1 400 Bad Request\r\n\r\n", "\u{15}\u{3}\u{3}\0\u{2}\u{2}F\r\n", "$999999999999\r\n",
+        "HTTP/1.1 400 Bad Request\r\n\r\n", "$999999999999\r\n",
         "*999999999\r\n", "+OK\r\n+OK\r\n+surplus\r\n:x\r\n",
     ])
     func brokenRepliesAreATypedError(reply: String) async throws {
@@ -342,6 +366,41 @@ import VitrineFleet
         }
         #expect(errors.count { $0 == .overloaded } == 1)
         #expect(errors.count == 3)
+    }
+
+    /// A slot on its way: its keys are at both nodes until all have moved, however long that takes.
+    @Test func keysOnTheirWayAreAwaited() async throws {
+        let refusals = Mutex(0)
+        let target = try await FakeServer { command in
+            switch command[0] {
+            case "HELLO": .bytes(FakeServer.hello)
+            case "PING": .bytes("+PONG\r\n")
+            case "ASKING": .bytes("+OK\r\n")
+            default:
+                refusals.withLock { count in
+                    count += 1
+                    return .bytes(count <= 40 ? "-TRYAGAIN Multiple keys request during rehashing\r\n" : "+b\r\n")
+                }
+            }
+        }
+        let own = Mutex(0)
+        let other = target.address.port
+        let source = try await FakeServer { command in
+            switch command[0] {
+            case "HELLO": .bytes(FakeServer.hello)
+            case "PING": .bytes("+PONG\r\n")
+            case "CLUSTER":
+                .bytes("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:\(own.withLock { $0 })\r\n")
+            default: .bytes("-ASK \(ClusterSlots.slot(of: "a")) 127.0.0.1:\(other)\r\n")
+            }
+        }
+        own.withLock { $0 = source.address.port }
+        var configuration = RedisConfiguration(.cluster([source.address]))
+        (configuration.commandTimeout, configuration.connectTimeout) = (.seconds(600), .seconds(600))
+        let client = try RedisClient(configuration, maximumReply: 1_000)
+        defer { client.shutDown() }
+        #expect(try await client.call(RESPCommand("MGET", "a", "{a}b"), key: "a") == .simple("b"))
+        #expect(refusals.withLock { $0 } == 41)
     }
 
     /// Two nodes of a cluster that send each command to the other.

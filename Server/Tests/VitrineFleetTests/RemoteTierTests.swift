@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Synchronization
+import RedisSupport
 import Testing
 import VitrineFleet
 
@@ -196,7 +197,7 @@ import Darwin
         let server = try await RedisServer()
         let tier = try await makeTiers(1, server)[0]
         let holder = try node(server)
-        try await eventually("the node has the lease") { holder.output.withLock { $0 } == "lease\n" }
+        try await eventually("the node has the lease") { holder.output == "lease\n" }
         async let lookups = withTaskGroup(of: Bool.self) { group in
             for _ in 0..<50 {
                 group.addTask {
@@ -217,7 +218,7 @@ import Darwin
         let server = try await RedisServer()
         let tier = try await makeTiers(1, server)[0]
         let holder = try node(server)
-        try await eventually("the node has the lease") { holder.output.withLock { $0 } == "lease\n" }
+        try await eventually("the node has the lease") { holder.output == "lease\n" }
         holder.send(SIGSTOP)
         guard case .lease(let lease) = await tier.lookup(RemoteKey("shared")) else {
             Issue.record("the lease did not pass on")
@@ -228,7 +229,7 @@ import Darwin
         holder.send(SIGCONT)
         holder.write("store\n")
         try await eventually("the node has ended") { !holder.isRunning }
-        #expect(holder.output.withLock { $0 } == "lease\n0 1\n")
+        #expect(holder.output == "lease\n0 1\n")
         #expect(await tier.text(RemoteKey("shared")) == "newer")
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import Synchronization
+import RedisSupport
 import Testing
 import VitrineFleet
 
@@ -9,92 +10,6 @@ import Glibc
 #elseif canImport(Darwin)
 import Darwin
 #endif
-
-/// A Redis Cluster of three masters, with or without a replica of each.
-private final class RedisCluster: Sendable {
-    let servers: [RedisServer]
-
-    init(replicas: Bool) async throws {
-        var servers: [RedisServer] = []
-        for _ in 0..<(replicas ? 6 : 3) {
-            servers.append(
-                try await RedisServer([
-                    "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0",
-                ]))
-        }
-        self.servers = servers
-        for (index, server) in servers.enumerated() {
-            try await server.command("CLUSTER", "SET-CONFIG-EPOCH", "\(index + 1)")
-            if index > 0 { try await server.command("CLUSTER", "MEET", "127.0.0.1", "\(servers[0].port)") }
-        }
-        for index in 0..<3 {
-            try await servers[index].command(
-                "CLUSTER", "ADDSLOTSRANGE", "\(index * 5_461)", "\(index == 2 ? 16_383 : index * 5_461 + 5_460)")
-        }
-        for index in servers.indices.dropFirst(3) {
-            let master = try await identifier(index - 3)
-            try await eventually("the replica knows its master") {
-                try await servers[index].command("CLUSTER", "REPLICATE", master) == .simple("OK")
-            }
-            // A replica that has never been synchronized is not promoted.
-            try await eventually("the replica is synchronized") {
-                try await servers[index].command("INFO", "replication").text?.contains("master_link_status:up") == true
-            }
-        }
-        try await eventually("the cluster is complete") {
-            for server in servers {
-                let info = try await server.command("CLUSTER", "INFO").text ?? ""
-                guard info.contains("cluster_state:ok"), info.contains("cluster_known_nodes:\(servers.count)") else {
-                    return false
-                }
-            }
-            return true
-        }
-        for server in servers where replicas {
-            try await eventually("all know the replicas") {
-                try await server.command("CLUSTER", "NODES").text?.components(separatedBy: "slave ").count == 4
-            }
-        }
-    }
-
-    var addresses: [RedisConfiguration.Address] { servers.map(\.address) }
-
-    func identifier(_ index: Int) async throws -> String {
-        try #require(await servers[index].command("CLUSTER", "MYID").text)
-    }
-
-    /// Moves slots with their keys from one master to another, as redis-cli does.
-    func move(_ slots: Range<Int>, from source: Int, to target: Int) async throws {
-        let (from, to) = (try await identifier(source), try await identifier(target))
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for start in 0..<8 {
-                group.addTask { [self] in
-                    for slot in slots.dropFirst(start) where (slot - slots.lowerBound) % 8 == start {
-                        try await move(slot, from: (servers[source], from), to: (servers[target], to))
-                    }
-                }
-            }
-            try await group.waitForAll()
-        }
-    }
-
-    private func move(
-        _ slot: Int, from source: (server: RedisServer, id: String), to target: (server: RedisServer, id: String)
-    ) async throws {
-        try await target.server.command("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", source.id)
-        try await source.server.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", target.id)
-        while let keys = try await source.server.command("CLUSTER", "GETKEYSINSLOT", "\(slot)", "100").items,
-            !keys.isEmpty
-        {
-            let reply = try await source.server.command(
-                ["MIGRATE", "127.0.0.1", "\(target.server.port)", "", "0", "5000", "KEYS"] + keys.compactMap(\.text))
-            if case .error(let text) = reply { throw RedisError.server(text) }
-        }
-        for server in [target.server, source.server] {
-            try await server.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", target.id)
-        }
-    }
-}
 
 @Suite(.enabled(if: RedisServer.isInstalled, "redis-server is not installed"), .serialized) struct TopologyTests {
     /// Looks keys up and stores them again and again until it is ended. Counts the effects on users.
@@ -143,7 +58,14 @@ private final class RedisCluster: Sendable {
     @Test func slotsMoveUnderLoadWithoutAFailure() async throws {
         let cluster = try await RedisCluster(replicas: false)
         var tiers: [RemoteTier] = []
-        for _ in 0..<2 { tiers.append(try await .testing(RedisConfiguration(.cluster(cluster.addresses)))) }
+        for _ in 0..<2 {
+            // Commands wait for slots that move, however long that takes on a loaded machine.
+            tiers.append(
+                try await .testing(RedisConfiguration(.cluster(cluster.addresses))) {
+                    ($0.redis.commandTimeout, $0.redis.connectTimeout) = (.seconds(600), .seconds(600))
+                    $0.maximumWait = .seconds(600)
+                })
+        }
         let load = Load()
         let loaded = tiers
         async let running: Void = load.run(loaded, keys: 500, callers: 8)
@@ -236,42 +158,16 @@ private final class RedisCluster: Sendable {
     // MARK: Sentinel
 
     @Test func sentinelsNameTheNewMaster() async throws {
-        let master = try await RedisServer(["--repl-diskless-sync-delay", "0"])
-        let replica = try await RedisServer([
-            "--repl-diskless-sync-delay", "0", "--replicaof", "127.0.0.1", "\(master.port)",
-        ])
-        try await eventually("the replica is synchronized") {
-            try await replica.command("INFO", "replication").text?.contains("master_link_status:up") == true
-        }
-        var sentinels: [RedisServer] = []
-        for _ in 0..<3 {
-            let port = try RedisServer.freePort()
-            sentinels.append(
-                try await RedisServer(
-                    sentinel: """
-                        port \(port)
-                        bind 127.0.0.1
-                        dir /tmp
-                        sentinel monitor images 127.0.0.1 \(master.port) 2
-                        sentinel down-after-milliseconds images 1000
-                        sentinel failover-timeout images 5000
-
-                        """, port: port))
-        }
-        for sentinel in sentinels {
-            try await eventually("the sentinels know each other") {
-                let state = try await sentinel.command("SENTINEL", "MASTER", "images")
-                return state["num-other-sentinels"]?.integer == 2 && state["num-slaves"]?.integer == 1
-            }
-        }
+        let servers = try await RedisSentinels()
+        let (master, replica, sentinels) = (servers.master, servers.replica, servers.addresses)
         // The first sentinel does not exist.
-        let missing = RedisConfiguration.Address("127.0.0.1", try RedisServer.freePort())
-        let redis = RedisConfiguration(.sentinel([missing] + sentinels.map(\.address), master: "images"))
+        let missing = try ClosedPort()
+        let redis = RedisConfiguration(.sentinel([missing.address] + sentinels, master: "images"))
         let tier = try await RemoteTier.testing(redis) { $0.redis.commandTimeout = .milliseconds(500) }
         let key = RemoteKey("a")
         try await tier.put("kept", key)
         try await eventually("the replica has the value") {
-            try await replica.command("KEYS", "*:v").items?.isEmpty == false
+            try await !replica.values.isEmpty
         }
         master.end()
         try await eventually("the new master is used") { await tier.text(key) == "kept" }
@@ -286,7 +182,7 @@ private final class RedisCluster: Sendable {
         try await eventually("the tier is up") { tier.status == .up }
 
         let wrong = try RemoteTier(
-            RemoteTier.configuration(.init(.sentinel(sentinels.map(\.address), master: "nothing"))))
+            RemoteTier.configuration(.init(.sentinel(sentinels, master: "nothing"))))
         await wrong.waitUntilDown()
         guard case .down(.noMaster) = wrong.status else {
             Issue.record("\(wrong.status)")

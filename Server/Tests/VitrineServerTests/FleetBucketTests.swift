@@ -1,6 +1,7 @@
 #if os(Linux)
 import Foundation
 import Glibc
+import RedisSupport
 import Synchronization
 import Testing
 import VitrineCore
@@ -22,7 +23,7 @@ import VitrineServer
         }
     }
 
-    private struct Store: Sendable {
+    struct Store: Sendable {
         let endpoint: String
         let accessKey: String
         let secretKey: String
@@ -40,7 +41,7 @@ import VitrineServer
     }
 
     /// Starts a server, runs a test and ends the server.
-    private static func run(_ kind: Kind, _ body: (Store) async throws -> Void) async throws {
+    static func run(_ kind: Kind, _ body: (Store) async throws -> Void) async throws {
         let directory = try TemporaryDirectory()
         let process = Process()
         let (input, output) = (Pipe(), Pipe())
@@ -222,6 +223,28 @@ import VitrineServer
         try await node.end()
     }
 
+    /// Look-ups that failed together are one reason to wait, not many.
+    @Test func breakersWaitLongerOnlyAfterSingleAttempts() throws {
+        let breaker = CallBreaker()
+        let start = ContinuousClock.now
+        let calls = try (0..<50).map { _ in try #require(breaker.begin(at: start)) }
+        let changes = calls.map { breaker.end(isFailure: true, began: $0, at: start + .seconds(2)) }
+        #expect(changes.prefix(3) == [nil, nil, .opened] && changes.dropFirst(3).allSatisfy { $0 == nil })
+        #expect(breaker.isOpen && breaker.begin(at: start + .milliseconds(2_999)) == nil)
+        // One attempt in each pause, which doubles up to 30 seconds.
+        var now = start + .seconds(3)
+        for pause in [2, 4, 8, 16, 30, 30] {
+            let attempt = try #require(breaker.begin(at: now))
+            #expect(breaker.begin(at: now) == nil)
+            #expect(breaker.end(isFailure: true, began: attempt, at: now) == nil)
+            now += .seconds(pause)
+            #expect(breaker.begin(at: now - .milliseconds(1)) == nil)
+        }
+        let last = try #require(breaker.begin(at: now))
+        #expect(breaker.end(isFailure: false, began: last, at: now) == .closed)
+        #expect(!breaker.isOpen && breaker.begin(at: now) == now)
+    }
+
     @Test func storesThatFailCostNothing() async throws {
         let origin = try await Origin.samples()
         let (descriptor, port) = try listeningSocket()
@@ -250,9 +273,9 @@ import VitrineServer
         return (status, process.output)
     }
 
-    @Test(.enabled(if: RedisProcess.isInstalled, "needs redis-server and redis-cli"))
+    @Test(.enabled(if: RedisServer.isInstalled, "redis-server is not installed"))
     func nodesWarmAListTogether() async throws {
-        let redis = try await RedisProcess()
+        let redis = try await RedisServer()
         let origin = try await Origin.start { _ in
             .init(headers: [("Cache-Control", "max-age=600")], body: (try? Samples.bytes("lake.jpg")) ?? [])
         }

@@ -1,16 +1,17 @@
 #if os(Linux)
 import Foundation
 import Glibc
+import RedisSupport
 import Synchronization
 import Testing
 import VitrineCore
 import VitrineServer
 
 /// Several `vitrine-server` with one redis-server.
-@Suite(.serialized, .enabled(if: RedisProcess.isInstalled, "needs redis-server and redis-cli"))
+@Suite(.serialized, .enabled(if: RedisServer.isInstalled, "redis-server is not installed"))
 struct FleetProgramTests {
     @Test func fourNodesMakeAnImageOnce() async throws {
-        let redis = try await RedisProcess()
+        let redis = try await RedisServer()
         let origin = try await Origin.samples()
         let fleet = try await Fleet.start(4, ["--redis", redis.url])
         let source = origin.url("lake.jpg")
@@ -31,7 +32,7 @@ struct FleetProgramTests {
     }
 
     @Test func killedHoldersCostOneRender() async throws {
-        let redis = try await RedisProcess()
+        let redis = try await RedisServer()
         let gate = OpenSignal()
         let body = try Samples.bytes("lake.jpg")
         let count = Mutex(0)
@@ -94,7 +95,7 @@ struct FleetProgramTests {
         "{\"source\":\"ORIGINa/b\"}", "{\"prefix\":\"ORIGINa/\"}", "{\"tag\":\"blue\"}", "{\"all\":true}",
     ])
     func purgesReachAllNodes(_ body: String) async throws {
-        let redis = try await RedisProcess()
+        let redis = try await RedisServer()
         let picture = Changing()
         let origin = try await picture.origin()
         let directories = try (0..<4).map { _ in try TemporaryDirectory() }
@@ -129,7 +130,7 @@ struct FleetProgramTests {
     }
 
     @Test func restartedNodesDropWhatWasPurgedMeanwhile() async throws {
-        let redis = try await RedisProcess()
+        let redis = try await RedisServer()
         let picture = Changing()
         let origin = try await picture.origin()
         let directory = try TemporaryDirectory()
@@ -157,7 +158,7 @@ struct FleetProgramTests {
     }
 
     @Test func lostTiersDropWhatCannotBeVouchedFor() async throws {
-        let redis = try await RedisProcess()
+        let redis = try await RedisServer()
         let picture = Changing()
         let origin = try await picture.origin()
         let fleet = try await Fleet.start(2, ["--redis", redis.url])
@@ -178,13 +179,14 @@ struct FleetProgramTests {
 
     @Test(arguments: Outage.allCases) func everyRequestIsAnsweredWithoutTheTier(_ outage: Outage) async throws {
         let origin = try await Origin.samples()
-        let redis = try await RedisProcess(outage == .password ? ["--requirepass", "right"] : [])
-        var url = redis.url
-        switch outage {
-        case .password: url = "redis://:wrong-\(UUID())@127.0.0.1:\(redis.port)"
-        case .noServer: redis.end()
-        default: break
-        }
+        let redis = try await RedisServer(outage == .password ? ["--requirepass", "right"] : [])
+        let missing = try ClosedPort()
+        let url =
+            switch outage {
+            case .password: "redis://:wrong-\(UUID())@127.0.0.1:\(redis.port)"
+            case .noServer: "redis://127.0.0.1:\(missing.port)"
+            default: redis.url
+            }
         let node = try await ImageServerProcess.start(["--redis", url])
         let isUp = "vitrine_tier_up 1\n"
         switch outage {
@@ -225,7 +227,7 @@ struct FleetProgramTests {
     }
 
     @Test func foreignAndDamagedValuesAreNeverServed() async throws {
-        let redis = try await RedisProcess()
+        let redis = try await RedisServer()
         let origin = try await Origin.samples()
         let source = origin.url("lake.jpg")
         let first = try await Fleet.start(1, ["--redis", redis.url])
@@ -265,7 +267,7 @@ struct FleetProgramTests {
     }
 
     @Test func failuresOfSourcesDoNotPassFromNodeToNode() async throws {
-        let redis = try await RedisProcess()
+        let redis = try await RedisServer()
         let gate = OpenSignal()
         let origin = try await Origin.start { _ in
             await gate.wait()
@@ -298,7 +300,7 @@ struct FleetProgramTests {
     }
 
     @Test func staleResultsAreServedWhileOneNodeAsks() async throws {
-        let redis = try await RedisProcess()
+        let redis = try await RedisServer()
         let body = try Samples.bytes("lake.jpg")
         // A source is not asked again for five seconds, whatever it says.
         let origin = try await Origin.start { _ in .init(headers: [("Cache-Control", "max-age=1")], body: body) }
@@ -318,7 +320,7 @@ struct FleetProgramTests {
     }
 
     @Test func slowFormatsAreMadeOnceToo() async throws {
-        let redis = try await RedisProcess()
+        let redis = try await RedisServer()
         let origin = try await Origin.samples()
         let fleet = try await Fleet.start(3, ["--redis", redis.url, "--encode-deadline", "0.001"])
         let source = origin.url("lake.jpg")
@@ -338,7 +340,7 @@ struct FleetProgramTests {
     }
 
     @Test func secretsAreNotShown() async throws {
-        let redis = try await RedisProcess(["--requirepass", "hunter2x"])
+        let redis = try await RedisServer(["--requirepass", "hunter2x"])
         let directory = try TemporaryDirectory()
         try directory.write("hunter2x\n", to: "password")
         let fleet = try await Fleet.start(

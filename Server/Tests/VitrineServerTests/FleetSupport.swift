@@ -1,82 +1,8 @@
 #if os(Linux)
-import Foundation
-import Glibc
+import RedisSupport
 import Synchronization
 import Testing
 import VitrineServer
-
-/// A redis-server on loopback that ends with the test.
-final class RedisProcess: Sendable {
-    static let isInstalled = ["redis-server", "redis-cli"].allSatisfy {
-        FileManager.default.isExecutableFile(atPath: "/usr/bin/" + $0)
-    }
-
-    let port: Int
-    private let directory: TemporaryDirectory
-    private let arguments: [String]
-    private let process: Mutex<Process>
-
-    init(_ options: [String] = []) async throws {
-        let (descriptor, port) = try listeningSocket()
-        close(descriptor)
-        self.port = port
-        directory = try TemporaryDirectory()
-        arguments =
-            ["--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory.path, "--save", "", "--appendonly", "no"]
-            + options
-        process = Mutex(try Self.start(arguments))
-        try await waitUntilUp()
-    }
-
-    deinit { end() }
-
-    private static func start(_ arguments: [String]) throws -> Process {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/redis-server")
-        process.arguments = arguments
-        (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
-        try process.run()
-        return process
-    }
-
-    private func waitUntilUp() async throws {
-        let port = port
-        try await eventually("redis-server listens") {
-            (try? await onThread { _ = try PlainClient(port: port) }) != nil
-        }
-    }
-
-    var url: String { "redis://127.0.0.1:\(port)" }
-
-    func send(_ signal: Int32) { process.withLock { _ = kill($0.processIdentifier, signal) } }
-
-    func end() {
-        process.withLock { process in
-            guard process.isRunning else { return }
-            kill(process.processIdentifier, SIGKILL)
-            process.waitUntilExit()
-        }
-    }
-
-    func restart() async throws {
-        end()
-        let next = try Self.start(arguments)
-        process.withLock { $0 = next }
-        try await waitUntilUp()
-    }
-
-    /// The lines that redis-cli prints.
-    @discardableResult
-    func command(_ words: String...) async throws -> [String] {
-        let (_, output) = try await run("/usr/bin/redis-cli", ["-p", "\(port)"] + words)
-        return output.split(separator: "\n").map(String.init)
-    }
-
-    /// The keys of values.
-    var values: [String] {
-        get async throws { try await command("KEYS", "*:v") }
-    }
-}
 
 /// Several servers with one tier.
 struct Fleet {
@@ -107,6 +33,39 @@ struct Fleet {
         return sum
     }
 
+    /// How many images were made.
+    var renders: Int {
+        get async throws { try await sum("vitrine_stage_duration_seconds_count{stage=\"encode\"}") }
+    }
+
+    /// Asks all nodes for each image at the same time. One of them must make it.
+    func makeOnce(_ names: [String], from origin: Origin, _ comment: Comment) async throws {
+        let before = try await renders
+        try await withThrowingTaskGroup(of: (String, PlainClient.Answer).self) { group in
+            for name in names {
+                for node in nodes { group.addTask { (name, try await node.image(origin.url(name))) } }
+            }
+            var tags: [String: Set<String?>] = [:]
+            for try await (name, answer) in group {
+                #expect(answer.status == 200, comment)
+                tags[name, default: []].insert(answer.fields["etag"])
+            }
+            #expect(tags.count == names.count && tags.values.allSatisfy { $0.count == 1 }, comment)
+        }
+        for name in names { #expect(origin.count(of: name) == 1, comment) }
+        #expect(try await renders == before + names.count, comment)
+    }
+
+    /// Waits until each node has noticed the loss of a server and uses the tier again.
+    func waitUntilRecovered(after outages: Int) async throws {
+        for node in nodes {
+            try await eventually("the loss is noticed") {
+                try await node.value("vitrine_tier_outages_total") > outages
+            }
+            try await eventually("the tier is up again") { try await node.metrics.contains("vitrine_tier_up 1\n") }
+        }
+    }
+
     func end() async throws {
         for node in nodes where node.process.status == nil { try await node.end() }
     }
@@ -121,5 +80,61 @@ extension ImageServerProcess {
     static let made = "vitrine_cache_results_total{level=\"made\"}"
 
     func isReady() async throws -> Bool { try await get(main, "/ready").status == 200 }
+}
+
+/// Requests for images, new ones and old ones, again and again until it is ended.
+final class FleetLoad: Sendable {
+    private struct State {
+        var answered = 0
+        var failures: [String] = []
+        var names: [String] = []
+        var isEnded = false
+    }
+    private let state = Mutex(State())
+
+    /// The answers so far.
+    var answered: Int { state.withLock { $0.answered } }
+    var failures: [String] { state.withLock { $0.failures } }
+    /// The images that were asked for.
+    var names: [String] { state.withLock { $0.names } }
+
+    func end() { state.withLock { $0.isEnded = true } }
+
+    /// Runs until ``end()``.
+    ///
+    /// - Parameter prefix: The beginning of the names of new images.
+    func run(_ fleet: Fleet, _ origin: Origin, _ prefix: String) async {
+        await withTaskGroup(of: Void.self) { group in
+            for caller in 0..<2 {
+                group.addTask { [self] in
+                    var turn = 0
+                    while !state.withLock({ $0.isEnded }) {
+                        turn += 1
+                        let name = "\(prefix)-\(caller)-\(turn)"
+                        state.withLock { $0.names.append(name) }
+                        await withTaskGroup(of: Void.self) { requests in
+                            for node in fleet.nodes { requests.addTask { await self.ask(node, origin.url(name)) } }
+                        }
+                        let old = origin.url("\(prefix)-\(caller)-\(turn / 2 + 1)")
+                        await ask(fleet.nodes[turn % fleet.nodes.count], old)
+                    }
+                }
+            }
+        }
+    }
+
+    private func ask(_ node: ImageServerProcess, _ source: String) async {
+        let failure: String?
+        do {
+            let answer = try await node.image(source)
+            failure = answer.status == 200 && answer.fields["content-type"] == "image/jpeg" ? nil : "\(answer)"
+        } catch {
+            failure = "\(error)"
+        }
+        state.withLock { state in
+            state.answered += 1
+            if let failure { state.failures.append(failure) }
+        }
+    }
 }
 #endif

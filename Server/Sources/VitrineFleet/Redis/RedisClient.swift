@@ -205,7 +205,7 @@ private final class ClusterRouter: Sendable {
     private let seeds: [RedisConfiguration.Address]
     private let report: @Sendable (RedisClient.Event) -> Void
     /// The nodes that a command may be sent to one after the other.
-    private static let attempts = 8
+    private static let mostRedirections = 8
 
     init(
         _ configuration: RedisConfiguration, _ options: RedisConnection.Options, _ group: any EventLoopGroup,
@@ -246,14 +246,17 @@ private final class ClusterRouter: Sendable {
         let slot = ClusterSlots.slot(of: key)
         let deadline = ContinuousClock.now + timeout
         var asked: RedisConfiguration.Address?
-        for attempt in 0..<Self.attempts {
+        var redirections = 0
+        var pause = Duration.milliseconds(1)
+        while redirections < Self.mostRedirections {
             let left = deadline - .now
-            guard left > .zero else { throw .timedOut }
+            guard left > .zero, !Task.isCancelled else { throw .timedOut }
             let address: RedisConfiguration.Address
             if let asked { address = asked } else { address = try await owner(of: slot, timeout: left) }
             let reply = try await reply(of: address, command, isAsking: asked != nil, timeout: left)
             asked = nil
             guard case .error(let text) = reply else { return reply }
+            redirections += 1
             switch ClusterSlots.Redirection(text, asked: address) {
             case .moved(let slot, let owner):
                 state.withLock { $0.slots.assign(slot...slot, to: owner) }
@@ -261,9 +264,11 @@ private final class ClusterRouter: Sendable {
             case .ask(let owner): asked = owner
             case nil:
                 if text.hasPrefix("CLUSTERDOWN") { refresh() }
-                // Keys of one slot are on two nodes for a moment.
+                // Keys of one slot are on two nodes until all have moved.
                 guard text.hasPrefix("TRYAGAIN") else { return reply }
-                try? await Task.sleep(for: .milliseconds(1 << min(attempt, 4)))
+                redirections = 0
+                try? await Task.sleep(for: min(pause, left))
+                pause = min(pause * 2, .milliseconds(16))
             }
         }
         throw .tooManyRedirections

@@ -17,8 +17,10 @@ public enum RedisError: Error, Sendable, Hashable {
     case authentication(String)
     /// The access list of the user does not allow a command, a key or a channel.
     case permission(String)
-    /// The TLS handshake failed.
+    /// The TLS handshake failed, or only one of client and server uses TLS.
     case tls(String)
+    /// The server did not take part in a TLS handshake in time. Perhaps it does not use TLS.
+    case tlsTimedOut
     /// The server does not speak RESP3. It is older than Redis 6, or not Redis.
     case resp3Unsupported(String)
     /// The server sent bytes that are not RESP3 or exceed a limit.
@@ -61,6 +63,7 @@ extension RedisError: LocalizedError, CustomStringConvertible {
         case .authentication(let reply): "The Redis server refuses the user name or the password: \(reply)"
         case .permission(let reply): "The access list of the Redis user is too narrow: \(reply)"
         case .tls(let reason): "The TLS handshake with the Redis server failed: \(reason)"
+        case .tlsTimedOut: "The Redis server did not answer the TLS handshake in time. Perhaps it does not use TLS."
         case .resp3Unsupported(let reply): "The server does not speak RESP3; Redis 6 or later does: \(reply)"
         case .protocolViolation(let reason): "The Redis server sent bytes that are not RESP3: \(reason)"
         case .server(let reply): "The Redis server answered with an error: \(reply)"

@@ -2,6 +2,7 @@ import Foundation
 public import NIOCore
 import NIOPosix
 package import NIOSSL
+import NIOTLS
 import Synchronization
 
 /// A connection on which commands are sent without waiting for the replies of earlier ones.
@@ -85,7 +86,8 @@ package final class RedisConnection: Sendable {
                             try NIOSSLClientHandler(context: tls, serverHostname: name))
                     }
                     try channel.pipeline.syncOperations.addHandler(
-                        RedisChannelHandler(limits: options.limits, waiting: waiting, push: push))
+                        RedisChannelHandler(
+                            limits: options.limits, isSecured: options.tls == nil, waiting: waiting, push: push))
                 }
             }
         do {
@@ -239,15 +241,21 @@ private final class RedisChannelHandler: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var pending = CircularBuffer<Pending>(initialCapacity: 64)
     private var parser: RESPParser
+    /// Whether there is nothing to wait for before the first reply: no TLS, or a complete handshake.
+    private var isSecured: Bool
+    private var hasReceived = false
     private let waiting: RedisConnection.Waiting
     private let push: (@Sendable ([RESPValue]) -> Void)?
     private var isFlushing = false
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     private var reason: RedisError?
 
-    init(limits: RESPParser.Limits, waiting: RedisConnection.Waiting, push: (@Sendable ([RESPValue]) -> Void)?) {
+    init(
+        limits: RESPParser.Limits, isSecured: Bool, waiting: RedisConnection.Waiting,
+        push: (@Sendable ([RESPValue]) -> Void)?
+    ) {
         parser = RESPParser(limits: limits)
-        (self.waiting, self.push) = (waiting, push)
+        (self.isSecured, self.waiting, self.push) = (isSecured, waiting, push)
     }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -284,12 +292,24 @@ private final class RedisChannelHandler: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
+        if !hasReceived, bytes.getInteger(at: bytes.readerIndex, as: UInt16.self) == Self.alert {
+            return fail(.tls("the server uses TLS, and this client does not"), context)
+        }
+        hasReceived = true
         do throws(RedisError) {
             while let reply = try parser.next(&bytes) { try deliver(reply) }
         } catch {
             fail(error, context)
         }
     }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted? = event as? TLSUserEvent { isSecured = true }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    /// The beginning of an alert of TLS (RFC 8446, section 5.1): a server answers so to bytes that are not TLS.
+    private static let alert: UInt16 = 0x1503
 
     private func deliver(_ reply: RESPValue) throws(RedisError) {
         if case .push(let items) = reply {
@@ -326,7 +346,7 @@ private final class RedisChannelHandler: ChannelInboundHandler {
         var next: NIODeadline?
         for index in pending.indices where pending[index].reply != nil {
             if pending[index].deadline <= now {
-                pending[index].reply?.resume(returning: .failure(.timedOut))
+                pending[index].reply?.resume(returning: .failure(isSecured ? .timedOut : .tlsTimedOut))
                 pending[index].reply = nil
             } else {
                 next = min(next ?? .distantFuture, pending[index].deadline)

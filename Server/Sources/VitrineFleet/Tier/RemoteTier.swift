@@ -65,7 +65,7 @@ public final class RemoteTier: Sendable {
     private let journal: TierJournal
     private let leases: HeldLeases
     private let waiters: TierWaiters
-    private let writes: TierWriteQueue
+    private let writes: WriteQueue
     private let log: TierLog
     private let counters: TierCounters
     /// The values that another node refreshes, and until when this node does not ask again.
@@ -102,7 +102,7 @@ public final class RemoteTier: Sendable {
                 counters.add(\.outages)
             }
         }
-        writes = TierWriteQueue(limit: configuration.writeQueueSize)
+        writes = WriteQueue(limit: configuration.writeQueueSize, writers: 8)
         (self.log, self.counters, self.waiters, self.leases) = (log, counters, waiters, leases)
         let announcer = Announcer()
         journal = TierJournal(

@@ -68,14 +68,6 @@ extension S3Error {
         }
     }
 
-    /// Whether there is no object or no bucket.
-    package var isMissing: Bool {
-        switch self {
-        case .notFound, .noBucket: true
-        default: false
-        }
-    }
-
     /// The status to show to clients of a server that loads objects.
     var status: Int? {
         switch self {

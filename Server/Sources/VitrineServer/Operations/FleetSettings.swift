@@ -50,11 +50,7 @@ public struct FleetConfiguration: Sendable, Equatable {
     func validate() throws {
         guard !redis.isEmpty else { return }
         _ = try servers()
-        guard redisCertificate.isEmpty == redisKey.isEmpty else {
-            throw ConfigurationError(
-                redisKey.isEmpty
-                    ? "redis-tls-certificate: it needs redis-tls-key" : "redis-tls-key: it needs redis-tls-certificate")
-        }
+        try ConfigurationError.requireBoth(("redis-tls-certificate", redisCertificate), ("redis-tls-key", redisKey))
         guard redis.lowercased().hasPrefix("rediss") || redisAuthorities.isEmpty && redisCertificate.isEmpty else {
             throw ConfigurationError("redis: certificates need a URL that begins with rediss")
         }
@@ -149,10 +145,7 @@ public struct BucketConfiguration: Sendable, Equatable {
 
     /// Whether the values agree.
     func validate() throws {
-        guard accessKey.isEmpty == secretKey.isEmpty else {
-            throw ConfigurationError(
-                secretKey.isEmpty ? "s3-access-key: it needs s3-secret-key" : "s3-secret-key: it needs s3-access-key")
-        }
+        try ConfigurationError.requireBoth(("s3-access-key", accessKey), ("s3-secret-key", secretKey))
     }
 
     /// The bucket and the beginning of names in ``resultStore``; nil if it is not valid.

@@ -273,6 +273,13 @@ public struct ConfigurationError: Error, Sendable, Equatable, CustomStringConver
     package init(_ description: String) {
         self.description = description.split(whereSeparator: \.isNewline).joined(separator: " ")
     }
+
+    /// Refuses one of two settings without the other.
+    static func requireBoth(_ first: (name: String, value: String), _ second: (name: String, value: String)) throws {
+        guard first.value.isEmpty != second.value.isEmpty else { return }
+        let (given, missing) = first.value.isEmpty ? (second, first) : (first, second)
+        throw ConfigurationError("\(given.name): it needs \(missing.name)")
+    }
 }
 
 extension ServerConfiguration {
@@ -479,11 +486,7 @@ extension ServerConfiguration {
                 "key: there are \(keys.count) keys and \(salts.count) salts; every key needs a salt of its own")
         }
         try requireSignatures(on: bind)
-        guard tlsCertificate.isEmpty == tlsKey.isEmpty else {
-            throw ConfigurationError(
-                tlsKey.isEmpty
-                    ? "tls-certificate: it needs tls-key" : "tls-key: it needs tls-certificate")
-        }
+        try ConfigurationError.requireBoth(("tls-certificate", tlsCertificate), ("tls-key", tlsKey))
         guard !bind.isEmpty else { throw ConfigurationError("bind: at least one address is needed") }
         for address in adminBind where bind.contains(address) {
             if case .tcp(_, 0) = address { continue }

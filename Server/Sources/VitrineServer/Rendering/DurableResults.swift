@@ -1,7 +1,10 @@
 import Foundation
 package import Logging
+import NIOCore
+import NIOPosix
 import Synchronization
 import VitrineCore
+import VitrineFleet
 import VitrineNetwork
 package import VitrineS3
 
@@ -59,36 +62,21 @@ package final class DurableResults: Sendable {
         var unwritten: Set<String> = []
     }
 
-    private struct Write: Sendable {
-        let bytes: [UInt8]
-        let key: String
-        let replacing: Bool
-        let isCurrent: @Sendable () -> Bool
-    }
-
-    private struct Queue {
-        var waiting: [Write] = []
-        var bytes = 0
-        var running = 0
-        var idle: [FirstValue<Void>] = []
-    }
-
     private static let all = "all"
-    private static let writers = 4
-    private static let countLimit = 4_096
 
     private let configuration: Configuration
     private let bucket: S3Bucket
     private let store: S3ResultStore
     private let logger: Logger
     private let purges = Mutex(Purges())
-    private let queue = Mutex(Queue())
+    private let writes: WriteQueue
     private let statistics = Mutex(Statistics())
-    private let breaker = Breaker()
+    private let breaker = CallBreaker()
 
     package init(_ bucket: S3Bucket, _ configuration: Configuration, logger: Logger) {
         (self.bucket, self.configuration, self.logger) = (bucket, configuration, logger)
         store = S3ResultStore(bucket, prefix: configuration.prefix + "results/")
+        writes = WriteQueue(limit: configuration.queueBytes, writers: 4)
     }
 
     /// Counts of events since the server started.
@@ -96,7 +84,7 @@ package final class DurableResults: Sendable {
     /// Whether the store answers.
     package var isUp: Bool { !breaker.isOpen }
     /// The bytes that wait to be written.
-    package var queuedBytes: Int { queue.withLock { $0.bytes } }
+    package var queuedBytes: Int { writes.bytes }
 
     private func count(_ path: WritableKeyPath<Statistics, Int>) { statistics.withLock { $0[keyPath: path] += 1 } }
 
@@ -106,7 +94,7 @@ package final class DurableResults: Sendable {
     ///
     /// - Parameter tags: The tags of its source.
     func find(_ key: String, tags: [String]) async -> Found {
-        guard breaker.mayTry() else {
+        guard let began = breaker.begin() else {
             count(\.failures)
             return .missing(isAbsent: false)
         }
@@ -115,19 +103,20 @@ package final class DurableResults: Sendable {
         task.cancel()
         switch result {
         case .success(let found)?:
-            end(nil)
+            end(nil, began)
             return found
-        case .failure(let error)?: end(error)
-        case nil: end(.network(configuration.prefix, .timedOut(url: "s3", reason: "it took too long")))
+        case .failure(let error)?: end(error, began)
+        case nil: end(.network(configuration.prefix, .timedOut(url: "s3", reason: "it took too long")), began)
         }
         count(\.failures)
         return .missing(isAbsent: false)
     }
 
-    private func end(_ error: S3Error?) {
-        switch breaker.end(isFailure: error != nil) {
+    private func end(_ error: S3Error?, _ began: ContinuousClock.Instant) {
+        switch breaker.end(isFailure: error != nil, began: began) {
         case .opened:
-            logger.warning("The store of results does not answer", metadata: ["error": "\(error.map(\.description) ?? "")"])
+            let reason = error?.description ?? ""
+            logger.warning("The store of results does not answer", metadata: ["error": "\(reason)"])
         case .closed: logger.notice("The store of results answers again")
         case nil: break
         }
@@ -203,7 +192,8 @@ package final class DurableResults: Sendable {
 
     /// Makes the results of a digest void; all for nil.
     ///
-    /// - Returns: Whether the purge is written. Otherwise it counts on this node, and is written before the next look-up.
+    /// - Returns: Whether the purge is written. Otherwise it counts on this node, and is written before the next
+    ///   look-up.
     func purge(_ digest: String?) async -> Bool {
         let digest = digest ?? Self.all
         purges.withLock { _ = $0.unwritten.insert(digest) }
@@ -234,125 +224,101 @@ package final class DurableResults: Sendable {
     ///   - replacing: Whether there may be an object of the key.
     ///   - isCurrent: Whether the result was not purged meanwhile.
     func put(_ bytes: [UInt8], for key: String, replacing: Bool, isCurrent: @escaping @Sendable () -> Bool) {
-        let write = Write(bytes: bytes, key: key, replacing: replacing, isCurrent: isCurrent)
-        let (isAdded, isStarting) = queue.withLock { queue in
-            guard queue.bytes + bytes.count <= configuration.queueBytes, queue.waiting.count < Self.countLimit else {
-                return (false, false)
-            }
-            queue.waiting.append(write)
-            queue.bytes += bytes.count
-            guard queue.running < Self.writers else { return (true, false) }
-            queue.running += 1
-            return (true, true)
+        let isQueued = writes.append(cost: bytes.count) { [self] in
+            guard isCurrent() else { return }
+            guard let began = breaker.begin() else { return count(\.droppedWrites) }
+            await write(bytes, for: key, replacing: replacing, isCurrent, began)
         }
-        if !isAdded { count(\.droppedWrites) }
-        if isStarting { Task { await self.write() } }
+        if !isQueued { count(\.droppedWrites) }
     }
 
-    private func write() async {
-        var done = 0
-        while let write = next(done) {
-            await carryOut(write)
-            done = write.bytes.count
-        }
-    }
-
-    private func next(_ done: Int) -> Write? {
-        let (write, idle) = queue.withLock { queue -> (Write?, [FirstValue<Void>]) in
-            queue.bytes -= done
-            guard queue.waiting.isEmpty else { return (queue.waiting.removeFirst(), []) }
-            queue.running -= 1
-            guard queue.running == 0 else { return (nil, []) }
-            defer { queue.idle = [] }
-            return (nil, queue.idle)
-        }
-        for waiter in idle { waiter.set(()) }
-        return write
-    }
-
-    private func carryOut(_ write: Write) async {
-        guard write.isCurrent() else { return }
-        guard breaker.mayTry() else { return count(\.droppedWrites) }
+    private func write(
+        _ bytes: [UInt8], for key: String, replacing: Bool, _ isCurrent: @Sendable () -> Bool,
+        _ began: ContinuousClock.Instant
+    ) async {
         let created = Duration.milliseconds(Int64(Date().timeIntervalSince1970 * 1_000))
-        let entry = S3ResultStore.Entry(
-            bytes: write.bytes, contentType: SharedResult.mediaType, created: created)
+        let entry = S3ResultStore.Entry(bytes: bytes, contentType: SharedResult.mediaType, created: created)
         do throws(S3Error) {
-            try await put(entry, write)
-            end(nil)
+            try await put(entry, for: key, replacing: replacing)
+            end(nil, began)
             // A purge in the meantime may be older than the object.
-            if !write.isCurrent() { try await store.remove(write.key) }
+            if !isCurrent() { try await store.remove(key) }
         } catch .alreadyExists {
-            end(nil)
+            end(nil, began)
             count(\.existing)
         } catch {
-            end(error)
+            end(error, began)
             count(\.failedWrites)
         }
     }
 
-    private func put(_ entry: S3ResultStore.Entry, _ write: Write) async throws(S3Error) {
-        if !write.replacing {
+    private func put(_ entry: S3ResultStore.Entry, for key: String, replacing: Bool) async throws(S3Error) {
+        if !replacing {
             do throws(S3Error) {
-                try await store.put(entry, for: write.key, replacing: false)
+                try await store.put(entry, for: key, replacing: false)
                 return count(\.writes)
             } catch .notSupported {
                 // This server has no conditional writes.
             }
         }
-        try await store.put(entry, for: write.key)
+        try await store.put(entry, for: key)
         count(\.writes)
     }
 
     /// Waits until nothing waits to be written, for at most a time.
     package func flush(atMost time: Duration) async {
-        let done = FirstValue<Void>()
-        let isIdle = queue.withLock { queue in
-            if queue.running > 0 { queue.idle.append(done) }
-            return queue.running == 0
-        }
-        guard !isIdle else { return }
-        let waiting = Task { await done.value }
-        _ = await Renderer.value(of: waiting, within: time)
-        done.set(())
+        await writes.flush(atMost: time, on: MultiThreadedEventLoopGroup.singleton.any())
     }
 }
 
 /// Stops calls to a server that does not answer, but for single attempts.
-private final class Breaker: Sendable {
-    enum Change { case opened, closed }
+package final class CallBreaker: Sendable {
+    /// A change by the end of a call.
+    package enum Change: Sendable { case opened, closed }
 
     private struct State {
         var failures = 0
+        /// When the next attempt may be made; nil if all calls may.
         var until: ContinuousClock.Instant?
+        /// Calls that began before do not count: they are from the time before the breaker opened.
+        var since: ContinuousClock.Instant?
         var pause = Duration.seconds(1)
     }
 
     private static let limit = 3
     private let state = Mutex(State())
 
-    var isOpen: Bool { state.withLock { $0.until != nil } }
+    /// Creates a breaker that permits calls.
+    package init() {}
 
-    /// Whether a call may be made. While the server does not answer, one in each pause may.
-    func mayTry() -> Bool {
+    /// Whether the server is found not to answer.
+    package var isOpen: Bool { state.withLock { $0.until != nil } }
+
+    /// The beginning of a call; nil if it must not be made. While the server does not answer, one in each pause may.
+    package func begin(at now: ContinuousClock.Instant = .now) -> ContinuousClock.Instant? {
         state.withLock { state in
-            guard let until = state.until else { return true }
-            guard ContinuousClock.now >= until else { return false }
-            state.until = .now + state.pause
-            return true
+            guard let until = state.until else { return now }
+            guard now >= until else { return nil }
+            (state.until, state.since) = (now + state.pause, now)
+            return now
         }
     }
 
-    func end(isFailure: Bool) -> Change? {
+    /// Counts the end of a call.
+    package func end(
+        isFailure: Bool, began: ContinuousClock.Instant, at now: ContinuousClock.Instant = .now
+    ) -> Change? {
         state.withLock { state in
             guard isFailure else {
                 defer { state = State() }
                 return state.until == nil ? nil : .closed
             }
+            if let since = state.since, began < since { return nil }
             state.failures += 1
             guard state.failures >= Self.limit else { return nil }
             let isNew = state.until == nil
             if !isNew { state.pause = min(state.pause * 2, .seconds(30)) }
-            state.until = .now + state.pause
+            (state.until, state.since) = (now + state.pause, now)
             return isNew ? .opened : nil
         }
     }
