@@ -176,7 +176,9 @@ final class TestPage {
 
     /// Drags with the left button.
     func drag(_ x: Double, _ y: Double, by dx: Double, _ dy: Double) throws {
-        let steps: [(String, Double)] = [("mousePressed", 0), ("mouseMoved", 0.5), ("mouseMoved", 1), ("mouseReleased", 1)]
+        let steps: [(String, Double)] = [
+            ("mousePressed", 0), ("mouseMoved", 0.5), ("mouseMoved", 1), ("mouseReleased", 1),
+        ]
         for (type, part) in steps {
             try call(
                 "Input.dispatchMouseEvent",
@@ -201,8 +203,8 @@ final class TestPage {
         try call("Network.setExtraHTTPHeaders", ["headers": fields])
     }
 
-    /// Runs steps, and returns the longest task of the page in milliseconds of processor time: unlike time by the clock,
-    /// that of others on the machine is not in it.
+    /// Runs steps, and returns the longest task of the page in milliseconds of processor time. That does not depend on
+    /// what else the machine does, as time by the clock would.
     func longestTask(_ body: () throws -> Void) throws -> Double {
         (traced, isTraced) = ([], false)
         try call("Tracing.start", ["transferMode": "ReportEvents", "traceConfig": ["includedCategories": ["toplevel"]]])
@@ -212,7 +214,9 @@ final class TestPage {
         func thread(_ event: [String: Any]) -> String { "\(event["pid"] ?? 0) \(event["tid"] ?? 0)" }
         let threads = Set(
             traced.filter { ($0["args"] as? [String: Any])?["name"] as? String == "CrRendererMain" }.map(thread))
-        let tasks = traced.filter { ($0["name"] as? String)?.hasSuffix("RunTask") == true && threads.contains(thread($0)) }
+        let tasks = traced.filter { event in
+            (event["name"] as? String)?.hasSuffix("RunTask") == true && threads.contains(thread(event))
+        }
         try #require(!tasks.isEmpty)
         return tasks.map { min($0["tdur"] as? Double ?? 0, $0["dur"] as? Double ?? 0) / 1_000 }.max() ?? 0
     }
@@ -304,7 +308,8 @@ extension ImageProgram {
         let client = try PlainClient(port: adminPort)
         try client.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
         return try client.answer().body.split(separator: "\n")
-            .filter { $0.hasPrefix(name) && $0.contains(labels) && "{ ".contains($0.dropFirst(name.count).first ?? "x") }
+            .filter { $0.hasPrefix(name + "{") || $0.hasPrefix(name + " ") }
+            .filter { labels.isEmpty || $0.contains(labels) }
             .compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }.reduce(0, +)
     }
 }

@@ -67,7 +67,9 @@ struct GalleryMeasurements {
         }
     }
 
-    private static func measure(_ root: GalleryRoot, _ body: @escaping @Sendable (Running) throws -> Void) async throws {
+    private static func measure(
+        _ root: GalleryRoot, _ body: @escaping @Sendable (Running) throws -> Void
+    ) async throws {
         let program = try #require(measuredProgram)
         let (port, adminPort) = (try freePort(), try freePort())
         try await TestPage.onThread {
@@ -102,7 +104,8 @@ struct GalleryMeasurements {
         try page.waitForPictures()
         let full = (milliseconds(since: running.start), milliseconds(since: opened))
         let tiles = try page.number("document.querySelectorAll('.tile img.shown').length")
-        print("first picture \(first.0) ms after the start (\(first.1) after opening), full window \(full.0) (\(full.1))")
+        print("first picture \(first.0) ms after the start, \(first.1) after opening")
+        print("full window \(full.0) ms after the start, \(full.1) after opening")
         print("pictures shown by then: \(Int(tiles)), bytes received: \(page.receivedBytes)")
         page.forgetBytes()
         let again = ContinuousClock.now
@@ -129,7 +132,8 @@ struct GalleryMeasurements {
         let tasks = try page.evaluate("tasks") as? [Int] ?? []
         print(
             String(
-                format: "frames at %d px/s: p50 %.1f, p95 %.1f, p99 %.1f, longest %.1f ms; longest task %.1f ms of processor;",
+                format: "frames at %d px/s: p50 %.1f, p95 %.1f, p99 %.1f, longest %.1f ms; "
+                    + "longest task %.1f ms of processor;",
                 step * 60, part(frames, 0.5), part(frames, 0.95), part(frames, 0.99), part(frames, 1), longest),
             "tasks over 50 ms by the clock: \(tasks)")
     }
@@ -202,7 +206,8 @@ struct GalleryMeasurements {
             try page.open(running.gallery + "#/?view=large.jpg")
             try page.wait("gallery.lightbox.zoom?.shownRung > 0")
             print("whole picture \(Self.milliseconds(since: opened)) ms after opening")
-            for (scale, x, y) in [(4.0, 300, 300), (8.0, 1_100, 700), (4.0, 1_100, 700), (2.0, 700, 450), (8.0, 200, 700)] {
+            let zooms = [(4.0, 300, 300), (8.0, 1_100, 700), (4.0, 1_100, 700), (2.0, 700, 450), (8.0, 200, 700)]
+            for (scale, x, y) in zooms {
                 let zoomed = ContinuousClock.now
                 try page.evaluate("gallery.lightbox.zoom.zoom(1); gallery.lightbox.zoom.zoom(\(scale), \(x), \(y))")
                 try page.wait("!gallery.lightbox.zoom.waiting && gallery.lightbox.zoom.tiles.isComplete")

@@ -100,7 +100,7 @@ final class GalleryRoot: Sendable {
             let page = try await program.ask("/gallery/")
             let policy = try #require(page["content-security-policy"])
             #expect(policy.contains("default-src 'none'") && policy.contains("script-src 'self'"))
-            #expect(!policy.contains("unsafe"))
+            #expect(!policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"))
             #expect(page["content-type"] == "text/html; charset=utf-8")
             for name in ["gallery.js", "grid.js", "layout.js", "lightbox.js", "zoom.js", "tiles.js", "dom.js",
                 "server.js", "thumbhash.js", "style.css", "icon.svg"]

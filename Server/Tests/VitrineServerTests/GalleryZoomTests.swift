@@ -8,7 +8,7 @@ import VitrineServer
 @Suite(.enabled(if: TestPage.isAvailable, TestPage.reason), .serialized)
 struct GalleryZoomTests {
     private static let size = PixelSize(width: 5_400, height: 3_600)
-    private static let isSharp = "gallery.lightbox.zoom?.tiles?.isComplete"
+    private static let isSharp = "!gallery.lightbox.zoom?.waiting && gallery.lightbox.zoom?.tiles?.isComplete"
 
     private static func large() throws -> GalleryRoot {
         let root = try GalleryRoot()
@@ -108,8 +108,9 @@ struct GalleryZoomTests {
             try page.wheel(900, 600, by: -200, control: true)
             try page.wait("\(scale) > 5")
             let after = try Self.visible(page)
-            let stage = try page.evaluate(
-                "[gallery.lightbox.zoom.stage.clientWidth, gallery.lightbox.zoom.stage.clientHeight]") as? [Double] ?? []
+            let stage = try page.evaluate("""
+                [gallery.lightbox.zoom.stage.clientWidth, gallery.lightbox.zoom.stage.clientHeight]
+                """) as? [Double] ?? []
             let (x, y) = (900 / stage[0], (600 - 56) / stage[1])
             #expect(abs(before.x + (before.right - before.x) * x - after.x - (after.right - after.x) * x) < 8)
             #expect(abs(before.y + (before.bottom - before.y) * y - after.y - (after.bottom - after.y) * y) < 8)
@@ -119,9 +120,9 @@ struct GalleryZoomTests {
             try page.drag(700, 500, by: -300, -200)
             let moved = try Self.visible(page)
             #expect(moved.x > after.x && moved.y > after.y)
-            try page.wait("!gallery.lightbox.zoom.waiting && \(Self.isSharp)")
+            try page.wait(Self.isSharp)
             for key in ["ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"] { try page.press(key) }
-            try page.wait("!gallery.lightbox.zoom.waiting && \(Self.isSharp)")
+            try page.wait(Self.isSharp)
             let again = try Self.visible(page)
             #expect(abs(again.x - moved.x) < 1 && abs(again.y - moved.y) < 1)
             // No tile is asked for twice.

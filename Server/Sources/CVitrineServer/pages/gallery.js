@@ -84,11 +84,20 @@ function follow(index) {
   if (!isSame) return load();
   if (place.view) {
     const found = index ?? grid.indexOf(place.view);
-    if (found >= 0) lightbox.show(found);
+    if (found >= 0) lightbox.show(found); else find(place.view);
   } else if (lightbox.isOpen) {
     place = { ...place, view: null };
     lightbox.close();
   }
+}
+
+// A picture that is not on the pages that are read, or not in the listing yet.
+async function find(name) {
+  try {
+    const { found } = await server.folder({ ...query(), listing: loaded.listing, find: name, limit: 1 });
+    if (place.view !== name) return;
+    if (found === undefined) load(); else lightbox.show(found);
+  } catch (error) { failed(error); }
 }
 
 function query() {
