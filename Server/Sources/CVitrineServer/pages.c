@@ -44,6 +44,9 @@ static const unsigned char dom_js[] = {
 static const unsigned char zoom_js[] = {
 #embed "pages/zoom.js"
 };
+static const unsigned char previews_js[] = {
+#embed "pages/previews.js"
+};
 static const unsigned char tiles_js[] = {
 #embed "pages/tiles.js"
 };
@@ -65,6 +68,7 @@ static const vitrine_server_page_file files[] = {
     {"thumbhash.js", "text/javascript; charset=utf-8", thumbhash_js, sizeof thumbhash_js},
     {"dom.js", "text/javascript; charset=utf-8", dom_js, sizeof dom_js},
     {"zoom.js", "text/javascript; charset=utf-8", zoom_js, sizeof zoom_js},
+    {"previews.js", "text/javascript; charset=utf-8", previews_js, sizeof previews_js},
     {"tiles.js", "text/javascript; charset=utf-8", tiles_js, sizeof tiles_js},
     {"admin.js", "text/javascript; charset=utf-8", admin_js, sizeof admin_js},
 };

@@ -201,7 +201,7 @@ struct GalleryLoadTests {
                 document.querySelector('.tile[data-name="moon.gif"]').dispatchEvent(new PointerEvent('pointerover', \
                 { bubbles: true, pointerType: 'mouse' }))
                 """)
-            #expect(try page.holds("!gallery.grid.hovered"))
+            #expect(try page.holds("!gallery.grid.previews.hovered"))
         }
         try await TestPage.browse(root) { page, _ in
             try page.waitForPictures()

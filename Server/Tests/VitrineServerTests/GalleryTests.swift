@@ -103,7 +103,7 @@ final class GalleryRoot: Sendable {
             #expect(!policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"))
             #expect(page["content-type"] == "text/html; charset=utf-8")
             for name in ["gallery.js", "grid.js", "layout.js", "lightbox.js", "zoom.js", "tiles.js", "dom.js",
-                "server.js", "thumbhash.js", "style.css", "icon.svg"]
+                "previews.js", "server.js", "thumbhash.js", "style.css", "icon.svg"]
             {
                 let file = try await program.ask("/gallery/assets/\(name)")
                 #expect(file.status == 200 && file.body.count > 100, "\(name)")

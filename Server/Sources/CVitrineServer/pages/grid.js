@@ -1,5 +1,6 @@
-import { element, bytesText, shownName, timeText, isMotionReduced } from "./dom.js";
-import { justify, wantedHeight } from "./layout.js";
+import { element, bytesText, shownName, timeText } from "./dom.js";
+import { justify, neighbour, wantedHeight } from "./layout.js";
+import { Previews } from "./previews.js";
 import { drawThumbHash } from "./thumbhash.js";
 import * as server from "./server.js";
 
@@ -47,8 +48,7 @@ export class Grid {
       event.preventDefault();
       this.open(Number(tile.dataset.index));
     });
-    root.addEventListener("pointerover", (event) => this.entered(event));
-    root.addEventListener("pointerout", (event) => this.left(event));
+    this.previews = new Previews(this);
   }
 
   key(item) { return `${item.name}\u0000${item.version}`; }
@@ -93,6 +93,12 @@ export class Grid {
     for (const block of touched) if (block.items.includes(undefined)) block.items = null;
   }
 
+  // The page of the listing.
+  async read(block, signal) {
+    if (block.items) return;
+    this.receive(await server.folder({ listing: this.listing, path: this.path, offset: block.start, limit: block.count }, signal));
+  }
+
   item(index) {
     const block = this.blocks[Math.floor(index / blockSize)];
     return block?.items?.[index - block.start] ?? null;
@@ -101,9 +107,7 @@ export class Grid {
   // The item with what is known of it, after waiting for its page of the listing and its size.
   async whole(index, signal) {
     const block = this.blocks[Math.floor(index / blockSize)];
-    if (block && !block.items) {
-      this.receive(await server.folder({ listing: this.listing, path: this.path, offset: block.start, limit: block.count }, signal));
-    }
+    if (block) await this.read(block, signal);
     const item = this.item(index);
     if (!item) return null;
     if (item.kind === 0 && !this.known.has(this.key(item))) {
@@ -302,10 +306,7 @@ export class Grid {
     const abort = new AbortController();
     block.loading = abort;
     try {
-      if (!block.items) {
-        this.receive(await server.folder(
-          { listing: this.listing, path: this.path, offset: block.start, limit: block.count }, abort.signal));
-      }
+      await this.read(block, abort.signal);
       const answer = await server.details({ listing: this.listing, offset: block.start, limit: block.count }, abort.signal);
       this.learn(block, index, answer.details);
       block.detailed = true;
@@ -536,10 +537,7 @@ export class Grid {
     const stop = () => abort.abort();
     addEventListener("scroll", stop, { once: true, passive: true });
     try {
-      if (!block.items) {
-        this.receive(await server.folder(
-          { listing: this.listing, path: this.path, offset: block.start, limit: block.count }, abort.signal));
-      }
+      await this.read(block, abort.signal);
       const step = 20;
       for (let offset = 0; offset < block.count; offset += step) {
         const answer = await server.details(
@@ -560,59 +558,6 @@ export class Grid {
       this.hashing = null;
     }
     this.schedule();
-  }
-
-  // Previews
-
-  entered(event) {
-    const link = event.target.closest(".tile");
-    if (!link || link === this.hovered || event.pointerType === "touch" || isMotionReduced()) return;
-    this.leave();
-    this.hovered = link;
-    this.hovering = setTimeout(() => this.preview(link), 350);
-  }
-
-  left(event) { if (this.hovered && !this.hovered.contains(event.relatedTarget)) this.leave(); }
-
-  leave() {
-    clearTimeout(this.hovering);
-    this.hovered = null;
-    this.stopPreview?.();
-    this.stopPreview = null;
-  }
-
-  async preview(link) {
-    const tile = [...this.tiles.values()].find((one) => one.link === link);
-    if (!tile || tile.state !== "shown") return;
-    const path = server.join(this.path, tile.item.name);
-    const still = tile.picture;
-    let details = this.known.get(tile.key);
-    const show = (sources, pause) => {
-      let isOn = true, index = 0, timer;
-      const moving = element("img", { className: "shown", alt: "", decoding: "async" });
-      moving.onload = () => {
-        if (!isOn) return;
-        if (!moving.isConnected) still.after(moving);
-        if (sources.length > 1) timer = setTimeout(next, pause);
-      };
-      const next = () => { if (isOn) { moving.src = sources[index % sources.length]; index += 1; } };
-      moving.onerror = () => { if (sources.length > 1 && index < sources.length) next(); };
-      next();
-      this.stopPreview = () => { isOn = false; clearTimeout(timer); moving.removeAttribute("src"); moving.remove(); };
-    };
-    if (tile.item.kind === 0) {
-      if (server.isAnimated(tile.item.name, details) && tile.item.bytes < 12e6) show([server.original(path)], 0);
-    } else if (tile.item.kind === 2) {
-      if (!details?.[4]) {
-        const known = await server.information(path, tile.item.version).catch(() => null);
-        if (!known?.duration || this.hovered !== link) return;
-        details = [known.width, known.height, known.thumbHash, 1, known.duration];
-        this.known.set(tile.key, details);
-      }
-      const box = this.box(tile.index);
-      show(Array.from({ length: 8 }, (_, step) => server.image(
-        path, `second:${((details[4] * (step + 0.5)) / 8).toFixed(2)}/${this.options(box.h)}`, tile.item.version, "jpg")), 450);
-    }
   }
 
   // Keys
@@ -653,39 +598,13 @@ export class Grid {
     this.schedule();
   }
 
-  // The picture above or below, by the middle of this one.
-  beside(index, direction) {
-    const box = this.box(index);
-    const middle = box.x + box.w / 2;
-    let best = null, row = null;
-    for (let other = index + direction; other >= 0 && other < this.total; other += direction) {
-      const place = this.box(other);
-      if (Math.abs(place.y - box.y) < 2) continue;
-      if (row === null) row = place.y;
-      if (Math.abs(place.y - row) > 2) break;
-      const distance = Math.abs(place.x + place.w / 2 - middle);
-      if (!best || distance < best.distance) best = { index: other, distance };
-    }
-    return best?.index ?? index;
-  }
-
   pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || !event.target.closest(".tile")) return;
-    const page = Math.max(1, Math.floor(innerHeight / (this.wanted + this.gap)) - 1);
-    let index = this.current;
-    switch (event.key) {
-      case "ArrowLeft": index -= 1; break;
-      case "ArrowRight": index += 1; break;
-      case "ArrowUp": index = this.beside(index, -1); break;
-      case "ArrowDown": index = this.beside(index, 1); break;
-      case "PageUp": for (let row = 0; row < page; row += 1) index = this.beside(index, -1); break;
-      case "PageDown": for (let row = 0; row < page; row += 1) index = this.beside(index, 1); break;
-      case "Home": index = 0; break;
-      case "End": index = this.total - 1; break;
-      case " ": this.open(index); event.preventDefault(); return;
-      default: return;
-    }
+    if (event.key === " ") { this.open(this.current); event.preventDefault(); return; }
+    const rows = Math.max(1, Math.floor(innerHeight / (this.wanted + this.gap)) - 1);
+    const index = neighbour(event.key, { index: this.current, total: this.total, rows, box: (other) => this.box(other) });
+    if (index === null) return;
     event.preventDefault();
-    this.focus(Math.max(0, Math.min(this.total - 1, index)));
+    this.focus(index);
   }
 }

@@ -342,7 +342,9 @@ export class Lightbox {
     if (known.hasAlpha) add("Transparency", "Yes");
     const exif = known.exif ?? {};
     add("Taken", exif.dateTaken?.replace(/^(\d+):(\d+):/, "$1-$2-"));
-    add("Camera", [exif.make, exif.model].filter(Boolean).join(" "));
+    // Many models begin with the name of the maker.
+    const isNamed = exif.make && exif.model?.toLowerCase().startsWith(exif.make.split(" ")[0].toLowerCase());
+    add("Camera", isNamed ? exif.model : [exif.make, exif.model].filter(Boolean).join(" "));
     if (exif.exposureTime) add("Exposure", exif.exposureTime < 0.5 ? `1/${Math.round(1 / exif.exposureTime)} s` : `${exif.exposureTime} s`);
     if (exif.aperture) add("Aperture", `f/${exif.aperture.toFixed(1)}`);
     if (exif.sensitivity) add("ISO", String(exif.sensitivity));
