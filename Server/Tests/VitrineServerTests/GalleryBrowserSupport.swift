@@ -97,9 +97,12 @@ final class TestPage {
     }
 
     /// Opens an address and waits for the load event.
-    func open(_ url: String) throws {
+    func open(_ url: String) throws { try loading { try call("Page.navigate", ["url": url]) } }
+
+    /// Waits for the load event of the page that a step leads to.
+    func loading(_ body: () throws -> Void) throws {
         let before = loaded
-        try call("Page.navigate", ["url": url])
+        try body()
         while loaded == before { try browser.waitForEvent() }
     }
 

@@ -291,7 +291,7 @@ struct GalleryLoadTests {
             #expect(try page.accessibilityProblems() == [])
             // The wrong one is selected, so that typing replaces it.
             try page.type("correct horse battery")
-            try page.press("Enter")
+            try page.loading { try page.press("Enter") }
             try page.waitForPictures()
             #expect(try page.holds("document.querySelector('#door').hidden && document.cookie === ''"))
             // The browser reports answers of 401; nothing else went wrong.

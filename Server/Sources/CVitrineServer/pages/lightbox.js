@@ -19,6 +19,10 @@ export class Lightbox {
     this.download = element("a", { className: "icon", "aria-label": "Download the original", title: "Download the original (d)", download: "" }, icon("download"));
     this.previous = element("button", { type: "button", className: "side previous", "aria-label": "Previous", onclick: () => this.step(-1) }, element("span", {}, icon("previous")));
     this.next = element("button", { type: "button", className: "side next", "aria-label": "Next", onclick: () => this.step(1) }, element("span", {}, icon("next")));
+    // A finger that begins at the edge steps by its movement.
+    for (const side of [this.previous, this.next]) {
+      side.addEventListener("pointerdown", (event) => { if (event.pointerType === "touch") this.zoom?.begin(event); });
+    }
     this.body = element("div", { className: "body" });
     this.info = element("aside", { className: "info", hidden: true, "aria-label": "Information", tabIndex: 0 });
     this.zoomText = element("div", { className: "zoom", "aria-hidden": "true" });

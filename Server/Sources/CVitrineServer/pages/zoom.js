@@ -165,7 +165,10 @@ export class Zoom {
   }
 
   down(event) {
-    if (event.button !== 0 || event.target.closest("button, a")) return;
+    if (event.button === 0 && !event.target.closest("button, a")) this.begin(event);
+  }
+
+  begin(event) {
     this.stage.setPointerCapture(event.pointerId);
     this.pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
     this.began = { x: event.clientX, y: event.clientY, time: performance.now(), type: event.pointerType, wasPinch: this.pointers.size > 1 };
