@@ -8,9 +8,6 @@
 static const unsigned char index_html[] = {
 #embed "pages/index.html"
 };
-static const unsigned char token_html[] = {
-#embed "pages/token.html"
-};
 static const unsigned char admin_html[] = {
 #embed "pages/admin.html"
 };
@@ -47,13 +44,18 @@ static const unsigned char dom_js[] = {
 static const unsigned char zoom_js[] = {
 #embed "pages/zoom.js"
 };
+static const unsigned char previews_js[] = {
+#embed "pages/previews.js"
+};
+static const unsigned char tiles_js[] = {
+#embed "pages/tiles.js"
+};
 static const unsigned char admin_js[] = {
 #embed "pages/admin.js"
 };
 
 static const vitrine_server_page_file files[] = {
     {"index.html", "text/html; charset=utf-8", index_html, sizeof index_html},
-    {"token.html", "text/html; charset=utf-8", token_html, sizeof token_html},
     {"admin.html", "text/html; charset=utf-8", admin_html, sizeof admin_html},
     {"style.css", "text/css; charset=utf-8", style_css, sizeof style_css},
     {"admin.css", "text/css; charset=utf-8", admin_css, sizeof admin_css},
@@ -66,6 +68,8 @@ static const vitrine_server_page_file files[] = {
     {"thumbhash.js", "text/javascript; charset=utf-8", thumbhash_js, sizeof thumbhash_js},
     {"dom.js", "text/javascript; charset=utf-8", dom_js, sizeof dom_js},
     {"zoom.js", "text/javascript; charset=utf-8", zoom_js, sizeof zoom_js},
+    {"previews.js", "text/javascript; charset=utf-8", previews_js, sizeof previews_js},
+    {"tiles.js", "text/javascript; charset=utf-8", tiles_js, sizeof tiles_js},
     {"admin.js", "text/javascript; charset=utf-8", admin_js, sizeof admin_js},
 };
 

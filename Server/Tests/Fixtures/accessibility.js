@@ -18,6 +18,12 @@
     if (node.tagName === 'IMG' && !node.hasAttribute('alt')) problems.push('no alt: ' + say(node));
     if (node.id && document.querySelectorAll('#' + CSS.escape(node.id)).length > 1) problems.push('id twice: ' + node.id);
     if (Number(node.getAttribute('tabindex')) > 0) problems.push('tabindex: ' + say(node));
+    // WCAG 2.2, success criterion 2.5.8.
+    if (node.matches('a[href], button, input, select, [role=slider]') && shown(node)) {
+      const box = node.getBoundingClientRect();
+      const label = node.labels?.[0]?.getBoundingClientRect();
+      if (Math.max(box.height, label?.height ?? 0) < 24 || box.width < 24) problems.push(`target ${Math.round(box.width)} by ${Math.round(box.height)}: ` + say(node));
+    }
   }
   for (const list of document.querySelectorAll('[role=list]')) {
     for (const child of list.querySelectorAll(':scope > *')) {
@@ -30,7 +36,18 @@
   const light = ([r, g, b]) => { const f = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
   for (const node of all) {
     const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
-    if (!own || !shown(node) || node.closest('.tile, .badge, :disabled')) continue;
+    if (!own || !(shown(node) || node.closest('.badge, .label')) || node.closest(':disabled') || node.matches('.hidden')) continue;
+    // Over a picture of any colour.
+    const plate = node.closest('.badge, .label, .peek span, .zoom');
+    if (plate) {
+      const style = getComputedStyle(plate);
+      const last = style.backgroundImage.match(/rgba?\([^)]*\)/g)?.at(-1) ?? style.backgroundColor;
+      for (const picture of [[255, 255, 255, 1], [0, 0, 0, 1]]) {
+        const [a, b] = [light(over(colour(style.color), picture)), light(over(colour(last), picture))].sort((x, y) => y - x);
+        if ((a + 0.05) / (b + 0.05) < 4.5) problems.push(`contrast over a picture ${((a + 0.05) / (b + 0.05)).toFixed(2)}: ` + say(node));
+      }
+      continue;
+    }
     let back = [255, 255, 255, 1];
     const chain = [];
     let isPicture = false;

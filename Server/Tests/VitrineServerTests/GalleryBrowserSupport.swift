@@ -22,21 +22,27 @@ final class TestPage {
     private let browser: BrowserControl
     /// Uncaught exceptions, messages of the console and reports of the browser.
     private(set) var problems: [String] = []
-    /// The addresses of requests that the page has ended before their answers.
+    /// The number of requests that the page has ended before their answers.
     private(set) var cancelled = 0
+    /// The requests that the page has sent, in their order.
+    private(set) var requests: [(url: String, priority: String?)] = []
+    private var traced: [[String: Any]] = []
+    private var isTraced = false
     private var loaded = 0
     private var bytes: [String: Int] = [:]
     /// The bytes of all answers.
     var receivedBytes: Int { bytes.values.reduce(0, +) }
 
     init(
-        width: Int = 1280, height: Int = 800, scale: Double = 1, isDark: Bool = false, isMotionReduced: Bool = false
+        width: Int = 1280, height: Int = 800, scale: Double = 1, isDark: Bool = false, isMotionReduced: Bool = false,
+        hasTouch: Bool = false
     ) throws {
         let program = try #require(BrowserControl.installedProgram)
         browser = try BrowserControl(program: program)
         browser.onEvent = { [unowned self] in took($0, $1) }
         for domain in ["Page", "Runtime", "Log", "Network"] { try call("\(domain).enable") }
         try resize(width, height, scale)
+        if hasTouch { try call("Emulation.setTouchEmulationEnabled", ["enabled": true, "maxTouchPoints": 5]) }
         try call(
             "Emulation.setEmulatedMedia",
             ["features": [
@@ -67,6 +73,12 @@ final class TestPage {
         case "Network.loadingFailed" where parameters["canceled"] as? Bool == true: cancelled += 1
         case "Network.loadingFinished":
             bytes[parameters["requestId"] as? String ?? ""] = parameters["encodedDataLength"] as? Int ?? 0
+        case "Network.requestWillBeSent":
+            let request = parameters["request"] as? [String: Any] ?? [:]
+            let fields = request["headers"] as? [String: String] ?? [:]
+            requests.append((request["url"] as? String ?? "", fields["Priority"]))
+        case "Tracing.dataCollected": traced += parameters["value"] as? [[String: Any]] ?? []
+        case "Tracing.tracingComplete": isTraced = true
         case "Page.loadEventFired": loaded += 1
         default: break
         }
@@ -75,6 +87,7 @@ final class TestPage {
     /// Forgets problems that the test has caused.
     func forgetProblems() { problems = [] }
     func forgetBytes() { bytes = [:] }
+    func forgetRequests() { requests = [] }
 
     @discardableResult
     func call(_ method: String, _ parameters: [String: Any] = [:]) throws -> [String: Any] {
@@ -84,9 +97,12 @@ final class TestPage {
     }
 
     /// Opens an address and waits for the load event.
-    func open(_ url: String) throws {
+    func open(_ url: String) throws { try loading { try call("Page.navigate", ["url": url]) } }
+
+    /// Waits for the load event of the page that a step leads to.
+    func loading(_ body: () throws -> Void) throws {
         let before = loaded
-        try call("Page.navigate", ["url": url])
+        try body()
         while loaded == before { try browser.waitForEvent() }
     }
 
@@ -151,6 +167,69 @@ final class TestPage {
             ["type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": delta, "modifiers": control ? 2 : 0])
     }
 
+    /// Puts fingers onto the screen, moves them through places, and takes them away.
+    func touch(_ places: [[(x: Double, y: Double)]]) throws {
+        for (index, fingers) in places.enumerated() {
+            let points = fingers.enumerated().map { ["x": $1.x, "y": $1.y, "id": Double($0)] }
+            try call(
+                "Input.dispatchTouchEvent", ["type": index == 0 ? "touchStart" : "touchMove", "touchPoints": points])
+        }
+        try call("Input.dispatchTouchEvent", ["type": "touchEnd", "touchPoints": [Any]()])
+    }
+
+    /// Drags with the left button.
+    func drag(_ x: Double, _ y: Double, by dx: Double, _ dy: Double) throws {
+        let steps: [(String, Double)] = [
+            ("mousePressed", 0), ("mouseMoved", 0.5), ("mouseMoved", 1), ("mouseReleased", 1),
+        ]
+        for (type, part) in steps {
+            try call(
+                "Input.dispatchMouseEvent",
+                [
+                    "type": type, "x": x + dx * part, "y": y + dy * part, "button": "left", "buttons": 1,
+                    "clickCount": 1,
+                ])
+        }
+    }
+
+    func doubleClick(_ x: Double, _ y: Double) throws {
+        for count in 1...2 {
+            for type in ["mousePressed", "mouseReleased"] {
+                try call(
+                    "Input.dispatchMouseEvent", ["type": type, "x": x, "y": y, "button": "left", "clickCount": count])
+            }
+        }
+    }
+
+    /// Fields of every request, for example as a proxy would add them.
+    func setFields(_ fields: [String: String]) throws {
+        try call("Network.setExtraHTTPHeaders", ["headers": fields])
+    }
+
+    /// Runs steps, and returns the longest task of the page in milliseconds of processor time. That does not depend on
+    /// what else the machine does, as time by the clock would.
+    func longestTask(_ body: () throws -> Void) throws -> Double {
+        (traced, isTraced) = ([], false)
+        try call("Tracing.start", ["transferMode": "ReportEvents", "traceConfig": ["includedCategories": ["toplevel"]]])
+        try body()
+        try call("Tracing.end")
+        while !isTraced { try browser.waitForEvent() }
+        func thread(_ event: [String: Any]) -> String { "\(event["pid"] ?? 0) \(event["tid"] ?? 0)" }
+        let threads = Set(
+            traced.filter { ($0["args"] as? [String: Any])?["name"] as? String == "CrRendererMain" }.map(thread))
+        let tasks = traced.filter { event in
+            (event["name"] as? String)?.hasSuffix("RunTask") == true && threads.contains(thread(event))
+        }
+        try #require(!tasks.isEmpty)
+        return tasks.map { min($0["tdur"] as? Double ?? 0, $0["dur"] as? Double ?? 0) / 1_000 }.max() ?? 0
+    }
+
+    /// Bytes of the objects of scripts that are in use.
+    func scriptBytes() throws -> Double {
+        try call("HeapProfiler.collectGarbage")
+        return try call("Runtime.getHeapUsage")["usedSize"] as? Double ?? .infinity
+    }
+
     func move(_ x: Double, _ y: Double) throws {
         try call("Input.dispatchMouseEvent", ["type": "mouseMoved", "x": x, "y": y])
     }
@@ -202,5 +281,39 @@ final class TestPage {
             .appending(path: "Fixtures/accessibility.js")
         return (try? String(contentsOf: file, encoding: .utf8)) ?? "['the script cannot be read']"
     }()
+}
+
+extension TestPage {
+    /// Opens the gallery of a directory, and expects that the browser reports nothing.
+    static func browse(
+        _ root: GalleryRoot, _ change: (inout ServerConfiguration) -> Void = { _ in }, place: String = "",
+        on make: @escaping @Sendable () throws -> TestPage = { try TestPage() },
+        _ body: @escaping @Sendable (TestPage, ImageProgram) throws -> Void
+    ) async throws {
+        try await GalleryTests.run(root, change) { program in
+            try await onThread {
+                let page = try make()
+                try page.open("http://127.0.0.1:\(program.port)/gallery/\(place)")
+                try body(page, program)
+                #expect(page.problems.isEmpty, "\(page.problems)")
+            }
+        }
+    }
+}
+
+extension ImageProgram {
+    /// The sum of the series of a metric whose labels contain a text.
+    func metric(_ name: String, _ labels: String = "") throws -> Double {
+        try Self.metric(name, labels, at: adminPort)
+    }
+
+    static func metric(_ name: String, _ labels: String, at adminPort: Int) throws -> Double {
+        let client = try PlainClient(port: adminPort)
+        try client.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        return try client.answer().body.split(separator: "\n")
+            .filter { $0.hasPrefix(name + "{") || $0.hasPrefix(name + " ") }
+            .filter { labels.isEmpty || $0.contains(labels) }
+            .compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }.reduce(0, +)
+    }
 }
 #endif

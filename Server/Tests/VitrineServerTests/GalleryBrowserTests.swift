@@ -11,15 +11,7 @@ struct GalleryBrowserTests {
         _ root: GalleryRoot, _ change: (inout ServerConfiguration) -> Void = { _ in }, place: String = "",
         _ body: @escaping @Sendable (TestPage) throws -> Void
     ) async throws {
-        try await GalleryTests.run(root, change) { program in
-            let port = program.port
-            try await TestPage.onThread {
-                let page = try TestPage()
-                try page.open("http://127.0.0.1:\(port)/gallery/\(place)")
-                try body(page)
-                #expect(page.problems.isEmpty, "\(page.problems)")
-            }
-        }
+        try await TestPage.browse(root, change, place: place) { page, _ in try body(page) }
     }
 
     private static func samples() throws -> GalleryRoot {
@@ -137,7 +129,7 @@ struct GalleryBrowserTests {
             try page.click(".tile[data-name='lake.jpg']")
             try page.wait("gallery.lightbox.zoom?.shownRung > 0")
             #expect(try page.text("location.hash") == "#/?view=lake.jpg")
-            #expect(try page.text("document.querySelector('.lightbox h2').firstChild.data") == "lake.jpg")
+            #expect(try page.text("document.querySelector('.lightbox h2 bdi').textContent") == "lake.jpg")
             try page.keepScreenshot("lightbox")
             try page.wheel(640, 400, by: -600)
             try page.wait("gallery.lightbox.zoom.scale > 2")
@@ -149,7 +141,7 @@ struct GalleryBrowserTests {
             #expect(try page.accessibilityProblems() == [])
             try page.keepScreenshot("information")
             try page.click(".lightbox .next")
-            try page.wait("document.querySelector('.lightbox h2').firstChild.data !== 'lake.jpg'")
+            try page.wait("document.querySelector('.lightbox h2 bdi').textContent !== 'lake.jpg'")
             try page.evaluate("history.back()")
             try page.wait("!gallery.lightbox.isOpen")
             #expect(try page.holds("['', '#/'].includes(location.hash)"))
@@ -299,7 +291,7 @@ struct GalleryBrowserTests {
         try await Self.browse(try Self.samples()) { page in
             try page.waitForPictures()
             try page.setOffline(true)
-            try page.wait("!document.querySelector('#notice').hidden")
+            try page.wait("document.querySelector('#notice').matches(':popover-open')")
             #expect(try page.number("document.querySelectorAll('.tile img.shown').length") == 8)
             #expect(try page.accessibilityProblems() == [])
             try page.evaluate("location.hash = '#/Album'")

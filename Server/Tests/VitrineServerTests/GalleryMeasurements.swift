@@ -45,18 +45,41 @@ struct GalleryMeasurements {
         Int((ContinuousClock.now - start) / .milliseconds(1))
     }
 
-    @Test func firstScreenScrollingAndFlinging() async throws {
+    /// The program that is measured, and a window of a browser.
+    private struct Running {
+        let page: TestPage
+        let process: Process
+        let port: Int
+        let adminPort: Int
+        let start: ContinuousClock.Instant
+
+        var gallery: String { "http://127.0.0.1:\(port)/gallery/" }
+
+        func metric(_ name: String, _ labels: String = "") throws -> Double {
+            try ImageProgram.metric(name, labels, at: adminPort)
+        }
+
+        /// Megabytes of the program and its workers.
+        func memory() throws -> String {
+            let workers = try metric("vitrine_workers_resident_memory_bytes")
+            let own = try metric("process_resident_memory_bytes")
+            return String(format: "%.0f MB, workers %.0f MB", own / 1e6, workers / 1e6)
+        }
+    }
+
+    private static func measure(
+        _ root: GalleryRoot, _ body: @escaping @Sendable (Running) throws -> Void
+    ) async throws {
         let program = try #require(measuredProgram)
-        let root = try Self.photos()
-        let port = try Self.freePort()
+        let (port, adminPort) = (try freePort(), try freePort())
         try await TestPage.onThread {
             let page = try TestPage(width: 1440, height: 900)
             try page.open("about:blank")
             let process = Process()
             process.executableURL = URL(filePath: program)
             process.arguments = [
-                "--bind", "127.0.0.1:\(port)", "--admin-bind", "off", "--gallery", "--local-root", root.path,
-                "--log-level", "error", "--lame-duck", "0",
+                "--bind", "127.0.0.1:\(port)", "--admin-bind", "127.0.0.1:\(adminPort)", "--gallery",
+                "--local-root", root.path, "--log-level", "error", "--lame-duck", "0",
             ]
             let start = ContinuousClock.now
             try process.run()
@@ -65,57 +88,140 @@ struct GalleryMeasurements {
                 process.waitUntilExit()
             }
             while (try? PlainClient(port: port)) == nil, process.isRunning { usleep(5_000) }
-            let listening = Self.milliseconds(since: start)
-            try page.open("http://127.0.0.1:\(port)/gallery/")
-            try page.wait("document.querySelector('.tile img.shown')")
-            let first = Self.milliseconds(since: start)
-            try page.waitForPictures()
-            let full = Self.milliseconds(since: start)
-            let tiles = try page.number("[...document.querySelectorAll('.tile img.shown')].length")
-            print("start to listening \(listening) ms, to the first picture \(first) ms, to a full window \(full) ms")
-            print("pictures shown by then: \(Int(tiles)), bytes received: \(page.receivedBytes)")
-
-            page.forgetBytes()
-            let again = ContinuousClock.now
-            try page.call("Network.clearBrowserCache")
-            try page.open("http://127.0.0.1:\(port)/gallery/?again")
-            try page.waitForPictures()
-            print("again with a warm server: \(Self.milliseconds(since: again)) ms, \(page.receivedBytes) bytes")
-
-            try page.evaluate("""
-                globalThis.tasks = []; new PerformanceObserver((list) => { for (const entry of list.getEntries()) \
-                tasks.push(Math.round(entry.duration)); }).observe({ type: 'longtask' })
-                """)
-            let frames = try page.evaluate("""
-                new Promise((done) => { const gaps = []; let last = performance.now(); const step = (now) => { \
-                gaps.push(now - last); last = now; scrollBy(0, 20); \
-                if (gaps.length < 240) requestAnimationFrame(step); \
-                else done(gaps.slice(2).sort((a, b) => a - b)); }; requestAnimationFrame(step); })
-                """) as? [Double] ?? []
-            let tasks = try page.evaluate("tasks") as? [Int] ?? []
-            func part(_ part: Double) -> Double {
-                frames.isEmpty ? 0 : frames[min(frames.count - 1, Int(Double(frames.count) * part))]
-            }
-            print(String(
-                format: "frames at 1,200 px/s: p50 %.1f, p95 %.1f, p99 %.1f, longest %.1f ms", part(0.5), part(0.95),
-                part(0.99), part(1)), "long tasks:", tasks)
-
-            try page.evaluate("scrollTo(0, 0)")
-            try page.wait("gallery.grid.running.size === 0")
-            try page.evaluate("Object.assign(gallery.statistics, { started: 0, finished: 0, cancelled: 0 })")
-            for _ in 0..<6 {
-                try page.evaluate("""
-                    new Promise((done) => { let frames = 0; const step = () => { scrollBy(0, 150); frames += 1; \
-                    if (frames < 24) requestAnimationFrame(step); else setTimeout(done, 160); }; step(); })
-                    """)
-            }
-            let statistics = try page.text("JSON.stringify(gallery.statistics)")
-            print("six flings of 3,600 px with pauses of 160 ms: \(statistics)")
-            print("cancelled by the browser: \(page.cancelled)")
-            try page.waitForPictures()
+            print("start to listening \(milliseconds(since: start)) ms")
+            try body(Running(page: page, process: process, port: port, adminPort: adminPort, start: start))
             #expect(page.problems.isEmpty, "\(page.problems)")
         }
         withExtendedLifetime(root) {}
+    }
+
+    private static func openFirst(_ running: Running) throws {
+        let page = running.page
+        let opened = ContinuousClock.now
+        try page.open(running.gallery)
+        try page.wait("document.querySelector('.tile img.shown')")
+        let first = (milliseconds(since: running.start), milliseconds(since: opened))
+        try page.waitForPictures()
+        let full = (milliseconds(since: running.start), milliseconds(since: opened))
+        let tiles = try page.number("document.querySelectorAll('.tile img.shown').length")
+        print("first picture \(first.0) ms after the start, \(first.1) after opening")
+        print("full window \(full.0) ms after the start, \(full.1) after opening")
+        print("pictures shown by then: \(Int(tiles)), bytes received: \(page.receivedBytes)")
+        page.forgetBytes()
+        let again = ContinuousClock.now
+        try page.call("Network.clearBrowserCache")
+        try page.open(running.gallery + "?again")
+        try page.waitForPictures()
+        print("again with a warm server: \(milliseconds(since: again)) ms, \(page.receivedBytes) bytes")
+    }
+
+    private static func scroll(_ page: TestPage, by step: Int, frames count: Int) throws {
+        try page.evaluate("""
+            globalThis.tasks = []; new PerformanceObserver((list) => { for (const entry of list.getEntries()) \
+            tasks.push(Math.round(entry.duration)); }).observe({ type: 'longtask' })
+            """)
+        var frames: [Double] = []
+        let longest = try page.longestTask {
+            frames = try page.evaluate("""
+                new Promise((done) => { const gaps = []; let last = performance.now(); const step = (now) => { \
+                gaps.push(now - last); last = now; scrollBy(0, \(step)); \
+                if (gaps.length < \(count)) requestAnimationFrame(step); \
+                else done(gaps.slice(2).sort((a, b) => a - b)); }; requestAnimationFrame(step); })
+                """) as? [Double] ?? []
+        }
+        let tasks = try page.evaluate("tasks") as? [Int] ?? []
+        print(
+            String(
+                format: "frames at %d px/s: p50 %.1f, p95 %.1f, p99 %.1f, longest %.1f ms; "
+                    + "longest task %.1f ms of processor;",
+                step * 60, part(frames, 0.5), part(frames, 0.95), part(frames, 0.99), part(frames, 1), longest),
+            "tasks over 50 ms by the clock: \(tasks)")
+    }
+
+    private static func part(_ sorted: [Double], _ part: Double) -> Double {
+        sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
+    }
+
+    private static func fling(_ running: Running) throws {
+        let page = running.page
+        try page.evaluate("scrollTo(0, 0)")
+        try page.wait("gallery.grid.running.size === 0")
+        try page.evaluate("Object.assign(gallery.statistics, { started: 0, finished: 0, cancelled: 0 })")
+        let (seen, browser) = (try running.metric("vitrine_requests_total", "status=\"499\""), page.cancelled)
+        for _ in 0..<6 {
+            try page.evaluate("""
+                new Promise((done) => { let frames = 0; const step = () => { scrollBy(0, 150); frames += 1; \
+                if (frames < 24) requestAnimationFrame(step); else setTimeout(done, 160); }; step(); })
+                """)
+        }
+        try page.waitForPictures()
+        print("six flings of 3,600 px with pauses of 160 ms: \(try page.text("JSON.stringify(gallery.statistics)"))")
+        let counted = try running.metric("vitrine_requests_total", "status=\"499\"") - seen
+        print("cancelled by the browser: \(page.cancelled - browser), seen by the server: \(Int(counted))")
+    }
+
+    private static func sayMemory(_ running: Running) throws {
+        let page = running.page
+        print(
+            String(format: "scripts %.1f MB, %.0f elements;", try page.scriptBytes() / 1e6,
+                try page.number("document.querySelectorAll('*').length")), "server \(try running.memory())")
+    }
+
+    @Test func firstScreenScrollingAndFlinging() async throws {
+        print("\(Self.count) photos")
+        try await Self.measure(try Self.photos()) { running in
+            try Self.openFirst(running)
+            try Self.scroll(running.page, by: 20, frames: 240)
+            try Self.fling(running)
+            try Self.sayMemory(running)
+        }
+    }
+
+    @Test func folderOfHundredThousandEntries() async throws {
+        let root = try GalleryRoot()
+        try root.links(of: "lake.webp", count: 100_000)
+        print("a folder of 100,000 entries")
+        try await Self.measure(root) { running in
+            try Self.openFirst(running)
+            try Self.scroll(running.page, by: 20, frames: 240)
+            try Self.scroll(running.page, by: 4_000, frames: 240)
+            try Self.fling(running)
+            try running.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+            try running.page.waitForPictures()
+            try Self.sayMemory(running)
+        }
+    }
+
+    /// A file that VITRINE_GALLERY_LARGE names, else one of 24 megapixels.
+    @Test func deepZoom() async throws {
+        let root = try GalleryRoot()
+        if let large = ProcessInfo.processInfo.environment["VITRINE_GALLERY_LARGE"] {
+            try FileManager.default.copyItem(atPath: large, toPath: root.path + "/large.jpg")
+        } else {
+            try root.enlarge("lake.jpg", width: 6_000, height: 4_000, to: "large.jpg")
+        }
+        try await Self.measure(root) { running in
+            let page = running.page
+            let opened = ContinuousClock.now
+            try page.open(running.gallery + "#/?view=large.jpg")
+            try page.wait("gallery.lightbox.zoom?.shownRung > 0")
+            print("whole picture \(Self.milliseconds(since: opened)) ms after opening")
+            let zooms = [(4.0, 300, 300), (8.0, 1_100, 700), (4.0, 1_100, 700), (2.0, 700, 450), (8.0, 200, 700)]
+            for (scale, x, y) in zooms {
+                let zoomed = ContinuousClock.now
+                try page.evaluate("gallery.lightbox.zoom.zoom(1); gallery.lightbox.zoom.zoom(\(scale), \(x), \(y))")
+                try page.wait("!gallery.lightbox.zoom.waiting && gallery.lightbox.zoom.tiles.isComplete")
+                print("sharp \(Self.milliseconds(since: zoomed)) ms after a zoom by \(scale)")
+            }
+            let times = try page.evaluate("""
+                performance.getEntriesByType('resource').filter(({ name }) => name.includes('/media/iiif/')) \
+                .map(({ duration }) => duration).sort((a, b) => a - b)
+                """) as? [Double] ?? []
+            print(
+                String(
+                    format: "%d tiles: p50 %.1f, p99 %.1f, longest %.1f ms;", times.count, Self.part(times, 0.5),
+                    Self.part(times, 0.99), Self.part(times, 1)), "server \(try running.memory())")
+        }
     }
 }
 #endif

@@ -2,6 +2,7 @@
 import Foundation
 import Glibc
 import Testing
+import VitrineImaging
 import VitrineServer
 
 /// A directory of pictures for a gallery, removed with this object.
@@ -31,12 +32,21 @@ final class GalleryRoot: Sendable {
 
     /// Many names of one file.
     func links(of sample: String, count: Int, in folder: String = "") throws {
-        try copy(sample, to: ".original")
+        let end = (sample as NSString).pathExtension
         for number in 0..<count {
-            let end = (sample as NSString).pathExtension
+            // Systems of files allow so many names for one of them.
+            let original = ".original\(number / 30_000)"
+            if number % 30_000 == 0 { try copy(sample, to: original) }
             let name = "\(path)/\(folder)\(folder.isEmpty ? "" : "/")IMG_\(number).\(end)"
-            try #require(link("\(path)/.original", name) == 0)
+            try #require(link("\(path)/\(original)", name) == 0)
         }
+    }
+
+    /// A picture of many pixels.
+    func enlarge(_ sample: String, width: Int, height: Int, to name: String) throws {
+        let small = try ImageDecoder().decode(.bytes(try Samples.bytes(sample)))
+        let image = try ImageResizer.stretch(width: width, height: height).resize(small)
+        try write(try image.encoded(as: .jpeg(quality: 0.9)), to: Array(name.utf8))
     }
 
     func set(_ name: String, seconds: Int) {
@@ -90,10 +100,10 @@ final class GalleryRoot: Sendable {
             let page = try await program.ask("/gallery/")
             let policy = try #require(page["content-security-policy"])
             #expect(policy.contains("default-src 'none'") && policy.contains("script-src 'self'"))
-            #expect(!policy.contains("unsafe"))
+            #expect(!policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"))
             #expect(page["content-type"] == "text/html; charset=utf-8")
-            for name in ["gallery.js", "grid.js", "layout.js", "lightbox.js", "zoom.js", "dom.js", "server.js",
-                "thumbhash.js", "style.css", "icon.svg"]
+            for name in ["gallery.js", "grid.js", "layout.js", "lightbox.js", "zoom.js", "tiles.js", "dom.js",
+                "previews.js", "server.js", "thumbhash.js", "style.css", "icon.svg"]
             {
                 let file = try await program.ask("/gallery/assets/\(name)")
                 #expect(file.status == 200 && file.body.count > 100, "\(name)")
@@ -147,6 +157,9 @@ final class GalleryRoot: Sendable {
                     #expect(reply.status == 200, "\(name): \(reply.text.prefix(99))")
                     #expect(reply["content-type"] == "image/jpeg")
                 }
+                let tile = try await program.ask("/gallery/media/iiif/3/\(once)/0,0,512,512/256,256/0/default.jpg")
+                // A name with a line break is no identifier.
+                #expect(tile.status == (name.contains("\n") ? 404 : 200), "\(name)")
                 let original = try await program.ask("/gallery/original/\(once)?download=1")
                 #expect(original.status == 200 && original.body == lake, "\(name)")
                 #expect(original["content-disposition"]?.hasPrefix("attachment; filename*=UTF-8''") == true)
@@ -183,6 +196,9 @@ final class GalleryRoot: Sendable {
                     "local:///\(path)".addingPercentEncoding(withAllowedCharacters: .alphanumerics))
                 let media = try await program.ask("/gallery/media/insecure/w:40/plain/\(escaped)@jpg").status
                 #expect(media == 404 || media == 400 || path == "notes.txt" && media == 422, "\(path): \(media)")
+                let identifier = try #require(path.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+                let tile = try await program.ask("/gallery/media/iiif/3/\(identifier)/full/max/0/default.jpg").status
+                #expect(tile == 404 || tile == 400 || path == "notes.txt" && tile == 422, "\(path): \(tile)")
             }
             for path in ["..", "elsewhere", ".private", "seen.jpg", "a/../..", "%00"] {
                 let status = try await program.ask("/gallery/api/folder?path=\(path)").status
@@ -316,6 +332,7 @@ final class GalleryRoot: Sendable {
             #expect(try await program.ask("/gallery/api/folder").status == 200)
             for path in [
                 "api/folder", "original/lake.jpg", "media/insecure/w:9/plain/local:///lake.jpg", "api/changes",
+                "media/iiif/3/lake.jpg/full/9,/0/default.jpg", "media/iiif/3/lake.jpg/info.json",
             ] {
                 #expect(try await program.ask("/gallery/\(path)", [far]).status == 401, "\(path)")
             }
@@ -344,6 +361,26 @@ final class GalleryRoot: Sendable {
         }
     }
 
+    /// A page of another host is on this machine, too, when its user's browser is.
+    @Test func scriptsOfOtherHostsReadNothing() async throws {
+        let root = try GalleryRoot()
+        try root.copy("lake.jpg", to: "lake.jpg")
+        try await Self.run(root, { configuration in
+            configuration.allowOrigin = "*"
+            configuration.iiif = true
+        }) { program in
+            for path in [
+                "media/insecure/w:40/plain/local:///lake.jpg", "media/iiif/3/lake.jpg/full/40,/0/default.jpg",
+                "media/iiif/3/lake.jpg/info.json", "media/iiif/3/gone.jpg/full/40,/0/default.jpg", "api/folder",
+                "original/lake.jpg",
+            ] {
+                let reply = try await program.ask("/gallery/\(path)", [("Origin", "https://evil.example")])
+                #expect(reply["access-control-allow-origin"] == nil, "\(path)")
+                #expect(reply["cross-origin-resource-policy"] == "same-origin", "\(path)")
+            }
+        }
+    }
+
     @Test func galleryNeedsNoSignatures() async throws {
         let root = try GalleryRoot()
         try root.copy("lake.jpg", to: "lake.jpg")
@@ -356,6 +393,9 @@ final class GalleryRoot: Sendable {
             #expect(try await program.ask("/insecure/w:40/plain/local:///lake.jpg").status == 403)
             let image = try await program.ask("/gallery/media/insecure/w:40/plain/local:///lake.jpg@jpg")
             #expect(image.status == 200 && image["cache-control"]?.contains("private") == true)
+            let tile = try await program.ask("/gallery/media/iiif/3/lake.jpg/0,0,512,512/512,512/0/default.jpg?version")
+            #expect(tile.status == 200 && tile["cache-control"]?.contains("private") == true)
+            #expect(try await program.ask("/iiif/3/lake.jpg/full/max/0/default.jpg").status >= 400)
         }
     }
 

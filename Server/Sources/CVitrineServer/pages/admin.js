@@ -76,7 +76,9 @@ function bars(id, values, show, none) {
 // The source that a path names.
 function source(path) {
   const plain = path.indexOf("/plain/");
+  const tile = /\/iiif\/[23]\/([^/]+)\/([^/]+)\/[^/]+\/[^/]+\/[^/]+$/.exec(path);
   try {
+    if (tile) return `${decodeURIComponent(tile[1])} · ${tile[2]}`;
     if (plain >= 0) return decodeURIComponent(path.slice(plain + 7).replace(/@\w*$/, ""));
     const parts = path.split("/").filter(Boolean);
     const text = parts.at(-1).replace(/\.\w+$/, "").replaceAll("-", "+").replaceAll("_", "/");
@@ -129,7 +131,7 @@ async function read() {
   history.rate.push(rate);
   history.latency.push(slow ?? 0);
   for (const values of Object.values(history)) if (values.length > 120) values.shift();
-  const levels = ["memory", "disk", "coalesced", "stale", "made"].map((level) => [level, sum(samples, "vitrine_cache_results_total", (labels) => labels.level === level || labels.result === level)]);
+  const levels = ["memory", "disk", "coalesced", "stale", "shared", "store", "made"].map((level) => [level, sum(samples, "vitrine_cache_results_total", (labels) => labels.level === level)]);
   const found = levels.reduce((total, [, value]) => total + value, 0);
   numbers([
     ["requests under way", String(debug.in_flight.length)],
@@ -138,6 +140,8 @@ async function read() {
     ["downloads running", String(debug.loads_running ?? 0)],
     ["downloads waiting", String(debug.loads_waiting ?? 0)],
     ["found in a cache", found ? `${Math.round(((found - levels.at(-1)[1]) / found) * 100)} %` : "–"],
+    ["requests cancelled", String(sum(samples, "vitrine_requests_total", (labels) => labels.status === "499"))],
+    ["answers with errors", String(sum(samples, "vitrine_requests_total", (labels) => Number(labels.status) >= 400 && labels.status !== "499"))],
     ["workers", String(sum(samples, "vitrine_workers"))],
     ["memory of workers", bytes(sum(samples, "vitrine_workers_resident_memory_bytes"))],
     ["results in memory", bytes(sum(samples, "vitrine_cache_bytes", (labels) => labels.level === "memory"))],
@@ -149,7 +153,7 @@ async function read() {
   const stages = new Map();
   for (const { labels, value } of samples.get("vitrine_stage_duration_seconds_sum") ?? []) stages.set(labels.stage, value);
   bars("stages", [...stages], (value) => seconds(value), "No work yet");
-  const refused = (samples.get("vitrine_refusals_total") ?? samples.get("vitrine_refused_total") ?? []).map(({ labels, value }) => [labels.reason ?? labels.code ?? "other", value]);
+  const refused = (samples.get("vitrine_refusals_total") ?? []).map(({ labels, value }) => [labels.reason, value]);
   bars("refused", refused, (value) => String(value), "Nothing was refused");
   table("slowest", debug.slowest.map((one) => [seconds(one.seconds), String(one.status), { path: source(one.path), full: one.path }, clock(one.time)]));
   table("errors", debug.errors.map((one) => [String(one.status), { path: one.path }, clock(one.time)]));

@@ -31,9 +31,11 @@ export function icon(name) {
 
 export const isMotionReduced = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-// Names of files may have bytes that are not UTF-8, which come as U+10FE80 to U+10FEFF.
+// Names of files may have bytes that are not UTF-8, which come as U+10FE80 to U+10FEFF, and characters that break lines
+// or turn the direction of what follows.
 export function shownName(name) {
-  return name.replace(/[\u{10FE80}-\u{10FEFF}]/gu, "\uFFFD").replace(/[\u0000-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, "\uFFFD");
+  return name.replace(/[\u{10FE80}-\u{10FEFF}]/gu, "\uFFFD")
+    .replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\uFFFD");
 }
 
 export function bytesText(bytes) {

@@ -1,6 +1,7 @@
 import { element, icon, shownName } from "./dom.js";
 import { Grid, statistics } from "./grid.js";
 import { Lightbox } from "./lightbox.js";
+import { tileStatistics } from "./tiles.js";
 import * as server from "./server.js";
 
 const at = (id) => document.getElementById(id);
@@ -83,11 +84,20 @@ function follow(index) {
   if (!isSame) return load();
   if (place.view) {
     const found = index ?? grid.indexOf(place.view);
-    if (found >= 0) lightbox.show(found);
+    if (found >= 0) lightbox.show(found); else find(place.view);
   } else if (lightbox.isOpen) {
     place = { ...place, view: null };
     lightbox.close();
   }
+}
+
+// A picture that is not on the pages that are read, or not in the listing yet.
+async function find(name) {
+  try {
+    const { found } = await server.folder({ ...query(), listing: loaded.listing, find: name, limit: 1 });
+    if (place.view !== name) return;
+    if (found === undefined) load(); else lightbox.show(found);
+  } catch (error) { failed(error); }
 }
 
 function query() {
@@ -149,8 +159,8 @@ function bar() {
   const entries = [["", loaded?.title ?? "Gallery"], ...names.map((name, index) => [names.slice(0, index + 1).join("/"), shownName(name)])];
   at("crumbs").replaceChildren(...entries.map(([path, text], index) => element("li", {},
     index === entries.length - 1
-      ? element("span", { "aria-current": "page", textContent: text })
-      : element("a", { href: address({ path, sort: place.sort }), textContent: text }))));
+      ? element("span", { "aria-current": "page" }, element("bdi", { textContent: text }))
+      : element("a", { href: address({ path, sort: place.sort }) }, element("bdi", { textContent: text })))));
   if (document.activeElement !== at("words")) at("words").value = place.words;
   at("sort").value = place.sort;
   at("after").value = place.after;
@@ -255,7 +265,7 @@ function albums(folders, isAll = false) {
     const old = known.get(path);
     if (old) return old;
     const album = element("a", { className: "album", href: address({ path, words: "", sort: place.sort }) },
-      element("span", { className: "cover" }, icon("folder")), element("span", { className: "name", textContent: shownName(name) }));
+      element("span", { className: "cover" }, icon("folder")), element("span", { className: "name" }, element("bdi", { textContent: shownName(name) })));
     album.dataset.path = path;
     return album;
   });
@@ -278,7 +288,7 @@ function failure(symbol, heading, text, retry) {
 }
 
 function failed(error) {
-  if (error.status === 401) return location.reload();
+  if (error.status === 401) return askForToken();
   if (error.status === 410 && loaded) return refresh();
   if (loaded) return notice("The server cannot be reached. What is loaded stays here.");
   at("summary").textContent = "";
@@ -289,11 +299,34 @@ function failed(error) {
   else failure("broken", "The server cannot be reached", "The connection may be interrupted, or the server stopped.", load);
 }
 
+// Above the lightbox, too.
 function notice(text) {
   const node = at("notice");
-  node.hidden = !text;
   node.textContent = text ?? "";
+  if (Boolean(text) === node.matches(":popover-open")) return;
+  if (text) node.showPopover(); else node.hidePopover();
 }
+
+// The server asks other machines for its token.
+function askForToken() {
+  loaded = null;
+  events?.source.close();
+  events = null;
+  if (lightbox.isOpen) lightbox.close();
+  for (const node of [document.querySelector(".bar"), at("content"), at("skip")]) node.hidden = true;
+  at("door").hidden = false;
+  at("token").focus();
+}
+at("door").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const text = at("door-text");
+  try {
+    if (await server.signIn(at("token").value)) return location.reload();
+    text.textContent = "This is not the token.";
+  } catch { text.textContent = "The server cannot be reached."; }
+  text.classList.add("bad");
+  at("token").select();
+});
 
 function listen() {
   if (events?.path === place.path && events.source.readyState !== EventSource.CLOSED) return;
@@ -322,6 +355,7 @@ let refreshing = null, isStale = false;
 async function refresh() {
   if (refreshing) { isStale = true; return; }
   refreshing = true;
+  const began = performance.now();
   try {
     const asked = address({ ...place, view: null });
     const listing = await server.folder(query());
@@ -335,14 +369,19 @@ async function refresh() {
     grid.show(listing, { path: place.path, keepsPlace: true, pages });
     described(listing);
     if (lightbox.isOpen && place.view) {
-      const index = grid.indexOf(place.view);
-      if (index >= 0) lightbox.index = index;
+      let index = grid.indexOf(place.view);
+      if (index < 0) {
+        // It may be on a page that is not read.
+        index = (await server.folder({ ...query(), listing: listing.listing, find: place.view, limit: 1 })).found ?? -1;
+      }
+      await lightbox.follow(index, index < 0 ? null : await grid.whole(index));
     }
   } catch (error) {
     if (error.status) failed(error);
   } finally {
     refreshing = null;
-    if (isStale) { isStale = false; setTimeout(refresh, 500); }
+    // A folder that changes all the time is read a fifth of it.
+    if (isStale) { isStale = false; setTimeout(refresh, Math.max(500, 4 * (performance.now() - began))); }
   }
 }
 
@@ -352,6 +391,6 @@ addEventListener("pagehide", () => events?.source.close());
 addEventListener("pageshow", (event) => { if (event.persisted) { events = null; listen(); } });
 
 // For tests and measurements.
-globalThis.gallery = { grid, lightbox, statistics, refresh };
+globalThis.gallery = { grid, lightbox, statistics, tileStatistics, refresh };
 if ("scrollRestoration" in history) history.scrollRestoration = "manual";
 load();

@@ -1,5 +1,6 @@
-import { element, bytesText, shownName, timeText, isMotionReduced } from "./dom.js";
-import { justify, wantedHeight } from "./layout.js";
+import { element, bytesText, shownName, timeText } from "./dom.js";
+import { justify, neighbour, wantedHeight } from "./layout.js";
+import { Previews } from "./previews.js";
 import { drawThumbHash } from "./thumbhash.js";
 import * as server from "./server.js";
 
@@ -8,6 +9,8 @@ const usualAspect = 1.4;
 // The browser opens six connections; one of them brings changes.
 const simultaneous = 5;
 const rungs = [120, 180, 240, 360, 480, 720, 960];
+// Milliseconds of a frame for what can wait for the next one.
+const budget = 5;
 
 // Counted for tests and measurements.
 export const statistics = { started: 0, finished: 0, cancelled: 0, failed: 0, blocks: 0 };
@@ -23,6 +26,8 @@ export class Grid {
     this.listing = "";
     this.path = "";
     this.known = new Map();
+    // Of documents and videos, whose sizes no header tells, by their pictures.
+    this.aspects = new Map();
     this.tiles = new Map();
     this.running = new Set();
     this.current = 0;
@@ -43,8 +48,7 @@ export class Grid {
       event.preventDefault();
       this.open(Number(tile.dataset.index));
     });
-    root.addEventListener("pointerover", (event) => this.entered(event));
-    root.addEventListener("pointerout", (event) => this.left(event));
+    this.previews = new Previews(this);
   }
 
   key(item) { return `${item.name}\u0000${item.version}`; }
@@ -77,14 +81,22 @@ export class Grid {
   }
 
   receive(page) {
+    const touched = new Set();
     for (let index = 0; index < page.items.length; index += 1) {
       const [name, bytes, time, kind, version] = page.items[index];
       const block = this.blocks[Math.floor((page.offset + index) / blockSize)];
       if (!block) return;
       block.items ??= new Array(block.count);
+      touched.add(block);
       block.items[page.offset + index - block.start] = { name, bytes, time, kind, version };
     }
-    for (const block of this.blocks) if (block.items?.includes(undefined)) block.items = null;
+    for (const block of touched) if (block.items.includes(undefined)) block.items = null;
+  }
+
+  // The page of the listing.
+  async read(block, signal) {
+    if (block.items) return;
+    this.receive(await server.folder({ listing: this.listing, path: this.path, offset: block.start, limit: block.count }, signal));
   }
 
   item(index) {
@@ -92,14 +104,19 @@ export class Grid {
     return block?.items?.[index - block.start] ?? null;
   }
 
-  // The item with what is known of it, after waiting for its page of the listing.
+  // The item with what is known of it, after waiting for its page of the listing and its size.
   async whole(index, signal) {
     const block = this.blocks[Math.floor(index / blockSize)];
-    if (block && !block.items) {
-      this.receive(await server.folder({ listing: this.listing, path: this.path, offset: block.start, limit: block.count }, signal));
-    }
+    if (block) await this.read(block, signal);
     const item = this.item(index);
-    return item ? { ...item, path: server.join(this.path, item.name), details: this.known.get(this.key(item)) ?? null } : null;
+    if (!item) return null;
+    if (item.kind === 0 && !this.known.has(this.key(item))) {
+      const answer = await server.details({ listing: this.listing, offset: index, limit: 1 }, signal).catch((error) => {
+        if (error.name === "AbortError") throw error;
+      });
+      if (answer?.details[0]) this.known.set(this.key(item), answer.details[0]);
+    }
+    return { ...item, path: server.join(this.path, item.name), details: this.known.get(this.key(item)) ?? null };
   }
 
   indexOf(name) {
@@ -114,8 +131,9 @@ export class Grid {
 
   aspect(item) {
     const details = this.known.get(this.key(item));
-    if (!details?.[0]) return item.kind === 2 ? 16 / 9 : item.kind === 1 ? 0.75 : usualAspect;
-    return Math.min(5, Math.max(0.3, details[0] / details[1]));
+    const aspect = details?.[0] ? details[0] / details[1]
+      : this.aspects.get(this.key(item)) ?? [usualAspect, 0.75, 16 / 9][item.kind];
+    return Math.min(5, Math.max(0.3, aspect));
   }
 
   arrange(block, index) {
@@ -126,7 +144,8 @@ export class Grid {
 
   resized() {
     const width = this.root.clientWidth;
-    if (!width || width === this.width) return;
+    // Below the lightbox, which takes the place of the scroll bar, nothing is seen.
+    if (!width || width === this.width || (this.width && document.body.classList.contains("still"))) return;
     const anchor = this.width ? this.anchor() : null;
     this.width = width;
     this.wanted = wantedHeight(width);
@@ -238,9 +257,16 @@ export class Grid {
     this.blocks.forEach((block, index) => {
       if (block.node && (index < first || index > last)) this.unmount(block);
     });
+    let isFull = false;
     for (let index = first; index <= last && index < this.blocks.length; index += 1) {
       const block = this.blocks[index];
-      if (!block.node) this.mount(block);
+      if (!block.node) {
+        // What is not in the window yet comes one block a frame.
+        const isVisible = block.top < top + height && block.top + block.layout.height > top;
+        if (!isVisible && isFull) { this.schedule(); continue; }
+        this.mount(block);
+        isFull = true;
+      }
       if (!block.detailed && !block.loading && !this.isFlung) this.load(block, index);
     }
     if (this.isFlung && this.total > 500) {
@@ -280,10 +306,7 @@ export class Grid {
     const abort = new AbortController();
     block.loading = abort;
     try {
-      if (!block.items) {
-        this.receive(await server.folder(
-          { listing: this.listing, path: this.path, offset: block.start, limit: block.count }, abort.signal));
-      }
+      await this.read(block, abort.signal);
       const answer = await server.details({ listing: this.listing, offset: block.start, limit: block.count }, abort.signal);
       this.learn(block, index, answer.details);
       block.detailed = true;
@@ -309,6 +332,7 @@ export class Grid {
       for (const item of block.items) this.decorate(this.tiles.get(this.key(item)));
     }
     if (anchor) this.restore(anchor);
+    this.schedule();
   }
 
   // Tiles
@@ -347,35 +371,47 @@ export class Grid {
   decorate(tile) {
     if (!tile) return;
     const details = this.known.get(tile.key);
-    if (details?.[2] && !tile.canvas && tile.state !== "shown") {
-      const canvas = element("canvas", { "aria-hidden": "true" });
-      try { if (drawThumbHash(details[2], canvas)) { tile.canvas = canvas; tile.link.prepend(canvas); } } catch { /* no placeholder */ }
-    }
     if (tile.badge) return;
     let text = null;
     if (tile.item.kind === 2) text = details?.[4] ? timeText(details[4]) : "Video";
     else if (tile.item.kind === 1) text = details?.[3] > 1 ? `PDF · ${details[3]}` : "PDF";
-    else if (details?.[3] > 1) text = "Animated";
+    else if (details?.[3] > 1) text = server.isAnimated(tile.item.name, details) ? "Animated" : `${details[3]} pages`;
     if (!text) return;
     if (tile.item.kind === 0 || details) tile.badge = true;
     tile.link.querySelector(".badge")?.remove();
     tile.link.append(element("span", { className: "badge", "aria-hidden": "true", textContent: text }));
   }
 
+  // Draws the placeholder of a tile; false if there is none to draw.
+  sketch(tile) {
+    const hash = this.known.get(tile.key)?.[2];
+    if (!hash || tile.canvas || tile.state === "shown" || tile.hash === hash) return false;
+    tile.hash = hash;
+    const canvas = element("canvas", { "aria-hidden": "true" });
+    try { if (drawThumbHash(hash, canvas)) { tile.canvas = canvas; tile.link.prepend(canvas); } } catch { /* no placeholder */ }
+    return true;
+  }
+
   options(height) { return `h:${rungs.find((rung) => rung >= height) ?? rungs.at(-1)}`; }
 
-  start(tile, box) {
+  start(tile, box, isVisible) {
     tile.state = "running";
     this.running.add(tile);
     statistics.started += 1;
     const path = server.join(this.path, tile.item.name);
+    const densities = [1, 1.5, 2, 3];
     const url = (density) =>
       server.image(path, this.options(box.h * density), tile.item.version, server.format(tile.item.name));
     const picture = element("img", { alt: "", decoding: "async", draggable: false });
     tile.picture = picture;
     picture.onload = () => this.done(tile, picture, true);
     picture.onerror = () => this.done(tile, picture, false);
-    picture.srcset = [1, 1.5, 2, 3].map((density) => `${url(density)} ${density}x`).join(", ");
+    const show = () => { if (tile.picture === picture) picture.srcset = densities.map((density) => `${url(density)} ${density}x`).join(", "); };
+    if (isVisible) return show();
+    // What is not in the window yet waits behind what somebody sees.
+    tile.abort = new AbortController();
+    const density = densities.find((one) => one >= devicePixelRatio) ?? densities.at(-1);
+    server.prepare(url(density), tile.abort.signal).then(show, (error) => { if (error.name !== "AbortError") show(); });
   }
 
   done(tile, picture, isGood) {
@@ -385,8 +421,7 @@ export class Grid {
       statistics.finished += 1;
       tile.state = "shown";
       if (!this.known.get(tile.key)?.[0] && picture.naturalWidth) {
-        // Documents and videos, whose sizes no header tells.
-        this.known.set(tile.key, [picture.naturalWidth, picture.naturalHeight, null, 1, 0]);
+        this.aspects.set(tile.key, picture.naturalWidth / picture.naturalHeight);
         this.rearrange(Math.floor(tile.index / blockSize));
       }
       tile.link.insertBefore(picture, tile.link.querySelector(".label"));
@@ -432,6 +467,7 @@ export class Grid {
     this.running.delete(tile);
     const picture = tile.picture;
     tile.picture = null;
+    tile.abort?.abort();
     // Without its addresses the browser ends the request, and the server sees that.
     picture.removeAttribute("srcset");
     picture.src = "";
@@ -452,11 +488,14 @@ export class Grid {
   // Requests pictures: the visible ones from the top, then those near the window. Cancels what has left.
   feed(top, height) {
     const visible = [], near = [];
+    const end = performance.now() + budget;
+    let isLate = false;
     for (const tile of this.tiles.values()) {
       if (tile.state !== "waiting" && tile.state !== "running") continue;
       const box = this.box(tile.index);
       if (!box) continue;
       const isVisible = box.y + box.h > top && box.y < top + height;
+      if (isVisible && !isLate && this.sketch(tile)) isLate = performance.now() > end;
       const distance = isVisible ? 0 : Math.min(Math.abs(box.y - top - height), Math.abs(box.y + box.h - top));
       if (tile.state === "running") {
         if (distance > height * 1.2 || (this.isFlung && !isVisible)) this.cancel(tile);
@@ -465,6 +504,7 @@ export class Grid {
       if (isVisible) visible.push([tile.index, tile, box]);
       else if (distance < height) near.push([distance, tile, box]);
     }
+    if (isLate) this.schedule();
     if (this.isFlung) return;
     visible.sort((one, other) => one[0] - other[0]);
     near.sort((one, other) => one[0] - other[0]);
@@ -474,9 +514,13 @@ export class Grid {
         if (box && (box.y + box.h < top || box.y > top + height)) this.cancel(tile);
       }
     }
-    for (const [, tile, box] of [...visible, ...(this.speed > 0.5 ? [] : near)]) {
+    for (const [, tile, box] of visible) {
       if (this.running.size >= simultaneous) break;
-      this.start(tile, box);
+      this.start(tile, box, true);
+    }
+    for (const [, tile, box] of this.speed > 0.5 ? [] : near) {
+      if (this.running.size >= simultaneous) break;
+      this.start(tile, box, false);
     }
     if (!visible.length && !near.length && this.running.size === 0) this.prepare(top, height);
   }
@@ -493,10 +537,7 @@ export class Grid {
     const stop = () => abort.abort();
     addEventListener("scroll", stop, { once: true, passive: true });
     try {
-      if (!block.items) {
-        this.receive(await server.folder(
-          { listing: this.listing, path: this.path, offset: block.start, limit: block.count }, abort.signal));
-      }
+      await this.read(block, abort.signal);
       const step = 20;
       for (let offset = 0; offset < block.count; offset += step) {
         const answer = await server.details(
@@ -517,59 +558,6 @@ export class Grid {
       this.hashing = null;
     }
     this.schedule();
-  }
-
-  // Previews
-
-  entered(event) {
-    const link = event.target.closest(".tile");
-    if (!link || link === this.hovered || event.pointerType === "touch" || isMotionReduced()) return;
-    this.leave();
-    this.hovered = link;
-    this.hovering = setTimeout(() => this.preview(link), 350);
-  }
-
-  left(event) { if (this.hovered && !this.hovered.contains(event.relatedTarget)) this.leave(); }
-
-  leave() {
-    clearTimeout(this.hovering);
-    this.hovered = null;
-    this.stopPreview?.();
-    this.stopPreview = null;
-  }
-
-  async preview(link) {
-    const tile = [...this.tiles.values()].find((one) => one.link === link);
-    if (!tile || tile.state !== "shown") return;
-    const path = server.join(this.path, tile.item.name);
-    const still = tile.picture;
-    let details = this.known.get(tile.key);
-    const show = (sources, pause) => {
-      let isOn = true, index = 0, timer;
-      const moving = element("img", { className: "shown", alt: "", decoding: "async" });
-      moving.onload = () => {
-        if (!isOn) return;
-        if (!moving.isConnected) still.after(moving);
-        if (sources.length > 1) timer = setTimeout(next, pause);
-      };
-      const next = () => { if (isOn) { moving.src = sources[index % sources.length]; index += 1; } };
-      moving.onerror = () => { if (sources.length > 1 && index < sources.length) next(); };
-      next();
-      this.stopPreview = () => { isOn = false; clearTimeout(timer); moving.removeAttribute("src"); moving.remove(); };
-    };
-    if (tile.item.kind === 0) {
-      if (details?.[3] > 1 && tile.item.bytes < 12e6) show([server.original(path)], 0);
-    } else if (tile.item.kind === 2) {
-      if (!details?.[4]) {
-        const known = await server.information(path, tile.item.version).catch(() => null);
-        if (!known?.duration || this.hovered !== link) return;
-        details = [known.width, known.height, known.thumbHash, 1, known.duration];
-        this.known.set(tile.key, details);
-      }
-      const box = this.box(tile.index);
-      show(Array.from({ length: 8 }, (_, step) => server.image(
-        path, `second:${((details[4] * (step + 0.5)) / 8).toFixed(2)}/${this.options(box.h)}`, tile.item.version, "jpg")), 450);
-    }
   }
 
   // Keys
@@ -610,39 +598,13 @@ export class Grid {
     this.schedule();
   }
 
-  // The picture above or below, by the middle of this one.
-  beside(index, direction) {
-    const box = this.box(index);
-    const middle = box.x + box.w / 2;
-    let best = null, row = null;
-    for (let other = index + direction; other >= 0 && other < this.total; other += direction) {
-      const place = this.box(other);
-      if (Math.abs(place.y - box.y) < 2) continue;
-      if (row === null) row = place.y;
-      if (Math.abs(place.y - row) > 2) break;
-      const distance = Math.abs(place.x + place.w / 2 - middle);
-      if (!best || distance < best.distance) best = { index: other, distance };
-    }
-    return best?.index ?? index;
-  }
-
   pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || !event.target.closest(".tile")) return;
-    const page = Math.max(1, Math.floor(innerHeight / (this.wanted + this.gap)) - 1);
-    let index = this.current;
-    switch (event.key) {
-      case "ArrowLeft": index -= 1; break;
-      case "ArrowRight": index += 1; break;
-      case "ArrowUp": index = this.beside(index, -1); break;
-      case "ArrowDown": index = this.beside(index, 1); break;
-      case "PageUp": for (let row = 0; row < page; row += 1) index = this.beside(index, -1); break;
-      case "PageDown": for (let row = 0; row < page; row += 1) index = this.beside(index, 1); break;
-      case "Home": index = 0; break;
-      case "End": index = this.total - 1; break;
-      case " ": this.open(index); event.preventDefault(); return;
-      default: return;
-    }
+    if (event.key === " ") { this.open(this.current); event.preventDefault(); return; }
+    const rows = Math.max(1, Math.floor(innerHeight / (this.wanted + this.gap)) - 1);
+    const index = neighbour(event.key, { index: this.current, total: this.total, rows, box: (other) => this.box(other) });
+    if (index === null) return;
     event.preventDefault();
-    this.focus(Math.max(0, Math.min(this.total - 1, index)));
+    this.focus(index);
   }
 }

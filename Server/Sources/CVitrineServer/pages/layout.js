@@ -38,3 +38,34 @@ export function justify(aspects, width, wanted, gap, isLast) {
 export function wantedHeight(width) {
   return width < 500 ? 130 : width < 900 ? 170 : width < 1600 ? 210 : 250;
 }
+
+// The picture that a key leads to; null for other keys. box(index): the place of a picture.
+export function neighbour(key, { index, total, rows, box }) {
+  // The one above or below, by the middle of this one.
+  const beside = (from, direction) => {
+    const { x, y, w } = box(from);
+    let best = null, row = null;
+    for (let other = from + direction; other >= 0 && other < total; other += direction) {
+      const place = box(other);
+      if (Math.abs(place.y - y) < 2) continue;
+      if (row === null) row = place.y;
+      if (Math.abs(place.y - row) > 2) break;
+      const distance = Math.abs(place.x + place.w / 2 - x - w / 2);
+      if (!best || distance < best.distance) best = { index: other, distance };
+    }
+    return best?.index ?? from;
+  };
+  let next = index;
+  switch (key) {
+    case "ArrowLeft": next -= 1; break;
+    case "ArrowRight": next += 1; break;
+    case "ArrowUp": next = beside(index, -1); break;
+    case "ArrowDown": next = beside(index, 1); break;
+    case "PageUp": for (let row = 0; row < rows; row += 1) next = beside(next, -1); break;
+    case "PageDown": for (let row = 0; row < rows; row += 1) next = beside(next, 1); break;
+    case "Home": next = 0; break;
+    case "End": next = total - 1; break;
+    default: return null;
+  }
+  return Math.max(0, Math.min(total - 1, next));
+}

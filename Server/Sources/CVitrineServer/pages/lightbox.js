@@ -1,6 +1,6 @@
 import { element, icon, bytesText, shownName, timeText } from "./dom.js";
 import { drawThumbHash } from "./thumbhash.js";
-import { Zoom } from "./zoom.js";
+import { Zoom, rungs } from "./zoom.js";
 import * as server from "./server.js";
 
 const kinds = ["picture", "document", "video"];
@@ -19,6 +19,10 @@ export class Lightbox {
     this.download = element("a", { className: "icon", "aria-label": "Download the original", title: "Download the original (d)", download: "" }, icon("download"));
     this.previous = element("button", { type: "button", className: "side previous", "aria-label": "Previous", onclick: () => this.step(-1) }, element("span", {}, icon("previous")));
     this.next = element("button", { type: "button", className: "side next", "aria-label": "Next", onclick: () => this.step(1) }, element("span", {}, icon("next")));
+    // A finger that begins at the edge steps by its movement.
+    for (const side of [this.previous, this.next]) {
+      side.addEventListener("pointerdown", (event) => { if (event.pointerType === "touch") this.zoom?.begin(event); });
+    }
     this.body = element("div", { className: "body" });
     this.info = element("aside", { className: "info", hidden: true, "aria-label": "Information", tabIndex: 0 });
     this.zoomText = element("div", { className: "zoom", "aria-hidden": "true" });
@@ -47,7 +51,7 @@ export class Lightbox {
   get isOpen() { return this.dialog.open; }
 
   async show(index) {
-    if (index === this.index && this.isOpen) return;
+    if (index === this.index && this.isOpen && !this.isGone) return;
     this.clear();
     this.index = index;
     const abort = new AbortController();
@@ -62,10 +66,8 @@ export class Lightbox {
     if (abort.signal.aborted || !item) return;
     this.item = item;
     const name = shownName(item.name);
-    this.title.replaceChildren(name, element("small", { textContent: `${(index + 1).toLocaleString()} of ${this.grid.total.toLocaleString()}` }));
+    this.number();
     this.said.textContent = `${kinds[item.kind]} ${name}, ${index + 1} of ${this.grid.total}`;
-    this.previous.disabled = index === 0;
-    this.next.disabled = index === this.grid.total - 1;
     this.download.href = server.original(item.path, true);
     this.changed(item);
     if (item.kind === 2) this.showVideo(item);
@@ -76,19 +78,44 @@ export class Lightbox {
     this.preload(index - 1);
   }
 
-  // The neighbours, when this one is there.
+  // The neighbours, behind the work of everyone else.
   preload(index) {
     const item = this.grid.item(index);
     if (!item || item.kind === 2) return;
-    const signal = this.abort.signal;
+    const { signal } = this.abort;
     setTimeout(() => {
       if (signal.aborted) return;
-      const picture = new Image();
-      picture.fetchPriority = "low";
-      signal.addEventListener("abort", () => { if (!picture.complete) picture.src = ""; });
-      const side = [640, 960, 1280, 1920, 2560, 3840].find((one) => one >= Math.max(innerWidth, innerHeight) * devicePixelRatio * 0.95) ?? 3840;
-      picture.src = server.image(server.join(this.grid.path, item.name), `rs:fit:${side}:${side}`, item.version, server.format(item.name));
+      const side = rungs.find((one) => one >= Math.max(innerWidth, innerHeight) * devicePixelRatio * 0.95) ?? rungs.at(-1);
+      const url = server.image(server.join(this.grid.path, item.name), `rs:fit:${side}:${side}`, item.version, server.format(item.name));
+      server.prepare(url, signal).catch(() => { /* it is asked for when it is shown */ });
     }, 500);
+  }
+
+  // The shown file has gone or is another one by now.
+  async follow(index, item) {
+    if (!this.isOpen) return;
+    if (!item) {
+      if (this.isGone) return;
+      this.isGone = true;
+      this.said.textContent = "The file is gone.";
+      this.zoom?.destroy();
+      this.body.replaceChildren();
+      this.broken("This file is gone.", "It was deleted or renamed.");
+      return;
+    }
+    const isSame = item.version === this.item?.version && !this.isGone;
+    this.index = index;
+    if (isSame) return this.number();
+    this.isGone = true;
+    await this.show(index);
+  }
+
+  // The place of the picture among the others.
+  number() {
+    const name = shownName(this.item.name);
+    this.title.replaceChildren(element("bdi", { textContent: name }), element("small", { textContent: `${(this.index + 1).toLocaleString()} of ${this.grid.total.toLocaleString()}` }));
+    this.previous.disabled = this.index === 0;
+    this.next.disabled = this.index >= this.grid.total - 1;
   }
 
   placeholder(item) {
@@ -100,6 +127,12 @@ export class Lightbox {
   }
 
   size(item) { return item.details?.[0] ? { width: item.details[0], height: item.details[1] } : null; }
+
+  // The proportions of a document's pages, as far as they are known.
+  shape(item) {
+    const aspect = this.zoom?.size ? this.zoom.size.width / this.zoom.size.height : this.grid.aspects.get(this.grid.key(item));
+    return aspect ? { width: 1000 * aspect, height: 1000 } : this.size(item);
+  }
 
   stage(className = "") {
     const stage = element("div", { className: `stage ${className}`, role: "img", "aria-label": shownName(this.item.name) });
@@ -116,12 +149,22 @@ export class Lightbox {
     };
   }
 
-  showPicture(item) {
+  async showPicture(item) {
+    const { signal } = this.abort;
     const format = server.format(item.name);
-    const isAnimated = item.details?.[3] > 1 && item.bytes < 32e6;
+    const isAnimated = server.isAnimated(item.name, item.details) && item.bytes < 32e6;
+    const isVector = /\.svg$/i.test(item.name);
+    let size = this.size(item);
+    if (!size) {
+      // Its header tells nothing to those who do not decode it.
+      const known = await server.information(item.path, item.version, signal).catch(() => null);
+      if (signal.aborted) return;
+      if (known?.width) size = { width: known.width, height: known.height };
+    }
     this.attach(new Zoom(this.stage(), {
       url: (side) => (isAnimated ? server.original(item.path) : server.image(item.path, `rs:fit:${side}:${side}`, item.version, format)),
-      size: this.size(item), placeholder: this.placeholder(item), isVector: /\.svg$/i.test(item.name),
+      size, tile: isAnimated || isVector ? null : server.tile(item.path, item.version, format),
+      placeholder: this.placeholder(item), isVector,
       swiped: (direction) => (direction ? this.step(direction) : this.close()),
     }), "This picture cannot be shown.");
   }
@@ -167,7 +210,7 @@ export class Lightbox {
     stage.setAttribute("aria-label", `${shownName(item.name)}, page ${page + 1}`);
     this.attach(new Zoom(stage, {
       url: (side) => server.image(item.path, `pg:${page}/rs:fit:${side}:${side}`, item.version, "jpg"),
-      size: null, placeholder: null, isVector: true, swiped: (direction) => (direction ? this.turn(page + direction) : this.close()),
+      size: this.shape(item), tile: null, placeholder: null, isVector: true, swiped: (direction) => (direction ? this.turn(page + direction) : this.close()),
     }), "This page cannot be shown.");
     for (const entry of this.strip.children) {
       const isCurrent = Number(entry.dataset.page) === page;
@@ -258,13 +301,15 @@ export class Lightbox {
     this.zoom = null;
     this.video = null;
     this.strip = null;
+    this.isGone = false;
     this.pages = 0;
     this.zoomText.classList.remove("shown");
     this.body.replaceChildren();
   }
 
   step(by) {
-    const index = this.index + by;
+    // In the place of a file that is gone is the next one.
+    const index = this.index + (this.isGone && by > 0 ? 0 : by);
     if (index >= 0 && index < this.grid.total) this.show(index);
   }
 
@@ -284,8 +329,8 @@ export class Lightbox {
     const { signal } = this.abort;
     const list = element("dl");
     const add = (name, value) => { if (value) list.append(element("dt", { textContent: name }), element("dd", {}, value)); };
-    this.info.replaceChildren(element("h3", { textContent: shownName(item.name) }), list);
-    add("Folder", shownName(this.grid.path) || "/");
+    this.info.replaceChildren(element("h3", {}, element("bdi", { textContent: shownName(item.name) })), list);
+    add("Folder", element("bdi", { textContent: shownName(this.grid.path) || "/" }));
     add("Size", bytesText(item.bytes));
     add("Changed", new Date(item.time * 1000).toLocaleString());
     let known;
@@ -301,7 +346,9 @@ export class Lightbox {
     if (known.hasAlpha) add("Transparency", "Yes");
     const exif = known.exif ?? {};
     add("Taken", exif.dateTaken?.replace(/^(\d+):(\d+):/, "$1-$2-"));
-    add("Camera", [exif.make, exif.model].filter(Boolean).join(" "));
+    // Many models begin with the name of the maker.
+    const isNamed = exif.make && exif.model?.toLowerCase().startsWith(exif.make.split(" ")[0].toLowerCase());
+    add("Camera", isNamed ? exif.model : [exif.make, exif.model].filter(Boolean).join(" "));
     if (exif.exposureTime) add("Exposure", exif.exposureTime < 0.5 ? `1/${Math.round(1 / exif.exposureTime)} s` : `${exif.exposureTime} s`);
     if (exif.aperture) add("Aperture", `f/${exif.aperture.toFixed(1)}`);
     if (exif.sensitivity) add("ISO", String(exif.sensitivity));

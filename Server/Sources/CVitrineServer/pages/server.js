@@ -38,6 +38,24 @@ export function image(path, options, version, format) {
   return plain.length < 4000 ? plain : `${head}/${base64(source)}.${format}`;
 }
 
+// A part of a picture, by IIIF; null for names that its paths cannot have. The query changes with the file.
+export function tile(path, version, format) {
+  if (/[\u0000-\u001f\u007f]/.test(path)) return null;
+  const head = `${base}media/iiif/3/${encodeURIComponent(path)}`;
+  return ({ x, y, width, height }, w, h) => `${head}/${x},${y},${width},${height}/${w},${h}/0/default.${format}?${version}`;
+}
+
+// Makes a picture ready, behind the work of everyone else: the server sees the priority.
+export async function prepare(url, signal) {
+  const response = await fetch(url, { signal, priority: "low", headers: { Priority: "u=7" } });
+  await response.blob();
+}
+
+export async function signIn(token) {
+  const response = await fetch(`${base}token`, { method: "POST", body: new URLSearchParams({ token }) });
+  return response.ok;
+}
+
 export async function information(path, version, signal) {
   const source = base64(`local:///${encoded(path)}`);
   const response = await fetch(`${base}media/info/insecure/cb:${version}/${source}`, { signal });
@@ -46,6 +64,9 @@ export async function information(path, version, signal) {
 }
 
 export const original = (path, download) => `${base}original/${encoded(path)}${download ? "?download=1" : ""}`;
+
+// Whether a browser shows the frames of a file; other files have several pages.
+export const isAnimated = (name, details) => details?.[3] > 1 && /\.(gif|webp|a?png|avif)$/i.test(name);
 
 // Fast to make and to read; only pictures without transparency become JPEG.
 export const format = (name) => (/\.(jpe?g|jpe|jfif|heic|heif|mp4|mov|m4v|pdf)$/i.test(name) ? "jpg" : "webp");

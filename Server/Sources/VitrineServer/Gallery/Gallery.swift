@@ -11,7 +11,7 @@ import VitrineImaging
 ///
 /// - `/gallery/`: the page; `/gallery/assets/…`: its scripts
 /// - `/gallery/api/…`: folders, details, covers and changes as JSON
-/// - `/gallery/media/…`: images, as by the native grammar without signatures
+/// - `/gallery/media/…`: images, as by the native grammar without signatures and by IIIF
 /// - `/gallery/original/…`: files as they are, also in parts
 final class Gallery: Sendable {
     private struct Current: Sendable {
@@ -46,6 +46,9 @@ final class Gallery: Sendable {
         var http = try configuration.http()
         http.observe = images.service.configuration.observe
         http.fallback = nil
+        http.hasIIIF = true
+        // What others may not see, scripts of other hosts may not read.
+        http.allowedOrigins = []
         let root = configuration.localRoot
         return Current(
             service: ImageService(backend, configuration: http), renderer: renderer,
@@ -90,14 +93,14 @@ final class Gallery: Sendable {
         guard request.method == .get || request.method == .head else {
             throw RequestError(405, "method-not-allowed", "The gallery has GET and HEAD only.")
         }
-        // These say nothing about files, and the page for the token needs them.
+        // These say nothing about files, and the page needs them to ask for the token.
         if path.hasPrefix("assets/"), let response = ServerPages.response(String(path.dropFirst(7)), to: request) {
             return response
         }
         switch current.access.decision(for: request, client: context.client) {
         case .allowed: break
         case .tokenNeeded:
-            let page = path.isEmpty ? ServerPages.response("token.html", to: request, status: .unauthorized) : nil
+            let page = path.isEmpty ? ServerPages.response("index.html", to: request, status: .unauthorized) : nil
             guard let page else { throw RequestError(401, "token-needed", "The gallery needs its token.") }
             return page
         case .refused:
@@ -158,10 +161,7 @@ final class Gallery: Sendable {
         let value = text.hasPrefix("token=")
             ? text.dropFirst(6).replacing("+", with: " ").removingPercentEncoding : nil
         guard access.isToken(value?.trimmingCharacters(in: .whitespacesAndNewlines)), let value else {
-            guard let page = ServerPages.response("token.html", to: request, status: .unauthorized) else {
-                throw RequestError(401, "token-needed", "The gallery needs its token.")
-            }
-            return page
+            throw RequestError(401, "token-needed", "This is not the token.")
         }
         let allowed = CharacterSet.alphanumerics.intersection(CharacterSet(charactersIn: "\u{21}"..."\u{7E}"))
         let token = value.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -294,6 +294,8 @@ final class Gallery: Sendable {
         if let control = response.headers[.cacheControl] {
             response.headers[.cacheControl] = control.replacing("public", with: "private")
         }
+        // Those of IIIF are for everyone elsewhere.
+        response.headers[.accessControlAllowOrigin] = nil
         ServerPages.confine(&response.headers)
         return response
     }

@@ -92,7 +92,8 @@ struct NotableAnswers: Sendable {
     }
 
     mutating func note(_ answer: Answer) {
-        if answer.status >= 400 {
+        // Clients that left are no errors.
+        if answer.status >= 400, answer.status != 499 {
             errors.append(answer)
             if errors.count > Self.count { errors.removeFirst() }
         }
