@@ -296,7 +296,7 @@ static int unturn(VipsImage **image, cvips_picture *out, int orientation) {
 // Pixels around a part that the scaling may take colour from.
 #define SURROUNDINGS 8
 
-// Leaves the part that is wanted, of which other tiles and strips are not decoded. `image` may be a coarser level of the
+// Leaves the part that is wanted, so that other tiles and strips are not decoded. `image` may be a coarser level of the
 // picture that is `width` by `height`, and is going to be reduced by `factor`.
 static int crop(VipsImage **image, cvips_picture *out, const cvips_request *q, int width, int height, int factor) {
     if ((q->format != CVIPS_TIFF && q->format != CVIPS_JP2) || q->region_width <= 0 || q->region_height <= 0) return 0;

@@ -48,7 +48,8 @@ extension FuzzTargets {
             other[bytes.count / 2] ^= 0x55
             for first in [0, index.size.height / 3, index.size.height - 1] {
                 for file in [bytes, other] {
-                    guard let part = try index.part(first..<(first + 20), of: .bytes(file, name: "rows")) else { continue }
+                    let rows = first..<(first + 20)
+                    guard let part = try index.part(rows, of: .bytes(file, name: "rows")) else { continue }
                     let source = ByteSource(bytes: part.bytes, name: "part")
                     _ = try? BlockMeanDecoder().decode(source, at: .eighth, limits: limits)
                 }

@@ -213,18 +213,20 @@ import VitrineServer
         var refused: [(String, Set<Int>)] = []
         for number in huge {
             refused += [
-                ("lake.jpg/\(number),0,10,10/max" + end, [400, 414]), ("lake.jpg/0,\(number),10,10/max" + end, [400, 414]),
+                ("lake.jpg/\(number),0,10,10/max" + end, [400, 414]),
+                ("lake.jpg/0,\(number),10,10/max" + end, [400, 414]),
                 ("lake.jpg/full/^\(number)," + end, [400, 414]), ("lake.jpg/full/^,\(number)" + end, [400, 414]),
                 ("lake.jpg/full/^!\(number),\(number)" + end, [400, 414]),
-                ("lake.jpg/full/^pct:\(number)" + end, [400, 414]), ("lake.jpg/pct:\(number),0,1,1/max" + end, [400, 414]),
+                ("lake.jpg/full/^pct:\(number)" + end, [400, 414]),
+                ("lake.jpg/pct:\(number),0,1,1/max" + end, [400, 414]),
                 ("lake.jpg/full/max/\(number)/default.jpg", [400, 414, 501]),
             ]
         }
         for name in [
-            "..%2f..%2fetc%2fpasswd", "%252e%252e%252fetc", "%2e%2e/%2e%2e/etc/passwd", "%c0%ae%c0%ae%2fetc", "%00lake.jpg",
-            "lake.jpg%00.png", "%ff%fe", "lake%2", "lake%zz.jpg", "local:%2F%2F%2Flake.jpg", "data:image%2Fpng,AAAA",
-            "file:%2F%2F%2Fetc%2Fpasswd", "http:%2F%2F169.254.169.254%2Flatest", String(repeating: "a%2F", count: 1_000),
-            String(repeating: "x", count: 300), "lake.jpg;99999999999999999999", "lake.jpg;0",
+            "..%2f..%2fetc%2fpasswd", "%252e%252e%252fetc", "%2e%2e/%2e%2e/etc/passwd", "%c0%ae%c0%ae%2fetc",
+            "%00lake.jpg", "lake.jpg%00.png", "%ff%fe", "lake%2", "lake%zz.jpg", "local:%2F%2F%2Flake.jpg",
+            "data:image%2Fpng,AAAA", "file:%2F%2F%2Fetc%2Fpasswd", "http:%2F%2F169.254.169.254%2Flatest",
+            String(repeating: "a%2F", count: 1_000), String(repeating: "x", count: 300), "lake.jpg;99999999999999999999", "lake.jpg;0",
         ] {
             refused.append((name + "/full/max" + end, [400, 404, 414]))
             refused.append((name + "/info.json", [400, 404, 414]))

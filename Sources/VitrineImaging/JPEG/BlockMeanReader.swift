@@ -35,7 +35,7 @@ struct BlockMeanReader: ~Copyable {
     var steps = [SIMD4<Int32>?](repeating: nil, count: 4)
     var restartInterval = 0
     var damage: Damage?
-    /// Notes where rows begin; nil if nobody wants to know.
+    /// Notes where rows begin; nil for no notes.
     var recorder: JPEGRowRecorder?
 
     init(

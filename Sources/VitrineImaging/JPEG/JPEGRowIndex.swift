@@ -11,9 +11,9 @@ import Darwin
 /// Where the rows of blocks of a JPEG file begin in its compressed data, so that some rows are decoded without those
 /// above them.
 ///
-/// The data of a JPEG file has no marks to enter it. One pass over the file, which decodes no pixels, notes the position
-/// of the entropy decoder at the beginning of each row of blocks. ``part(_:of:)`` then copies the data of some rows into
-/// a small JPEG file of their own.
+/// The data of a JPEG file has no marks to enter it. One pass over the file notes the position of the entropy decoder
+/// at the beginning of each row of blocks, and decodes no pixels. ``part(_:of:)`` copies the data of some rows into a
+/// small JPEG file of their own.
 @_spi(JPEGRows)
 public struct JPEGRowIndex: Sendable {
     /// The state of the entropy decoder at the beginning of a row of blocks.

@@ -317,27 +317,22 @@ extension Renderer {
     }
 
     private func decode(_ sizes: [PixelSize], _ file: OpenedFile) async throws(RequestError) -> [Image] {
-        let token = CancellationToken()
-        let decoder = decoder(for: sizes.first ?? PixelSize(1))
-        let outcome = await withTaskCancellationHandler {
-            await encoders.run {
-                Result { () throws(ImageError) in
-                    var images: [Image] = []
-                    for size in sizes {
-                        if token.isCancelled { throw .cancelled(input: "the source") }
-                        // Each level is made of the one before.
-                        if let last = images.last {
-                            images.append(try Self.resizer(size).resize(last))
-                        } else {
-                            let resizer = Self.resizer(size)
-                            images.append(try decoder.decode(.file(file.path), at: resizer, cancellation: token))
-                        }
-                    }
-                    return images
-                }.mapError { RequestError(rendering: $0) }
-            }
-        } onCancel: {
-            token.cancel()
+        let first: Image
+        do {
+            let size = sizes.first ?? PixelSize(1)
+            first = try await decoder(for: size).image(from: .file(file.path), at: Self.resizer(size))
+        } catch {
+            throw RequestError(rendering: error)
+        }
+        let outcome = await encoders.run {
+            Result { () throws(ImageError) in
+                var images = [first]
+                // Each level is made of the one before.
+                for size in sizes.dropFirst() {
+                    images.append(try Self.resizer(size).resize(images[images.count - 1]))
+                }
+                return images
+            }.mapError { RequestError(rendering: $0) }
         }
         return try outcome.get()
     }

@@ -6,8 +6,8 @@ import VitrineCore
 /// The place of a tile: a rectangle of the picture that is reduced by a power of two.
 ///
 /// Each reduced picture, a level, is decoded in bands, all of whose tiles are cut from the same pixels. A band has some
-/// rows of its level, whole ones unless the level is very wide. It is short where parts of the file can be decoded alone,
-/// so that each tile waits for little work and needs little memory.
+/// rows of its level, whole ones unless the level is very wide. It is short where parts of the file can be decoded
+/// alone, so that each tile waits for little work and needs little memory.
 struct TilePlace: Sendable, Hashable {
     /// The longest side of a tile; larger results are made like other images.
     static let longestSide = 1_024
