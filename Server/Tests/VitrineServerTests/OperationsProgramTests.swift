@@ -238,6 +238,25 @@ func listeningSocket() throws -> (descriptor: Int32, port: Int) {
                 .watchdogInterval == .milliseconds(500))
     }
 
+    @Test(arguments: ["/metrics", "/debug", "/config", "/health"])
+    func answersOfTheAdminListenerKeepNoMemory(_ path: String) async throws {
+        let process = try ServerProcess(free)
+        let port = try await process.ports().admin
+        let kilobytes = try await onThread { () throws -> [Int] in
+            let client = try PlainClient(port: port)
+            func poll(_ count: Int) throws -> Int {
+                for _ in 0..<count { #expect(try client.request(path).status == 200) }
+                let text = try String(contentsOfFile: "/proc/\(process.pid)/statm", encoding: .utf8)
+                return (Int(text.split(separator: " ")[1]) ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE))) / 1024
+            }
+            return [try poll(200), try poll(600)]
+        }
+        // Metrics once kept 32 KiB an answer.
+        #expect(kilobytes[1] - kilobytes[0] < 600 * 8, "\(kilobytes)")
+        process.send(SIGTERM)
+        #expect(try await process.waitUntilEnd() == 0)
+    }
+
     @Test func inheritedSocketsTakeThePlaceOfAddresses() async throws {
         let (descriptor, port) = try listeningSocket()
         defer { close(descriptor) }

@@ -2,12 +2,6 @@ import Foundation
 package import Metrics
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Metrics of swift-metrics as text for Prometheus.
 ///
 /// Names are those of swift-metrics with `_` for every character that Prometheus does not allow. Counters end in
@@ -415,32 +409,4 @@ package struct ServerMetrics: Sendable {
     package func took(_ stage: Stage, _ seconds: Double) { stages[stage]?.record(seconds) }
     package func found(_ level: CacheLevel) { results[level]?.increment(by: 1.0) }
     package func refused(_ reason: Refusal) { refusals[reason]?.increment(by: 1.0) }
-}
-
-/// Processor time, memory and descriptors of the process.
-struct ProcessUsage {
-    var cpuSeconds: Double
-    var residentBytes: Int?
-    var openFiles: Int?
-
-    static func now() -> ProcessUsage {
-        var usage = rusage()
-        #if canImport(Glibc)
-        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        #else
-        getrusage(RUSAGE_SELF, &usage)
-        #endif
-        func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
-        return ProcessUsage(
-            cpuSeconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
-            residentBytes: residentBytes(of: "self"),
-            openFiles: (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))?.count)
-    }
-
-    /// The memory of a process; nil if it has ended.
-    static func residentBytes(of process: String) -> Int? {
-        let pages = (try? String(contentsOfFile: "/proc/\(process)/statm", encoding: .utf8))?.split(separator: " ")
-            .dropFirst().first.flatMap { Int($0) }
-        return pages.map { $0 * Int(sysconf(Int32(_SC_PAGESIZE))) }
-    }
 }

@@ -108,28 +108,3 @@ private struct SpanClock {
         Time(nanosecondsSinceEpoch: UInt64(max(0, (date - (now - instant) / .seconds(1)) * 1e9)))
     }
 }
-
-/// The processes that this one has started, and those that they have.
-private struct ChildProcesses {
-    var count = 0
-    var residentBytes = 0
-
-    static func now() -> ChildProcesses {
-        var result = ChildProcesses()
-        result.add(childrenOf: "self", depth: 0)
-        return result
-    }
-
-    private mutating func add(childrenOf process: String, depth: Int) {
-        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
-        for task in tasks {
-            let text = try? String(contentsOfFile: "/proc/\(process)/task/\(task)/children", encoding: .utf8)
-            for child in (text ?? "").split(separator: " ") {
-                count += 1
-                residentBytes += ProcessUsage.residentBytes(of: String(child)) ?? 0
-                // Helpers of helpers; deeper ones do not exist.
-                if depth < 2 { add(childrenOf: String(child), depth: depth + 1) }
-            }
-        }
-    }
-}
