@@ -220,8 +220,7 @@ static int replace(VipsImage **image, int result, VipsImage *made) {
 }
 
 // Averages whole blocks of pixels, with colours weighted by alpha.
-static int shrink(VipsImage **image, cvips_picture *out, const cvips_request *q) {
-    int factor = (int)floor(reduction(*image, q) / MARGIN);
+static int shrink(VipsImage **image, cvips_picture *out, int factor) {
     out->extent_width = (*image)->Xsize;
     out->extent_height = (*image)->Ysize;
     if (factor < 2) return 0;
@@ -297,16 +296,33 @@ static int unturn(VipsImage **image, cvips_picture *out, int orientation) {
     return 0;
 }
 
-// Leaves the part of a TIFF that is wanted, of which other tiles and strips are not decoded, unless it is to be reduced.
-static int crop(VipsImage **image, cvips_picture *out, const cvips_request *q) {
-    if (q->format != CVIPS_TIFF || q->region_width <= 0 || q->region_height <= 0) return 0;
-    if (reduction(*image, q) >= 2 * MARGIN || (int64_t)q->region_x + q->region_width > (*image)->Xsize ||
-        (int64_t)q->region_y + q->region_height > (*image)->Ysize)
+// Pixels around a part that the scaling may take colour from.
+#define SURROUNDINGS 8
+
+// Leaves the part that is wanted, so that other tiles and strips are not decoded. `image` may be a coarser level of the
+// picture that is `width` by `height`, and is going to be reduced by `factor`.
+static int crop(VipsImage **image, cvips_picture *out, const cvips_request *q, int width, int height, int factor) {
+    if ((q->format != CVIPS_TIFF && q->format != CVIPS_JP2) || q->region_width <= 0 || q->region_height <= 0) return 0;
+    int64_t right = (int64_t)q->region_x + q->region_width, bottom = (int64_t)q->region_y + q->region_height;
+    int own_width = (*image)->Xsize, own_height = (*image)->Ysize;
+    // Levels are halves, rounded up or down.
+    int64_t scale = lround((double)width / own_width);
+    if (q->region_x < 0 || q->region_y < 0 || right > width || bottom > height || scale < 1 ||
+        llabs(width / scale - own_width) > 1 || llabs(height / scale - own_height) > 1)
+        return 0;
+    int64_t step = MAX(1, factor), across = scale * step, around = SURROUNDINGS;
+    int64_t left = MAX(0, q->region_x / across - around) * step, top = MAX(0, q->region_y / across - around) * step;
+    right = MIN(own_width, ((right + across - 1) / across + around) * step);
+    bottom = MIN(own_height, ((bottom + across - 1) / across + around) * step);
+    if (left >= right || top >= bottom || (right - left) * (bottom - top) * 10 >= 9 * (int64_t)own_width * own_height)
         return 0;
     VipsImage *t = NULL;
-    if (replace(image, vips_extract_area(*image, &t, q->region_x, q->region_y, q->region_width, q->region_height, NULL), t))
-        return -1;
+    if (replace(image, vips_extract_area(*image, &t, left, top, right - left, bottom - top, NULL), t)) return -1;
     out->has_region = true;
+    out->region_x = left * scale;
+    out->region_y = top * scale;
+    out->region_width = (right == own_width ? width : MIN(width, right * scale)) - left * scale;
+    out->region_height = (bottom == own_height ? height : MIN(height, bottom * scale)) - top * scale;
     return 0;
 }
 
@@ -324,6 +340,7 @@ static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t
     level first = {q->format == CVIPS_JP2 ? 0 : q->page, 1, -1, FALSE, 1};
     VipsImage *image = load(&upright, first);
     if (!image) return failed(error, size);
+    int width = image->Xsize, height = image->Ysize;
     cvips_status status = q->format == CVIPS_SVG && q->width > 0 ? CVIPS_OK : check(image, q, out);
     level best = status ? first : choose(&upright, image, first);
     if (!status && memcmp(&best, &first, sizeof best)) {
@@ -332,9 +349,10 @@ static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t
         if (!image) return failed(error, size);
         status = check(image, q, out);
     }
-    if (!status && !memcmp(&best, &first, sizeof best) && crop(&image, out, &turned)) status = failed(error, size);
+    int factor = (int)floor(reduction(image, &turned) / MARGIN);
+    if (!status && crop(&image, out, &turned, width, height, factor)) status = failed(error, size);
     if (!status &&
-        (shrink(&image, out, &turned) || convert(&image, out, q->format) || unturn(&image, out, q->orientation) ||
+        (shrink(&image, out, factor) || convert(&image, out, q->format) || unturn(&image, out, q->orientation) ||
          !(out->pixels = vips_image_write_to_memory(image, &out->count))))
         status = failed(error, size);
     if (!status) {

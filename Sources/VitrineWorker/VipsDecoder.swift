@@ -78,7 +78,12 @@ struct VipsDecoder: ImageDecoding {
         var image = DecodedImage(
             planes: [plane], model: model, alpha: alpha,
             colorProfile: picture.is_srgb ? nil : request.info.colorProfile, isPartial: picture.is_partial)
-        if picture.has_region { image.region = request.region?.clipped(to: request.info.storedSize) }
+        if picture.has_region {
+            image.region = PixelRect(
+                x: Int(picture.region_x), y: Int(picture.region_y), width: Int(picture.region_width),
+                height: Int(picture.region_height)
+            ).clipped(to: request.info.storedSize)
+        }
         return image
     }
 

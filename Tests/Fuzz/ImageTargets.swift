@@ -1,6 +1,6 @@
 import TestSupport
 import VitrineCore
-import VitrineImaging
+@_spi(JPEGRows) import VitrineImaging
 import VitrinePipeline
 
 extension FuzzTargets {
@@ -27,6 +27,7 @@ extension FuzzTargets {
             decoding("decode-gif", .gif, GIFDecoder()), decoding("decode-bmp", .bmp, BMPDecoder()),
             decoding("decode-ico", .ico, ICODecoder(png: PNGDecoder())), arrivingJPEG, arrivingPicture, pictures,
             embeddedPreviews, inflater,
+            jpegRows,
         ]
         targets += ImageFormat.raster.flatMap { format in
             DecoderRegistry.standard.decoders(for: format).map { raster(format, $0) }
@@ -38,6 +39,25 @@ extension FuzzTargets {
             targets.insert(decoding("decode-webp", .webp, WebPDecoder()), at: 0)
         #endif
         return targets
+    }
+
+    /// The index of a JPEG file, and files of some of its rows.
+    private static var jpegRows: FuzzTarget {
+        FuzzTarget("jpeg-rows", seeds: { Seeds.pictures(.jpeg, 40, upTo: 8 << 10) }) { [limits] bytes in
+            guard let index = try JPEGRowIndex(of: .bytes(bytes, name: "rows"), limits: limits) else {
+                throw FuzzRefusal()
+            }
+            var other = bytes
+            other[bytes.count / 2] ^= 0x55
+            for first in [0, index.size.height / 3, index.size.height - 1] {
+                for file in [bytes, other] {
+                    let rows = first..<(first + 20)
+                    guard let part = try index.part(rows, of: .bytes(file, name: "rows")) else { continue }
+                    let source = ByteSource(bytes: part.bytes, name: "part")
+                    _ = try? BlockMeanDecoder().decode(source, at: .eighth, limits: limits)
+                }
+            }
+        }
     }
 
     /// One decoder, at full size or reduced, whole or in part, of any page.

@@ -203,6 +203,56 @@ import VitrineServer
         }
     }
 
+    /// Numbers beyond every type, results beyond all memory, and names in every disguise.
+    @Test func hostileRequestsAreRefusedAtOnce() async throws {
+        let end = "/0/default.jpg"
+        let huge = [
+            "9223372036854775807", "9223372036854775808", "18446744073709551615", "-9223372036854775808", "1e400",
+            "0x10", "999999999", "00000000000000000000000000000001", String(repeating: "9", count: 4_000),
+        ]
+        var refused: [(String, Set<Int>)] = []
+        for number in huge {
+            refused += [
+                ("lake.jpg/\(number),0,10,10/max" + end, [400, 414]),
+                ("lake.jpg/0,\(number),10,10/max" + end, [400, 414]),
+                ("lake.jpg/full/^\(number)," + end, [400, 414]), ("lake.jpg/full/^,\(number)" + end, [400, 414]),
+                ("lake.jpg/full/^!\(number),\(number)" + end, [400, 414]),
+                ("lake.jpg/full/^pct:\(number)" + end, [400, 414]),
+                ("lake.jpg/pct:\(number),0,1,1/max" + end, [400, 414]),
+                ("lake.jpg/full/max/\(number)/default.jpg", [400, 414, 501]),
+            ]
+        }
+        for name in [
+            "..%2f..%2fetc%2fpasswd", "%252e%252e%252fetc", "%2e%2e/%2e%2e/etc/passwd", "%c0%ae%c0%ae%2fetc",
+            "%00lake.jpg", "lake.jpg%00.png", "%ff%fe", "lake%2", "lake%zz.jpg", "local:%2F%2F%2Flake.jpg",
+            "data:image%2Fpng,AAAA", "file:%2F%2F%2Fetc%2Fpasswd", "http:%2F%2F169.254.169.254%2Flatest",
+            String(repeating: "a%2F", count: 1_000), String(repeating: "x", count: 300), "lake.jpg;99999999999999999999", "lake.jpg;0",
+        ] {
+            refused.append((name + "/full/max" + end, [400, 404, 414]))
+            refused.append((name + "/info.json", [400, 404, 414]))
+        }
+        refused += [
+            ("lake.jpg/full%2Fmax/0/default.jpg", [400, 404]), ("lake.jpg/full/max/0%2Fdefault.jpg", [400, 404]),
+            ("lake.jpg/%66ull/max/0/default%2Ejpg%00", [400]), ("lake.jpg/0,0,10,10%00/max" + end, [400]),
+            ("lake.jpg/full/max/0/default.jp%67x", [400]), ("lake.jpg/full/%FF" + end, [400]),
+        ]
+        try await Self.run { program in
+            for (path, statuses) in refused {
+                let reply = try await program.ask("/iiif/3/" + path)
+                #expect(statuses.contains(reply.status), "\(reply.status) \(path.prefix(100))")
+            }
+            // Numbers that are percent-encoded are numbers.
+            let part = try await program.ask("/iiif/3/lake.jpg/%30%2C0%2C4%30,30/%34,3/%30/default.%70ng")
+            #expect(part.status == 200)
+            #expect(try Self.image(part).size == PixelSize(width: 4, height: 3))
+            // The last pixel, with a region that reaches beyond as far as a number can.
+            let lake = try ImageInfo(of: .bytes(try Samples.bytes("lake.jpg"))).size
+            let last = try await program.ask(
+                "/iiif/3/lake.jpg/\(lake.width - 1),\(lake.height - 1),999999999,999999999/max/0/default.png")
+            #expect(try Self.image(last).size == PixelSize(1))
+        }
+    }
+
     /// Signatures of other URLs neither open nor close these.
     @Test func linksAreNotFollowedAndOtherURLsStaySigned() async throws {
         let root = NSTemporaryDirectory() + "vitrine-iiif-" + UUID().uuidString

@@ -44,7 +44,8 @@ typedef struct {
     cvips_alpha alpha;
     bool is_srgb;    // samples have been converted: the file's profile no longer applies
     bool is_partial;
-    bool has_region; // only the part that was wanted
+    bool has_region; // only this part of the picture as stored, which contains the one that was wanted
+    int32_t region_x, region_y, region_width, region_height;
     int64_t actual; // the number behind CVIPS_PIXELS and CVIPS_SIDE
 } cvips_picture;
 

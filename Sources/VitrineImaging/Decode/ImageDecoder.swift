@@ -279,9 +279,9 @@ public struct DecodeOptions: Sendable, Hashable {
     public var allowPartial = false
     /// The part of the upright image to decode; nil for all of it. The resizer sees it as if it were the image.
     ///
-    /// It is cut at the edges of the image. JPEG, PNG, TIFF and the tiles of HEIC are decoded as far as the region
-    /// needs, so that damage below it is no error; other formats are decoded whole. A region of a later frame or page
-    /// is an error.
+    /// It is cut at the edges of the image. JPEG, PNG, TIFF, the tiles of HEIC, and JPEG 2000 with tiles are decoded as
+    /// far as the region needs, so that damage elsewhere may be no error; other formats are decoded whole. A region of a
+    /// later frame or page is an error.
     public var region: PixelRect?
 
     /// Creates options.

@@ -35,6 +35,8 @@ struct BlockMeanReader: ~Copyable {
     var steps = [SIMD4<Int32>?](repeating: nil, count: 4)
     var restartInterval = 0
     var damage: Damage?
+    /// Notes where rows begin; nil for no notes.
+    var recorder: JPEGRowRecorder?
 
     init(
         _ source: ByteSource, scale: BlockMeanScale, limits: ImageLimits, allowPartial: Bool,
@@ -267,10 +269,15 @@ extension BlockMeanReader {
         }
         predictors.initialize(repeating: 0, count: 4 + 32 + 1)
         slots.initialize(from: &template, count: template.count)
+        recorder?.beginScan(at: window.offset, isWhole: header.components.count == frame.components.count)
         let loop = BlockMeanLoop(
             slots: slots, slotCount: template.count, predictors: predictors, skipBits: UInt64(bits),
             lowBit: Int32(header.approximationLow), low: predictors + 4, endRun: predictors + 36)
         try decodeSegments(loop, template, kind, &position)
+        if recorder != nil {
+            try feed.finish(&window)
+            recorder?.end = window.offset
+        }
         for component in header.components {
             if kind.isDC { progress[component.index].done = position.row }
             if position.done == position.total { noteBand(kind, component.index) }
@@ -327,6 +334,9 @@ extension BlockMeanReader {
             let left = position.total - position.done
             let count = restartInterval > 0 ? min(restartInterval, left) : left
             let stop = position.done + count
+            if position.column == 0, restartInterval > 0 {
+                recorder?.note(row: position.row, afterRestartAt: window.offset)
+            }
             try decodeSegment(loop, template, kind, count, &position)
             if damage != nil && !allowPartial { return }
             guard stop < position.total else { return }
@@ -364,6 +374,9 @@ extension BlockMeanReader {
             if position.column == 0 {
                 try cancellation.check()
                 place(loop, template, position)
+                if restartInterval == 0 {
+                    recorder?.note(row: position.row, bit: feed.position(of: reader), loop.predictors)
+                }
             }
             let wanted = min(left, position.columns - position.column)
             var missing = wanted

@@ -58,6 +58,8 @@ struct JPEGEntropyFeed: ~Copyable {
     private let scratch: UnsafeMutablePointer<UInt8>
     private let capacity: Int
     private var count = 0
+    /// Bytes of the segment before the first one here.
+    private var passed = 0
     /// Whether all data has been fed: a marker or the end of the input follows.
     private(set) var isAtEnd = false
 
@@ -75,6 +77,7 @@ struct JPEGEntropyFeed: ~Copyable {
     /// A bit reader at the start of the entropy-coded segment that `window` stands at.
     mutating func start(_ window: inout JPEGInputWindow) throws(ImageError) -> JPEGBitReader {
         count = 0
+        passed = 0
         isAtEnd = false
         var reader = JPEGBitReader(next: UnsafePointer(scratch))
         try feed(&window, &reader)
@@ -87,6 +90,7 @@ struct JPEGEntropyFeed: ~Copyable {
         let left = max(0, count - offset)
         if left > 0 { memmove(scratch, scratch + offset, left) }
         reader.next = UnsafePointer(scratch) + max(0, offset - count)
+        passed += min(offset, count)
         count = left
         while !isAtEnd && count < capacity {
             if window.available == 0, try !window.fill() {
@@ -128,6 +132,11 @@ struct JPEGEntropyFeed: ~Copyable {
             var reader = JPEGBitReader(next: UnsafePointer(scratch))
             try feed(&window, &reader)
         }
+    }
+
+    /// The bits of the segment that `reader` has taken.
+    func position(of reader: JPEGBitReader) -> Int {
+        (passed + (reader.next - UnsafePointer(scratch))) * 8 - Int(reader.count)
     }
 
     /// Whether `reader` has taken more bits than there were.

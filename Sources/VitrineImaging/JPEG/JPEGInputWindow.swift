@@ -35,6 +35,9 @@ struct JPEGInputWindow: ~Copyable {
     /// Bytes in the window that are not yet consumed.
     var available: Int { end - start }
 
+    /// Where in the input the first byte not yet consumed stands.
+    var offset: Int { nextOffset - available }
+
     /// Consumes `count` bytes, at most ``available``.
     mutating func consume(_ count: Int) { start += count }
 

@@ -68,6 +68,16 @@ extension LocalRoot {
         let header: SourceHeader
         let version: String
         let lastModified: String
+        /// Whether parts of the picture can be decoded without the others.
+        let hasParts: Bool
+
+        /// Whether it may be compressed without loss.
+        var isLossless: Bool {
+            switch header.format {
+            case .jpeg, .heic, .avif: false
+            default: true
+            }
+        }
     }
 
     /// The header of an image; nil for documents, videos and all else.
@@ -83,8 +93,11 @@ extension LocalRoot {
         do throws(ImageError) {
             guard ImageFormat.detect(try ByteSource(.file(file)).bytes(at: 0, count: 4_096)) != nil else { return nil }
             let info = try ImageInfo(of: .file(file), limits: limits)
+            let source = try ByteSource(.file(file))
+            let hasParts = info.orientation == .up && PartedFile.hasParts(source, info)
             return Header(
-                header: SourceHeader(info), version: Self.version(of: status), lastModified: Self.lastModified(status))
+                header: SourceHeader(info), version: Self.version(of: status), lastModified: Self.lastModified(status),
+                hasParts: hasParts)
         } catch {
             throw RequestError(rendering: error)
         }
@@ -116,5 +129,51 @@ extension LocalRoot {
             if let name, !name.hasPrefix(".") { found.append(name) }
         }
         return found.sorted()
+    }
+}
+
+/// Files of which parts can be decoded alone.
+enum PartedFile {
+    static func hasParts(_ source: ByteSource, _ info: ImageInfo) -> Bool {
+        switch info.format {
+        case .jpeg: !info.isProgressive
+        case .tiff: (try? hasTiles(tiff: source)) ?? false
+        case .jp2: (try? hasTiles(jp2: source)) ?? false
+        default: false
+        }
+    }
+
+    private static func bytes(_ source: ByteSource, at offset: Int, _ count: Int) throws(ImageError) -> [UInt8]? {
+        guard offset >= 0, offset <= source.count, count <= source.count - offset else { return nil }
+        return try source.bytes(at: offset, count: count)
+    }
+
+    /// Whether the first picture has the tag `TileWidth`.
+    private static func hasTiles(tiff source: ByteSource) throws(ImageError) -> Bool {
+        guard let head = try bytes(source, at: 0, 16) else { return false }
+        let isLittle = head[0] == 0x49
+        func number(_ bytes: ArraySlice<UInt8>) -> Int {
+            let digits = isLittle ? Array(bytes.reversed()) : Array(bytes)
+            return Int(truncatingIfNeeded: digits.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+        }
+        let isBig = number(head[2..<4]) == 43
+        let at = number(isBig ? head[8..<16] : head[4..<8])
+        guard let start = try bytes(source, at: at, isBig ? 8 : 2) else { return false }
+        let count = number(start[...]), length = isBig ? 20 : 12
+        guard (1...4_096).contains(count), let entries = try bytes(source, at: at + start.count, count * length) else {
+            return false
+        }
+        return stride(from: 0, to: entries.count, by: length).contains { number(entries[$0..<($0 + 2)]) == 322 }
+    }
+
+    /// Whether the picture is larger than its tiles, by the segment `SIZ`.
+    private static func hasTiles(jp2 source: ByteSource) throws(ImageError) -> Bool {
+        guard let head = try bytes(source, at: 0, min(source.count, 64 << 10)) else { return false }
+        let mark: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]
+        guard let at = head.indices.first(where: { head[$0...].starts(with: mark) }), at + 32 <= head.count else {
+            return false
+        }
+        func number(_ offset: Int) -> Int { head[(at + offset)..<(at + offset + 4)].reduce(0) { $0 << 8 | Int($1) } }
+        return number(24) < number(8) || number(28) < number(12)
     }
 }

@@ -1,17 +1,20 @@
 import Synchronization
 import VitrineCache
 import VitrineCore
-import VitrineImaging
+@_spi(JPEGRows) import VitrineImaging
 
 /// The place of a tile: a rectangle of the picture that is reduced by a power of two.
 ///
-/// Each reduced picture, a level, is decoded in bands of rows, all of whose tiles are cut from the same pixels. A band
-/// of a large level is short, so that it needs little memory.
+/// Each reduced picture, a level, is decoded in bands, all of whose tiles are cut from the same pixels. A band has some
+/// rows of its level, whole ones unless the level is very wide. It is short where parts of the file can be decoded
+/// alone, so that each tile waits for little work and needs little memory.
 struct TilePlace: Sendable, Hashable {
     /// The longest side of a tile; larger results are made like other images.
     static let longestSide = 1_024
     /// Bands end at multiples of this number of rows, at which most viewers' tiles end as well.
     private static let bandStep = 512
+    /// Levels of at most so many pixels are one band.
+    private static let smallLevel = 1_500_000
 
     /// Pixels of the picture for one of the level, along a side.
     let factor: Int
@@ -19,18 +22,19 @@ struct TilePlace: Sendable, Hashable {
     let level: PixelSize
     /// The tile in the level.
     let tile: PixelRect
-    /// The rows of the level that are decoded together.
-    let rows: Range<Int>
+    /// The part of the level that is decoded together.
+    let band: PixelRect
 
     /// nil for a part that is not scaled by a power of two, or does not begin at a pixel of the level.
     ///
-    /// - Parameter bandBytes: The most bytes of a band.
-    init?(_ part: IIIFParameters.Part, of whole: PixelSize, bandBytes: Int) {
+    /// - Parameters:
+    ///   - bandBytes: The most bytes of a band.
+    ///   - hasParts: Whether parts of the file can be decoded alone.
+    init?(_ part: IIIFParameters.Part, of whole: PixelSize, bandBytes: Int, hasParts: Bool) {
         guard max(part.size.width, part.size.height) <= Self.longestSide else { return nil }
         func reduced(_ side: Int, _ factor: Int) -> Int { (side + factor - 1) / factor }
         var factor = 1
         while reduced(part.region.width, factor) > part.size.width { factor *= 2 }
-        let level = PixelSize(width: reduced(whole.width, factor), height: reduced(whole.height, factor))
         let tile = PixelRect(
             x: part.x / factor, y: part.y / factor, width: part.size.width, height: part.size.height)
         let (right, bottom) = (part.x + part.region.width, part.y + part.region.height)
@@ -38,26 +42,50 @@ struct TilePlace: Sendable, Hashable {
             reduced(part.region.height, factor) == part.size.height, part.x % factor == 0, part.y % factor == 0,
             right % factor == 0 || right == whole.width, bottom % factor == 0 || bottom == whole.height
         else { return nil }
-        let most = bandBytes / max(1, 4 * level.width)
-        let step = most >= level.height ? level.height : most / Self.bandStep * Self.bandStep
-        guard step > 0 else { return nil }
-        let first = tile.y / step * step
+        let level = Self.level(factor, of: whole)
+        guard let step = Self.step(of: level, bandBytes: bandBytes, hasParts: hasParts) else { return nil }
+        let (x, y) = (tile.x / step.width * step.width, tile.y / step.height * step.height)
+        let band = PixelRect(
+            x: x, y: y, width: min(step.width, level.width - x), height: min(step.height, level.height - y))
         // A tile that reaches into the next band would need both.
-        guard tile.y + tile.size.height <= first + step else { return nil }
-        (self.factor, self.level, self.tile) = (factor, level, tile)
-        rows = first..<min(level.height, first + step)
+        guard tile.x + tile.size.width <= x + band.size.width, tile.y + tile.size.height <= y + band.size.height
+        else { return nil }
+        (self.factor, self.level, self.tile, self.band) = (factor, level, tile, band)
     }
 
-    /// The rows in pixels of the picture; nil for all of them.
+    static func level(_ factor: Int, of whole: PixelSize) -> PixelSize {
+        PixelSize(width: (whole.width + factor - 1) / factor, height: (whole.height + factor - 1) / factor)
+    }
+
+    /// The size of the bands of a level but those at its edges; nil if there is no memory for one.
+    static func step(of level: PixelSize, bandBytes: Int, hasParts: Bool) -> PixelSize? {
+        let most = bandBytes / max(1, 4 * level.width)
+        if most >= level.height, !hasParts || level.pixelCount <= smallLevel { return level }
+        if most >= bandStep {
+            return PixelSize(width: level.width, height: hasParts ? bandStep : most / bandStep * bandStep)
+        }
+        let width = bandBytes / (4 * bandStep) / bandStep * bandStep
+        return width > 0 ? PixelSize(width: width, height: bandStep) : nil
+    }
+
+    /// The bands of a level.
+    static func bands(of level: PixelSize, step: PixelSize) -> [PixelRect] {
+        stride(from: 0, to: level.height, by: step.height).flatMap { y in
+            stride(from: 0, to: level.width, by: step.width).map { x in
+                PixelRect(
+                    x: x, y: y, width: min(step.width, level.width - x), height: min(step.height, level.height - y))
+            }
+        }
+    }
+
+    /// The band in pixels of the picture; nil for all of them.
     func region(of whole: PixelSize) -> PixelRect? {
-        guard rows.count < level.height else { return nil }
-        let top = rows.lowerBound * factor
+        guard band.size != level else { return nil }
+        let (left, top) = (band.x * factor, band.y * factor)
         return PixelRect(
-            x: 0, y: top, width: whole.width, height: min(whole.height, rows.upperBound * factor) - top)
+            x: left, y: top, width: min(whole.width - left, band.size.width * factor),
+            height: min(whole.height - top, band.size.height * factor))
     }
-
-    /// The size of the band.
-    var bandSize: PixelSize { PixelSize(width: level.width, height: rows.count) }
 }
 
 /// The bands that were used last, and the headers of their pictures. All limits hold at every moment.
@@ -67,7 +95,15 @@ final class TileBands: Sendable {
         /// Of the source.
         let version: String
         let factor: Int
-        let firstRow: Int
+        let x: Int
+        let y: Int
+
+        init(_ source: CacheKey, _ version: String, _ factor: Int, _ band: PixelRect) {
+            (self.source, self.version, self.factor, x, y) = (source, version, factor, band.x, band.y)
+        }
+
+        /// Where the band is kept on disk. Another version of the source replaces it.
+        var stored: CacheKey { source.appending("band-1").appending("\(factor) \(x) \(y)") }
     }
 
     private struct Entry {
@@ -80,8 +116,14 @@ final class TileBands: Sendable {
         var bytes = 0
         var clock: UInt64 = 0
         var headers: [CacheKey: (version: String, header: LocalRoot.Header)] = [:]
+        var indexes: [CacheKey: (version: String, index: JPEGRowIndex?)] = [:]
+        var indexBytes = 0
+        var storing = 0
+        var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
+    /// The bytes that the indexes of JPEG files may have.
+    private static let mostIndexBytes = 8 << 20
     /// Headers take a few hundred bytes each.
     private static let mostHeaders = 4_096
 
@@ -90,15 +132,18 @@ final class TileBands: Sendable {
     let capacity: Int
     /// The decodes under way.
     let work: SharedWork<Key, Image>
+    /// The indexes that are being made.
+    let indexing: SharedWork<CacheKey, JPEGRowIndex?>
 
     /// - Parameter overloaded: Returns the error of callers whose time has passed in queues of this server.
     init(capacity: Int, overloaded: @escaping @Sendable () -> RequestError) {
         self.capacity = capacity
         work = SharedWork(overloaded: overloaded)
+        indexing = SharedWork(overloaded: overloaded)
     }
 
-    /// The bytes of a band, at most: three fit at once.
-    var bandBytes: Int { capacity / 3 }
+    /// The bytes of a band, at most: two fit at once.
+    var bandBytes: Int { capacity / 2 }
 
     /// The bytes of all bands.
     var bytes: Int { state.withLock { $0.bytes } }
@@ -151,117 +196,49 @@ final class TileBands: Sendable {
             state.headers[source] = (header.version, header)
         }
     }
-}
 
-/// Tiles of local pictures.
-extension Renderer {
-    /// Returns a tile of a local picture that is cut from a band of its level; nil for other images, and for pictures
-    /// that have changed meanwhile.
-    ///
-    /// - Throws: 400 for a part that the picture does not have, and the errors of its decode.
-    func tile(_ job: RenderJob, _ priority: SharedPriority) async throws(RequestError) -> Made? {
-        guard job.kind == .image, tiles.capacity > 0, let parameters = job.options.sourceRules?.iiif,
-            case .local(let names) = job.source.place, let root = sources.root, job.options.page == 1,
-            let header = try await header(of: job.source, names, root)
-        else { return nil }
-        let size = header.header.size
-        let part = try parameters.part(of: size)
-        guard parameters.degrees == 0, !parameters.isMirrored, !job.options.grayscale, !header.header.isVector,
-            let place = TilePlace(part, of: size, bandBytes: tiles.bandBytes)
-        else { return nil }
-        let began = ContinuousClock.now
-        let key = TileBands.Key(
-            source: job.source.key, version: header.version, factor: place.factor, firstRow: place.rows.lowerBound)
-        guard let band = try await band(key, place, names, root, header, priority) else { return nil }
-        let decoded = ContinuousClock.now
-        let plan = EncodingPlan(job.options, negotiated: nil, header.header, configuration.settings)
-        var original = SourceTable.Original(
-            bytes: [], version: header.version, expires: configuration.clock.now + configuration.sources.localFreshness,
-            isStorable: true, isStale: false, lastModified: header.lastModified, isLocal: true)
-        original.canonicalPath = try parameters.canonicalPath(for: size)
-        let rect = place.tile, firstRow = place.rows.lowerBound
-        let outcome = await encoders.run {
-            Result { () throws(ImageError) -> (Image, [UInt8]) in
-                let image = try band.processed(by: [
-                    .crop(x: rect.x, y: rect.y - firstRow, width: rect.size.width, height: rect.size.height)
-                ])
-                return (image, try plan.encode(image, metadata: nil))
-            }.mapError { RequestError(rendering: $0) }
-        }
-        let (image, bytes) = try outcome.get()
-        var made = Made(image: finished(bytes, image, original))
-        await store(made.image, job, original)
-        made.times.decode = decoded - began
-        made.times.decoding = .init(began: began, duration: decoded - began)
-        made.times.encode = .now - decoded
-        made.times.encoding = .init(began: decoded, duration: made.times.encode)
-        return made
-    }
+    // MARK: Indexes
 
-    /// The header of the present version of a local image; nil for other sources.
-    private func header(
-        of source: SourceTable.Source, _ names: [String], _ root: LocalRoot
-    ) async throws(RequestError) -> LocalRoot.Header? {
-        let limits = configuration.limits, most = configuration.sources.maximumBytes, tiles = tiles
-        return try await sources.executor.run { () throws(RequestError) in
-            let version = try root.version(of: names)
-            if let kept = tiles.header(of: source.key, version: version) { return kept }
-            guard let header = try root.header(of: names, limits, upTo: most) else { return nil }
-            tiles.keep(header, of: source.key)
-            return header
+    /// The index of a JPEG file; nil if it is not known whether there is one.
+    func index(of source: CacheKey, version: String) -> JPEGRowIndex?? {
+        state.withLock { state in
+            guard let kept = state.indexes[source], kept.version == version else { return nil }
+            return .some(kept.index)
         }
     }
 
-    private func band(
-        _ key: TileBands.Key, _ place: TilePlace, _ names: [String], _ root: LocalRoot, _ header: LocalRoot.Header,
-        _ priority: SharedPriority
-    ) async throws(RequestError) -> Image? {
-        if let band = tiles[key] { return band }
-        // A damaged band is not decoded again for each of its tiles.
-        let failureKey = key.source.appending(key.version).appending("band \(key.factor) \(key.firstRow)")
-        if let failure = failures[failureKey] { throw failure }
-        let (band, _) = try await tiles.work.value(for: key, priority: priority.value) {
-            [self] (priority: SharedPriority) async throws(RequestError) in
-            // It may have come while this one waited for the last one.
-            if let band = tiles[key] { return band }
-            let region = place.region(of: header.header.size)
-            let bytes = header.header.estimatedBytes(
-                decodingTo: region == nil ? place.level : place.bandSize, sourceBytes: 0)
-            let slot = try await admission.render(bytes: bytes, priority: priority.value)
-            defer { slot.release() }
-            do throws(RequestError) {
-                let image = try await decode(place, region, names, root)
-                tiles.keep(image, for: key)
-                return image
-            } catch {
-                failures.add(error, for: failureKey)
-                throw error
+    func keep(_ index: JPEGRowIndex?, of source: CacheKey, version: String) {
+        state.withLock { state in
+            func bytes(_ index: JPEGRowIndex?) -> Int { (index?.byteCount ?? 0) + 256 }
+            if let old = state.indexes.removeValue(forKey: source) { state.indexBytes -= bytes(old.index) }
+            if state.indexBytes + bytes(index) > Self.mostIndexBytes { (state.indexes, state.indexBytes) = ([:], 0) }
+            state.indexes[source] = (version, index)
+            state.indexBytes += bytes(index)
+        }
+    }
+
+    // MARK: Bands on disk
+
+    func beginStoring() { state.withLock { $0.storing += 1 } }
+
+    func endStoring() {
+        let waiting = state.withLock { state in
+            state.storing -= 1
+            guard state.storing == 0 else { return [CheckedContinuation<Void, Never>]() }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for waiter in waiting { waiter.resume() }
+    }
+
+    /// Returns when no band is on its way to the disk.
+    func whenStored() async {
+        await withCheckedContinuation { continuation in
+            let isDone = state.withLock { state in
+                if state.storing > 0 { state.waiting.append(continuation) }
+                return state.storing == 0
             }
-        }
-        // The version was looked at before the file was opened.
-        let now = try await sources.executor.run { () throws(RequestError) in try root.version(of: names) }
-        return now == header.version ? band : nil
-    }
-
-    private func decode(
-        _ place: TilePlace, _ region: PixelRect?, _ names: [String], _ root: LocalRoot
-    ) async throws(RequestError) -> Image {
-        let file = try await sources.executor.run { () throws(RequestError) in try root.opened(names) }
-        var options = DecodeOptions()
-        options.region = region
-        let size = place.bandSize
-        let resizer = ImageResizer(size: size, mode: .fill, allowsUpscaling: true)
-        do {
-            // The limit is for results. This one is bounded by its bytes.
-            var limits = configuration.limits
-            limits.maximumOutputSide = max(limits.maximumOutputSide, size.width, size.height)
-            let decoder = ImageDecoder(limits: limits, isolation: configuration.isolation)
-            let image = try await decoder.image(from: .file(file.path), at: resizer, options: options)
-            withExtendedLifetime(file) {}
-            guard image.size == size else { throw RequestError(500, "internal", "The picture has another size.") }
-            return image
-        } catch {
-            throw RequestError(rendering: error)
+            if isDone { continuation.resume() }
         }
     }
 }

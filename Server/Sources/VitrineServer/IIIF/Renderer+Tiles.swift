@@ -1,0 +1,339 @@
+import NIOCore
+import VitrineCache
+import VitrineCore
+@_spi(JPEGRows) import VitrineImaging
+
+/// Tiles of local pictures.
+extension Renderer {
+    /// A local picture whose tiles are asked for.
+    private struct Picture: Sendable {
+        let source: SourceTable.Source
+        let names: [String]
+        let root: LocalRoot
+        let header: LocalRoot.Header
+
+        var size: PixelSize { header.header.size }
+        /// Whether parts of it can be decoded without the others, once a JPEG has its index.
+        var hasParts: Bool { header.hasParts }
+        var isJPEG: Bool { header.header.format == .jpeg }
+    }
+
+    /// Returns a tile of a local picture that is cut from a band of its level; nil for other images, and for pictures
+    /// that have changed meanwhile.
+    ///
+    /// - Throws: 400 for a part that the picture does not have, and the errors of its decode.
+    func tile(_ job: RenderJob, _ priority: SharedPriority) async throws(RequestError) -> Made? {
+        guard job.kind == .image, tiles.capacity > 0, let parameters = job.options.sourceRules?.iiif,
+            case .local(let names) = job.source.place, let root = sources.root, job.options.page == 1,
+            let header = try await header(of: job.source, names, root)
+        else { return nil }
+        let picture = Picture(source: job.source, names: names, root: root, header: header)
+        let size = picture.size
+        let part = try parameters.part(of: size)
+        guard parameters.degrees == 0, !parameters.isMirrored, !job.options.grayscale, !header.header.isVector,
+            let place = TilePlace(part, of: size, bandBytes: tiles.bandBytes, hasParts: picture.hasParts)
+        else { return nil }
+        let began = ContinuousClock.now
+        let key = TileBands.Key(job.source.key, header.version, place.factor, place.band)
+        guard let band = try await band(key, place, picture, job, priority) else { return nil }
+        let decoded = ContinuousClock.now
+        let plan = EncodingPlan(job.options, negotiated: nil, header.header, configuration.settings)
+        var original = original(of: header)
+        original.canonicalPath = try parameters.canonicalPath(for: size)
+        let (rect, corner) = (place.tile, place.band)
+        let outcome = await encoders.run {
+            Result { () throws(ImageError) -> (Image, [UInt8]) in
+                let image = try band.processed(by: [
+                    .crop(
+                        x: rect.x - corner.x, y: rect.y - corner.y, width: rect.size.width, height: rect.size.height)
+                ])
+                return (image, try plan.encode(image, metadata: nil))
+            }.mapError { RequestError(rendering: $0) }
+        }
+        let (image, bytes) = try outcome.get()
+        var made = Made(image: finished(bytes, image, original))
+        await store(made.image, job, original)
+        made.times.decode = decoded - began
+        made.times.decoding = .init(began: began, duration: decoded - began)
+        made.times.encode = .now - decoded
+        made.times.encoding = .init(began: decoded, duration: made.times.encode)
+        return made
+    }
+
+    /// Returns when no band is on its way to the disk.
+    package func whenTilesAreStored() async { await tiles.whenStored() }
+
+    private func original(of header: LocalRoot.Header) -> SourceTable.Original {
+        SourceTable.Original(
+            bytes: [], version: header.version, expires: configuration.clock.now + configuration.sources.localFreshness,
+            isStorable: true, isStale: false, lastModified: header.lastModified, isLocal: true)
+    }
+
+    /// The header of the present version of a local image; nil for other sources.
+    private func header(
+        of source: SourceTable.Source, _ names: [String], _ root: LocalRoot
+    ) async throws(RequestError) -> LocalRoot.Header? {
+        let limits = configuration.limits, most = configuration.sources.maximumBytes, tiles = tiles
+        return try await sources.executor.run { () throws(RequestError) in
+            let version = try root.version(of: names)
+            if let kept = tiles.header(of: source.key, version: version) { return kept }
+            guard let header = try root.header(of: names, limits, upTo: most) else { return nil }
+            tiles.keep(header, of: source.key)
+            return header
+        }
+    }
+
+    // MARK: Bands
+
+    private func band(
+        _ key: TileBands.Key, _ place: TilePlace, _ picture: Picture, _ job: RenderJob, _ priority: SharedPriority
+    ) async throws(RequestError) -> Image? {
+        if let band = tiles[key] { return band }
+        // A damaged band is not decoded again for each of its tiles.
+        let failureKey = key.source.appending(key.version).appending("band \(key.factor) \(key.x) \(key.y)")
+        if let failure = failures[failureKey] { throw failure }
+        let (band, _) = try await tiles.work.value(for: key, priority: priority.value) {
+            [self] (priority: SharedPriority) async throws(RequestError) in
+            // It may have come while this one waited for the last one.
+            if let band = tiles[key] { return band }
+            if let band = await storedBand(key, place) {
+                tiles.keep(band, for: key)
+                return band
+            }
+            do throws(RequestError) {
+                return try await makeBand(key, place, picture, job, priority)
+            } catch {
+                failures.add(error, for: failureKey)
+                throw error
+            }
+        }
+        // The version was looked at before the file was opened.
+        let now = try await sources.executor.run { () throws(RequestError) in
+            try picture.root.version(of: picture.names)
+        }
+        return now == picture.header.version ? band : nil
+    }
+
+    private func makeBand(
+        _ key: TileBands.Key, _ place: TilePlace, _ picture: Picture, _ job: RenderJob, _ priority: SharedPriority
+    ) async throws(RequestError) -> Image {
+        let file = try await sources.executor.run { () throws(RequestError) in try picture.root.opened(picture.names) }
+        defer { withExtendedLifetime(file) {} }
+        let region = place.region(of: picture.size)
+        if isForPyramid(place, picture) {
+            return try await makePyramid(key, place, picture, file, job, priority)
+        }
+        let bytes = picture.header.header.estimatedBytes(decodingTo: place.band.size, sourceBytes: 0)
+        let slot = try await admission.render(bytes: bytes, priority: priority.value)
+        defer { slot.release() }
+        let image = try await decode(place, region, picture, file)
+        tiles.keep(image, for: key)
+        if isWorthStoring(place, picture) {
+            let header = picture.header
+            tiles.beginStoring()
+            Task { [self] in
+                await storeBand(image, key, header, job)
+                tiles.endStoring()
+            }
+        }
+        return image
+    }
+
+    private func decode(
+        _ place: TilePlace, _ region: PixelRect?, _ picture: Picture, _ file: OpenedFile
+    ) async throws(RequestError) -> Image {
+        var input = ImageInput.file(file.path)
+        var options = DecodeOptions()
+        options.region = region
+        // Those at the top are found without an index.
+        if let wanted = region, wanted.y > 0, picture.isJPEG, picture.hasParts,
+            let index = try await index(of: picture, file)
+        {
+            let part = await encoders.run {
+                Result { () throws(ImageError) in
+                    try index.part(wanted.y..<(wanted.y + wanted.size.height), of: .file(file.path))
+                }
+            }
+            if case .success(let part?) = part {
+                input = .bytes(part.bytes, name: "the source")
+                options.region = PixelRect(
+                    x: wanted.x, y: part.firstRow, width: wanted.size.width, height: wanted.size.height)
+            }
+        }
+        do {
+            let image = try await decoder(for: place.band.size).image(
+                from: input, at: Self.resizer(place.band.size), options: options)
+            guard image.size == place.band.size else { throw Self.anotherSize }
+            return image
+        } catch {
+            throw RequestError(rendering: error)
+        }
+    }
+
+    private static let anotherSize = RequestError(500, "internal", "The picture has another size.")
+
+    private static func resizer(_ size: PixelSize) -> ImageResizer {
+        ImageResizer(size: size, mode: .fill, allowsUpscaling: true)
+    }
+
+    private func decoder(for size: PixelSize) -> ImageDecoder {
+        // The limit is for results. This one is bounded by its bytes.
+        var limits = configuration.limits
+        limits.maximumOutputSide = max(limits.maximumOutputSide, size.width, size.height)
+        return ImageDecoder(limits: limits, isolation: configuration.isolation)
+    }
+
+    /// The index of a JPEG file, made at the first need; nil for a file that has none.
+    private func index(of picture: Picture, _ file: OpenedFile) async throws(RequestError) -> JPEGRowIndex? {
+        let (source, version) = (picture.source.key, picture.header.version)
+        if let known = tiles.index(of: source, version: version) { return known }
+        let limits = configuration.limits
+        return try await tiles.indexing.value(for: source.appending(version)) {
+            [self] (_: SharedPriority) async throws(RequestError) in
+            if let known = tiles.index(of: source, version: version) { return known }
+            let token = CancellationToken()
+            let outcome = await withTaskCancellationHandler {
+                await encoders.run {
+                    Result { () throws(ImageError) in
+                        try JPEGRowIndex(of: .file(file.path), limits: limits, cancellation: token)
+                    }
+                }
+            } onCancel: {
+                token.cancel()
+            }
+            // A file that cannot be read is an error of its decode.
+            let index = (try? outcome.get()) ?? nil
+            if Task.isCancelled { throw .cancelled }
+            tiles.keep(index, of: source, version: version)
+            return index
+        }.value
+    }
+}
+
+/// The levels of a picture on disk, of which tiles are made without the picture: a pyramid.
+///
+/// Its bands are entries of the cache of results, so that its size is bounded together with theirs, and purges of the
+/// source remove it.
+extension Renderer {
+    /// Pictures of fewer pixels are decoded anew each time.
+    private static let smallPicture = 2_000_000
+    /// From this number of pixels on, the reduced levels of a JPEG are stored as well. Of smaller ones, decoding costs
+    /// no more.
+    private static let largeJPEG = 24_000_000
+
+    /// Whether one decode makes all levels.
+    private func isForPyramid(_ place: TilePlace, _ picture: Picture) -> Bool {
+        guard configuration.resultDisk.bytes > 0, !picture.hasParts, picture.size.pixelCount > Self.smallPicture,
+            4 * picture.size.pixelCount <= tiles.capacity
+        else { return false }
+        // The first scans of a progressive JPEG suffice for its small levels.
+        return !picture.isJPEG || place.factor < 8
+    }
+
+    private func isWorthStoring(_ place: TilePlace, _ picture: Picture) -> Bool {
+        guard configuration.resultDisk.bytes > 0, picture.size.pixelCount > Self.smallPicture else { return false }
+        if picture.isJPEG, picture.hasParts { return place.factor > 1 && picture.size.pixelCount >= Self.largeJPEG }
+        return place.factor > 1 || !picture.hasParts
+    }
+
+    private func storedBand(_ key: TileBands.Key, _ place: TilePlace) async -> Image? {
+        guard configuration.resultDisk.bytes > 0,
+            let stored = (try? await results.value(forKey: key.stored, levels: .readDisk)) ?? nil,
+            stored.sourceVersion == key.version, stored.size == place.band.size
+        else { return nil }
+        let image = try? await decoder(for: place.band.size).image(
+            from: .bytes(Array(stored.bytes.readableBytesView), name: "the cache"))
+        return image?.size == place.band.size ? image : nil
+    }
+
+    private func storeBand(_ image: Image, _ key: TileBands.Key, _ header: LocalRoot.Header, _ job: RenderJob) async {
+        let isExact = key.factor == 1 && header.isLossless
+        let original = original(of: header)
+        let bytes = await encoders.run {
+            try? image.encoded(as: isExact || image.alpha != .opaque ? .png : .jpeg(quality: 0.95))
+        }
+        guard let bytes else { return }
+        await keep(finished(bytes, image, original), forKey: key.stored, job, levels: .writeDisk)
+    }
+
+    /// Decodes a picture once for all its levels, and stores these.
+    ///
+    /// - Returns: The band that is wanted.
+    private func makePyramid(
+        _ key: TileBands.Key, _ place: TilePlace, _ picture: Picture, _ file: OpenedFile, _ job: RenderJob,
+        _ priority: SharedPriority
+    ) async throws(RequestError) -> Image {
+        let size = picture.size
+        var factors = [1]
+        while let last = factors.last, max(size.width, size.height) > 512 * last { factors.append(2 * last) }
+        if let last = factors.last, last < place.factor { factors.append(place.factor) }
+        let sizes = factors.map { TilePlace.level($0, of: size) }
+        let bytes = picture.header.header.estimatedBytes(decodingTo: nil, sourceBytes: 0)
+        let slot = try await admission.render(bytes: bytes, priority: priority.value)
+        let images: [Image]
+        do throws(RequestError) {
+            images = try await decode(sizes, file)
+            guard images.map(\.size) == sizes else { throw Self.anotherSize }
+        } catch {
+            slot.release()
+            throw error
+        }
+        let levels = zip(factors, images).map { (factor: $0, image: $1) }
+        let bandBytes = tiles.bandBytes
+        guard let level = levels.first(where: { $0.factor == place.factor })?.image else { throw Self.anotherSize }
+        let band: Image
+        do {
+            band = place.band.size == level.size ? level : try Self.cut(place.band, from: level)
+        } catch {
+            slot.release()
+            throw RequestError(rendering: error)
+        }
+        tiles.keep(band, for: key)
+        guard background.begin(key.stored) else {
+            slot.release()
+            return band
+        }
+        tiles.beginStoring()
+        // The place is held until its pixels are not needed any more.
+        slot.keep(cost: sizes.reduce(0) { $0 + 4 * $1.pixelCount })
+        Task { [self] in
+            for (factor, image) in levels {
+                let step = TilePlace.step(of: image.size, bandBytes: bandBytes, hasParts: false) ?? image.size
+                for rect in TilePlace.bands(of: image.size, step: step) {
+                    guard let part = try? Self.cut(rect, from: image) else { continue }
+                    let key = TileBands.Key(key.source, key.version, factor, rect)
+                    await storeBand(part, key, picture.header, job)
+                }
+            }
+            slot.release()
+            background.end(key.stored)
+            tiles.endStoring()
+        }
+        return band
+    }
+
+    private static func cut(_ rect: PixelRect, from image: Image) throws(ImageError) -> Image {
+        try image.processed(by: [.crop(x: rect.x, y: rect.y, width: rect.size.width, height: rect.size.height)])
+    }
+
+    private func decode(_ sizes: [PixelSize], _ file: OpenedFile) async throws(RequestError) -> [Image] {
+        let first: Image
+        do {
+            let size = sizes.first ?? PixelSize(1)
+            first = try await decoder(for: size).image(from: .file(file.path), at: Self.resizer(size))
+        } catch {
+            throw RequestError(rendering: error)
+        }
+        let outcome = await encoders.run {
+            Result { () throws(ImageError) in
+                var images = [first]
+                // Each level is made of the one before.
+                for size in sizes.dropFirst() {
+                    images.append(try Self.resizer(size).resize(images[images.count - 1]))
+                }
+                return images
+            }.mapError { RequestError(rendering: $0) }
+        }
+        return try outcome.get()
+    }
+}
