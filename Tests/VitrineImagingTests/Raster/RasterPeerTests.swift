@@ -68,8 +68,8 @@ import VitrineImaging
             "200x32_rgb_tl_raw.tga", "bottom_left.tga", "bottom_right.tga", "rgb.tga", "rgb32rle.tga", "ucm8.tga",
             "argb-32bpp_MipMaps-1.dds", "bc1_typeless.dds", "bgr15.dds", "dxt3-argb-8bbp-explicitalpha_MipMaps-1.dds",
             "rgba5551.dds", "bnm_rgb.qoi", "bnm_rgba.qoi", "hopper.qoi", "pil123rgba.qoi", "testcard_rgba.qoi",
-            "hopper.ppm", "hopper_8bit.ppm", "hopper_8bit_plain.ppm", "pillow2.icns", "0layers.psb", "hopper.psd",
-            "hopper_merged.psd", "bitmap.psd", "gray0.psb",
+            "hopper.ppm", "hopper_8bit.ppm", "hopper_8bit_plain.ppm", "0layers.psb", "hopper.psd",
+            "hopper_merged.psd", "gray0.psb",
         ])
     func realFilesLookAsInPillow(_ name: String) throws {
         let path = try #require(Self.file(name))
