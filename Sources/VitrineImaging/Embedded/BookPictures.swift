@@ -136,23 +136,23 @@ enum Base64Text {
     }()
 
     /// Decodes text up to its padding or its end, passing over all other characters, such as ends of lines.
-    static func decode(_ text: some Collection<UInt8>) -> [UInt8] {
-        var result: [UInt8] = []
-        result.reserveCapacity(text.count / 4 * 3 + 3)
-        var bits: UInt32 = 0
-        var count = 0
-        for byte in text {
-            if byte == UInt8(ascii: "=") { break }
-            let value = values[Int(byte)]
-            if value == 0xFF { continue }
-            bits = bits << 6 | UInt32(value)
-            count += 6
-            if count >= 8 {
-                count -= 8
-                result.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+    static func decode(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        let values = values
+        return [UInt8](unsafeUninitializedCapacity: text.count / 4 * 3 + 3) { result, count in
+            var (bits, held): (UInt32, UInt32) = (0, 0)
+            for byte in text {
+                if byte == UInt8(ascii: "=") { break }
+                let value = values[Int(byte)]
+                if value == 0xFF { continue }
+                bits = bits << 6 | UInt32(value)
+                held += 6
+                if held >= 8 {
+                    held -= 8
+                    result[count] = UInt8(truncatingIfNeeded: bits >> held)
+                    count += 1
+                }
             }
         }
-        return result
     }
 }
 
@@ -197,7 +197,7 @@ enum GCodePictures: PictureLocating {
             let words = comment.split(separator: 32)
             if words.count > 1, words[1].starts(with: "end".utf8) {
                 if let text = open, found.count < 16 {
-                    let picture = Base64Text.decode(text)
+                    let picture = Base64Text.decode(text[...])
                     if !picture.isEmpty { found.append(EmbeddedPicture(content: .bytes(picture))) }
                 }
                 open = nil

@@ -253,6 +253,8 @@ struct ZipSurvey {
     private var others = 0
     private var hasIWorkIndex = false
     private var part: ImageFormat?
+    /// The kind of a package that has nothing but its thumbnail.
+    private var bare: ImageFormat?
 
     private static let names: [Int: [Name]] = Dictionary(grouping: Name.allCases) { $0.text.utf8CodeUnitCount }
 
@@ -287,6 +289,8 @@ struct ZipSurvey {
                 if begins(name, "visio/") { part = .vsdx }
                 if begins(name, "3D/") || ends(name, ".model") { part = .threeMF }
                 if ends(name, ".fdseq") { part = .xps }
+                if begins(name, "docProps/") { bare = .docx }
+                if begins(name, "Metadata/") { bare = bare ?? .threeMF }
             }
             if begins(name, "Index/") && ends(name, ".iwa") || equals(name, "Index.zip") || begins(name, "index.apxl")
                 || begins(name, "index.xml")
@@ -320,7 +324,8 @@ struct ZipSurvey {
             if let format = Self.format(ofType: type) { return format }
         }
         if entries[.container] != nil { return .epub }
-        if entries[.contentTypes] != nil || entries[.relationships] != nil, let part { return part }
+        // Packages of other kinds are not comics, whatever pictures they hold.
+        if entries[.contentTypes] != nil || entries[.relationships] != nil { return part ?? bare }
         if entries[.manifest] != nil { return .apk }
         if entries[.sketchPreview] != nil { return .sketch }
         if entries[.figmaCanvas] != nil { return .figma }

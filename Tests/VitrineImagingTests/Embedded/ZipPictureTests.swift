@@ -59,6 +59,9 @@ import VitrineImaging
             ([Entry("META-INF/MANIFEST.MF", none), Entry("A.class", none)], nil),
             ([Entry("photo.jpg", none), Entry("letter.pdf", none)], nil),
             ([Entry("[Content_Types].xml", none), Entry("package.nuspec", none)], nil),
+            ([Entry("_rels/.rels", none), Entry("icon.png", none)], nil),
+            ([Entry("_rels/.rels", none), Entry("docProps/thumbnail.jpeg", none)], .docx),
+            ([Entry("_rels/.rels", none), Entry("Metadata/thumbnail.png", none)], .threeMF),
             ([], nil),
         ]
         for (entries, format) in kinds {
@@ -206,7 +209,7 @@ import VitrineImaging
         ])
         let info = try ImageInfo(of: .bytes(comic))
         #expect(info.format == .comicTar && info.storedSize.width == 10)
-        #expect(try decoder.decode(.bytes(comic), at: .fit(5)).width == 5)
+        #expect(try decoder.decode(.bytes(comic), at: .fit(5)).height == 5)
         #expect(error(tar([("1.jpg", file, try jpeg(20)), ("a.c", file, [1])]))?.caseName == "notAnImage")
         for count in stride(from: 0, to: comic.count, by: 97) { _ = error(Array(comic.prefix(count))) }
     }
