@@ -2,7 +2,7 @@ import VitrineImaging
 
 /// The parameters of requests to `vitrine-text`.
 package struct TextParameters: Sendable, Equatable {
-    /// What a file is drawn as.
+    /// The form in which a file is drawn.
     package enum Kind: UInt8, Sendable {
         /// Letters of a font.
         case font = 0

@@ -5,7 +5,7 @@ struct TextLines {
     /// Lines, and columns of each, on a page.
     static let rows = 60
     static let columns = 100
-    /// Characters of a line that are kept: what stands behind is not seen, but may be expensive.
+    /// Characters of a line that are kept: the rest of a line is not seen, but may be expensive.
     private static let maximumCharacters = 200
     /// Combining marks of a character that are kept.
     private static let maximumMarks = 8

@@ -5,7 +5,7 @@ import VitrineImaging
 /// Reads the first page of comics in RAR and 7z archives by libarchive.
 ///
 /// The description of such a document is the file of its first page. The archive is walked twice: for the names, and
-/// for the page. What comes out is counted, and archives whose pages stand behind much other content are refused.
+/// for the page. The result is counted, and archives whose pages stand behind much other content are refused.
 struct ComicArchive: DocumentRendering {
     /// Bytes that may have to be decompressed before the page of a solid archive.
     private static let maximumSkipped = 256 << 20

@@ -207,7 +207,7 @@ final class TestPage {
     }
 
     /// Runs steps, and returns the longest task of the page in milliseconds of processor time. That does not depend on
-    /// what else the machine does, as time by the clock would.
+    /// the load of the machine, as time by the clock would.
     func longestTask(_ body: () throws -> Void) throws -> Double {
         (traced, isTraced) = ([], false)
         try call("Tracing.start", ["transferMode": "ReportEvents", "traceConfig": ["includedCategories": ["toplevel"]]])

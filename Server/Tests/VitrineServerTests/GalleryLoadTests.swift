@@ -254,7 +254,7 @@ struct GalleryLoadTests {
         : node.id || node.ariaLabel || node.tagName; })()
         """
 
-    /// The contrast of the line about the focused element with what is behind it; 21 for the page itself.
+    /// The contrast of the line about the focused element with the background behind it; 21 for the page itself.
     private static let ring = """
         (() => { const node = document.activeElement; \
         if (node === document.body || node.tagName === 'DIALOG') return 21; \

@@ -54,7 +54,7 @@ import VitrineServer
 
     // MARK: Rows of JPEG
 
-    /// Whatever rows are wanted, a file of them has the pixels of the whole decode.
+    /// A file of any rows has the pixels of the whole decode.
     @Test(arguments: ["lake.jpg", "lake-grey.jpg", "rows.jpg", "blocks.jpg", "wide-chroma.jpg", "grey.jpg"])
     func rowsOfJPEGAreThoseOfTheWhole(name: String) throws {
         let file = try Self.bytes(name)

@@ -49,7 +49,7 @@ struct TimeArgument: ExpressibleByArgument {
     }
 }
 
-/// What the picture of a recording shows.
+/// The subject of a recording's picture.
 enum CoverArgument: String, ExpressibleByArgument, CaseIterable {
     case front, back, leaflet, medium, artist, band, other
 
@@ -91,7 +91,7 @@ struct PartOptions: ParsableArguments {
     @Flag(help: "Decode exactly the frame at --time. This is slower than the nearest key frame.")
     var exact = false
 
-    @Option(help: ArgumentHelp("What to show of a recording that has several pictures.", valueName: "kind"))
+    @Option(help: ArgumentHelp("The picture to show of a recording that has several.", valueName: "kind"))
     var cover = CoverArgument.front
 
     @Flag(

@@ -49,7 +49,7 @@ struct HelpTopic: Sendable {
                 JPEG, PNG, WebP, AVIF, JPEG XL (jxl) and GIF. --format auto writes PNG for images with transparency, \
                 and JPEG for others. Without --format, the extension of the output decides.
                 """),
-            .paragraph("'vitrine formats' lists every kind, how it is read, and what is missing on this machine."),
+            .paragraph("'vitrine formats' lists every kind, how it is read, and the programs that are missing."),
             .paragraph("Some formats need a helper program. vitrine looks for it beside itself, then in PATH."),
             .entry("vitrine-worker", "HEIC, AVIF, JPEG XL, TIFF, JPEG 2000, SVG, CBR, CB7, and the option --isolate."),
             .entry("vitrine-pdf", "PDF."),

@@ -3,7 +3,7 @@
 /// Read in this process from ID3v2 (in MP3, AIFF, WAV and DSF), FLAC, Vorbis comments (in Ogg), MP4, APEv2, ASF and
 /// Matroska. A picture that is a web address is never followed.
 package struct RecordingCover: Sendable {
-    /// What the picture shows, by the numbers of ID3v2 (`APIC`), which the other containers share.
+    /// The subject of a picture, by the numbers of ID3v2 (`APIC`), which the other containers share.
     package enum Kind: Int, Sendable, Hashable, CaseIterable {
         case other = 0
         case icon = 1, otherIcon = 2
@@ -13,7 +13,7 @@ package struct RecordingCover: Sendable {
         case bandLogo = 19, publisherLogo = 20
     }
 
-    /// What it shows.
+    /// Its subject.
     package var kind: Kind
     /// The file of the picture.
     package var bytes: [UInt8]
@@ -22,7 +22,7 @@ package struct RecordingCover: Sendable {
     ///
     /// - Parameters:
     ///   - source: The recording.
-    ///   - kind: What the picture should show. Without such a picture the front cover is taken, then one of no
+    ///   - kind: The subject of the picture. Without such a picture the front cover is taken, then one of no
     ///     particular kind, then any, icons last.
     /// - Returns: nil if the input has no picture that can be read, or is no recording.
     /// - Throws: ``ImageError/unreadable(input:reason:)`` only: damage ends the search.

@@ -3,12 +3,12 @@
 /// It knows no entities but the five of XML and numbers, follows no reference and opens nothing. Declarations of a
 /// document type are an error, since nothing that holds a picture needs them. Names are compared without their prefix.
 package struct XMLScanner {
-    /// What ``next()`` has found.
+    /// The findings of ``next()``.
     package enum Event: Sendable, Hashable {
         /// A start tag. An element without content has ``XMLScanner/isEmptyElement`` set, and no end.
         case start
         case end
-        /// Text or a CDATA section, perhaps a part of what stands between two tags.
+        /// Text or a CDATA section, perhaps a part of the text between two tags.
         case text
     }
 

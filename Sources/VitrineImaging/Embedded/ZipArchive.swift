@@ -1,7 +1,7 @@
 /// The directory of a ZIP archive (APPNOTE.TXT 6.3.10), read without extracting anything.
 ///
 /// Names are compared, never used as paths. Sizes in the archive are claims: an entry is inflated up to a limit, and
-/// what comes out is counted. Not supported: archives in several parts, encrypted entries, and methods other than
+/// every byte of it is counted. Not supported: archives in several parts, encrypted entries, and methods other than
 /// stored and deflate.
 package struct ZipArchive: Sendable {
     /// One entry of the central directory.
@@ -243,7 +243,7 @@ package struct ZipArchive: Sendable {
         }
     }
 
-    /// Inflates a range of a source, counting what comes out.
+    /// Inflates a range of a source, counting the result.
     ///
     /// - Parameters:
     ///   - claimed: Bytes that are expected; room is made for no more than the limits allow.

@@ -207,7 +207,7 @@ enum ArchivePath {
     private static func rank(_ byte: UInt8) -> UInt8 { byte == UInt8(ascii: "/") ? 0 : lower(byte) }
 }
 
-/// What one pass over the names of an archive tells.
+/// The findings of one pass over the names of an archive.
 struct ZipSurvey {
     /// Entries with a fixed name.
     enum Name: CaseIterable {

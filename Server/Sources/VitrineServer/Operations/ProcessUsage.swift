@@ -63,7 +63,7 @@ private enum ProcessFile {
         return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 
-    /// What stands between the spaces of a file; nothing if it cannot be read.
+    /// The parts of a file between its spaces; none if it cannot be read.
     static func words(of path: String) -> [String] {
         guard let file = FileHandle(forReadingAtPath: path) else { return [] }
         defer { try? file.close() }

@@ -44,7 +44,7 @@ package struct VideoFrameSource: IdentifiableSource {
     /// Such pictures are found in this process. The helper is asked where that finds none. Without this, they make up
     /// for files that have sound only.
     package var prefersCoverArt = false
-    /// What an attached picture should show, if there are several. Default the front cover.
+    /// The attached picture to show, if there are several. Default the front cover.
     package var cover = RecordingCover.Kind.front
     /// Whether a picture beside a file, such as `cover.jpg` or `folder.png`, makes up for a missing one. Default false:
     /// no file but the named one is opened.
