@@ -41,8 +41,8 @@ import Testing
             #expect(version?.first?.isNumber == true, "\(name)")
         }
         let helpers = try #require(report["helpers"] as? [[String: Any]])
-        #expect(helpers.count == 4)
-        for (helper, library) in zip(helpers, ["libvips", "poppler", "FFmpeg"]) {
+        #expect(helpers.count == 5)
+        for (helper, library) in zip(helpers, ["libvips", "poppler", "FFmpeg", "pango"]) {
             #expect(helper["works"] as? Bool == true, "\(helper)")
             #expect((helper["sandbox"] as? [String: Bool])?["seccomp"] == true)
             let names = (helper["libraries"] as? [[String: Any]])?.compactMap { $0["name"] as? String }

@@ -125,7 +125,7 @@ extension WorkerPool {
         return try run(request, on: source, cancellation) { (reply, memory) throws(WorkerFailure) in
             switch reply.outcome {
             case .described(let description): return description
-            case .encoded(let offset, let count):
+            case .encoded(let offset, let count) where count > WorkerProtocol.maximumDescription:
                 guard let description = memory.bytes(at: offset, count: count) else { throw .misbehaviour }
                 memory.trim(used: offset + count)
                 return description

@@ -111,11 +111,12 @@ import VitrineImaging
         #expect(mean < 1, "\(name): mean \(mean), largest \(largest)")
     }
 
-    /// Light as libvips has it, exposed by the rule of the documentation.
+    /// Light as libvips has it, exposed by the rule of the documentation. Without `ps2026_testcard_rgb.exr`, which libvips
+    /// reads as black.
     @Test(
         .enabled(if: Corpus.isAvailable && hasVips, "needs the shared corpus, and the command vips"),
         arguments: [
-            ("ps2026_testcard_rgb.exr", 4), ("rgb-gimp.exr", 4), ("image1.hdr", 1), ("old-rle.hdr", 1),
+            ("rgb-gimp.exr", 4), ("image1.hdr", 1), ("old-rle.hdr", 1),
             ("rgb-landscape.hdr", 1), ("rgb-portrait.hdr", 1), ("WavyLinesSphere.exr", 0), ("t09.exr", 0),
             ("GrayRampsDiagonal.exr", 0), ("overexposed_gradient_-_data_window_equals_display_window.exr", 4),
         ])

@@ -127,7 +127,6 @@ package struct VideoFrameSource: IdentifiableSource {
             // A recording needs no helper to be shown by a file beside it; whether a film has pictures, only it knows.
             let hasSoundOnly = if case .noVideo = error { true } else { prefersCoverArt && !workers.isAvailable }
             guard hasSoundOnly else { throw error }
-            if !prefersCoverArt, let picture = try attachedPicture(request) { return picture }
             if allowsSiblingCover, let path = siblingCover {
                 return try ImageFileSource(path: path).image(request)
             }
