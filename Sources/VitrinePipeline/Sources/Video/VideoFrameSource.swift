@@ -41,8 +41,7 @@ package struct VideoFrameSource: IdentifiableSource {
     /// Whether a picture attached to the file, such as a video's box or a record's cover, goes before the video, and
     /// makes up for none. Default false.
     ///
-    /// Such pictures are found in this process. The helper is asked where that finds none. Without this, they make up
-    /// for files that have sound only.
+    /// Such pictures are found in this process. The helper is asked where that finds none.
     package var prefersCoverArt = false
     /// The attached picture to show, if there are several. Default the front cover.
     package var cover = RecordingCover.Kind.front
