@@ -1,46 +1,52 @@
-// A decoder for a format that the package does not read: plain pixmaps of Netpbm (P3), which are text.
+// A decoder for a format that the package does not read: Sun raster files of 32 bits a pixel.
 import Foundation
 import Vitrine
 
 extension ImageFormat {
-    static let pixmap = ImageFormat("ppm", mediaTypes: ["image/x-portable-pixmap"], fileExtensions: ["ppm"])
+    static let sunRaster = ImageFormat("sun-raster", mediaTypes: ["image/x-sun-raster"], fileExtensions: ["ras"])
 }
 
-struct PixmapDecoder: ImageFormatDecoder {
-    let format = ImageFormat.pixmap
+struct SunRasterDecoder: ImageFormatDecoder {
+    let format = ImageFormat.sunRaster
 
-    func recognizes(_ prefix: [UInt8]) -> Bool { prefix.starts(with: Array("P3\n".utf8)) }
+    func recognizes(_ prefix: [UInt8]) -> Bool { prefix.starts(with: [0x59, 0xA6, 0x6A, 0x95]) }
 
     func info(of source: ByteSource) throws -> ImageInfo {
-        let header = numbers(in: try source.bytes(at: 3, count: 512), upTo: 3)
-        guard header.count == 3 else { throw ImageError.truncated(input: source.name) }
-        guard header[2] == 255 else { throw ImageError.unsupported(input: source.name, reason: "not 8 bits a sample") }
-        return ImageInfo(format: format, storedSize: PixelSize(width: header[0], height: header[1]))
+        let header = try source.bytes(at: 0, count: 32)
+        guard header.count == 32 else { throw ImageError.truncated(input: source.name) }
+        func number(_ at: Int) -> Int { header[at..<at + 4].reduce(0) { $0 << 8 | Int($1) } }
+        // The depth, the kind (3: red before blue), and the length of a table of colors.
+        guard number(12) == 32, number(20) == 3, number(28) == 0 else {
+            throw ImageError.unsupported(input: source.name, reason: "a Sun raster file of another kind")
+        }
+        return ImageInfo(format: format, storedSize: PixelSize(width: number(4), height: number(8)))
     }
 
     // The size has been checked against the limits.
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws -> Image {
         let size = request.info.storedSize
-        let samples = numbers(in: try source.allBytes().dropFirst(3), upTo: 3 + 3 * size.pixelCount).dropFirst(3)
-        guard samples.count == 3 * size.pixelCount else { throw ImageError.truncated(input: source.name) }
-        let bytes = samples.map { UInt8(clamping: $0) }
-        return try Image(width: size.width, height: size.height, layout: .rgb8, alpha: .opaque, bytes: bytes)
+        let pixels = try source.bytes(at: 32, count: 4 * size.pixelCount)
+        guard pixels.count == 4 * size.pixelCount else { throw ImageError.truncated(input: source.name) }
+        return try Image(width: size.width, height: size.height, layout: .xrgb8, alpha: .opaque, bytes: pixels)
     }
+}
 
-    private func numbers(in text: some Sequence<UInt8>, upTo count: Int) -> [Int] {
-        text.split(maxSplits: count) { $0 <= 32 }.prefix(count).compactMap { Int(String(decoding: $0, as: UTF8.self)) }
+/// The header of a file.
+func header(width: Int, height: Int) -> [UInt8] {
+    [0x59A6_6A95, width, height, 32, 4 * width * height, 3, 0, 0].flatMap { number in
+        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
     }
 }
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-decoder-\(UUID().uuidString)")
 try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
 defer { try? FileManager.default.removeItem(at: directory) }
-let file = directory.appending(path: "rainbow.ppm")
-let rows = (0..<100).map { y in (0..<200).map { x in "\(x) \(y) 128" }.joined(separator: " ") }
-try "P3\n200 100 255\n\(rows.joined(separator: "\n"))\n".write(to: file, atomically: true, encoding: .utf8)
+let file = directory.appending(path: "rainbow.ras")
+let pixels = (0..<100).flatMap { y in (0..<200).flatMap { x in [0, UInt8(x), UInt8(y), 128] } }
+try Data(header(width: 200, height: 100) + pixels).write(to: file)
 
-print("before:", ImageFormat.detect([UInt8]("P3\n1 1 255\n".utf8))?.rawValue ?? "no image")
-try ImageDecoder.register(PixmapDecoder())
+print("before:", ImageFormat.detect(header(width: 1, height: 1))?.rawValue ?? "no image")
+try ImageDecoder.register(SunRasterDecoder())
 
 let info = try await ImageDecoder().info(of: .file(file.path))
 print("after:", info.format, info.size, info.format.mediaType)
@@ -50,7 +56,7 @@ print("thumbnail:", thumbnail.size, "- blue:", thumbnail[25, 12].blue)
 
 // An announcement beyond the limits is refused before the decoder is asked for pixels.
 do {
-    _ = try await ImageDecoder().image(from: .bytes([UInt8]("P3\n60000 60000 255\n".utf8), name: "bomb"))
+    _ = try await ImageDecoder().image(from: .bytes(header(width: 60_000, height: 60_000), name: "bomb"))
 } catch ImageError.limitExceeded(_, let limit, _, let allowed) {
     print("refused: at most", allowed, limit)
 }

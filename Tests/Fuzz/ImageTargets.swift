@@ -67,7 +67,7 @@ extension FuzzTargets {
     ) -> FuzzTarget {
         var limits = limits
         limits.maximumWholeImagePixels = pixels
-        return FuzzTarget(name, seeds: { Seeds.pictures(format, 40, upTo: 8 << 10) }, repair: repair) {
+        return FuzzTarget(name, seeds: { Seeds.pictures(format, 40, upTo: 9 << 10) }, repair: repair) {
             [limits] bytes in
             let source = ByteSource(bytes: bytes, name: "\(name).\(format.fileExtension)")
             let info = try ImageInfo(reading: source, limits: limits)

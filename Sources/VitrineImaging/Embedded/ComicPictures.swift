@@ -183,6 +183,7 @@ package enum ComicArchivePictures: PictureLocating {
                 let compression = try number(reader, &next)
                 _ = try number(reader, &next)  // system
                 let length = try number(reader, &next)
+                guard next <= end else { return }
                 let name = try reader.bytes(reader.range(at: next, count: min(length, 4_096)))
                 let fields = max(next, end &- min(extra, size))..<end
                 let (isEncrypted, isLink) = try marks(reader, fields)

@@ -50,6 +50,16 @@ import VitrineImaging
         }
     }
 
+    /// The fields of a file's header reach behind its end.
+    @Test func headersThatAreTooShortEndTheList() throws {
+        for size in UInt8(0)...12 {
+            let header = [1, 2, 3, 4, size, 2, 1, 200, 0, 0, 0, 0, 0, 1, UInt8(ascii: "a")]
+            let file = Array("Rar!\u{1A}\u{7}\u{1}\u{0}".utf8) + header + [UInt8](repeating: 0, count: 400)
+            let reader = ByteReader(ByteSource(bytes: file, name: "made"))
+            #expect(try ComicArchivePictures.format(of: reader) == nil, "\(size)")
+        }
+    }
+
     @Test func otherQuestionsAreErrors() throws {
         let pool = WorkerFixture.pool(1)
         let source = ByteSource(bytes: Array("7z\u{BC}".utf8), name: "made")

@@ -199,7 +199,8 @@ extension HTTPConnectionSetup {
         return true
     }
 
-    /// Whether the last stream of an HTTP/2 connection ended a while ago, so that all of it is written.
+    /// Whether the last stream of an HTTP/2 connection ended a second ago: all of it is written, and the client had time to
+    /// leave.
     func isIdle(_ channel: any Channel) -> Bool { streams.isIdle(channel) }
 }
 
@@ -255,7 +256,7 @@ private final class OpenStreams: Sendable {
     func isIdle(_ connection: any Channel) -> Bool {
         entries.withLock { entries in
             guard let entry = entries[ObjectIdentifier(connection)] else { return true }
-            return entry.count <= 0 && monotonicNanoseconds() - entry.changed > 200_000_000
+            return entry.count <= 0 && monotonicNanoseconds() - entry.changed > 1_000_000_000
         }
     }
 }
