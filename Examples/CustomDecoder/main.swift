@@ -42,7 +42,10 @@ let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-
 try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
 defer { try? FileManager.default.removeItem(at: directory) }
 let file = directory.appending(path: "rainbow.ras")
-let pixels = (0..<100).flatMap { y in (0..<200).flatMap { x in [0, UInt8(x), UInt8(y), 128] } }
+var pixels: [UInt8] = []
+for y in UInt8(0)..<100 {
+    for x in UInt8(0)..<200 { pixels += [0, x, y, 128] }
+}
 try Data(header(width: 200, height: 100) + pixels).write(to: file)
 
 print("before:", ImageFormat.detect(header(width: 1, height: 1))?.rawValue ?? "no image")
