@@ -204,6 +204,8 @@ import VitrineServer
                 #expect(environment["VITRINE_S3_ENDPOINT"] == "https://objects.internal")
                 environment["VITRINE_REDIS"] = "redis://images@127.0.0.1:\(redis.port)"
                 environment["VITRINE_S3_ENDPOINT"] = store.endpoint
+                // A busy machine answers late, and a late tier is passed over.
+                environment["VITRINE_REDIS_TIMEOUT"] = "10"
                 return environment
             }
             let warming = try ServerProcess(
@@ -215,8 +217,6 @@ import VitrineServer
             var own = try environment(["vitrine-server.service", "fleet/vitrine-server.conf"])
             #expect(own["VITRINE_BIND"] == "0.0.0.0:8080")
             (own["VITRINE_BIND"], own["VITRINE_ADMIN_BIND"]) = ("127.0.0.1:0", "127.0.0.1:0")
-            // A busy machine answers late, and a late tier is passed over.
-            own["VITRINE_REDIS_TIMEOUT"] = "10"
             let node = try await Self.start(
                 try Self.command("vitrine-server.service", directory.path), own)
             try await eventually("the tier is up") { try await node.metrics.contains("vitrine_tier_up 1\n") }
