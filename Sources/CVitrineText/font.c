@@ -1,14 +1,10 @@
-#include "ctext.h"
-#include <cairo.h>
+#include "drawing.h"
 #include <ft2build.h>
 #include FT_FREETYPE_H
 #include <harfbuzz/hb-ft.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-void ctext_unpack(cairo_surface_t *, int32_t width, int32_t height, uint8_t *pixels);
-cairo_surface_t *ctext_surface(int32_t width, int32_t height);
 
 // Pixels of a font's size; larger ones are of no use to a picture, and cost memory.
 static const double smallest = 4, largest = 4096;
@@ -197,12 +193,8 @@ static ctext_status draw(FT_Face face, const char *samples, int32_t width, int32
     if (!surface) return CTEXT_MEMORY;
     cairo_t *context = cairo_create(surface);
     paint(face, &line, &area, fit, context, width, height);
-    cairo_status_t status = cairo_status(context);
-    cairo_destroy(context);
-    cairo_surface_flush(surface);
-    if (status == CAIRO_STATUS_SUCCESS) ctext_unpack(surface, width, height, pixels);
-    cairo_surface_destroy(surface);
-    if (status != CAIRO_STATUS_SUCCESS) return CTEXT_MEMORY;
+    ctext_status status = ctext_finish(context, surface, width, height, pixels);
+    if (status != CTEXT_OK) return status;
     return is_blank(pixels, 3 * (size_t)width * (size_t)height) ? CTEXT_DAMAGED : CTEXT_OK;
 }
 

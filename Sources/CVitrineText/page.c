@@ -1,9 +1,9 @@
-#include "ctext.h"
+#include "drawing.h"
 #include <pango/pangocairo.h>
 #include <string.h>
 
 // cairo's pixels are native 32-bit words: unused, red, green, blue from the highest byte down.
-void ctext_unpack(cairo_surface_t *surface, int32_t width, int32_t height, uint8_t *pixels) {
+static void unpack(cairo_surface_t *surface, int32_t width, int32_t height, uint8_t *pixels) {
     const unsigned char *rows = cairo_image_surface_get_data(surface);
     int stride = cairo_image_surface_get_stride(surface);
     for (int32_t y = 0; y < height; y++)
@@ -16,7 +16,6 @@ void ctext_unpack(cairo_surface_t *surface, int32_t width, int32_t height, uint8
         }
 }
 
-// A white surface of 24 bits a pixel; NULL without memory.
 cairo_surface_t *ctext_surface(int32_t width, int32_t height) {
     cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, width, height);
     if (cairo_surface_status(surface) != CAIRO_STATUS_SUCCESS) {
@@ -28,6 +27,15 @@ cairo_surface_t *ctext_surface(int32_t width, int32_t height) {
     cairo_paint(context);
     cairo_destroy(context);
     return surface;
+}
+
+ctext_status ctext_finish(cairo_t *context, cairo_surface_t *surface, int32_t width, int32_t height, uint8_t *pixels) {
+    cairo_status_t status = cairo_status(context);
+    cairo_destroy(context);
+    cairo_surface_flush(surface);
+    if (status == CAIRO_STATUS_SUCCESS) unpack(surface, width, height, pixels);
+    cairo_surface_destroy(surface);
+    return status == CAIRO_STATUS_SUCCESS ? CTEXT_OK : CTEXT_MEMORY;
 }
 
 static void quiet(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer data) {
@@ -114,10 +122,5 @@ ctext_status ctext_draw_page(const ctext_page *page, int32_t width, int32_t heig
     cairo_t *context = cairo_create(surface);
     cairo_scale(context, width / page->width, height / page->height);
     draw(page, context);
-    cairo_status_t status = cairo_status(context);
-    cairo_destroy(context);
-    cairo_surface_flush(surface);
-    if (status == CAIRO_STATUS_SUCCESS) ctext_unpack(surface, width, height, pixels);
-    cairo_surface_destroy(surface);
-    return status == CAIRO_STATUS_SUCCESS ? CTEXT_OK : CTEXT_MEMORY;
+    return ctext_finish(context, surface, width, height, pixels);
 }

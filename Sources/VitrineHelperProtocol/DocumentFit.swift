@@ -33,6 +33,35 @@ package enum DocumentFit: UInt8, Sendable {
     }
 }
 
+/// The size of a page or frame in requests to helpers, by the rules of ``ImageResizer``.
+package struct DocumentTarget: Sendable, Equatable {
+    package var size = PixelSize.zero
+    package var fit = DocumentFit.none
+    /// Whether the result may be larger than the own size.
+    package var allowsUpscaling = true
+
+    package init() {}
+
+    package init(_ size: PixelSize, _ mode: ImageResizer.Mode, allowsUpscaling: Bool) {
+        self.size = size
+        fit = DocumentFit(mode)
+        self.allowsUpscaling = allowsUpscaling
+    }
+
+    init(_ wire: inout WireReader) {
+        size = PixelSize(width: wire.int(), height: wire.int())
+        fit = wire.enumeration(DocumentFit.self, or: .none)
+        allowsUpscaling = wire.bool()
+    }
+
+    func write(to wire: inout WireWriter) {
+        wire.write(size.width)
+        wire.write(size.height)
+        wire.write(fit.rawValue)
+        wire.write(allowsUpscaling)
+    }
+}
+
 /// The size in pixels of a drawn page.
 package struct PageGeometry {
     /// The longest side that cairo draws.
@@ -61,10 +90,8 @@ package struct PageGeometry {
     }
 
     /// - Throws: ``ImageError/invalidRequest(reason:)``, ``ImageError/limitExceeded(input:limit:actual:allowed:)``.
-    package func pixels(
-        for wanted: PixelSize, _ fit: DocumentFit, allowsUpscaling: Bool
-    ) throws(ImageError) -> PixelSize {
-        let size = try target(wanted, fit, allowsUpscaling)
+    package func pixels(for target: DocumentTarget) throws(ImageError) -> PixelSize {
+        let size = try wanted(target)
         let area = limits.maximumOutputSide.multipliedReportingOverflow(by: limits.maximumOutputSide)
         guard size.longestSide <= Self.longestSide, area.overflow || size.pixelCount <= area.partialValue else {
             throw .limitExceeded(
@@ -73,17 +100,15 @@ package struct PageGeometry {
         return size
     }
 
-    private func target(
-        _ wanted: PixelSize, _ fit: DocumentFit, _ allowsUpscaling: Bool
-    ) throws(ImageError) -> PixelSize {
-        guard fit != .none else { return natural }
-        var resizer = ImageResizer(size: wanted, mode: fit.mode)
+    private func wanted(_ target: DocumentTarget) throws(ImageError) -> PixelSize {
+        guard target.fit != .none else { return natural }
+        var resizer = ImageResizer(size: target.size, mode: target.fit.mode)
         resizer.maximumSide = .max
-        let target = try resizer.targetSize(
+        let size = try resizer.targetSize(
             for: PixelSize(
                 width: max(1, Int(points.width * Self.unitsPerPoint)),
                 height: max(1, Int(points.height * Self.unitsPerPoint))))
-        let exceeds = target.width > natural.width || target.height > natural.height
-        return exceeds && (!allowsUpscaling || fit == .limit) ? natural : target
+        let exceeds = size.width > natural.width || size.height > natural.height
+        return exceeds && (!target.allowsUpscaling || target.fit == .limit) ? natural : size
     }
 }

@@ -9,10 +9,7 @@ package struct PDFParameters: Sendable, Equatable {
     package var page = 1
     /// The number of pages whose sizes are described.
     package var pageSizes = 0
-    package var size = PixelSize.zero
-    package var fit = DocumentFit.none
-    /// Whether the page may be larger than 1 pixel a point.
-    package var allowsUpscaling = true
+    package var target = DocumentTarget()
     /// The colour under the page.
     package var background = Color.white
     /// The user's or the owner's password; nil for none.
@@ -24,10 +21,7 @@ package struct PDFParameters: Sendable, Equatable {
         var wire = WireWriter()
         wire.write(page)
         wire.write(pageSizes)
-        wire.write(size.width)
-        wire.write(size.height)
-        wire.write(fit.rawValue)
-        wire.write(allowsUpscaling)
+        target.write(to: &wire)
         for channel in [background.red, background.green, background.blue, background.alpha] { wire.write(channel) }
         wire.write(password != nil)
         wire.write(Array((password ?? "").utf8))
@@ -39,9 +33,7 @@ package struct PDFParameters: Sendable, Equatable {
         var wire = WireReader(bytes)
         page = wire.int()
         pageSizes = wire.int()
-        size = PixelSize(width: wire.int(), height: wire.int())
-        fit = wire.enumeration(DocumentFit.self, or: .none)
-        allowsUpscaling = wire.bool()
+        target = DocumentTarget(&wire)
         background = Color(
             red: wire.integer(), green: wire.integer(), blue: wire.integer(), alpha: wire.integer())
         let hasPassword = wire.bool()

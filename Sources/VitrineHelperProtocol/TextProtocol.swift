@@ -13,10 +13,7 @@ package struct TextParameters: Sendable, Equatable {
     package var kind = Kind.text
     /// The file name's extension, which tells the language of a text; empty for none.
     package var fileExtension = ""
-    package var size = PixelSize.zero
-    package var fit = DocumentFit.none
-    /// Whether the picture may be larger than its own size.
-    package var allowsUpscaling = true
+    package var target = DocumentTarget()
 
     package init() {}
 
@@ -24,10 +21,7 @@ package struct TextParameters: Sendable, Equatable {
         var wire = WireWriter()
         wire.write(kind.rawValue)
         wire.write(fileExtension, limit: 16)
-        wire.write(size.width)
-        wire.write(size.height)
-        wire.write(fit.rawValue)
-        wire.write(allowsUpscaling)
+        target.write(to: &wire)
         return wire.bytes
     }
 
@@ -36,9 +30,7 @@ package struct TextParameters: Sendable, Equatable {
         var wire = WireReader(bytes)
         kind = wire.enumeration(Kind.self, or: .text)
         fileExtension = wire.text()
-        size = PixelSize(width: wire.int(), height: wire.int())
-        fit = wire.enumeration(DocumentFit.self, or: .none)
-        allowsUpscaling = wire.bool()
+        target = DocumentTarget(&wire)
         guard wire.isComplete else { return nil }
     }
 }

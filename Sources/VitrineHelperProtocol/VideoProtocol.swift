@@ -19,9 +19,7 @@ package struct VideoParameters: Sendable, Equatable {
     package var clampsToEnd = false
     /// Whether an attached picture takes precedence over frames.
     package var prefersCover = false
-    package var size = PixelSize.zero
-    package var fit = DocumentFit.none
-    package var allowsUpscaling = true
+    package var target = DocumentTarget()
 
     package init() {}
 
@@ -31,10 +29,7 @@ package struct VideoParameters: Sendable, Equatable {
         wire.write(second)
         wire.write(clampsToEnd)
         wire.write(prefersCover)
-        wire.write(size.width)
-        wire.write(size.height)
-        wire.write(fit.rawValue)
-        wire.write(allowsUpscaling)
+        target.write(to: &wire)
         return wire.bytes
     }
 
@@ -45,15 +40,14 @@ package struct VideoParameters: Sendable, Equatable {
         second = wire.double()
         clampsToEnd = wire.bool()
         prefersCover = wire.bool()
-        size = PixelSize(width: wire.int(), height: wire.int())
-        fit = wire.enumeration(DocumentFit.self, or: .none)
-        allowsUpscaling = wire.bool()
+        target = DocumentTarget(&wire)
         guard wire.isComplete else { return nil }
     }
 
-    /// Returns ``size``, ``fit`` and ``allowsUpscaling`` as a rule for pictures.
+    /// Returns ``target`` as a rule for pictures.
     package func resizer(limits: ImageLimits) -> ImageResizer {
-        var resizer = ImageResizer(size: size, mode: fit.mode, allowsUpscaling: allowsUpscaling)
+        var resizer = ImageResizer(
+            size: target.size, mode: target.fit.mode, allowsUpscaling: target.allowsUpscaling)
         resizer.maximumSide = limits.maximumOutputSide
         return resizer
     }

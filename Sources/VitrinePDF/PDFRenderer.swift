@@ -33,8 +33,7 @@ final class PDFRenderer: DocumentRendering {
         guard let size = document.pageSize(page) else {
             throw .corrupt(input: source.name, reason: "page \(page) cannot be read")
         }
-        let target = try PageGeometry(size, limits: request.limits).pixels(
-            for: parameters.size, parameters.fit, allowsUpscaling: parameters.allowsUpscaling)
+        let target = try PageGeometry(size, limits: request.limits).pixels(for: parameters.target)
         return try Self.draw(document, page: page, target, over: parameters.background)
     }
 

@@ -23,8 +23,7 @@ struct TextRenderer: DocumentRendering {
             throw .invalidRequest(reason: "the request is malformed")
         }
         let points = parameters.kind == .font ? Self.specimen : Self.page
-        let size = try PageGeometry(points, limits: request.limits).pixels(
-            for: parameters.size, parameters.fit, allowsUpscaling: parameters.allowsUpscaling)
+        let size = try PageGeometry(points, limits: request.limits).pixels(for: parameters.target)
         let storage = PixelStorage(uninitializedByteCount: size.pixelCount * 3)
         guard let pixels = storage.bytes.bindMemory(to: UInt8.self).baseAddress else {
             throw .invalidRequest(reason: "a picture without pixels")

@@ -114,13 +114,8 @@ struct DoctorReport: Encodable {
     // MARK: Helper programs
 
     private static func helpers() async -> [Helper] {
-        let executor = BlockingExecutor(threads: 1, name: "vitrine-doctor")
-        let pools = [
-            ("vitrine-worker", WorkerPool.shared), ("vitrine-pdf", PDFWorkers.shared),
-            ("vitrine-video", VideoWorkers.shared), ("vitrine-text", TextWorkers.shared), ("vitrine-agent", nil),
-        ]
-        return await withCheckedContinuation { continuation in
-            executor.submit { continuation.resume(returning: pools.map { helper($0, $1) }) }
+        await BlockingExecutor(threads: 1, name: "vitrine-doctor").run {
+            SourceDetector.helpers.map { helper($0.program, $0) } + [helper("vitrine-agent", nil)]
         }
     }
 

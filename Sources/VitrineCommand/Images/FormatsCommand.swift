@@ -116,14 +116,8 @@ private struct FormatReport: Encodable {
     }
 
     private static func isInstalled(_ program: String) -> Bool {
-        switch program {
-        case "vitrine-worker": WorkerPool.shared.isAvailable
-        case "vitrine-pdf": PDFWorkers.shared.isAvailable
-        case "vitrine-video": VideoWorkers.shared.isAvailable
-        case "vitrine-text": TextWorkers.shared.isAvailable
-        case "chromium": WebPageSource.isAvailable
-        default: false
-        }
+        program == "chromium"
+            ? WebPageSource.isAvailable : SourceDetector.helpers.contains { $0.program == program && $0.isAvailable }
     }
 
     private static func image(_ format: ImageFormat) -> FormatReport {

@@ -22,9 +22,9 @@ enum ComicTarPictures: PictureLocating {
     /// The first page by name; nil if the archive is no comic.
     private static func firstPage(_ reader: ByteReader) throws(ImageError) -> Range<Int>? {
         var at = 0
-        var page: (name: [UInt8], range: Range<Int>)?
+        var (choice, page) = (ArchivePage(), nil as Range<Int>?)
         var longName: [UInt8]?
-        for _ in 0..<maximumEntries where at &+ block <= reader.count {
+        for index in 0..<maximumEntries where at &+ block <= reader.count {
             let header = try reader.bytes(at..<(at &+ block))
             guard header[257..<262].elementsEqual("ustar".utf8), let size = number(header[124..<136]) else { break }
             let start = at &+ block
@@ -36,16 +36,14 @@ enum ComicTarPictures: PictureLocating {
             case UInt8(ascii: "L"):
                 longName = text(try reader.bytes(start..<(start &+ min(size, 4_096)))[...])
             case UInt8(ascii: "0"), 0:
-                if name.last == UInt8(ascii: "/") || ArchivePath.isCompanion(name[...]) { break }
-                guard ArchivePath.isPicture(name[...]) else { return nil }
-                if page.map({ ArchivePath.isBefore(name[...], $0.name[...]) }) ?? true {
-                    page = (name, start..<(start &+ size))
-                }
+                if name.last == UInt8(ascii: "/") { break }
+                guard choice.consider(name, index: index) else { return nil }
+                if choice.index == index { page = start..<(start &+ size) }
             default: break
             }
             at = start &+ (size &+ block &- 1) / block &* block
         }
-        return page?.range
+        return page
     }
 
     private static func text(_ field: ArraySlice<UInt8>) -> [UInt8]? {
@@ -106,12 +104,9 @@ package enum ComicArchivePictures: PictureLocating {
 
     /// The first page by name; nil if an archive is no comic.
     private static func firstPage(_ files: [File]) -> File? {
-        var page: File?
-        for file in files where !ArchivePath.isCompanion(file.name[...]) {
-            guard ArchivePath.isPicture(file.name[...]) else { return nil }
-            if page.map({ ArchivePath.isBefore(file.name[...], $0.name[...]) }) ?? true { page = file }
-        }
-        return page
+        var choice = ArchivePage()
+        for (index, file) in files.enumerated() where !choice.consider(file.name, index: index) { return nil }
+        return choice.index.map { files[$0] }
     }
 
     /// The files of a RAR archive; nil for any other input. Ends at damage, and at encrypted headers.

@@ -45,7 +45,8 @@ public final class WorkerPool: Sendable {
     }
 
     private let location: WorkerLocation
-    let program: String
+    /// The name of the helper program.
+    package let program: String
     private let arguments: [String]
     private let maximumWorkers: Int
     let recycling: WorkerRecycling

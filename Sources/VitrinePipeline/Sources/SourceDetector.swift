@@ -8,6 +8,9 @@ import VitrineImaging
 /// let image = try await ImagePipeline.shared.image(for: ImageRequest(source, size: .fit(256)))
 /// ```
 package enum SourceDetector {
+    /// The helper programs that read or draw files.
+    package static let helpers = [WorkerPool.shared, PDFWorkers.shared, VideoWorkers.shared, TextWorkers.shared]
+
     /// Which part of a file is wanted, where it has parts.
     package struct Options: Sendable {
         /// The page of a document, or the frame of an animation, from 1. Default 1.
@@ -253,11 +256,14 @@ package enum FileKind: Sendable, Hashable {
 
     /// Whether the name allows a text: the page that a server sent in the place of a picture stays an error.
     private static func mayBeText(_ input: ImageInput) -> Bool {
-        guard case .file(let path) = input else { return false }
-        let name = path.lowercased()
-        return !(["pdf", "mp4", "mov", "mkv", "webm", "avi", "mp3", "flac", "m4a", "ogg"]
-            + ImageFormat.builtIn.flatMap(\.fileExtensions)).contains { name.hasSuffix("." + $0) }
+        guard case .file = input else { return false }
+        return !otherExtensions.contains(input.fileExtension)
     }
+
+    /// Without those that texts have, too, such as `ts`.
+    private static let otherExtensions = Set(
+        ["pdf", "mp4", "mov", "mkv", "webm", "avi", "mp3", "flac", "m4a", "ogg"]
+            + ImageFormat.builtIn.flatMap(\.fileExtensions))
 
     /// OpenType and its collections (OpenType 1.9, "Font File"), WOFF and WOFF2, PCF, BDF, and PostScript Type 1.
     private static func isFont(_ bytes: [UInt8]) -> Bool {

@@ -67,9 +67,7 @@ package struct PDFPageSource: IdentifiableSource {
     private func draw(_ request: RenderRequest) throws(ImagePipelineError) -> Image {
         var parameters = PDFParameters()
         parameters.page = page
-        parameters.size = request.size
-        parameters.fit = DocumentFit(request.mode)
-        parameters.allowsUpscaling = request.allowsUpscaling
+        parameters.target = DocumentTarget(request.size, request.mode, allowsUpscaling: request.allowsUpscaling)
         parameters.background = backgroundColor ?? .clear
         let drawn = try document.draw(parameters, limits: request.limits, cancellation: request.cancellation)
         return try request.image(from: drawn, source: document.name)

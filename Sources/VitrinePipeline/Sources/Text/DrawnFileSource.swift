@@ -30,7 +30,7 @@ package struct DrawnFileSource: IdentifiableSource {
     package func identity() throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
         let key = try content.key()
-        return kind == .text ? key.appending("text \(fileExtension)") : key
+        return kind == .text ? key.appending("text \(input.fileExtension)") : key
     }
 
     /// The picture.
@@ -40,10 +40,8 @@ package struct DrawnFileSource: IdentifiableSource {
     package func image(_ request: RenderRequest) throws -> Image {
         var parameters = TextParameters()
         parameters.kind = kind
-        parameters.fileExtension = fileExtension
-        parameters.size = request.size
-        parameters.fit = DocumentFit(request.mode)
-        parameters.allowsUpscaling = request.allowsUpscaling
+        parameters.fileExtension = input.fileExtension
+        parameters.target = DocumentTarget(request.size, request.mode, allowsUpscaling: request.allowsUpscaling)
         let drawn = try draw(parameters, request)
         return try request.image(from: drawn, source: input.name)
     }
@@ -62,11 +60,13 @@ package struct DrawnFileSource: IdentifiableSource {
             throw ImagePipelineError(error, source: input.name)
         }
     }
+}
 
-    private var fileExtension: String {
-        guard let dot = input.name.lastIndex(of: "."), !input.name[dot...].contains("/") else { return "" }
-        let text = input.name[dot...].dropFirst().lowercased()
-        // Nothing else is a language, and it becomes a part of names.
+extension ImageInput {
+    /// The extension of the name in lower case, if it is one of ASCII letters and digits, at most 16; empty for others.
+    var fileExtension: String {
+        guard let dot = name.lastIndex(of: "."), !name[dot...].contains("/") else { return "" }
+        let text = name[dot...].dropFirst().lowercased()
         return text.utf8.count <= 16 && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) } ? text : ""
     }
 }

@@ -122,14 +122,11 @@ package struct VideoFrameSource: IdentifiableSource {
         if prefersCoverArt, let picture = try attachedPicture(request) { return picture }
         do {
             return try frame(request)
-        } catch let error as ImagePipelineError {
+        } catch let error as ImagePipelineError where allowsSiblingCover {
             // A recording needs no helper to be shown by a file beside it; whether a film has pictures, only it knows.
             let hasSoundOnly = if case .noVideo = error { true } else { prefersCoverArt && !workers.isAvailable }
-            guard hasSoundOnly else { throw error }
-            if allowsSiblingCover, let path = siblingCover {
-                return try ImageFileSource(path: path).image(request)
-            }
-            throw error
+            guard hasSoundOnly, let path = siblingCover else { throw error }
+            return try ImageFileSource(path: path).image(request)
         }
     }
 
@@ -192,9 +189,7 @@ package struct VideoFrameSource: IdentifiableSource {
         }
         parameters.clampsToEnd = clampsToEnd
         parameters.prefersCover = prefersCoverArt
-        parameters.size = request.size
-        parameters.fit = DocumentFit(request.mode)
-        parameters.allowsUpscaling = request.allowsUpscaling
+        parameters.target = DocumentTarget(request.size, request.mode, allowsUpscaling: request.allowsUpscaling)
         return parameters
     }
 

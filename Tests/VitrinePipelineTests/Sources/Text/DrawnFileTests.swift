@@ -184,8 +184,8 @@ import VitrinePipeline
 
     @Test func parametersSurviveTheWire() {
         var parameters = TextParameters()
-        (parameters.kind, parameters.fileExtension, parameters.fit) = (.font, "swift", .cover)
-        (parameters.size, parameters.allowsUpscaling) = (PixelSize(width: 3, height: 9), false)
+        (parameters.kind, parameters.fileExtension, parameters.target.fit) = (.font, "swift", .cover)
+        (parameters.target.size, parameters.target.allowsUpscaling) = (PixelSize(width: 3, height: 9), false)
         #expect(TextParameters(parameters.encoded()) == parameters)
         for count in 0..<parameters.encoded().count {
             #expect(TextParameters(Array(parameters.encoded().prefix(count))) == nil)
