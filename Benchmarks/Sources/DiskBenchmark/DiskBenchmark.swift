@@ -25,6 +25,9 @@ enum DiskBenchmark {
         case "cache-tags":
             let size = words.count > 4 ? Int(words[4]) ?? 0 : 1000
             try await Task.detached { try await TagBenchmark.run(directory, entries: number, size: size) }.value
+        case "cache-scale":
+            let size = words.count > 4 ? Int(words[4]) ?? 0 : 1000
+            try await Task.detached { try await ScaleBenchmark.run(directory, entries: number, size: size) }.value
         case "cache-replay": try Replay.run(directory, trace: words[4], capacity: number, eviction: words[5])
         default: print("error unknown \(words[1])")
         }
