@@ -196,6 +196,7 @@ extension ImageDecoder {
             allowsEmbeddedPreview: options.allowsEmbeddedPreview && region == nil, limits: limits,
             cancellation: cancellation)
         request.region = region
+        request.acceptsMeans = options.acceptsMeans
         // A later page may have another shape, which its samples will tell.
         request.allowsScaling =
             region == nil && plans.count == 1 && options.page == 0 && plans[0].region == nil
@@ -283,6 +284,9 @@ public struct DecodeOptions: Sendable, Hashable {
     /// far as the region needs, so that damage elsewhere may be no error; other formats are decoded whole. A region of a
     /// later frame or page is an error.
     public var region: PixelRect?
+    /// Whether the pixels of a JPEG that is reduced by 2, 4 or 8 may be the means of 4, 16 or 64 pixels of the file, as
+    /// in the levels of a pyramid. Default false: they are made from more samples.
+    @_spi(JPEGRows) public var acceptsMeans = false
 
     /// Creates options.
     ///

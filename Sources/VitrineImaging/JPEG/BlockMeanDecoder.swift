@@ -30,10 +30,10 @@ package struct BlockMeanDecoder: ImageDecoding {
     ///   image and a row of blocks is there. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` and
     ///   ``ImageError/cancelled(input:)``.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        guard request.reduction >= BlockMeanDecoder.minimumQuarterReduction else {
+        guard request.reduction >= BlockMeanDecoder.minimumQuarterReduction || request.acceptsMeans(of: 4) else {
             throw .unsupported(input: source.name, reason: "block means are too coarse for this size")
         }
-        let isEighth = request.reduction >= BlockMeanDecoder.minimumEighthReduction
+        let isEighth = request.reduction >= BlockMeanDecoder.minimumEighthReduction || request.acceptsMeans(of: 8)
         var image = try decode(
             source, at: isEighth ? .eighth : .quarter, limits: request.limits, allowPartial: request.allowPartial,
             cancellation: request.cancellation)

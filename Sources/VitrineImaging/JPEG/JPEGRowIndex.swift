@@ -60,12 +60,47 @@ public struct JPEGRowIndex: Sendable {
     public init?(
         of input: ImageInput, limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) {
+        guard let (index, _) = try Self.read(try ByteSource(input), .eighth, limits, cancellation) else { return nil }
+        self = index
+    }
+
+    /// Reads a file once, for its index and its picture of a quarter or an eighth of the sides.
+    ///
+    /// A pixel of the picture is the mean of 16 or 64 pixels of the file, as in pyramids.
+    ///
+    /// - Parameter factor: 4, or 8 for an eighth.
+    /// - Returns: nil for files without an index.
+    /// - Throws: ``ImageError`` as ``init(of:limits:cancellation:)``, also if the result would exceed a limit, and
+    ///   after the deadline.
+    public static func survey(
+        _ input: ImageInput, reducedBy factor: Int, limits: ImageLimits = .standard,
+        cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) -> (index: JPEGRowIndex, image: Image)? {
         let source = try ByteSource(input)
+        let info = try ImageInfo(reading: source, limits: limits)
+        try limits.check(info, source: source, frames: 1)
+        return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
+            token throws(ImageError) in
+            let scale = factor == 4 ? BlockMeanScale.quarter : .eighth
+            guard var (index, decoded) = try read(source, scale, limits, token) else { return nil }
+            decoded.colorProfile = info.colorProfile
+            func reduced(_ side: Int) -> Int { (side + scale.rawValue - 1) / scale.rawValue }
+            let image = try DecodedImageRenderer.image(
+                from: decoded, size: PixelSize(width: reduced(index.size.width), height: reduced(index.size.height)),
+                orientation: info.orientation, cancellation: token, inputName: source.name)
+            return (index, image)
+        }
+    }
+
+    private static func read(
+        _ source: ByteSource, _ scale: BlockMeanScale, _ limits: ImageLimits, _ cancellation: CancellationToken
+    ) throws(ImageError) -> (index: JPEGRowIndex, decoded: DecodedImage)? {
         var reader = BlockMeanReader(
-            source, scale: .eighth, limits: limits, allowPartial: false, cancellation: cancellation)
+            source, scale: scale, limits: limits, allowPartial: false, cancellation: cancellation)
         reader.recorder = JPEGRowRecorder()
+        let decoded: DecodedImage
         do {
-            _ = try reader.decode()
+            decoded = try reader.decode().image
         } catch {
             switch error {
             case .truncated, .corrupt, .unsupported, .empty: return nil
@@ -73,14 +108,17 @@ public struct JPEGRowIndex: Sendable {
             }
         }
         guard let frame = reader.frame, !frame.isProgressive, let recorder = reader.recorder, recorder.scans == 1,
-            recorder.rows.first?.row == 0, recorder.rows.count > 2
+            recorder.rows.first?.row == 0, recorder.rows.count > 2, recorder.start <= longestHeader,
+            let rows = try recorder.placed(in: source),
+            rows.allSatisfy({ row in (0..<4).allSatisfy { row.predictors[$0].magnitude < 1 << 15 } })
         else { return nil }
+        return (JPEGRowIndex(frame, recorder, rows), decoded)
+    }
+
+    private init(_ frame: JPEGFrame, _ recorder: JPEGRowRecorder, _ rows: [Row]) {
         size = PixelSize(width: frame.width, height: frame.height)
         (rowHeight, rowCount) = (8 * frame.maximumVertical, frame.mcuRows)
         (start, end) = (recorder.start, recorder.end)
-        guard let rows = try recorder.placed(in: source), start <= Self.longestHeader,
-            rows.allSatisfy({ row in (0..<4).allSatisfy { row.predictors[$0].magnitude < 1 << 15 } })
-        else { return nil }
         self.rows = rows
     }
 

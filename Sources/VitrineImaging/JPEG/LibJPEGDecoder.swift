@@ -27,7 +27,7 @@ package struct LibJPEGDecoder: ImageDecoding {
     ///   ``ImageError/unsupported(input:reason:)``. A cancellation takes effect within a row of blocks.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         var image = try decode(
-            source, eighths: LibJPEGDecoder.eighths(for: request.reduction),
+            source, eighths: LibJPEGDecoder.eighths(for: request),
             request.reduction >= 1.25 ? .smallerPlanes : .pixels,
             limits: request.limits, allowPartial: request.allowPartial, cancellation: request.cancellation,
             room: request.room, scalingTo: request.allowsScaling ? request.target : nil, region: request.region)
@@ -39,6 +39,12 @@ package struct LibJPEGDecoder: ImageDecoding {
     static func eighths(for reduction: Double) -> Int {
         for eighths in [1, 2, 4] where reduction * Double(eighths) / 8 >= oversampling { return eighths }
         return 8
+    }
+
+    /// The scale for a request. The library's samples at 1/2, 1/4 and 1/8 are means of pixels.
+    private static func eighths(for request: DecodeRequest) -> Int {
+        for eighths in [1, 2, 4] where request.acceptsMeans(of: 8 / Double(eighths)) { return eighths }
+        return eighths(for: request.reduction)
     }
 
     /// How Y′CbCr comes out of the library.

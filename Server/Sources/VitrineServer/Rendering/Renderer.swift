@@ -590,7 +590,7 @@ package final class Renderer: Sendable {
     package func shutDown() async {
         work.cancelAll()
         tiles.work.cancelAll()
-        tiles.indexing.cancelAll()
+        tiles.surveys.cancelAll()
         try? await results.flush()
         try? await originals.flush()
     }
