@@ -31,6 +31,8 @@ public struct DecodeRequest: Sendable {
     package var allowsScaling = false
     /// Whether the pixels of a result may be the means of 4, 16 or 64 pixels each, where the reduction is 2, 4 or 8.
     package var acceptsMeans = false
+    /// Whether a decoder of JPEG notes where the rows of the file begin.
+    package var notesRows = false
 
     package init(
         info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,

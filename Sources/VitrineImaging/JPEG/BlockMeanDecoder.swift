@@ -34,10 +34,13 @@ package struct BlockMeanDecoder: ImageDecoding {
             throw .unsupported(input: source.name, reason: "block means are too coarse for this size")
         }
         let isEighth = request.reduction >= BlockMeanDecoder.minimumEighthReduction || request.acceptsMeans(of: 8)
-        var image = try decode(
-            source, at: isEighth ? .eighth : .quarter, limits: request.limits, allowPartial: request.allowPartial,
+        var reader = BlockMeanReader(
+            source, scale: isEighth ? .eighth : .quarter, limits: request.limits, allowPartial: request.allowPartial,
             cancellation: request.cancellation)
+        if request.notesRows { reader.recorder = JPEGRowRecorder() }
+        var image = try reader.decode().image
         image.colorProfile = request.info.colorProfile
+        if request.notesRows { image.rowIndex = try JPEGRowIndex(reader, of: source) }
         return image
     }
 

@@ -11,21 +11,13 @@ extension Renderer {
         let names: [String]
         let root: LocalRoot
         let header: LocalRoot.Header
-        /// Whether parts of it can be decoded without the others, once a JPEG was surveyed.
-        let hasParts: Bool
 
         var size: PixelSize { header.header.size }
+        /// Whether parts of it can be decoded without the others, once a JPEG was surveyed.
+        var hasParts: Bool { header.hasParts }
         var isJPEG: Bool { header.header.format == .jpeg }
         /// Whether parts are found by a survey.
         var isSurveyed: Bool { isJPEG && hasParts }
-
-        /// - Parameter isolation: With full isolation, no JPEG is surveyed, as that happens in this process.
-        init(_ source: SourceTable.Source, _ names: [String], _ root: LocalRoot, _ header: LocalRoot.Header,
-            _ isolation: Isolation
-        ) {
-            (self.source, self.names, self.root, self.header) = (source, names, root, header)
-            hasParts = header.hasParts && (header.header.format != .jpeg || isolation != .always)
-        }
     }
 
     /// Returns a tile of a local picture that is cut from a band of its level; nil for other images, and for pictures
@@ -37,7 +29,7 @@ extension Renderer {
             case .local(let names) = job.source.place, let root = sources.root, job.options.page == 1,
             let header = try await header(of: job.source, names, root)
         else { return nil }
-        let picture = Picture(job.source, names, root, header, configuration.isolation)
+        let picture = Picture(source: job.source, names: names, root: root, header: header)
         let size = picture.size
         let part = try parameters.part(of: size)
         guard parameters.degrees == 0, !parameters.isMirrored, !job.options.grayscale, !header.header.isVector,
@@ -135,7 +127,7 @@ extension Renderer {
         }
         var index: JPEGRowIndex?
         if picture.isSurveyed {
-            if let factor = surveyFactor(picture), place.factor >= factor {
+            if place.factor >= surveyFactor(picture) {
                 let survey = try await survey(picture, file, job, priority)
                 if let band = try survey.band(place) { return band }
             } else if let region, region.y > 0 {
@@ -205,9 +197,15 @@ extension Renderer {
 
 /// The survey of a JPEG file: one pass that notes where its rows begin, and makes its small levels.
 extension Renderer {
-    /// The reduction of the largest level that a survey makes; nil if there is no memory for such levels.
-    private func surveyFactor(_ picture: Picture) -> Int? {
-        [4, 8].first { 4 * TilePlace.level($0, of: picture.size).pixelCount <= tiles.bandBytes }
+    /// The most pixels of a level that is made by a survey, as the first tile waits for it.
+    private static let largestSurvey = 2_000_000
+
+    /// The reduction of the largest level that a survey makes.
+    private func surveyFactor(_ picture: Picture) -> Int {
+        var factor = 4
+        let most = min(tiles.bandBytes / 4, Self.largestSurvey)
+        while factor < 64, TilePlace.level(factor, of: picture.size).pixelCount > most { factor *= 2 }
+        return factor
     }
 
     /// The index of a JPEG file, made at the first need; nil for a file that has none.
@@ -224,48 +222,34 @@ extension Renderer {
         let (source, version) = (picture.source.key, picture.header.version)
         return try await tiles.surveys.value(for: source.appending(version), priority: priority.value) {
             [self] (priority: SharedPriority) async throws(RequestError) in
-            let factor = surveyFactor(picture)
-            let level = TilePlace.level(factor ?? 8, of: picture.size)
+            let (factor, size) = (surveyFactor(picture), picture.size)
+            let level = TilePlace.level(factor, of: size)
             let bytes = picture.header.header.estimatedBytes(decodingTo: level, sourceBytes: 0)
             let slot = try await admission.render(bytes: bytes, priority: priority.value)
             defer { slot.release() }
-            let survey = try await survey(file, factor: factor, size: picture.size)
+            let decoder = decoder(for: level), token = CancellationToken()
+            let outcome = await withTaskCancellationHandler {
+                await encoders.run {
+                    Result { () throws(ImageError) -> TileBands.Survey in
+                        let (image, index) = try decoder.survey(.file(file.path), at: level, cancellation: token)
+                        var levels = [(factor: factor, image: image)]
+                        while let last = levels.last, max(last.image.width, last.image.height) > 256 {
+                            let next = TilePlace.level(2 * last.factor, of: size)
+                            levels.append((2 * last.factor, try Self.resizer(next).resize(last.image)))
+                        }
+                        return TileBands.Survey(index: index?.size == size ? index : nil, levels: levels)
+                    }
+                }
+            } onCancel: {
+                token.cancel()
+            }
+            if Task.isCancelled { throw .cancelled }
+            // A file that cannot be read is an error of the decode of its parts.
+            let survey = (try? outcome.get()) ?? TileBands.Survey(index: nil, levels: [])
             tiles.keep(survey.index, of: source, version: version)
             keepLevels(of: survey, picture, job)
             return survey
         }.value
-    }
-
-    private func survey(
-        _ file: OpenedFile, factor: Int?, size: PixelSize
-    ) async throws(RequestError) -> TileBands.Survey {
-        let limits = configuration.limits
-        let token = CancellationToken()
-        let outcome = await withTaskCancellationHandler {
-            await encoders.run {
-                Result { () throws(ImageError) -> TileBands.Survey in
-                    guard let factor else {
-                        let index = try JPEGRowIndex(of: .file(file.path), limits: limits, cancellation: token)
-                        return TileBands.Survey(index: index, levels: [])
-                    }
-                    let found = try JPEGRowIndex.survey(
-                        .file(file.path), reducedBy: factor, limits: limits, cancellation: token)
-                    // Another picture has taken the place of the one whose header was read.
-                    guard let found, found.index.size == size else { return TileBands.Survey(index: nil, levels: []) }
-                    var levels = [(factor: factor, image: found.image)]
-                    while let last = levels.last, max(last.image.width, last.image.height) > 256 {
-                        let next = TilePlace.level(2 * last.factor, of: size)
-                        levels.append((2 * last.factor, try Self.resizer(next).resize(last.image)))
-                    }
-                    return TileBands.Survey(index: found.index, levels: levels)
-                }
-            }
-        } onCancel: {
-            token.cancel()
-        }
-        if Task.isCancelled { throw .cancelled }
-        // A file that cannot be read is an error of its decode.
-        return (try? outcome.get()) ?? TileBands.Survey(index: nil, levels: [])
     }
 
     private func keepLevels(of survey: TileBands.Survey, _ picture: Picture, _ job: RenderJob) {

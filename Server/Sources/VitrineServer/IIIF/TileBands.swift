@@ -110,7 +110,7 @@ final class TileBands: Sendable {
     struct Survey: Sendable {
         /// nil for a file that has none.
         let index: JPEGRowIndex?
-        /// The small levels, the largest first; none without an index.
+        /// The small levels, the largest first; none of a file that cannot be decoded.
         let levels: [(factor: Int, image: Image)]
 
         /// The band of a tile; nil if its level was not made.
