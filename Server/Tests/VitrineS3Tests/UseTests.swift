@@ -239,7 +239,7 @@ struct UseTests {
         }
     }
 
-    /// What an application does with its files, wherever they are.
+    /// The calls of an application that keeps files in any store.
     private static func keepLetters(in store: some FileStoring) async throws {
         try await store.save([1, 2], as: "ä.txt", replacing: false)
         do {

@@ -1,4 +1,4 @@
-/// A durable store of named files, whatever its place: a directory, or a bucket of an S3-compatible server.
+/// A durable store of named files in a directory, or in a bucket of an S3-compatible server.
 ///
 /// Code that keeps files takes any of them:
 ///

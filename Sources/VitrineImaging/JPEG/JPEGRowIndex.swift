@@ -12,7 +12,7 @@ import Darwin
 /// above them.
 ///
 /// The data of a JPEG file has no marks to enter it. One pass over the file notes the position of the entropy decoder
-/// at the beginning of each row of blocks, and decodes no pixels. ``part(_:of:)`` copies the data of some rows into a
+/// at the beginning of each row of blocks. It decodes no more than the means of blocks. ``part(_:of:)`` copies the data of some rows into a
 /// small JPEG file of their own.
 @_spi(JPEGRows)
 public struct JPEGRowIndex: Sendable {

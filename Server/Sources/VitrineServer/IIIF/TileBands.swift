@@ -106,7 +106,7 @@ final class TileBands: Sendable {
         var stored: CacheKey { source.appending("band-1").appending("\(factor) \(x) \(y)") }
     }
 
-    /// What one pass over a JPEG file has found.
+    /// The result of one pass over a JPEG file.
     struct Survey: Sendable {
         /// nil for a file that has none.
         let index: JPEGRowIndex?
