@@ -130,12 +130,12 @@ import VitrineServer
 
     /// The picture of a survey has the means of the file's pixels, and its index the same rows.
     @Test(arguments: [("lake.jpg", 4), ("lake.jpg", 8), ("wide-chroma.jpg", 4), ("grey.jpg", 8)], [Isolation.always, .inProcess])
-    func surveysHaveTheMeansOfThePicture(_ file: (name: String, factor: Int), isolation: Isolation) throws {
+    func surveysHaveTheMeansOfThePicture(_ file: (name: String, factor: Int), isolation: Isolation) async throws {
         let (name, factor) = file
         let bytes = try Self.bytes(name)
         let whole = try ImageDecoder().decode(.bytes(bytes))
         let size = PixelSize(width: (whole.width + factor - 1) / factor, height: (whole.height + factor - 1) / factor)
-        let survey = try ImageDecoder(isolation: isolation).survey(.bytes(bytes), at: size)
+        let survey = try await ImageDecoder(isolation: isolation).survey(.bytes(bytes), at: size)
         let (image, index) = (survey.image, try #require(survey.index))
         #expect(index.size == whole.size && image.size == size)
         let means = try Self.means(of: whole, factor)
@@ -172,13 +172,15 @@ import VitrineServer
     }
 
     @Test(arguments: ["lake-progressive.jpg", "lake-cmyk.jpg"], [Isolation.always, .inProcess])
-    func surveysOfOtherFilesHaveNoIndex(name: String, isolation: Isolation) throws {
+    func surveysOfOtherFilesHaveNoIndex(name: String, isolation: Isolation) async throws {
         let decoder = ImageDecoder(isolation: isolation)
-        let survey = try decoder.survey(.bytes(try Self.bytes(name)), at: PixelSize(width: 40, height: 30))
+        let survey = try await decoder.survey(.bytes(try Self.bytes(name)), at: PixelSize(width: 40, height: 30))
         #expect(survey.index == nil && survey.image.size == PixelSize(width: 40, height: 30))
-        #expect(throws: ImageError.self) { try decoder.survey(.bytes([1, 2, 3]), at: PixelSize(1)) }
+        await #expect(throws: ImageError.self) { try await decoder.survey(.bytes([1, 2, 3]), at: PixelSize(1)) }
         let cut = Array(try Self.bytes("lake.jpg").prefix(20_000))
-        #expect(throws: ImageError.self) { try decoder.survey(.bytes(cut), at: PixelSize(width: 40, height: 30)) }
+        await #expect(throws: ImageError.self) {
+            try await decoder.survey(.bytes(cut), at: PixelSize(width: 40, height: 30))
+        }
     }
 
     /// Decodes by regions agree with those of the whole, with means of 4, 16 and 64 pixels.

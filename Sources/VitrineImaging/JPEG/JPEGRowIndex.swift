@@ -187,15 +187,26 @@ extension ImageDecoder {
     ///   - size: The size of the result. At a quarter or an eighth of the sides or less, its pixels are means of those
     ///     of the file, as in pyramids.
     /// - Returns: The picture, and the index of the file; nil if it has none or is decoded in another way.
-    /// - Throws: ``ImageError`` as ``decode(_:at:options:cancellation:)``.
+    /// - Throws: ``ImageError``, or `CancellationError` if the task is cancelled, as ``image(from:at:options:)``.
     public func survey(
-        _ input: ImageInput, at size: PixelSize, cancellation: CancellationToken = CancellationToken()
-    ) throws(ImageError) -> (image: Image, index: JPEGRowIndex?) {
+        _ input: ImageInput, at size: PixelSize
+    ) async throws -> (image: Image, index: JPEGRowIndex?) {
         var options = DecodeOptions()
         options.acceptsMeans = true
-        let (notes, resizer) = (RowNotes(), ImageResizer(size: size, mode: .fill, allowsUpscaling: true))
-        let images = try decode(input, at: [resizer], options: options, cancellation, rows: notes)
-        return (images[0], notes.index)
+        let (token, resizer) = (CancellationToken(), ImageResizer(size: size, mode: .fill, allowsUpscaling: true))
+        do {
+            return try await withTaskCancellationHandler {
+                try await BlockingExecutor.shared.run { [options] () throws(ImageError) in
+                    let notes = RowNotes()
+                    let images = try decode(input, at: [resizer], options: options, token, rows: notes)
+                    return (images[0], notes.index)
+                }
+            } onCancel: {
+                token.cancel()
+            }
+        } catch ImageError.cancelled {
+            throw CancellationError()
+        }
     }
 }
 

@@ -227,29 +227,29 @@ extension Renderer {
             let bytes = picture.header.header.estimatedBytes(decodingTo: level, sourceBytes: 0)
             let slot = try await admission.render(bytes: bytes, priority: priority.value)
             defer { slot.release() }
-            let decoder = decoder(for: level), token = CancellationToken()
-            let outcome = await withTaskCancellationHandler {
-                await encoders.run {
-                    Result { () throws(ImageError) -> TileBands.Survey in
-                        let (image, index) = try decoder.survey(.file(file.path), at: level, cancellation: token)
-                        var levels = [(factor: factor, image: image)]
-                        while let last = levels.last, max(last.image.width, last.image.height) > 256 {
-                            let next = TilePlace.level(2 * last.factor, of: size)
-                            levels.append((2 * last.factor, try Self.resizer(next).resize(last.image)))
-                        }
-                        return TileBands.Survey(index: index?.size == size ? index : nil, levels: levels)
-                    }
-                }
-            } onCancel: {
-                token.cancel()
-            }
-            if Task.isCancelled { throw .cancelled }
             // A file that cannot be read is an error of the decode of its parts.
-            let survey = (try? outcome.get()) ?? TileBands.Survey(index: nil, levels: [])
+            let found = try? await decoder(for: level).survey(.file(file.path), at: level)
+            if Task.isCancelled { throw .cancelled }
+            let index = found?.index?.size == size ? found?.index : nil
+            let survey = TileBands.Survey(index: index, levels: await levels(of: found?.image, factor, size))
             tiles.keep(survey.index, of: source, version: version)
             keepLevels(of: survey, picture, job)
             return survey
         }.value
+    }
+
+    /// A level and all smaller ones.
+    private func levels(of image: Image?, _ factor: Int, _ size: PixelSize) async -> [(factor: Int, image: Image)] {
+        guard let image else { return [] }
+        return await encoders.run {
+            var levels = [(factor: factor, image: image)]
+            while let last = levels.last, max(last.image.width, last.image.height) > 256 {
+                let next = TilePlace.level(2 * last.factor, of: size)
+                guard let smaller = try? Self.resizer(next).resize(last.image) else { break }
+                levels.append((2 * last.factor, smaller))
+            }
+            return levels
+        }
     }
 
     private func keepLevels(of survey: TileBands.Survey, _ picture: Picture, _ job: RenderJob) {
