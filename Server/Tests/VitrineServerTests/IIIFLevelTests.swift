@@ -129,7 +129,9 @@ import VitrineServer
     }
 
     /// The picture of a survey has the means of the file's pixels, and its index the same rows.
-    @Test(arguments: [("lake.jpg", 4), ("lake.jpg", 8), ("wide-chroma.jpg", 4), ("grey.jpg", 8)], [Isolation.always, .inProcess])
+    @Test(
+        arguments: [("lake.jpg", 4), ("lake.jpg", 8), ("wide-chroma.jpg", 4), ("grey.jpg", 8)],
+        [Isolation.always, .inProcess])
     func surveysHaveTheMeansOfThePicture(_ file: (name: String, factor: Int), isolation: Isolation) async throws {
         let (name, factor) = file
         let bytes = try Self.bytes(name)
@@ -262,7 +264,8 @@ import VitrineServer
     }
 
     /// The server isolates everything by default. Tiles are the same without.
-    @Test(arguments: [Isolation.always, .automatic]) func isolatedTilesAreThoseOfTheWorker(isolation: Isolation) async throws {
+    @Test(arguments: [Isolation.always, .automatic])
+    func isolatedTilesAreThoseOfTheWorker(isolation: Isolation) async throws {
         let bytes = try Self.picture(1_700, 1_300).encoded(as: .jpeg(quality: 0.95))
         let shown = try ImageDecoder().decode(.bytes(bytes))
         let (fixture, _) = try Self.fixture(["a.jpg": bytes]) {

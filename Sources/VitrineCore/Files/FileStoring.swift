@@ -104,7 +104,9 @@ extension FileStoring {
                 let contents = try await chunks(of: name, size: .mebibytes(8))
                 try await store.save(chunks: contents, as: name, replacing: replacing)
                 copied.append(name)
-            } catch let error as any FileStoringError where error.isMissingFile || (error.isExistingFile && !replacing) {
+            } catch let error as any FileStoringError
+                where error.isMissingFile || (error.isExistingFile && !replacing)
+            {
                 continue
             }
         }

@@ -12,8 +12,8 @@ import Darwin
 /// above them.
 ///
 /// The data of a JPEG file has no marks to enter it. One pass over the file notes the position of the entropy decoder
-/// at the beginning of each row of blocks. It decodes no more than the means of blocks. ``part(_:of:)`` copies the data of some rows into a
-/// small JPEG file of their own.
+/// at the beginning of each row of blocks. It decodes no more than the means of blocks. ``part(_:of:)`` copies the data
+/// of some rows into a small JPEG file of their own.
 @_spi(JPEGRows)
 public struct JPEGRowIndex: Sendable {
     /// The state of the entropy decoder at the beginning of a row of blocks.
@@ -89,8 +89,8 @@ public struct JPEGRowIndex: Sendable {
 
     /// nil for places that no file has.
     private init?(size: PixelSize, rowHeight: Int, rowCount: Int, start: Int, end: Int, rows: [Row]) {
-        guard (1...65_535).contains(size.width), (1...65_535).contains(size.height), [8, 16, 24, 32].contains(rowHeight),
-            (1...8_192).contains(rowCount), (0...Self.longestHeader).contains(start), end >= start, end < 1 << 48
+        guard (1...65_535).contains(size.width), (1...65_535).contains(size.height),
+            [8, 16, 24, 32].contains(rowHeight), (1...8_192).contains(rowCount), (0...Self.longestHeader).contains(start), end >= start, end < 1 << 48
         else { return nil }
         var last = (row: -1, offset: start)
         for row in rows {
@@ -196,7 +196,8 @@ extension ImageDecoder {
         let (token, resizer) = (CancellationToken(), ImageResizer(size: size, mode: .fill, allowsUpscaling: true))
         do {
             return try await withTaskCancellationHandler {
-                try await BlockingExecutor.shared.run { [options] () throws(ImageError) in
+                try await BlockingExecutor.shared.run {
+                    [options] () throws(ImageError) -> (image: Image, index: JPEGRowIndex?) in
                     let notes = RowNotes()
                     let images = try decode(input, at: [resizer], options: options, token, rows: notes)
                     return (images[0], notes.index)

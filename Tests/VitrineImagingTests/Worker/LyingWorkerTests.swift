@@ -211,7 +211,10 @@ import VitrineCore
         var taken = 0
         for _ in 0..<(5_000 * Rounds.factor) {
             var bytes = truth
-            for _ in 0..<2 { bytes[Int.random(in: bytes.indices, using: &generator)] = .random(in: 0...255, using: &generator) }
+            for _ in 0..<2 {
+                let place = Int.random(in: bytes.indices, using: &generator)
+                bytes[place] = .random(in: 0...255, using: &generator)
+            }
             guard let index = image(bytes)?.rowIndex else { continue }
             taken += 1
             _ = try? index.part(0..<48, of: .bytes(file))

@@ -192,7 +192,6 @@ extension Renderer {
         limits.maximumOutputSide = max(limits.maximumOutputSide, size.width, size.height)
         return ImageDecoder(limits: limits, isolation: configuration.isolation)
     }
-
 }
 
 /// The survey of a JPEG file: one pass that notes where its rows begin, and makes its small levels.

@@ -408,7 +408,9 @@ package final class Renderer: Sendable {
         }
         if let stored, job.source.isLocal, let made = try await confirmedFile(job, stored) { return made }
         // Files of this machine are those of another one only if the operator says so.
-        if let remote, configuration.sources.isLocalShared, let version = try await sources.localVersion(of: job.source) {
+        if let remote, configuration.sources.isLocalShared,
+            let version = try await sources.localVersion(of: job.source)
+        {
             return try await makeSharedFile(job, version, alternative, priority, remote)
         }
         return try await makeHere(job, stored, alternative, priority)
