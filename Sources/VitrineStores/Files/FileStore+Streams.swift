@@ -48,7 +48,10 @@ extension FileStore {
     }
 }
 
-extension FileStore: FileStoring {}
+extension FileStore: FileStoring {
+    /// The errors of the store.
+    public typealias Failure = StoreError
+}
 
 extension StoreError: FileStoringError {
     /// Whether it is ``notFound(name:)``.

@@ -18,6 +18,9 @@ public import VitrineCore
 ///   ``rename(_:to:replacing:)`` copies and deletes, and saves that must not replace need a server with conditional
 ///   writes to exclude each other.
 public struct S3FileStore: FileStoring {
+    /// The errors of the store.
+    public typealias Failure = S3Error
+
     private let bucket: S3Bucket
     /// Empty, or with a slash at the end.
     private let prefix: String
