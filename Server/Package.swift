@@ -137,6 +137,7 @@ let package = Package(
             dependencies: [
                 "VitrineS3", .product(name: "VitrineCore", package: "Vitrine"),
                 .product(name: "VitrineNetwork", package: "Vitrine"),
+                .product(name: "VitrineStores", package: "Vitrine"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: swift),

@@ -164,8 +164,10 @@ private func systemBind(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>,
 
 /// A redis-server on a port of the loopback interface, which ends with the test.
 package final class RedisServer: Sendable {
+    /// The program that `VITRINE_REDIS_SERVER` names, such as a `valkey-server`, else one that is installed.
     package static let path = [
-        "/usr/bin/redis-server", "/usr/local/bin/redis-server", "/opt/homebrew/bin/redis-server",
+        ProcessInfo.processInfo.environment["VITRINE_REDIS_SERVER"] ?? "", "/usr/bin/redis-server",
+        "/usr/local/bin/redis-server", "/usr/bin/valkey-server", "/opt/homebrew/bin/redis-server",
     ].first { FileManager.default.isExecutableFile(atPath: $0) }
     package static let isInstalled = path != nil
 

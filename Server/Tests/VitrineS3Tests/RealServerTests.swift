@@ -4,6 +4,7 @@ import Testing
 import VitrineCore
 import VitrineNetwork
 import VitrineS3
+import VitrineStores
 
 /// The client with real servers, which are started on loopback where their Debian packages are installed.
 @Suite(.serialized)
@@ -214,5 +215,14 @@ struct RealServerTests {
         #expect(original.bytes == [1, 2])
         #expect(try await source.load("s3://p/letters/neu +.txt", unless: original.version) == nil)
         #expect(try await files.delete("neu +.txt"))
+        let directory = FileStore(.root(NSTemporaryDirectory() + "vitrine-s3-real-" + UUID().uuidString), path: [])
+        try await directory.save([3], as: "ä")
+        try await directory.save([], as: "empty")
+        #expect(try await directory.copyFiles(to: files) == ["empty", "ä"])
+        #expect(try await directory.copyFiles(to: files) == [])
+        #expect(try await files.load("ä") == [3])
+        let back = FileStore(.root(directory.directory + "-back"), path: [])
+        #expect(try await files.copyFiles(to: back) == ["empty", "ä"])
+        #expect(try await back.load("empty") == [])
     }
 }

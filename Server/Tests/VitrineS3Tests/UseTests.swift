@@ -3,6 +3,7 @@ import Testing
 import VitrineCore
 import VitrineNetwork
 import VitrineS3
+import VitrineStores
 
 /// Sources, results and files in a bucket.
 struct UseTests {
@@ -235,6 +236,67 @@ struct UseTests {
                     continue
                 }
             }
+        }
+    }
+
+    /// The calls of an application that keeps files in any store.
+    private static func keepLetters(in store: some FileStoring) async throws {
+        try await store.save([1, 2], as: "ä.txt", replacing: false)
+        do {
+            try await store.save([3], as: "ä.txt", replacing: false)
+            Issue.record("A file was replaced")
+        } catch {
+            #expect(error.isExistingFile && !error.isMissingFile)
+        }
+        do {
+            _ = try await store.load("missing")
+            Issue.record("A missing file was loaded")
+        } catch {
+            #expect(error.isMissingFile && !error.isExistingFile)
+        }
+        try await store.rename("ä.txt", to: "b.txt", replacing: false)
+        var loaded: [UInt8] = []
+        for try await chunk in try await store.chunks(of: "b.txt", size: 1) {
+            #expect(chunk.count == 1)
+            loaded += chunk
+        }
+        #expect(loaded == [1, 2])
+        try await store.save(chunks: AsyncStream { _ = $0.yield([9]); $0.finish() }, as: "c.txt", replacing: true)
+        #expect(try await store.names == ["b.txt", "c.txt"])
+        #expect(try await store.delete("c.txt"))
+        #expect(try await !store.exists("c.txt"))
+    }
+
+    @Test("One code keeps files in a directory and in a bucket")
+    func directoriesAndBucketsAreAlike() async throws {
+        try await Self.keepLetters(in: Self.directoryStore())
+        try await FakeS3.run { _, bucket async throws in
+            try await Self.keepLetters(in: S3FileStore(bucket, prefix: "letters"))
+        }
+    }
+
+    private static func directoryStore() -> FileStore {
+        FileStore(.root(NSTemporaryDirectory() + "vitrine-s3-files-" + UUID().uuidString), path: [])
+    }
+
+    @Test("Files are copied from a directory into a bucket, and back, without those that are there")
+    func filesAreCopiedBetweenStores() async throws {
+        try await FakeS3.run { fake, bucket async throws in
+            let (directory, store) = (Self.directoryStore(), S3FileStore(bucket, prefix: "p"))
+            for name in ["a", "ü +", "c"] { try await directory.save(Array(name.utf8), as: name) }
+            try await store.save([0], as: "c")
+            #expect(try await directory.copyFiles(to: store) == ["a", "ü +"])
+            #expect(try await directory.copyFiles(to: store) == [])
+            #expect(try await store.load("ü +") == Array("ü +".utf8))
+            #expect(try await store.load("c") == [0])
+            #expect(try await directory.copyFiles(to: store, replacing: true) == ["a", "c", "ü +"])
+            #expect(try await store.load("c") == Array("c".utf8))
+            let other = Self.directoryStore()
+            #expect(try await store.copyFiles(to: other) == ["a", "c", "ü +"])
+            #expect(try await other.load("ü +") == Array("ü +".utf8))
+            // The error of a store ends the copy.
+            fake.script { _, _ in FakeS3.error(403, "AccessDenied") }
+            await #expect(throws: S3Error.self) { try await store.copyFiles(to: Self.directoryStore()) }
         }
     }
 

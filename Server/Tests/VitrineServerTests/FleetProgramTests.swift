@@ -31,6 +31,52 @@ struct FleetProgramTests {
         try await fleet.end()
     }
 
+    /// Images and tiles of a directory that all nodes see. Each change of the file is seen by all.
+    @Test func sharedFilesAreRenderedOnce() async throws {
+        let redis = try await RedisServer()
+        let root = NSTemporaryDirectory() + "vitrine-shared-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        let settings = ["--redis", redis.url, "--local-root", root, "--iiif"]
+        let fleet = try await Fleet.start(3, settings + ["--local-shared"])
+        let tile = "/iiif/3/a.jpg/0,0,256,256/256,256/0/default.jpg"
+        var tags: [String?] = []
+        for (turn, sample) in ["lake.jpg", "lake-grey.jpg"].enumerated() {
+            try Data(try Samples.bytes(sample)).write(to: URL(filePath: root + "/a.jpg"), options: .atomic)
+            // A file counts as unchanged for a second.
+            if let old = tags.first {
+                for node in fleet.nodes {
+                    try await eventually("the change is seen") {
+                        try await get(node.main, tile).fields["etag"] != old
+                    }
+                }
+            }
+            let before = try await fleet.renders
+            let options = "/rs:fit:\(90 + turn):90/plain/local:///a.jpg"
+            for path in [tile, options] {
+                var found: Set<String?> = []
+                for node in fleet.nodes {
+                    let answer = try await get(node.main, path)
+                    #expect(answer.status == 200, "\(path)")
+                    found.insert(answer.fields["etag"])
+                }
+                #expect(found.count == 1, "\(path)")
+                if path == tile { tags.append(found.first ?? nil) }
+            }
+            // The tiles of the second turn were made while the change was waited for.
+            #expect(try await fleet.renders == before + (turn == 0 ? 2 : 1))
+        }
+        #expect(tags[0] != tags[1])
+        #expect(try await fleet.renders == 4)
+        try await fleet.end()
+
+        // Without the setting, files belong to one machine.
+        let apart = try await Fleet.start(2, settings)
+        for node in apart.nodes { #expect(try await get(node.main, tile).status == 200) }
+        #expect(try await apart.renders == 2)
+        try await apart.end()
+    }
+
     @Test func killedHoldersCostOneRender() async throws {
         let redis = try await RedisServer()
         let gate = OpenSignal()

@@ -128,6 +128,77 @@ import VitrineServer
         #expect(throws: ImageError.self) { try JPEGRowIndex(of: .bytes(file), cancellation: token) }
     }
 
+    /// The picture of a survey has the means of the file's pixels, and its index the same rows.
+    @Test(
+        arguments: [("lake.jpg", 4), ("lake.jpg", 8), ("wide-chroma.jpg", 4), ("grey.jpg", 8)],
+        [Isolation.always, .inProcess])
+    func surveysHaveTheMeansOfThePicture(_ file: (name: String, factor: Int), isolation: Isolation) async throws {
+        let (name, factor) = file
+        let bytes = try Self.bytes(name)
+        let whole = try ImageDecoder().decode(.bytes(bytes))
+        let size = PixelSize(width: (whole.width + factor - 1) / factor, height: (whole.height + factor - 1) / factor)
+        let survey = try await ImageDecoder(isolation: isolation).survey(.bytes(bytes), at: size)
+        let (image, index) = (survey.image, try #require(survey.index))
+        #expect(index.size == whole.size && image.size == size)
+        let means = try Self.means(of: whole, factor)
+        // The last column and row of the file may be a part of a mean.
+        let inner = (whole.width / factor, whole.height / factor)
+        let apart = Self.difference(
+            try Self.crop(image, 0, 0, inner.0, inner.1), try Self.crop(means, 0, 0, inner.0, inner.1))
+        #expect(apart.mean < 1.5, "\(apart)")
+        let part = try #require(try index.part(200..<240, of: .bytes(bytes)))
+        let other = try #require(try JPEGRowIndex(of: .bytes(bytes)))
+        #expect(try #require(try other.part(200..<240, of: .bytes(bytes))).bytes == part.bytes)
+    }
+
+    private static func means(of image: Image, _ factor: Int) throws -> Image {
+        let (width, height) = (image.width / factor, image.height / factor)
+        return Image(width: width, height: height, alpha: .opaque) { bytes in
+            image.withUnsafeBytes { pixels in
+                for y in 0..<height {
+                    for x in 0..<width {
+                        for channel in 0..<4 {
+                            var sum = factor * factor / 2
+                            for v in 0..<factor {
+                                for u in 0..<factor {
+                                    let row = (y * factor + v) * image.bytesPerRow
+                                    sum += Int(pixels[row + 4 * (x * factor + u) + channel])
+                                }
+                            }
+                            bytes[4 * (y * width + x) + channel] = UInt8(sum / (factor * factor))
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: ["lake-progressive.jpg", "lake-cmyk.jpg"], [Isolation.always, .inProcess])
+    func surveysOfOtherFilesHaveNoIndex(name: String, isolation: Isolation) async throws {
+        let decoder = ImageDecoder(isolation: isolation)
+        let survey = try await decoder.survey(.bytes(try Self.bytes(name)), at: PixelSize(width: 40, height: 30))
+        #expect(survey.index == nil && survey.image.size == PixelSize(width: 40, height: 30))
+        await #expect(throws: ImageError.self) { try await decoder.survey(.bytes([1, 2, 3]), at: PixelSize(1)) }
+        let cut = Array(try Self.bytes("lake.jpg").prefix(20_000))
+        await #expect(throws: ImageError.self) {
+            try await decoder.survey(.bytes(cut), at: PixelSize(width: 40, height: 30))
+        }
+    }
+
+    /// Decodes by regions agree with those of the whole, with means of 4, 16 and 64 pixels.
+    @Test(arguments: [2, 4, 8]) func meansOfRegionsAreThoseOfTheWhole(factor: Int) throws {
+        let file = try Self.bytes("lake.jpg")
+        let whole = try ImageDecoder().decode(.bytes(file))
+        let means = try Self.means(of: whole, factor)
+        var options = DecodeOptions()
+        options.acceptsMeans = true
+        options.region = PixelRect(x: 0, y: 16 * factor, width: means.width * factor, height: 16 * factor)
+        let size = PixelSize(width: means.width, height: 16)
+        let image = try ImageDecoder().decode(
+            .bytes(file), at: .stretch(width: size.width, height: size.height), options: options)
+        #expect(Self.difference(image, try Self.crop(means, 0, 16, means.width, 16)).mean < 1.5)
+    }
+
     // MARK: The renderer
 
     private static func fixture(
@@ -190,6 +261,22 @@ import VitrineServer
             // Another band, which is not in memory.
             _ = try await Self.tile(fixture, "\(name)/0,512,512,512/512,512")
         }
+    }
+
+    /// The server isolates everything by default. Tiles are the same without.
+    @Test(arguments: [Isolation.always, .automatic])
+    func isolatedTilesAreThoseOfTheWorker(isolation: Isolation) async throws {
+        let bytes = try Self.picture(1_700, 1_300).encoded(as: .jpeg(quality: 0.95))
+        let shown = try ImageDecoder().decode(.bytes(bytes))
+        let (fixture, _) = try Self.fixture(["a.jpg": bytes]) {
+            $0.tileMemory = .megabytes(12)
+            $0.isolation = isolation
+        }
+        let first = try await Self.tile(fixture, "a.jpg/0,0,1700,1300/425,325")
+        let quarter = try ImageResizer.stretch(width: 425, height: 325).resize(shown)
+        #expect(Self.difference(first, quarter).mean < 3)
+        let deep = try await Self.tile(fixture, "a.jpg/1024,1024,512,276/512,276")
+        #expect(Self.difference(deep, try Self.crop(shown, 1_024, 1_024, 512, 276)).most == 0)
     }
 
     /// A changed file has other levels.

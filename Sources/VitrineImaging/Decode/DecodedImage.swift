@@ -68,6 +68,8 @@ package struct DecodedImage: Sendable {
     package var samplesAreMeans: Bool
     /// The part of the image that the planes show, in stored pixels; nil for all of it.
     package var region: PixelRect?
+    /// Where the rows of a JPEG begin, if the request asks for that and the file has such an index.
+    package var rowIndex: JPEGRowIndex?
 
     package init(
         planes: [PixelPlane], model: Model, alpha: Alpha = .none, colorProfile: [UInt8]? = nil, isPartial: Bool = false,

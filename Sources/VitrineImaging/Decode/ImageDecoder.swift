@@ -156,6 +156,14 @@ extension ImageDecoder {
         _ input: ImageInput, at resizers: [ImageResizer], options: DecodeOptions = DecodeOptions(),
         cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> [Image] {
+        try decode(input, at: resizers, options: options, cancellation, rows: nil)
+    }
+
+    /// - Parameter rows: Takes the index of the file's rows; nil for none.
+    func decode(
+        _ input: ImageInput, at resizers: [ImageResizer], options: DecodeOptions, _ cancellation: CancellationToken,
+        rows: RowNotes?
+    ) throws(ImageError) -> [Image] {
         guard !resizers.isEmpty else { return [] }
         var source = try ByteSource(input)
         var header: ImageHeader
@@ -169,13 +177,13 @@ extension ImageDecoder {
         }
         return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
             token throws(ImageError) in
-            try decode(source, header, at: resizers, options: options, cancellation: token)
+            try decode(source, header, at: resizers, options: options, cancellation: token, rows: rows)
         }
     }
 
     private func decode(
         _ source: ByteSource, _ header: ImageHeader, at resizers: [ImageResizer], options: DecodeOptions,
-        cancellation: CancellationToken
+        cancellation: CancellationToken, rows: RowNotes?
     ) throws(ImageError) -> [Image] {
         let info = header.info
         guard options.page >= 0 && options.page < max(1, info.frameCount) else {
@@ -196,6 +204,8 @@ extension ImageDecoder {
             allowsEmbeddedPreview: options.allowsEmbeddedPreview && region == nil, limits: limits,
             cancellation: cancellation)
         request.region = region
+        request.acceptsMeans = options.acceptsMeans
+        request.notesRows = rows != nil
         // A later page may have another shape, which its samples will tell.
         request.allowsScaling =
             region == nil && plans.count == 1 && options.page == 0 && plans[0].region == nil
@@ -208,6 +218,7 @@ extension ImageDecoder {
         } else {
             decoded = try DecoderRegistry.decode(source, request, with: decoders(for: info.format))
         }
+        rows?.index = decoded.rowIndex
         if let region {
             let size = info.storedSize
             let shown = decoded.region ?? PixelRect(x: 0, y: 0, width: size.width, height: size.height)
@@ -283,6 +294,9 @@ public struct DecodeOptions: Sendable, Hashable {
     /// far as the region needs, so that damage elsewhere may be no error; other formats are decoded whole. A region of a
     /// later frame or page is an error.
     public var region: PixelRect?
+    /// Whether the pixels of a JPEG that is reduced by 2, 4 or 8 may be the means of 4, 16 or 64 pixels of the file, as
+    /// in the levels of a pyramid. Default false: they are made from more samples.
+    @_spi(JPEGRows) public var acceptsMeans = false
 
     /// Creates options.
     ///

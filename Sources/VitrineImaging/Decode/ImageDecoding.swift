@@ -29,6 +29,10 @@ public struct DecodeRequest: Sendable {
     /// Whether samples that are already scaled to exactly ``target`` will do: for a single result that shows the whole
     /// image. A decoder then scales row by row, and a worker sends fewer bytes.
     package var allowsScaling = false
+    /// Whether the pixels of a result may be the means of 4, 16 or 64 pixels each, where the reduction is 2, 4 or 8.
+    package var acceptsMeans = false
+    /// Whether a decoder of JPEG notes where the rows of the file begin.
+    package var notesRows = false
 
     package init(
         info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,
@@ -83,6 +87,10 @@ extension DecodeRequest {
         guard let target, !target.isEmpty else { return 1 }
         return max(1, min(Double(size.width) / Double(target.width), Double(size.height) / Double(target.height)))
     }
+
+    /// Whether the decoder may reduce by `factor`, at which its samples are means of pixels. Edges of a picture may be
+    /// cut from one more pixel.
+    package func acceptsMeans(of factor: Double) -> Bool { acceptsMeans && reduction >= 0.98 * factor }
 
     /// The side of the blocks to average of an image stored with `size`, which leaves at least twice the target.
     package func blockSide(for size: PixelSize) -> Int { max(1, Int(reduction(of: size) / 2)) }

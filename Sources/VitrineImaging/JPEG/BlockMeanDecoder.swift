@@ -30,14 +30,17 @@ package struct BlockMeanDecoder: ImageDecoding {
     ///   image and a row of blocks is there. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` and
     ///   ``ImageError/cancelled(input:)``.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        guard request.reduction >= BlockMeanDecoder.minimumQuarterReduction else {
+        guard request.reduction >= BlockMeanDecoder.minimumQuarterReduction || request.acceptsMeans(of: 4) else {
             throw .unsupported(input: source.name, reason: "block means are too coarse for this size")
         }
-        let isEighth = request.reduction >= BlockMeanDecoder.minimumEighthReduction
-        var image = try decode(
-            source, at: isEighth ? .eighth : .quarter, limits: request.limits, allowPartial: request.allowPartial,
+        let isEighth = request.reduction >= BlockMeanDecoder.minimumEighthReduction || request.acceptsMeans(of: 8)
+        var reader = BlockMeanReader(
+            source, scale: isEighth ? .eighth : .quarter, limits: request.limits, allowPartial: request.allowPartial,
             cancellation: request.cancellation)
+        if request.notesRows { reader.recorder = JPEGRowRecorder() }
+        var image = try reader.decode().image
         image.colorProfile = request.info.colorProfile
+        if request.notesRows { image.rowIndex = try JPEGRowIndex(reader, of: source) }
         return image
     }
 

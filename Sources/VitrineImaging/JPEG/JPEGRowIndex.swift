@@ -12,8 +12,8 @@ import Darwin
 /// above them.
 ///
 /// The data of a JPEG file has no marks to enter it. One pass over the file notes the position of the entropy decoder
-/// at the beginning of each row of blocks, and decodes no pixels. ``part(_:of:)`` copies the data of some rows into a
-/// small JPEG file of their own.
+/// at the beginning of each row of blocks. It decodes no more than the means of blocks. ``part(_:of:)`` copies the data
+/// of some rows into a small JPEG file of their own.
 @_spi(JPEGRows)
 public struct JPEGRowIndex: Sendable {
     /// The state of the entropy decoder at the beginning of a row of blocks.
@@ -36,8 +36,8 @@ public struct JPEGRowIndex: Sendable {
         public let firstRow: Int
     }
 
-    /// The rows around those that are wanted, from which decoders and scalers may take colour.
-    private static let margin = 64
+    /// The rows around those that are wanted, from which decoders may take colour.
+    private static let margin = 16
     /// The most bytes before the compressed data.
     private static let longestHeader = 4 << 20
 
@@ -72,17 +72,73 @@ public struct JPEGRowIndex: Sendable {
             default: throw error
             }
         }
-        guard let frame = reader.frame, !frame.isProgressive, let recorder = reader.recorder, recorder.scans == 1,
-            recorder.rows.first?.row == 0, recorder.rows.count > 2
-        else { return nil }
-        size = PixelSize(width: frame.width, height: frame.height)
-        (rowHeight, rowCount) = (8 * frame.maximumVertical, frame.mcuRows)
-        (start, end) = (recorder.start, recorder.end)
-        guard let rows = try recorder.placed(in: source), start <= Self.longestHeader,
-            rows.allSatisfy({ row in (0..<4).allSatisfy { row.predictors[$0].magnitude < 1 << 15 } })
-        else { return nil }
-        self.rows = rows
+        guard let index = try JPEGRowIndex(reader, of: source) else { return nil }
+        self = index
     }
+
+    /// The notes of a decode; nil unless it was whole and one scan has all components.
+    init?(_ reader: borrowing BlockMeanReader, of source: ByteSource) throws(ImageError) {
+        guard let frame = reader.frame, !frame.isProgressive, reader.damage == nil, let recorder = reader.recorder,
+            recorder.scans == 1, recorder.rows.first?.row == 0, recorder.rows.count > 2,
+            recorder.start <= Self.longestHeader, let rows = try recorder.placed(in: source)
+        else { return nil }
+        self.init(
+            size: PixelSize(width: frame.width, height: frame.height), rowHeight: 8 * frame.maximumVertical,
+            rowCount: frame.mcuRows, start: recorder.start, end: recorder.end, rows: rows)
+    }
+
+    /// nil for places that no file has.
+    private init?(size: PixelSize, rowHeight: Int, rowCount: Int, start: Int, end: Int, rows: [Row]) {
+        guard (1...65_535).contains(size.width), (1...65_535).contains(size.height),
+            [8, 16, 24, 32].contains(rowHeight), (1...8_192).contains(rowCount), (0...Self.longestHeader).contains(start), end >= start, end < 1 << 48
+        else { return nil }
+        var last = (row: -1, offset: start)
+        for row in rows {
+            guard row.row > last.row, row.row < rowCount, row.offset >= last.offset, row.offset <= end,
+                (0..<8).contains(row.bit), (0..<4).allSatisfy({ row.predictors[$0].magnitude < 1 << 15 })
+            else { return nil }
+            last = (row.row, row.offset)
+        }
+        (self.size, self.rowHeight, self.rowCount) = (size, rowHeight, rowCount)
+        (self.start, self.end, self.rows) = (start, end, rows)
+    }
+
+    // MARK: Bytes
+
+    /// The most bytes of an index.
+    static let mostBytes = 1 << 20
+
+    /// The form in which a worker sends it.
+    var bytes: [UInt8] {
+        var wire = WireWriter()
+        for value in [size.width, size.height, rowHeight, rowCount, start, end, rows.count] { wire.write(value) }
+        for row in rows {
+            wire.write(Int32(truncatingIfNeeded: row.row))
+            wire.write(row.offset)
+            wire.write(UInt8(truncatingIfNeeded: row.bit))
+            for component in 0..<4 { wire.write(Int16(truncatingIfNeeded: row.predictors[component])) }
+        }
+        return wire.bytes
+    }
+
+    /// nil for bytes that are no index.
+    init?(bytes: [UInt8]) {
+        var wire = WireReader(bytes)
+        let size = PixelSize(width: wire.int(), height: wire.int())
+        let (rowHeight, rowCount, start, end, count) = (wire.int(), wire.int(), wire.int(), wire.int(), wire.int())
+        guard wire.isValid, (1...8_192).contains(count) else { return nil }
+        var rows: [Row] = []
+        for _ in 0..<count {
+            let row = Int(wire.integer(Int32.self)), offset = wire.int(), bit = Int(wire.integer(UInt8.self))
+            var predictors = SIMD4<Int32>(repeating: 0)
+            for component in 0..<4 { predictors[component] = Int32(wire.integer(Int16.self)) }
+            rows.append(Row(row: row, offset: offset, bit: bit, predictors: predictors))
+        }
+        guard wire.isComplete else { return nil }
+        self.init(size: size, rowHeight: rowHeight, rowCount: rowCount, start: start, end: end, rows: rows)
+    }
+
+    // MARK: Parts
 
     /// Returns a JPEG file of some rows of pixels and a few around them.
     ///
@@ -114,6 +170,44 @@ public struct JPEGRowIndex: Sendable {
             writer.copy(data, from: begin.bit, spareBits: stop.map { $0.bit == 0 ? 0 : 8 - $0.bit } ?? 0)
         }
         return Part(bytes: writer.finished(), firstRow: wanted.lowerBound + (lead - begin.row) * rowHeight)
+    }
+}
+
+/// Takes the index that a decode has made. For one thread.
+final class RowNotes {
+    var index: JPEGRowIndex?
+}
+
+@_spi(JPEGRows)
+extension ImageDecoder {
+    /// Decodes a JPEG at a size, and notes in the same pass where its rows begin.
+    ///
+    /// - Parameters:
+    ///   - input: The file.
+    ///   - size: The size of the result. At a quarter or an eighth of the sides or less, its pixels are means of those
+    ///     of the file, as in pyramids.
+    /// - Returns: The picture, and the index of the file; nil if it has none or is decoded in another way.
+    /// - Throws: ``ImageError``, or `CancellationError` if the task is cancelled, as ``image(from:at:options:)``.
+    public func survey(
+        _ input: ImageInput, at size: PixelSize
+    ) async throws -> (image: Image, index: JPEGRowIndex?) {
+        var options = DecodeOptions()
+        options.acceptsMeans = true
+        let (token, resizer) = (CancellationToken(), ImageResizer(size: size, mode: .fill, allowsUpscaling: true))
+        do {
+            return try await withTaskCancellationHandler {
+                try await BlockingExecutor.shared.run {
+                    [options] () throws(ImageError) -> (image: Image, index: JPEGRowIndex?) in
+                    let notes = RowNotes()
+                    let images = try decode(input, at: [resizer], options: options, token, rows: notes)
+                    return (images[0], notes.index)
+                }
+            } onCancel: {
+                token.cancel()
+            }
+        } catch ImageError.cancelled {
+            throw CancellationError()
+        }
     }
 }
 

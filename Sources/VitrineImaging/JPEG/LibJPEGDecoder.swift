@@ -27,10 +27,11 @@ package struct LibJPEGDecoder: ImageDecoding {
     ///   ``ImageError/unsupported(input:reason:)``. A cancellation takes effect within a row of blocks.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         var image = try decode(
-            source, eighths: LibJPEGDecoder.eighths(for: request.reduction),
+            source, eighths: LibJPEGDecoder.eighths(for: request),
             request.reduction >= 1.25 ? .smallerPlanes : .pixels,
             limits: request.limits, allowPartial: request.allowPartial, cancellation: request.cancellation,
-            room: request.room, scalingTo: request.allowsScaling ? request.target : nil, region: request.region)
+            room: request.room, scalingTo: request.allowsScaling ? request.target : nil, region: request.region,
+            margin: request.acceptsMeans ? JPEGRegion.marginOfMeans : JPEGRegion.margin)
         image.colorProfile = request.info.colorProfile
         return image
     }
@@ -39,6 +40,12 @@ package struct LibJPEGDecoder: ImageDecoding {
     static func eighths(for reduction: Double) -> Int {
         for eighths in [1, 2, 4] where reduction * Double(eighths) / 8 >= oversampling { return eighths }
         return 8
+    }
+
+    /// The scale for a request. The library's samples at 1/2, 1/4 and 1/8 are means of pixels.
+    private static func eighths(for request: DecodeRequest) -> Int {
+        for eighths in [1, 2, 4] where request.acceptsMeans(of: 8 / Double(eighths)) { return eighths }
+        return eighths(for: request.reduction)
     }
 
     /// How Y′CbCr comes out of the library.
@@ -62,17 +69,18 @@ package struct LibJPEGDecoder: ImageDecoding {
     ) throws(ImageError) -> DecodedImage {
         try decode(
             source, eighths: eighths, isPlanar ? .planes : .pixels, limits: limits, allowPartial: allowPartial,
-            cancellation: cancellation, room: nil, scalingTo: nil, region: nil)
+            cancellation: cancellation, room: nil, scalingTo: nil, region: nil, margin: 0)
     }
 
     /// - Parameters:
     ///   - room: Where the planes are put; nil for memory of their own.
     ///   - target: The size to which pixels are scaled while they are decoded; nil if they are not.
     ///   - region: The part that is decoded, at least; nil for everything.
+    ///   - margin: The pixels around the region.
     private func decode(
         _ source: ByteSource, eighths: Int, _ output: Output, limits: ImageLimits, allowPartial: Bool,
         cancellation: CancellationToken, room: SharedBuffer?, scalingTo target: PixelSize?,
-        region: PixelRect?
+        region: PixelRect?, margin: Int
     ) throws(ImageError) -> DecodedImage {
         guard source.count > 0 else { throw .empty(input: source.name) }
         let input = LibJPEGInput(source, cancellation)
@@ -98,7 +106,7 @@ package struct LibJPEGDecoder: ImageDecoding {
         var options = cjpeg_decode_options()
         options.eighths = Int32(eighths)
         // The library crops rows of pixels only.
-        let wanted = region.flatMap { JPEGRegion($0, of: size, eighths: eighths) }
+        let wanted = region.flatMap { JPEGRegion($0, of: size, eighths: eighths, margin: margin) }
         options.planar = wanted == nil ? output.rawValue : Output.pixels.rawValue
         options.maximum_coefficient_bytes = UInt64(clamping: limits.maximumCoefficientBytes)
         options.maximum_scans = Int32(LibJPEGDecoder.maximumScans)
@@ -192,8 +200,10 @@ package struct LibJPEGDecoder: ImageDecoding {
 
 /// Columns and rows of a scaled image that hold a region of it.
 private struct JPEGRegion {
-    /// Pixels around a region that the library may interpolate colour from, at any sampling.
-    private static let margin = 64
+    /// Pixels around a region from which the library may interpolate colour, and the scaler pixels.
+    static let margin = 64
+    /// The same for results that are hardly scaled.
+    static let marginOfMeans = 16
 
     var x: UInt32
     var y: UInt32
@@ -201,13 +211,13 @@ private struct JPEGRegion {
     var height: UInt32
 
     /// nil for a region that is most of the image, which costs less in one go.
-    init?(_ region: PixelRect, of size: PixelSize, eighths: Int) {
+    init?(_ region: PixelRect, of size: PixelSize, eighths: Int, margin: Int) {
         guard let region = region.clipped(to: size) else { return nil }
         let scaled = PixelSize(width: (size.width * eighths + 7) / 8, height: (size.height * eighths + 7) / 8)
-        let left = max(0, region.x - Self.margin) * eighths / 8
-        let top = max(0, region.y - Self.margin) * eighths / 8
-        let right = min(scaled.width, ((region.x + region.size.width + Self.margin) * eighths + 7) / 8)
-        let bottom = min(scaled.height, ((region.y + region.size.height + Self.margin) * eighths + 7) / 8)
+        let left = max(0, region.x - margin) * eighths / 8
+        let top = max(0, region.y - margin) * eighths / 8
+        let right = min(scaled.width, ((region.x + region.size.width + margin) * eighths + 7) / 8)
+        let bottom = min(scaled.height, ((region.y + region.size.height + margin) * eighths + 7) / 8)
         let isMost = (right - left) * (bottom - top) * 10 >= 9 * scaled.pixelCount
         guard left < right, top < bottom, !isMost else { return nil }
         (x, y) = (UInt32(left), UInt32(top))

@@ -68,6 +68,8 @@ package struct WorkerReply: Sendable {
         package var isPartial: Bool
         package var samplesAreMeans: Bool
         package var region: PixelRect?
+        /// The place of the ``JPEGRowIndex`` in the payload; no bytes for none.
+        package var rows = (offset: 0, count: 0)
 
         package init(
             planes: [Plane], model: DecodedImage.Model, alpha: DecodedImage.Alpha, profile: Profile, isPartial: Bool,
@@ -157,6 +159,8 @@ package struct WorkerReply: Sendable {
         wire.write(shape.isPartial)
         wire.write(shape.samplesAreMeans)
         wire.write(shape.region)
+        wire.write(shape.rows.offset)
+        wire.write(shape.rows.count)
         switch shape.profile {
         case .none: for value in [0, 0, 0] { wire.write(value) }
         case .requested: for value in [1, 0, 0] { wire.write(value) }
@@ -182,6 +186,7 @@ package struct WorkerReply: Sendable {
         shape.isPartial = wire.bool()
         shape.samplesAreMeans = wire.bool()
         shape.region = wire.rect()
+        shape.rows = (wire.int(), wire.int())
         let kind = wire.int()
         let (offset, count) = (wire.int(), wire.int())
         switch kind {
@@ -326,6 +331,13 @@ extension DecodedImage {
             planes: planes, model: shape.model, alpha: shape.alpha, colorProfile: profile, isPartial: shape.isPartial,
             samplesAreMeans: shape.samplesAreMeans)
         region = shape.region
+        if shape.rows.count != 0 {
+            guard shape.rows.count <= JPEGRowIndex.mostBytes,
+                let bytes = memory.bytes(at: shape.rows.offset, count: shape.rows.count),
+                let index = JPEGRowIndex(bytes: bytes)
+            else { return nil }
+            rowIndex = index
+        }
     }
 
     private static func areConsistent(_ shape: WorkerReply.DecodedShape) -> Bool {

@@ -20,6 +20,9 @@ package struct WorkerRequest: WorkerMessage {
     package var inputCount = -1
     /// Decode: whether the planes are to be scaled to exactly `target`.
     package var scales = false
+    /// Decode: whether samples may be means of pixels, and whether the rows of a JPEG are noted.
+    package var acceptsMeans = false
+    package var notesRows = false
     /// The offset of the input in the payload: behind the profile.
     package var inputOffset: Int { profileCount > 0 && profileCount < 1 << 30 ? (profileCount + 63) & ~63 : 0 }
     /// Encode: bytes from row to row of the pixels at the start of the payload; `info.storedSize` is their size.
@@ -45,6 +48,8 @@ package struct WorkerRequest: WorkerMessage {
         allowsEmbeddedPreview = request.allowsEmbeddedPreview
         profileCount = request.info.colorProfile?.count ?? -1
         scales = request.allowsScaling
+        acceptsMeans = request.acceptsMeans
+        notesRows = request.notesRows
     }
 
     /// The packet.
@@ -63,6 +68,8 @@ package struct WorkerRequest: WorkerMessage {
         wire.write(profileCount)
         wire.write(inputCount)
         wire.write(scales)
+        wire.write(acceptsMeans)
+        wire.write(notesRows)
         wire.write(bytesPerRow)
         wire.write(case: alpha)
         wire.write(quality)
@@ -88,6 +95,8 @@ package struct WorkerRequest: WorkerMessage {
         profileCount = wire.int()
         inputCount = wire.int()
         scales = wire.bool()
+        acceptsMeans = wire.bool()
+        notesRows = wire.bool()
         bytesPerRow = wire.int()
         alpha = wire.enumeration(casesOf: Image.Alpha.self, or: .opaque)
         quality = wire.double()

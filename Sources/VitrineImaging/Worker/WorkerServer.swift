@@ -149,6 +149,8 @@ package struct WorkerServer {
         job.room = room
         job.region = request.region
         job.allowsScaling = request.scales
+        job.acceptsMeans = request.acceptsMeans
+        job.notesRows = request.notesRows
         var candidates = decoders[info.format] ?? []
         if !request.decoder.isEmpty {
             candidates = candidates.filter { request.decoder == String(describing: type(of: $0)) }
@@ -235,6 +237,10 @@ package struct WorkerServer {
                 UnsafeMutableRawBufferPointer(rebasing: memory.payload[offset...]).copyBytes(from: profile)
                 shape.profile = .payload(offset: offset, count: profile.count)
             }
+        }
+        if let rows = image.rowIndex?.bytes {
+            shape.rows = (try place(rows.count), rows.count)
+            UnsafeMutableRawBufferPointer(rebasing: memory.payload[shape.rows.offset...]).copyBytes(from: rows)
         }
         return .decoded(shape)
     }

@@ -1,4 +1,4 @@
-import VitrineCore
+public import VitrineCore
 
 #if canImport(Glibc)
 import Glibc
@@ -41,11 +41,23 @@ extension FileStore {
     ///   - name: The name of the file.
     ///   - size: The length of the chunks; the last one may be shorter. Default 256 KiB.
     public func chunks(
-        of name: String, size: Int = 1 << 18
+        of name: String, size: ByteCount = .kibibytes(256)
     ) async throws(StoreError) -> some AsyncSequence<[UInt8], Never> & Sendable {
         let file = try await map(name)
-        return FileChunks(file: file, size: max(1, size))
+        return FileChunks(file: file, size: max(1, size.bytes))
     }
+}
+
+extension FileStore: FileStoring {
+    /// The errors of the store.
+    public typealias Failure = StoreError
+}
+
+extension StoreError: FileStoringError {
+    /// Whether it is ``notFound(name:)``.
+    public var isMissingFile: Bool { if case .notFound = self { true } else { false } }
+    /// Whether it is ``alreadyExists(name:)``.
+    public var isExistingFile: Bool { if case .alreadyExists = self { true } else { false } }
 }
 
 /// The bytes of a file in chunks.

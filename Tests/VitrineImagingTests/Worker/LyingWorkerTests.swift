@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import VitrineCore
-import VitrineImaging
+@_spi(JPEGRows) import VitrineImaging
 
 /// Workers that have been taken over. Whatever they answer, the client gets a picture or an error, and goes on.
 @Suite struct LyingWorkerTests {
@@ -179,5 +179,46 @@ import VitrineImaging
         #expect(DecodedImage(shape, memory: memory, requestedProfile: nil, limits: limits) != nil)
         limits.maximumPixels = 359_999
         #expect(DecodedImage(shape, memory: memory, requestedProfile: nil, limits: limits) == nil)
+    }
+
+    /// The rows of a JPEG, of which every byte may be another one.
+    @Test func rowsOfAnyFormCanBeUsed() throws {
+        let memory = try SharedMemory(size: 1 << 20)
+        let file = Array("\u{FFFD}".utf8) + [UInt8](repeating: 0xA5, count: 3_000)
+        // Width, height, the height of a row, the rows, the first and the last byte of the data, and three rows.
+        func word(_ value: Int) -> [UInt8] { withUnsafeBytes(of: Int64(value).littleEndian) { Array($0) } }
+        var truth = [64, 48, 16, 3, 100, 2_900, 3].flatMap(word)
+        for row in 0..<3 {
+            truth += withUnsafeBytes(of: Int32(row).littleEndian) { Array($0) } + word(100 + 900 * row)
+            truth += [UInt8](repeating: 0, count: 9)
+        }
+        let plane = PixelPlane(width: 4, height: 4, channels: 1, storage: PixelStorage(zeroedByteCount: 16))
+        func image(_ bytes: [UInt8], offset: Int = 64, count: Int? = nil) -> DecodedImage? {
+            if offset == 64 { UnsafeMutableRawBufferPointer(rebasing: memory.payload[64...]).copyBytes(from: bytes) }
+            var shape = WorkerReply.DecodedShape(
+                planes: [WorkerReply.Plane(plane, bytesPerRow: 4, offset: 0)], model: .gray, alpha: .none,
+                profile: .none, isPartial: false)
+            shape.rows = (offset, count ?? bytes.count)
+            return DecodedImage(shape, memory: memory, requestedProfile: nil, limits: .standard)
+        }
+        #expect(image(truth)?.rowIndex?.size == PixelSize(width: 64, height: 48))
+        #expect(image(Array(truth.dropLast())) == nil && image(truth + [0]) == nil)
+        for number in Self.edges where number != 0 {
+            #expect(image(truth, count: number) == nil)
+            #expect(image(truth, offset: number) == nil)
+        }
+        var generator = SeededGenerator(21)
+        var taken = 0
+        for _ in 0..<(5_000 * Rounds.factor) {
+            var bytes = truth
+            for _ in 0..<2 {
+                let place = Int.random(in: bytes.indices, using: &generator)
+                bytes[place] = .random(in: 0...255, using: &generator)
+            }
+            guard let index = image(bytes)?.rowIndex else { continue }
+            taken += 1
+            _ = try? index.part(0..<48, of: .bytes(file))
+        }
+        #expect(taken > 100)
     }
 }

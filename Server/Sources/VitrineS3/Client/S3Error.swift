@@ -86,6 +86,13 @@ extension S3Error {
     }
 }
 
+extension S3Error: FileStoringError {
+    /// Whether it is ``notFound(_:)``.
+    public var isMissingFile: Bool { if case .notFound = self { true } else { false } }
+    /// Whether it is ``alreadyExists(_:)``.
+    public var isExistingFile: Bool { if case .alreadyExists = self { true } else { false } }
+}
+
 extension S3Error: LocalizedError, CustomStringConvertible {
     /// The error as a sentence, with advice where there is any.
     public var description: String {

@@ -1,7 +1,7 @@
 import Foundation
 public import VitrineCore
 
-/// A store of named files in a bucket, with the calls of `FileStore`.
+/// A store of named files in a bucket.
 ///
 /// ```swift
 /// let letters = S3FileStore(bucket, prefix: "letters")
@@ -9,12 +9,18 @@ public import VitrineCore
 /// let again = try await letters.load("Änderung.txt")
 /// ```
 ///
+/// It takes the place of a `FileStore` in all code that is written for `FileStoring`. `copyFiles(to:replacing:)` moves
+/// files between them.
+///
 /// - A save is atomic, and durable when it returns.
 /// - **Names** are one path component in any Unicode, up to 255 bytes of UTF-8. Names are compared by their bytes.
 /// - Several programs may use one prefix at the same time. Two calls differ from those of a directory:
 ///   ``rename(_:to:replacing:)`` copies and deletes, and saves that must not replace need a server with conditional
 ///   writes to exclude each other.
-public struct S3FileStore: Sendable {
+public struct S3FileStore: FileStoring {
+    /// The errors of the store.
+    public typealias Failure = S3Error
+
     private let bucket: S3Bucket
     /// Empty, or with a slash at the end.
     private let prefix: String

@@ -96,7 +96,7 @@ extension LocalRoot {
             let source = try ByteSource(.file(file))
             let hasParts = info.orientation == .up && PartedFile.hasParts(source, info)
             return Header(
-                header: SourceHeader(info), version: Self.version(of: status), lastModified: Self.lastModified(status),
+                header: SourceHeader(info), version: version(of: status), lastModified: Self.lastModified(status),
                 hasParts: hasParts)
         } catch {
             throw RequestError(rendering: error)

@@ -13,9 +13,11 @@ extension Renderer {
         let header: LocalRoot.Header
 
         var size: PixelSize { header.header.size }
-        /// Whether parts of it can be decoded without the others, once a JPEG has its index.
+        /// Whether parts of it can be decoded without the others, once a JPEG was surveyed.
         var hasParts: Bool { header.hasParts }
         var isJPEG: Bool { header.header.format == .jpeg }
+        /// Whether parts are found by a survey.
+        var isSurveyed: Bool { isJPEG && hasParts }
     }
 
     /// Returns a tile of a local picture that is cut from a band of its level; nil for other images, and for pictures
@@ -123,10 +125,20 @@ extension Renderer {
         if isForPyramid(place, picture) {
             return try await makePyramid(key, place, picture, file, job, priority)
         }
+        var index: JPEGRowIndex?
+        if picture.isSurveyed {
+            if place.factor >= surveyFactor(picture) {
+                let survey = try await survey(picture, file, job, priority)
+                if let band = try survey.band(place) { return band }
+            } else if let region, region.y > 0 {
+                // The rows at the top are found without an index.
+                index = try await self.index(of: picture, file, job, priority)
+            }
+        }
         let bytes = picture.header.header.estimatedBytes(decodingTo: place.band.size, sourceBytes: 0)
         let slot = try await admission.render(bytes: bytes, priority: priority.value)
         defer { slot.release() }
-        let image = try await decode(place, region, picture, file)
+        let image = try await decode(place, region, index, file)
         tiles.keep(image, for: key)
         if isWorthStoring(place, picture) {
             let header = picture.header
@@ -140,15 +152,13 @@ extension Renderer {
     }
 
     private func decode(
-        _ place: TilePlace, _ region: PixelRect?, _ picture: Picture, _ file: OpenedFile
+        _ place: TilePlace, _ region: PixelRect?, _ index: JPEGRowIndex?, _ file: OpenedFile
     ) async throws(RequestError) -> Image {
         var input = ImageInput.file(file.path)
         var options = DecodeOptions()
         options.region = region
-        // Those at the top are found without an index.
-        if let wanted = region, wanted.y > 0, picture.isJPEG, picture.hasParts,
-            let index = try await index(of: picture, file)
-        {
+        options.acceptsMeans = true
+        if let wanted = region, let index {
             let part = await encoders.run {
                 Result { () throws(ImageError) in
                     try index.part(wanted.y..<(wanted.y + wanted.size.height), of: .file(file.path))
@@ -182,31 +192,84 @@ extension Renderer {
         limits.maximumOutputSide = max(limits.maximumOutputSide, size.width, size.height)
         return ImageDecoder(limits: limits, isolation: configuration.isolation)
     }
+}
+
+/// The survey of a JPEG file: one pass that notes where its rows begin, and makes its small levels.
+extension Renderer {
+    /// The most pixels of a level that is made by a survey, as the first tile waits for it.
+    private static let largestSurvey = 2_000_000
+
+    /// The reduction of the largest level that a survey makes.
+    private func surveyFactor(_ picture: Picture) -> Int {
+        var factor = 4
+        let most = min(tiles.bandBytes / 4, Self.largestSurvey)
+        while factor < 64, TilePlace.level(factor, of: picture.size).pixelCount > most { factor *= 2 }
+        return factor
+    }
 
     /// The index of a JPEG file, made at the first need; nil for a file that has none.
-    private func index(of picture: Picture, _ file: OpenedFile) async throws(RequestError) -> JPEGRowIndex? {
+    private func index(
+        of picture: Picture, _ file: OpenedFile, _ job: RenderJob, _ priority: SharedPriority
+    ) async throws(RequestError) -> JPEGRowIndex? {
+        if let known = tiles.index(of: picture.source.key, version: picture.header.version) { return known }
+        return try await survey(picture, file, job, priority).index
+    }
+
+    private func survey(
+        _ picture: Picture, _ file: OpenedFile, _ job: RenderJob, _ priority: SharedPriority
+    ) async throws(RequestError) -> TileBands.Survey {
         let (source, version) = (picture.source.key, picture.header.version)
-        if let known = tiles.index(of: source, version: version) { return known }
-        let limits = configuration.limits
-        return try await tiles.indexing.value(for: source.appending(version)) {
-            [self] (_: SharedPriority) async throws(RequestError) in
-            if let known = tiles.index(of: source, version: version) { return known }
-            let token = CancellationToken()
-            let outcome = await withTaskCancellationHandler {
-                await encoders.run {
-                    Result { () throws(ImageError) in
-                        try JPEGRowIndex(of: .file(file.path), limits: limits, cancellation: token)
-                    }
-                }
-            } onCancel: {
-                token.cancel()
-            }
-            // A file that cannot be read is an error of its decode.
-            let index = (try? outcome.get()) ?? nil
+        return try await tiles.surveys.value(for: source.appending(version), priority: priority.value) {
+            [self] (priority: SharedPriority) async throws(RequestError) in
+            let (factor, size) = (surveyFactor(picture), picture.size)
+            let level = TilePlace.level(factor, of: size)
+            let bytes = picture.header.header.estimatedBytes(decodingTo: level, sourceBytes: 0)
+            let slot = try await admission.render(bytes: bytes, priority: priority.value)
+            defer { slot.release() }
+            // A file that cannot be read is an error of the decode of its parts.
+            let found = try? await decoder(for: level).survey(.file(file.path), at: level)
             if Task.isCancelled { throw .cancelled }
-            tiles.keep(index, of: source, version: version)
-            return index
+            let index = found?.index?.size == size ? found?.index : nil
+            let survey = TileBands.Survey(index: index, levels: await levels(of: found?.image, factor, size))
+            tiles.keep(survey.index, of: source, version: version)
+            keepLevels(of: survey, picture, job)
+            return survey
         }.value
+    }
+
+    /// A level and all smaller ones.
+    private func levels(of image: Image?, _ factor: Int, _ size: PixelSize) async -> [(factor: Int, image: Image)] {
+        guard let image else { return [] }
+        return await encoders.run {
+            var levels = [(factor: factor, image: image)]
+            while let last = levels.last, max(last.image.width, last.image.height) > 256 {
+                let next = TilePlace.level(2 * last.factor, of: size)
+                guard let smaller = try? Self.resizer(next).resize(last.image) else { break }
+                levels.append((2 * last.factor, smaller))
+            }
+            return levels
+        }
+    }
+
+    private func keepLevels(of survey: TileBands.Survey, _ picture: Picture, _ job: RenderJob) {
+        let (bandBytes, header) = (tiles.bandBytes, picture.header)
+        var bands: [(key: TileBands.Key, image: Image)] = []
+        // The small ones are kept longest.
+        for (factor, image) in survey.levels {
+            guard let step = TilePlace.step(of: image.size, bandBytes: bandBytes, hasParts: true) else { continue }
+            for rect in TilePlace.bands(of: image.size, step: step) {
+                let key = TileBands.Key(job.source.key, header.version, factor, rect)
+                guard let band = rect.size == image.size ? image : try? Self.cut(rect, from: image) else { continue }
+                tiles.keep(band, for: key)
+                bands.append((key, band))
+            }
+        }
+        guard configuration.resultDisk.bytes > 0, picture.size.pixelCount >= Self.largeJPEG else { return }
+        tiles.beginStoring()
+        Task { [self, bands] in
+            for band in bands { await storeBand(band.image, band.key, header, job) }
+            tiles.endStoring()
+        }
     }
 }
 
@@ -312,7 +375,7 @@ extension Renderer {
         return band
     }
 
-    private static func cut(_ rect: PixelRect, from image: Image) throws(ImageError) -> Image {
+    static func cut(_ rect: PixelRect, from image: Image) throws(ImageError) -> Image {
         try image.processed(by: [.crop(x: rect.x, y: rect.y, width: rect.size.width, height: rect.size.height)])
     }
 

@@ -106,6 +106,22 @@ final class TileBands: Sendable {
         var stored: CacheKey { source.appending("band-1").appending("\(factor) \(x) \(y)") }
     }
 
+    /// The result of one pass over a JPEG file.
+    struct Survey: Sendable {
+        /// nil for a file that has none.
+        let index: JPEGRowIndex?
+        /// The small levels, the largest first; none of a file that cannot be decoded.
+        let levels: [(factor: Int, image: Image)]
+
+        /// The band of a tile; nil if its level was not made.
+        func band(_ place: TilePlace) throws(RequestError) -> Image? {
+            guard let level = levels.first(where: { $0.factor == place.factor })?.image, level.size == place.level
+            else { return nil }
+            if place.band.size == level.size { return level }
+            do { return try Renderer.cut(place.band, from: level) } catch { throw RequestError(rendering: error) }
+        }
+    }
+
     private struct Entry {
         var image: Image
         var used: UInt64
@@ -132,14 +148,14 @@ final class TileBands: Sendable {
     let capacity: Int
     /// The decodes under way.
     let work: SharedWork<Key, Image>
-    /// The indexes that are being made.
-    let indexing: SharedWork<CacheKey, JPEGRowIndex?>
+    /// The surveys under way.
+    let surveys: SharedWork<CacheKey, Survey>
 
     /// - Parameter overloaded: Returns the error of callers whose time has passed in queues of this server.
     init(capacity: Int, overloaded: @escaping @Sendable () -> RequestError) {
         self.capacity = capacity
         work = SharedWork(overloaded: overloaded)
-        indexing = SharedWork(overloaded: overloaded)
+        surveys = SharedWork(overloaded: overloaded)
     }
 
     /// The bytes of a band, at most: two fit at once.

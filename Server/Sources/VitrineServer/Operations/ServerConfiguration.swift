@@ -113,6 +113,9 @@ public struct ServerConfiguration: Sendable, Equatable {
     // MARK: Sources
     /// The directory of local:/// sources. Empty for none.
     public var localRoot = ""
+    /// Whether all nodes of a fleet see the same files in ``localRoot``, by a network file system for example. Their
+    /// results are then shared, tiles too. Default false.
+    public var localShared = false
     /// Whether /iiif answers the APIs of IIIF for the configured sources, without signatures.
     public var iiif = ImageHTTPConfiguration().hasIIIF
     /// The address of this server in documents of IIIF. Empty for that of the request.

@@ -330,6 +330,9 @@ extension ServerConfiguration {
         setting("local-root", \.localRoot, .path, "LOCAL_FILESYSTEM_ROOT") {
             "The directory of local:/// sources. Empty for none."
         },
+        setting("local-shared", \.localShared, .boolean) {
+            "Whether all nodes of a fleet see the same files in local-root, so that they share results of them."
+        },
         setting("iiif", \.iiif, .boolean, reloads: true) {
             "Whether /iiif answers the APIs of IIIF for the configured sources, without signatures."
         },

@@ -283,6 +283,7 @@ extension ServerConfiguration {
         sources.allowedPrefixes = allowedSources.isEmpty ? nil : allowedSources
         sources.baseURL = baseURL.isEmpty ? nil : baseURL
         sources.localRoot = localRoot.isEmpty ? nil : localRoot
+        sources.isLocalShared = localShared
         sources.hostRules = sourceHeaders.map { host, fields in
             .init(host: host, headers: fields.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
         }

@@ -19,13 +19,15 @@ struct LocalRoot: Sendable {
     }
 
     let path: String
+    /// Whether other machines see the same files, whose versions then have no numbers of this machine.
+    let isShared: Bool
 
-    init(path: String) { self.path = path }
+    init(path: String, isShared: Bool) { (self.path, self.isShared) = (path, isShared) }
 
     func version(of names: [String]) throws(RequestError) -> String {
         let descriptor = try open(names)
         defer { close(descriptor) }
-        return Self.version(of: try Self.status(descriptor))
+        return version(of: try Self.status(descriptor))
     }
 
     enum Reading: Sendable {
@@ -59,7 +61,7 @@ struct LocalRoot: Sendable {
             }
         }
         return .file(
-            File(bytes: bytes, version: Self.version(of: status), lastModified: Self.lastModified(status)))
+            File(bytes: bytes, version: version(of: status), lastModified: Self.lastModified(status)))
     }
 
     /// Opens a file name by name, without following a link, so that no name leads out of the root.
@@ -96,8 +98,9 @@ struct LocalRoot: Sendable {
 
     static func lastModified(_ status: stat) -> String { HTTPTime.text(Int64(status.modificationTime.tv_sec)) }
 
-    static func version(of status: stat) -> String {
+    func version(of status: stat) -> String {
         let time = status.modificationTime
+        if isShared { return "shared:\(status.st_size).\(time.tv_sec).\(time.tv_nsec)" }
         return "file:\(status.st_dev).\(status.st_ino).\(status.st_size).\(time.tv_sec).\(time.tv_nsec)"
     }
 }

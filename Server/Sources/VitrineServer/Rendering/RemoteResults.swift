@@ -112,7 +112,7 @@ package final class RemoteResults: Sendable {
     /// Looks in the tier, and waits for another node that makes the result.
     func find(_ job: RenderJob, _ clock: WallClock) async -> Found {
         guard let tier else { return .none }
-        switch await tier.lookup(Self.name(job, job.key), deadline: .now + wait) {
+        switch await tier.lookup(Self.name(job, job.remoteKey), deadline: .now + wait) {
         case .bypass: return .none
         case .lease(let lease): return .lease(lease)
         case .value(let value, let refresh):
@@ -189,7 +189,7 @@ package final class RemoteResults: Sendable {
         job.lease?.lease.store(
             ByteBuffer(bytes: bytes), contentType: SharedResult.mediaType, freshFor: freshFor, staleFor: staleFor)
         if isStored {
-            durable?.put(bytes, for: job.key.description, replacing: !job.isAbsentFromStore, isCurrent: isCurrent)
+            durable?.put(bytes, for: job.remoteKey.description, replacing: !job.isAbsentFromStore, isCurrent: isCurrent)
         }
     }
 
@@ -286,14 +286,61 @@ extension Renderer {
         return Made(image: result.image, origin: .shared)
     }
 
+    /// Makes a result of a file that all nodes see, unless another node or the store has it of this version.
+    func makeSharedFile(
+        _ job: RenderJob, _ version: String, _ alternative: ImageFormat?, _ priority: SharedPriority,
+        _ remote: RemoteResults
+    ) async throws(RequestError) -> Made {
+        var job = job
+        job.sharedVersion = version
+        switch await remote.find(job, configuration.clock) {
+        case .none: break
+        case .lease(let lease): job.lease = ResultLease(lease: lease, replacesResult: false)
+        case .result(let result, _, let refresh):
+            refresh?.release()
+            if result.image.sourceVersion == version { return await adopted(result, job, .shared, .none) }
+        }
+        if let durable = remote.durable {
+            switch await durable.find(job.remoteKey.description, tags: job.source.tags) {
+            case .missing(let isAbsent): job.isAbsentFromStore = isAbsent
+            case .found(let result):
+                if result.image.sourceVersion == version { return await adopted(result, job, .store, .known) }
+            }
+        }
+        do throws(RequestError) {
+            return try await makeHere(job, nil, alternative, priority)
+        } catch {
+            job.lease?.end(afterErrorFor: configuration.failures.lifetime(of: error))
+            throw error
+        }
+    }
+
+    /// The result of another node, of the present version of a file.
+    private func adopted(
+        _ result: SharedResult, _ job: RenderJob, _ origin: Rendering.Origin, _ sharing: Sharing
+    ) async -> Made {
+        let now = configuration.clock.now
+        let image = result.image.confirmed(
+            until: now + configuration.sources.localFreshness, at: now, lastModified: nil)
+        await keep(image, forKey: job.key, job, tags: result.tags, levels: levels, sharing: sharing)
+        return Made(image: image, origin: origin)
+    }
+
     /// Gives other nodes a result, as ``keep(_:forKey:_:tags:levels:sharing:)`` says, within the fence.
     func share(_ image: RenderedImage, _ job: RenderJob, tags: [String], _ sharing: Sharing) {
-        guard let remote, sharing != .none, !job.source.isLocal else { return }
+        guard let remote, sharing != .none else { return }
+        if job.source.isLocal, job.sharedVersion != image.sourceVersion {
+            // The file has changed meanwhile, or other nodes have other files.
+            job.lease?.lease.release()
+            return
+        }
         let fence = fence
         let (all, began) = (job.source.tags + tags, job.began)
+        // A version of a file does not change.
+        let freshness = job.source.isLocal ? .seconds(86_400) : image.freshUntil - configuration.clock.now
+        let staleness = job.source.isLocal ? .zero : configuration.staleWhileRevalidate
         remote.put(
-            SharedResult(image, tags: tags), job, freshFor: image.freshUntil - configuration.clock.now,
-            staleFor: configuration.staleWhileRevalidate, isNew: sharing == .new,
+            SharedResult(image, tags: tags), job, freshFor: freshness, staleFor: staleness, isNew: sharing == .new,
             isCurrent: { fence.epoch(of: all) <= began })
     }
 }

@@ -403,11 +403,16 @@ package final class Renderer: Sendable {
         isRefresh: Bool = false
     ) async throws(RequestError) -> Made {
         priority.queue.end()
-        // Files of this machine are not those of another one.
         if let remote, !job.source.isLocal {
             return try await makeShared(job, stored, alternative, priority, isRefresh: isRefresh, remote)
         }
         if let stored, job.source.isLocal, let made = try await confirmedFile(job, stored) { return made }
+        // Files of this machine are those of another one only if the operator says so.
+        if let remote, configuration.sources.isLocalShared,
+            let version = try await sources.localVersion(of: job.source)
+        {
+            return try await makeSharedFile(job, version, alternative, priority, remote)
+        }
         return try await makeHere(job, stored, alternative, priority)
     }
 
@@ -590,7 +595,7 @@ package final class Renderer: Sendable {
     package func shutDown() async {
         work.cancelAll()
         tiles.work.cancelAll()
-        tiles.indexing.cancelAll()
+        tiles.surveys.cancelAll()
         try? await results.flush()
         try? await originals.flush()
     }

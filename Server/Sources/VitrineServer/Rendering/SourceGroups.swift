@@ -22,6 +22,12 @@ struct RenderJob: Sendable {
     var lease: ResultLease?
     /// Whether the store of results has none.
     var isAbsentFromStore = false
+    /// The version of a file that all nodes see, with which the tier and the store know its results; nil for other
+    /// sources.
+    var sharedVersion: String?
+
+    /// Identifies the result in the tier and in the store.
+    var remoteKey: CacheKey { sharedVersion.map { key.appending($0) } ?? key }
 
     /// Identifies the group that is loaded and decoded together. Pages of a document have sizes of their own.
     var groupKey: CacheKey {

@@ -48,6 +48,8 @@ package struct SourceTable: Sendable {
         package var baseURL: String?
         /// The directory of `local:///` sources; nil for none. Links below it are not followed.
         package var localRoot: String?
+        /// Whether all nodes of a fleet see the same files there.
+        package var isLocalShared = false
         /// The buckets of `s3` sources; nil for none.
         package var buckets: BucketSources?
         /// Whether `data:` URLs are accepted. Default: true.
@@ -172,7 +174,7 @@ package struct SourceTable: Sendable {
         self.fence = fence
         self.clock = clock
         self.executor = executor
-        root = configuration.localRoot.map(LocalRoot.init)
+        root = configuration.localRoot.map { LocalRoot(path: $0, isShared: configuration.isLocalShared) }
         prefixes = configuration.allowedPrefixes?.compactMap(AllowedPrefix.init)
         var loading = NetworkLoader.Configuration()
         loading.policy = configuration.policy
