@@ -1,6 +1,11 @@
-import Foundation
 import VitrineCore
 import VitrineNetwork
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// The newest status of each download, for any number of subscribers. A slow subscriber skips statuses, but receives
 /// the newest one. No queue is kept for it.
