@@ -1,8 +1,20 @@
 import CVitrineSandbox
-import Foundation
 import Synchronization
 import VitrineCore
 import VitrinePipeline
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// Ends the process by a signal without leaving temporary files, helpers or browsers.
 ///

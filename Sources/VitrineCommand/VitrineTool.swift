@@ -1,7 +1,19 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineImaging
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// The program `vitrine`. ``HelpTopic/exitStatus`` documents its exit statuses.
 @main
@@ -74,7 +86,7 @@ struct VitrineTool: AsyncParsableCommand {
 
     private static func exit(withStatus status: ExitCode) -> Never {
         fflush(nil)
-        Foundation.exit(status.rawValue)
+        terminate(status.rawValue)
     }
 }
 
@@ -82,3 +94,6 @@ extension ExitCode {
     /// The command line is wrong.
     fileprivate static var usage: ExitCode { ExitCode(2) }
 }
+
+/// `exit(3)`, for functions with its name.
+private func terminate(_ status: Int32) -> Never { exit(status) }

@@ -65,8 +65,11 @@ import Testing
 
     @Test(arguments: [
         ("VITRINE_PDF=/nowhere/vitrine-pdf", [], "vitrine-pdf is not installed"),
+        ("VITRINE_TEXT=/nowhere/vitrine-text", ["--require", "text"], "vitrine-text is not installed"),
+        ("VITRINE_AGENT=/nowhere/vitrine-agent", ["--require", "agent"], "vitrine-agent is not installed"),
         ("VITRINE_BROWSER=/nowhere/chromium", [], "no browser was found"),
         ("VITRINE_VIDEO=/bin/false", [], "vitrine-video does not work"),
+        ("VITRINE_TEXT=/bin/false", [], "vitrine-text does not work"),
         ("PATH=/nowhere", ["--require", "browser"], "no browser was found"),
     ])
     func somethingAskedForIsMissing(_ variable: String, _ words: [String], _ problem: String) async throws {
@@ -116,6 +119,24 @@ import Testing
             home: scratch.url)
         #expect(decode.status == 1)
         #expect(decode.errors.contains("runs without \(name), and a complete sandbox is required"), "\(decode.errors)")
+    }
+
+    @Test func forbiddenSeccompIsToldOnceAndEachDecodeFails() async throws {
+        let scratch = try Scratch()
+        let worker = scratch.file("forbidden-liar").path
+        let host = Tool.executable.deletingLastPathComponent().appending(path: "WorkerTestHost").path
+        try FileManager.default.createSymbolicLink(atPath: worker, withDestinationPath: host)
+        let pictures = ["lake.jpg", "leaf.png", "moon.gif"].map { Samples.path($0) }
+        let outcome = try await run(
+            ["VITRINE_WORKER=\(worker)"],
+            ["thumbnail", "--isolate", "--no-cache", "-o", scratch.file("out").path] + pictures, home: scratch.url)
+        #expect(outcome.status == 1)
+        func count(_ text: String) -> Int { outcome.errors.components(separatedBy: text).count - 1 }
+        #expect(count("vitrine-worker ends, as the kernel or the container forbids seccomp") == 1, "\(outcome.errors)")
+        #expect(count("could not enter its sandbox") == 3, "\(outcome.errors)")
+        let doctor = try await run(["VITRINE_WORKER=\(worker)"], ["doctor"], home: scratch.url)
+        #expect(doctor.status == 1)
+        #expect(doctor.errors.contains("vitrine-worker does not work"), "\(doctor.errors)")
     }
 
     @Test func unknownPartsAreUsageErrors() async throws {

@@ -1,7 +1,12 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineNetwork
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// Times of entries as text.
 enum CacheMoment {
@@ -46,7 +51,7 @@ struct HeaderArgument: ExpressibleByArgument {
     init?(argument: String) {
         guard let colon = argument.firstIndex(of: ":") else { return nil }
         name = String(argument[..<colon])
-        value = argument[argument.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+        value = String(argument[argument.index(after: colon)...].withoutSpacesAround)
         guard HTTPSyntax.isToken(name), HTTPSyntax.isFieldValue(value) else { return nil }
     }
 }

@@ -1,7 +1,12 @@
 import ArgumentParser
-import Foundation
 import VitrineCache
 import VitrineCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// `vitrine cache get`: writes an entry.
 struct CacheGetCommand: AsyncParsableCommand {
@@ -58,7 +63,7 @@ struct CachePutCommand: AsyncParsableCommand {
         try await reportingFailures {
             let bytes: [UInt8]
             if file == "-" {
-                bytes = Array(try FileHandle.standardInput.readToEnd() ?? Data())
+                bytes = try StandardStream.readInput()
             } else {
                 do throws(FileError) {
                     bytes = try FileContents.read(file)

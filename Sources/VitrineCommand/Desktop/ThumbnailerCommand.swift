@@ -1,8 +1,20 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// `vitrine thumbnailer`: registers `vitrine` with file managers.
 struct ThumbnailerCommand: AsyncParsableCommand {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineDatabase
 import VitrineDownloads
@@ -7,11 +6,24 @@ import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// The findings of `vitrine doctor`. The names of the properties are the keys of its JSON.
 struct DoctorReport: Encodable {
     /// Something that can be asked for by `--require`.
     enum Part: String, CaseIterable, ExpressibleByArgument {
-        case worker, pdf, video, agent, browser, network, avif, sandbox
+        case worker, pdf, video, text, agent, browser, network, avif, sandbox
     }
 
     /// A helper program.
@@ -143,22 +155,21 @@ struct DoctorReport: Encodable {
 
     /// Returns the output of a program for `--version`; nil if it cannot be run. Ends it after ten seconds.
     private static func output(of path: String) -> String? {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(filePath: path)
-        process.arguments = ["--version"]
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        process.standardInput = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return nil }
-        let timer = DispatchSource.makeTimerSource()
-        timer.setEventHandler { process.terminate() }
-        timer.schedule(deadline: .now() + 10)
-        timer.activate()
-        defer { timer.cancel() }
-        let bytes = try? pipe.fileHandleForReading.readToEnd()
-        process.waitUntilExit()
-        return bytes.map { String(decoding: $0, as: UTF8.self) }
+        // The stream of a tool is its descriptor 3.
+        let shell = ["-c", "exec \"$0\" --version >&3", path]
+        guard let tool = try? ToolProcess(path: "/bin/sh", arguments: shell, environment: WorkerCommand.environment()) else {
+            return nil
+        }
+        let deadline = ContinuousClock.now + .seconds(10)
+        var bytes: [UInt8] = []
+        while true {
+            do throws(ToolProcess.Failure) {
+                try tool.read(into: &bytes, until: deadline, cancellation: CancellationToken())
+            } catch {
+                if case .ended = error { return String(decoding: bytes, as: UTF8.self) }
+                return nil
+            }
+        }
     }
 
     // MARK: Problems
@@ -169,7 +180,7 @@ struct DoctorReport: Encodable {
 
     private static func problems(of helpers: [Helper], _ parts: [Part], sandboxIsRequired: Bool) -> [String] {
         var problems: [String] = []
-        for (helper, part) in zip(helpers, [Part.worker, .pdf, .video, .agent]) {
+        for (helper, part) in zip(helpers, [Part.worker, .pdf, .video, .text, .agent]) {
             let variable = HelperProgram.variable(for: helper.name)
             let isWanted = parts.contains(part) || isSet(variable)
             if helper.path == nil {
@@ -241,6 +252,6 @@ struct DoctorReport: Encodable {
     private func word(_ value: Bool) -> String { value ? "on" : "off" }
 
     private func row(_ name: String, _ value: String) {
-        Output.row("  " + name.padding(toLength: 18, withPad: " ", startingAt: 0) + value)
+        Output.row("  " + name.padded(to: 18) + value)
     }
 }

@@ -1,8 +1,13 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineDownloads
 import VitrineNetwork
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 extension Checksum: ExpressibleByArgument {
     public init?(argument: String) { self.init(argument) }

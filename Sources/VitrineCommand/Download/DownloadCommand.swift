@@ -1,7 +1,12 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineDownloads
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// `vitrine download`: downloads that outlive the program.
 struct DownloadCommand: AsyncParsableCommand {

@@ -1,7 +1,12 @@
-import Foundation
 import VitrineCore
 import VitrineDownloads
 import VitrineNetwork
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// The state of a download, as a line of text or JSON.
 struct DownloadReport: Sendable, Encodable {

@@ -1,8 +1,13 @@
 import ArgumentParser
-import Foundation
 import VitrineCache
 import VitrineCore
 import VitrineNetwork
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// `vitrine fetch`: loads addresses into the cache, and into files.
 struct FetchCommand: AsyncParsableCommand {

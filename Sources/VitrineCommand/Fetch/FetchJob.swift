@@ -1,7 +1,12 @@
-import Foundation
 import VitrineCache
 import VitrineCore
 import VitrineImaging
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 @_spi(HTTPCacheEngine) import VitrineNetwork
 
 /// The work of `vitrine fetch` on one address.

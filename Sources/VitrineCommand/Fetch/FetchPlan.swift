@@ -1,8 +1,13 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineDownloads
 import VitrineNetwork
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// An address and its output.
 struct FetchItem: Sendable {
@@ -125,7 +130,7 @@ struct FetchReport: Sendable, Encodable {
         if let source { details.append(source.text) }
         if let resumed, resumed > 0 { details.append("\(ByteCount(resumed).formatted()) of it resumed") }
         let target = output.map { "  →  \($0)" } ?? ""
-        emit("\(url)\(target)  \(details.joined(separator: "  "))  " + String(format: "%.1f ms", milliseconds))
+        emit("\(url)\(target)  \(details.joined(separator: "  "))  " + milliseconds.formatted("%.1f ms"))
     }
 }
 

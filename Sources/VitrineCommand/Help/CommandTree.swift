@@ -1,5 +1,10 @@
 import ArgumentParser
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
 import Foundation
+#endif
 
 /// A subcommand with its arguments, as the argument parser describes it in JSON (`--experimental-dump-help`).
 ///

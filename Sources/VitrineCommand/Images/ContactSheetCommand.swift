@@ -1,8 +1,13 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// `vitrine contact-sheet`: all inputs on one image, with captions.
 struct ContactSheetCommand: AsyncParsableCommand {
@@ -127,7 +132,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
         case .pdf?: return "pdf, page \(options.page)"
         case .media(let media)?:
             guard case .second(let second) = options.moment else { return media.shortName }
-            return "\(media.shortName) at \(second.formatted()) s"
+            return "\(media.shortName) at \(second.formatted("%.3g")) s"
         case .font?: return "font"
         case .text?: return "text"
         case nil: return ""

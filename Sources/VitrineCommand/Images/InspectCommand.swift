@@ -1,8 +1,13 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// `vitrine inspect`: format, size and other properties of inputs.
 struct InspectCommand: AsyncParsableCommand {
@@ -149,8 +154,8 @@ private struct InspectReport: Sendable, Encodable {
     private func summary(of film: VideoInfo) -> String {
         var parts = [film.container]
         if let size { parts.append("\(size)") }
-        if let duration = film.duration { parts.append(String(format: "%.2f s", duration)) }
-        if let rate = film.frameRate { parts.append(String(format: "%.4g frames a second", rate)) }
+        if let duration = film.duration { parts.append(duration.formatted("%.2f s")) }
+        if let rate = film.frameRate { parts.append(rate.formatted("%.4g frames a second")) }
         if film.hasVideo, film.orientation != .up { parts.append("orientation \(film.orientation.rawValue)") }
         parts += [film.videoCodec, film.audioCodec].compactMap(\.self)
         if film.hasCoverArt { parts.append("cover") }
@@ -164,7 +169,7 @@ private struct InspectReport: Sendable, Encodable {
         if info.colorProfile != nil { parts.append("profile \(info.colorProfileName ?? "unnamed")") }
         if info.isProgressive { parts.append("progressive") }
         if let duration = info.duration {
-            parts.append("\(info.frameCount) frames in " + String(format: "%.2f s", duration))
+            parts.append("\(info.frameCount) frames in " + duration.formatted("%.2f s"))
         } else if info.frameCount > 1 {
             parts.append("\(info.frameCount) pages")
         }

@@ -1,8 +1,13 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// `vitrine precache`: thumbnails on disk before a program requests them.
 struct PrecacheCommand: AsyncParsableCommand {

@@ -1,8 +1,13 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// `vitrine show`: an image, a page or a frame in the terminal.
 struct ShowCommand: AsyncParsableCommand {

@@ -1,8 +1,13 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// `vitrine storyboard`: small frames of a film on one sheet, and their times as WebVTT.
 struct StoryboardCommand: AsyncParsableCommand {

@@ -1,7 +1,19 @@
-import Foundation
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// The work of `vitrine thumbnail` on one input: requests all sizes at once, and writes them.
 struct ThumbnailJob: Sendable {
@@ -241,7 +253,7 @@ struct ThumbnailReport: Sendable, Encodable {
             let to = [size.map(\.description), format, bytes.map(Self.bytes)].compactMap(\.self)
             emit(
                 "\(input)  \(from.joined(separator: " "))  →  \(output ?? "")  \(to.joined(separator: " "))  "
-                    + String(format: "%.1f ms", milliseconds),
+                    + milliseconds.formatted("%.1f ms"),
                 toStandardError: toStandardError)
         }
     }
@@ -252,6 +264,6 @@ struct ThumbnailReport: Sendable, Encodable {
 
     private static func bytes(_ count: Int) -> String {
         count < 1000 ? "\(count) B" : count < 1_000_000
-            ? String(format: "%.1f kB", Double(count) / 1e3) : String(format: "%.1f MB", Double(count) / 1e6)
+            ? (Double(count) / 1e3).formatted("%.1f kB") : (Double(count) / 1e6).formatted("%.1f MB")
     }
 }

@@ -1,7 +1,19 @@
-import Foundation
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// One input: a file, an address or standard input, or one page of it.
 struct InputItem: Sendable {
@@ -110,11 +122,7 @@ enum InputArgument {
     static func read(_ word: String) throws -> ImageInput {
         guard word == "-" else { return .file(FileURI.path(of: word) ?? word) }
         let limit = ImageLimits.standard.maximumInputBytes
-        var bytes: [UInt8] = []
-        while bytes.count <= limit, let part = try FileHandle.standardInput.read(upToCount: 1 << 16), !part.isEmpty {
-            bytes += part
-        }
-        return .bytes(bytes, name: "standard input")
+        return .bytes(try StandardStream.readInput(limit: limit), name: "standard input")
     }
 
     /// Whether the word is the address of a web page.

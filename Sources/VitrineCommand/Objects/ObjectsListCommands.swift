@@ -1,7 +1,12 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineModels
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// `vitrine objects list`: one line per object.
 struct ObjectsListCommand: AsyncParsableCommand {

@@ -1,6 +1,18 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// The option that turns the progress bar off.
 struct ProgressOption: ParsableArguments {

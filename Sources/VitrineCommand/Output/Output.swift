@@ -1,9 +1,21 @@
-import Foundation
 import VitrineCore
 import VitrineDownloads
 import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// Standard output. All output goes through here, so that text from files and servers cannot control a terminal.
 ///
@@ -92,7 +104,7 @@ enum Diagnostics {
     /// Codec libraries repeat their messages and end them with separators: returns the first and the last one.
     private static func tidied(_ reason: String) -> String {
         var parts: [String] = []
-        for part in reason.split(separator: ";").map({ $0.trimmingCharacters(in: .whitespaces) })
+        for part in reason.split(separator: ";").map({ String($0.withoutSpacesAround) })
         where !part.isEmpty && !parts.contains(part) { parts.append(part) }
         if parts.count > 3 { parts = [parts[0], "…", parts[parts.count - 1]] }
         let text = parts.joined(separator: "; ")
@@ -127,6 +139,28 @@ extension FileError {
 
 /// The descriptors that a process starts with. Unlike `FileHandle`, a failed write returns an error and does not trap.
 enum StandardStream {
+    /// Reads standard input.
+    ///
+    /// - Parameter limit: The number of bytes after which reading stops, at the end of the block that exceeds it.
+    /// - Throws: ``InputFailure``.
+    static func readInput(limit: Int = .max) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 1 << 16)
+        while bytes.count <= limit {
+            let count = read(STDIN_FILENO, &block, block.count)
+            if count == 0 { break }
+            if count > 0 {
+                bytes += block[..<count]
+            } else if errno == EAGAIN {
+                var state = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+                _ = poll(&state, 1, -1)
+            } else if errno != EINTR {
+                throw InputFailure(name: "standard input", reason: String(cString: strerror(errno)))
+            }
+        }
+        return bytes
+    }
+
     /// Writes all bytes.
     ///
     /// - Returns: The `errno`, or nil.
@@ -134,7 +168,7 @@ enum StandardStream {
         bytes.withUnsafeBytes { bytes in
             var offset = 0
             while offset < bytes.count {
-                let count = Foundation.write(descriptor, bytes.baseAddress.map { $0 + offset }, bytes.count - offset)
+                let count = writeSome(descriptor, bytes.baseAddress.map { $0 + offset }, bytes.count - offset)
                 if count > 0 {
                     offset += count
                 } else if count < 0, errno == EAGAIN {
@@ -151,6 +185,9 @@ enum StandardStream {
         }
     }
 }
+
+/// `write(2)`, for functions with its name.
+private func writeSome(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }
 
 /// One JSON object on one line, with keys in alphabetical order. Bytes of paths that are not UTF-8 are `\udbff\udeXX`,
 /// as in `PathText`.

@@ -1,7 +1,12 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrinePipeline
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// Decides on the output of each result before any is made. Two inputs never share an output, and no input is
 /// overwritten.

@@ -1,7 +1,19 @@
-import Foundation
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// The progress of running transfers on standard error, a line for each. It draws nothing unless standard error is a
 /// terminal.

@@ -1,7 +1,12 @@
 import ArgumentParser
-import Foundation
 import VitrineCore
 import VitrineStores
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// `vitrine store save`: saves files.
 struct StoreSaveCommand: AsyncParsableCommand {

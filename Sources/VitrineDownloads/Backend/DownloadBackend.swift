@@ -78,12 +78,14 @@ final class BackendLease: Sendable {
 
     init(_ backend: any DownloadBackend) {
         self.backend = backend
+        #if !VITRINE_NO_NOTIFICATIONS
         let broadcaster = backend.broadcaster
         let task = Task { [weak self] in
             let reference = WeakLease(lease: self)
             await NotificationPoster.run(broadcaster) { reference.lease }
         }
         poster.withLock { $0 = task }
+        #endif
     }
 
     deinit {

@@ -25,7 +25,25 @@ package enum DownloadName {
     /// Returns the name for an address alone.
     package static func name(for url: URL) -> String {
         let part = url.path(percentEncoded: true).split(separator: "/").last.map(String.init)
-        return part.flatMap { $0.removingPercentEncoding ?? $0 }.flatMap(safe) ?? unnamed
+        return part.flatMap { withoutPercentEncoding($0) ?? $0 }.flatMap(safe) ?? unnamed
+    }
+
+    /// Returns the text that percent-encoding stands for, or nil if the encoding is malformed or the text is not UTF-8.
+    private static func withoutPercentEncoding(_ text: String) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        func digit() -> UInt8? {
+            rest.popFirst().flatMap { Character(Unicode.Scalar($0)).hexDigitValue }.map(UInt8.init)
+        }
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%") {
+                guard let high = digit(), let low = digit() else { return nil }
+                bytes.append(high << 4 | low)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
     }
 
     /// Returns a name from a server or an address in a form that is safe in its directory, in a shell and on other file

@@ -152,10 +152,22 @@ package final class WorkerProcess: Sendable {
 
     private func greet() throws(Failure) {
         guard !state.withLock(\.isGreeted) else { return }
-        let packet = try receive(0, milliseconds: Self.startDeadline)
+        let packet: [UInt8]
+        do throws(Failure) {
+            packet = try receive(0, milliseconds: Self.startDeadline)
+        } catch {
+            if case .ended(let exit, _) = error, exit.signal == 0, WorkerExit(rawValue: exit.code) == .notSandboxed {
+                Self.report(
+                    "\(program) ends, as the kernel or the container forbids seccomp", of: program,
+                    setting: "VITRINE_WORKER_SANDBOX=off decodes without it")
+            }
+            throw error
+        }
         guard let greeting = WorkerReply(packet), case .pong(let sandbox) = greeting.outcome else { throw .misbehaved }
         if let missing = sandbox.missing {
-            Self.report(missing, of: program)
+            Self.report(
+                "\(program) runs without \(missing), which the kernel or the container forbids", of: program,
+                setting: "VITRINE_WORKER_SANDBOX=required refuses to decode without it")
             guard !WorkerPool.requiresCompleteSandbox else {
                 csandbox_kill(process)
                 throw .unconfined(missing: missing)
@@ -166,12 +178,10 @@ package final class WorkerProcess: Sendable {
 
     private static let reported = Locked<Set<String>>([])
 
-    /// Logs the missing parts of a program's sandbox, once for each program.
-    private static func report(_ missing: String, of program: String) {
+    /// Logs a missing part of the sandbox, once for each program, with the setting that changes its consequence.
+    private static func report(_ message: String, of program: String, setting: String) {
         guard reported.withLock({ $0.insert(program).inserted }) else { return }
-        Log.logger("worker").warning(
-            "\(program) runs without \(missing), which the kernel or the container forbids",
-            metadata: ["setting": "VITRINE_WORKER_SANDBOX=required refuses to decode without it"])
+        Log.logger("worker").warning("\(message)", metadata: ["setting": "\(setting)"])
     }
 
     /// Bytes of address space for programs and libraries where the private memory is cut down to less.

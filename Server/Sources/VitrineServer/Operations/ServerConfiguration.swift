@@ -203,6 +203,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var timeout = Part.rendering.admission.queueDeadline / .seconds(1)
     /// Simultaneous renders; 0 for twice the processors, and at least 4.
     public var workers = 0
+    /// Whether decoders are refused where the kernel or the container forbids seccomp or Landlock.
+    public var requireSandbox = false
     /// The memory that all renders may use at once, as estimated. In bytes.
     public var renderMemory = Part.rendering.admission.renderBytes.bytes
     /// The bytes of sources that are held at once, from the first byte of each to its render. One host has half.
@@ -376,7 +378,7 @@ extension ServerConfiguration {
         var known: Set<String> = ["VITRINE_CONFIG"]
         // Variables of the library and of its builds.
         known.formUnion(
-            ["AGENT", "BROWSER", "PDF", "SANITIZE_THREADS", "STRICT", "VIDEO", "WORKER", "WORKER_SANDBOX"]
+            ["AGENT", "BROWSER", "PDF", "SANITIZE_THREADS", "STRICT", "TEXT", "VIDEO", "WORKER", "WORKER_SANDBOX"]
                 .map { "VITRINE_" + $0 })
         for setting in settings {
             known.insert(setting.variable)

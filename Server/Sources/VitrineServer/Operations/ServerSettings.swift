@@ -486,6 +486,9 @@ extension ServerConfiguration {
         setting("workers", \.workers, .integer(0...1024, unit: "renders"), "WORKERS", "CONCURRENCY") {
             "Simultaneous renders; 0 for twice the processors, and at least 4."
         },
+        setting("require-sandbox", \.requireSandbox, .boolean) {
+            "Whether decoders are refused where the kernel or the container forbids seccomp or Landlock."
+        },
         setting("render-memory", \.renderMemory, .bytes(16_777_216...1 << 46)) {
             "The memory that all renders may use at once, as estimated."
         },

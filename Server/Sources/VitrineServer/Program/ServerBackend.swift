@@ -257,6 +257,7 @@ extension ServerConfiguration {
         rendering.admission.renderBytes = ByteCount(renderMemory)
         rendering.admission.sourceBytes = ByteCount(sourceMemory)
         if workers > 0 { rendering.admission.renders = workers }
+        rendering.requiresSandbox = requireSandbox
         rendering.admission.loads = downloads
         rendering.admission.loadsPerHost = downloadsPerHost
         rendering.admission.queueLength = queueLimit

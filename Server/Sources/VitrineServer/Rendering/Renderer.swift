@@ -66,6 +66,8 @@ package final class Renderer: Sendable {
         /// Where decoders run. It becomes the isolation of the process, `Isolation.standard`. Default: always in
         /// workers.
         package var isolation = Isolation.always
+        /// Whether workers with an incomplete sandbox are refused: true sets `WorkerPool.requiresCompleteSandbox`.
+        package var requiresSandbox = false
         /// How long errors are kept.
         package var failures = FailureLifetimes()
         /// How long a result whose time has passed is used while its source is asked. Default: 1 minute.
@@ -142,6 +144,8 @@ package final class Renderer: Sendable {
         self.configuration = configuration
         self.remote = old?.remote ?? remote
         Isolation.standard = configuration.isolation
+        // The variable VITRINE_WORKER_SANDBOX may require it as well.
+        if configuration.requiresSandbox { WorkerPool.requiresCompleteSandbox = true }
         settingsName = Self.name(of: configuration.settings)
         watermarkName = Self.watermarkName(of: configuration.settings)
         fence = old?.fence ?? PurgeFence()
