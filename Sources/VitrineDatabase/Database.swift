@@ -73,6 +73,8 @@ package final class Database {
         // Some builds of SQLite overwrite what is deleted, and so write pages that are free.
         let synchronous = options.durability == .full ? "FULL" : "NORMAL"
         try execute("PRAGMA synchronous=\(synchronous);PRAGMA foreign_keys=ON;PRAGMA secure_delete=OFF")
+        // The log is open by now. A connection without the layer writes page by page.
+        if options.gathersLog { _ = csqlite_gather_log(handle) }
     }
 
     /// Switches the file to write-ahead mode. If two connections switch a new file at once, SQLite fails one of them
@@ -313,6 +315,9 @@ extension Database {
         package var cacheBytes = 2 << 20
         /// Whether ``Database/stopWaiting(descriptor:)`` is called later. The file is not mapped then.
         package var mayStopWaiting = false
+        /// Whether the pages of a transaction are written to the log together instead of one by one. For connections
+        /// that write many pages in a transaction.
+        package var gathersLog = false
         /// How long to wait for another connection's lock, in milliseconds. Default 5000.
         package var busyMilliseconds: Int32 = 5000
 
@@ -360,9 +365,9 @@ final class Connection {
         // https://www.sqlite.org/vfs.html, 2.1
         let system = options.sharing == .unlocked ? "unix-none" : nil
         let code = PathText.withSystemPath(name, failure: SQLITE_CANTOPEN) {
-            options.mayStopWaiting
-                ? sqlite3_open_v2($0, &handle, flags, csqlite_resident_vfs())
-                : sqlite3_open_v2($0, &handle, flags, system)
+            if options.mayStopWaiting { return sqlite3_open_v2($0, &handle, flags, csqlite_resident_vfs()) }
+            if options.gathersLog { return sqlite3_open_v2($0, &handle, flags, csqlite_gathering_vfs()) }
+            return sqlite3_open_v2($0, &handle, flags, system)
         }
         guard code == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"

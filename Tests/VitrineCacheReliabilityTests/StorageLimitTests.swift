@@ -94,7 +94,8 @@ struct StorageLimitTests {
 
         init(_ path: String, _ watcher: DiskCache.Blocking) throws {
             files = CacheFiles.bodyFileBytes(in: path)
-            everything = files + (CacheFiles.database(in: path).map(CacheFiles.size) ?? 0)
+            let database = CacheFiles.database(in: path)
+            everything = files + (database.map { CacheFiles.size($0) + CacheFiles.size($0 + "-bodies") } ?? 0)
             accounted = try watcher.size.bytes
         }
     }

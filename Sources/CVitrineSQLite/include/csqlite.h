@@ -26,6 +26,14 @@ int csqlite_keep_log(sqlite3 *connection);
 /// ``csqlite_stop_waiting`` is called; null where it cannot be made.
 const char *csqlite_resident_vfs(void);
 
+/// The name of the file system layer for connections of which ``csqlite_gather_log`` is called; null where it cannot be
+/// made.
+const char *csqlite_gathering_vfs(void);
+
+/// From now on, the pages that a transaction adds to the write-ahead log are written together, by as few calls as
+/// possible, before the transaction becomes visible to others.
+int csqlite_gather_log(sqlite3 *connection);
+
 /// From now on, reads of this connection return SQLITE_IOERR_BLOCKED where the disk would have to be waited for, and
 /// nothing sleeps until another connection has given up a lock.
 ///

@@ -35,9 +35,10 @@ struct DatabaseRecovery {
         options.isReadOnly = true
         options.busyMilliseconds = 100
         database = try Database(path: from.databasePath, options: options)
+        let blocks = try DiskReader.hasBlocks(database) ? "e.blocks" : "x''"
         select = try database.prepare(
             """
-            SELECT e.key,e.size,e.created,e.expires,e.validator,e.sum,e.hits,b.data,e.body,e.format,e.tags
+            SELECT e.key,e.size,e.created,e.expires,e.validator,e.sum,e.hits,b.data,e.body,e.format,e.tags,\(blocks)
             FROM entry e LEFT JOIN body b ON b.id=e.body WHERE e.id=?
             """)
         if let names = try? database.prepare("SELECT name FROM account WHERE id<>\(DiskWriter.totalID)") {
@@ -119,7 +120,14 @@ struct DatabaseRecovery {
             if found?.isSuccessor == true { BodyFile.promoteSuccessor(of: path) }
             return found?.bytes
         }
-        let bytes = select.bytes(at: 7)
+        let bytes: [UInt8]
+        if select.integer(at: 8) < 0 {
+            let extents = select.withBytes(at: 11) { Extent.decode($0) }
+            guard case .bytes(let found) = from.blocks.read(extents, size: size, waits: true) else { return nil }
+            bytes = found
+        } else {
+            bytes = select.bytes(at: 7)
+        }
         let isWhole = bytes.count == size && bytes.withUnsafeBytes { EntrySum.body($0, id: id) } == sum
         return isWhole ? bytes : nil
     }

@@ -21,7 +21,8 @@ public import VitrineCore
 ///
 /// A `Cache` has a disk cache for each format. They share one database, one writing thread and one queue.
 ///
-/// Bodies up to 64 KiB are in an SQLite database, larger ones in separate files.
+/// Bodies below 2 KiB are in an SQLite database, those up to 64 KiB in blocks of one file beside it, and larger ones in
+/// separate files.
 ///
 /// ## Topics
 /// ### Reading
@@ -42,10 +43,11 @@ public final class DiskCache: Sendable {
 
     /// The space that the directory takes on disk beyond the capacity: 48 MiB.
     ///
-    /// It holds the log of the database, partly used pages and the body being written. The log takes up to half of the
-    /// capacity, but at least 8 and at most 32 MiB. Log and pages beyond this space count towards the capacity and
-    /// cause evictions. The next program that opens the cache deletes the files of a killed one. After
-    /// ``setCapacity(_:)`` with a lower capacity, the database file keeps its length until everything is removed.
+    /// It holds the log of the database, partly used pages and blocks, and the bodies being written. The log takes up to
+    /// half of the capacity, but at least 8 and at most 32 MiB. Log, pages and blocks beyond this space count towards
+    /// the capacity and cause evictions. The next program that opens the cache deletes the files of a killed one. After
+    /// ``setCapacity(_:)`` with a lower capacity, the database and the file of bodies may keep their lengths until
+    /// everything is removed.
     public static let diskOverhead: ByteCount = .mebibytes(48)
 
     /// Where the cache lies.

@@ -14,13 +14,15 @@ import Darwin
 ///     DIRECTORY/v3/lock, turn              the lock that writing processes take turns in
 ///     DIRECTORY/v3/current -> g-…          a symbolic link that names the generation in use
 ///     DIRECTORY/v3/g-…/cache.sqlite        with -wal and -shm beside it
+///     DIRECTORY/v3/g-…/cache.sqlite-bodies medium bodies, in blocks (``BlockFile``)
 ///     DIRECTORY/v3/g-…/body                a large body that is being written
 ///     DIRECTORY/v3/g-…/files/cd/…cd        large bodies, by their entries' identifiers in hexadecimal
 ///     DIRECTORY/v3/g-…/files/cd/…cd.new    a body on its way to the place of the one before (``BodyFile``)
 ///
 /// `v3` is the layout: another one takes another directory and never reads this one's bytes. In `v1` each format of a
 /// `Cache` had a directory of its own: DIRECTORY/FORMAT/v1. `v2` had no tags. Both are deleted
-/// (``oldLayouts(withFormats:)``).
+/// (``oldLayouts(withFormats:)``). A database of `v3` without blocks gets them when it is opened; a program that knows
+/// none replaces it.
 ///
 /// A generation is never repaired or emptied in place, for SQLite's files must not move under an open connection:
 /// another one takes its place by a rename of the link.

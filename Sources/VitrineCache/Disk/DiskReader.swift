@@ -42,10 +42,13 @@ final class DiskReader: @unchecked Sendable {
     private static let largestAtOnce = 128 << 10
     private static let columns =
         "e.key,e.size,e.created,e.expires,e.used,e.hits,e.validator,e.sum,e.body,e.format,e.tags"
+    /// A body in blocks that does not fit is read so often, each time with the newest state of the database.
+    private static let blockReads = 3
 
     /// The watch must outlive the connection.
     private let watch: FileWatch
     private let path: String
+    private let blocks: BlockFile
     private let lastKnownPurge: LastPurge
     private var core: Core?
     /// The state of the database that the open transaction began in or before; nil if none is open.
@@ -62,6 +65,8 @@ final class DiskReader: @unchecked Sendable {
         let database: Database
         let select: Statement
         let bodies: Blob
+        /// Whether the database has bodies in blocks (``DiskWriter/schemaVersion``).
+        let hasBlocks: Bool
     }
 
     /// - Parameter waits: Opening a connection that does not wait may wait itself.
@@ -70,6 +75,7 @@ final class DiskReader: @unchecked Sendable {
         self.waits = waits
         watch = generation.watch
         path = generation.path
+        blocks = generation.blocks
         lastKnownPurge = generation.lastPurge
         var options = Database.Options()
         options.isReadOnly = true
@@ -78,10 +84,11 @@ final class DiskReader: @unchecked Sendable {
         options.cacheBytes = 256 << 10
         let database = try generation.openForReading(options)
         do throws(DatabaseError) {
+            let hasBlocks = try Self.hasBlocks(database)
+            let columns = Self.columns + (hasBlocks ? ",e.blocks" : ",x''")
             core = Core(
-                database: database,
-                select: try database.prepare("SELECT \(Self.columns) FROM entry e WHERE e.id=?"),
-                bodies: Blob(database, table: "body", column: "data"))
+                database: database, select: try database.prepare("SELECT \(columns) FROM entry e WHERE e.id=?"),
+                bodies: Blob(database, table: "body", column: "data"), hasBlocks: hasBlocks)
             guard !waits else { return }
             _ = try database.cachedStatement(DiskWriter.pendingPurgesSQL)
             _ = try database.cachedStatement("ROLLBACK")
@@ -96,6 +103,11 @@ final class DiskReader: @unchecked Sendable {
     }
 
     deinit { core = nil }
+
+    /// Whether rows name blocks: not in a database that only the version before has written.
+    static func hasBlocks(_ database: Database) throws(DatabaseError) -> Bool {
+        try database.integer("PRAGMA user_version") ?? 0 >= DiskWriter.schemaVersion
+    }
 
     // MARK: The transaction
 
@@ -131,16 +143,30 @@ final class DiskReader: @unchecked Sendable {
 
     /// Reads an entry and compares it with its checksum.
     func read(_ key: EntryKey) throws(DatabaseError) -> Found {
-        guard let core else { return .nothing }
+        for _ in 1..<Self.blockReads {
+            switch try readOnce(key) {
+            case (.damaged, isInBlocks: true):
+                guard waits else { return .nothing }
+                // Another body may have got the blocks since the transaction began.
+                leave()
+                blocks.refresh()
+            case (let found, _): return found
+            }
+        }
+        return try readOnce(key).0
+    }
+
+    private func readOnce(_ key: EntryKey) throws(DatabaseError) -> (Found, isInBlocks: Bool) {
+        guard let core else { return (.nothing, false) }
         try enter()
         // Without a watched state the body's handle must not keep the transaction open.
         defer { if snapshot == nil { core.bodies.close() } }
         let select = core.select, id = key.id
         select.bind(id, at: 1)
-        guard try select.step() else { return .nothing }
+        guard try select.step() else { return (.nothing, false) }
         defer { select.reset() }
         // Another entry with the same identifier.
-        guard select.integer(at: 9) == key.format.id else { return .nothing }
+        guard select.integer(at: 9) == key.format.id else { return (.nothing, false) }
         var row = Row()
         let seal = EntrySum.withBytes(of: key.key) { key -> UInt64? in
             select.withBytes(at: 0) { stored in
@@ -149,12 +175,33 @@ final class DiskReader: @unchecked Sendable {
                 return fill(&row, select, key: key)
             }
         }
-        guard let seal else { return .nothing }
-        if try isPending(row) { return .nothing }
+        guard let seal else { return (.nothing, false) }
+        if try isPending(row) { return (.nothing, false) }
         let sum = UInt64(bitPattern: select.integer(at: 7)) ^ seal
-        if row.isFile { return try readFile(id, row, sum) }
-        guard try readBody(select.integer(at: 8), of: id, &row, sum) else { return .damaged }
-        return .row(row)
+        let body = select.integer(at: 8)
+        if row.isFile { return (try readFile(id, row, sum), false) }
+        guard body < 0 else { return (try readBody(body, of: id, &row, sum) ? .row(row) : .damaged, false) }
+        return (try readBlocks(select.withBytes(at: 11) { Extent.decode($0) }, of: id, row, sum), true)
+    }
+
+    private func readBlocks(
+        _ extents: [Extent], of id: Int64, _ row: Row, _ sum: UInt64
+    ) throws(DatabaseError) -> Found {
+        // Another process has changed the schema since this connection was opened.
+        guard core?.hasBlocks == true else {
+            throw DatabaseError(code: 14, message: "its schema was changed", path: path)
+        }
+        if !waits, row.size > Self.largestAtOnce { return .nothing }
+        switch blocks.read(extents, size: row.size, waits: waits) {
+        case .damaged: return .damaged
+        case .wouldWait:
+            throw DatabaseError(reason: .wouldWait, code: 0, message: "a body is not in memory", path: path, sql: nil)
+        case .bytes(let bytes):
+            guard bytes.withUnsafeBytes({ EntrySum.body($0, id: id) }) == sum else { return .damaged }
+            var row = row
+            row.body = bytes
+            return .row(row)
+        }
     }
 
     /// Reads a body into the row.

@@ -21,10 +21,12 @@ extension DiskWriter {
 
     func stored(_ row: Statement) -> Stored {
         let tags = row.withBytes(at: 8) { EntryTags(encoded: $0, generation: lastPurge.generation) }
+        let extents = row.withBytes(at: 9) { Extent.decode($0) }
         return Stored(
             id: row.integer(at: 0), format: row.integer(at: 1), charge: Self.clamped(row.integer(at: 2)),
             hits: max(0, min(15, row.integer(at: 3))), ranked: max(0, min(15, row.integer(at: 4))),
-            rank: row.double(at: 5), used: row.integer(at: 6), body: row.integer(at: 7), tags: tags)
+            rank: row.double(at: 5), used: row.integer(at: 6), body: row.integer(at: 7), tags: tags,
+            extents: extents)
     }
 
     /// Removes an entry.
@@ -34,7 +36,9 @@ extension DiskWriter {
         let core = try statements()
         core.delete.bind(stored.id, at: 1)
         try core.delete.run()
-        if !stored.isFile {
+        if stored.body < 0 {
+            space.release(stored.extents)
+        } else if !stored.isFile {
             core.deleteBody.bind(stored.body, at: 1)
             try core.deleteBody.run()
         } else if !keepingFile {
@@ -78,6 +82,8 @@ extension DiskWriter {
             let range = "FROM entry WHERE id>?1 AND id<=?2 AND format=?3"
             let files = try part("SELECT id \(range) AND body=0")
             while try files.step() { filesToDelete.append(files.integer(at: 0)) }
+            let inBlocks = try part("SELECT blocks \(range) AND body<0")
+            while try inBlocks.step() { space.release(inBlocks.withBytes(at: 0) { Extent.decode($0) }) }
             let tagged = try part("SELECT id,tags \(range) AND length(tags)>0")
             while try tagged.step() {
                 let entry = tagged.integer(at: 0)
@@ -96,11 +102,13 @@ extension DiskWriter {
     /// - Parameter isFile: Its body is in its file already.
     func insert(
         _ put: Put, bytes: [UInt8], key entry: EntryKey, hits: Int64, isFile: Bool
-    ) throws(DatabaseError) {
+    ) throws {
         let core = try statements()
         let id = entry.id, key = entry.key
-        var body: Int64 = 0
-        if !isFile {
+        var body: Int64 = 0, extents: [Extent] = []
+        if !isFile, let found = try place(bytes) {
+            (body, extents) = (Self.blockBody, found)
+        } else if !isFile {
             try core.insertBody.binding(bytes, at: 1) { () throws(DatabaseError) in try core.insertBody.run() }
             body = core.database.lastInsertedRow
         }
@@ -121,6 +129,7 @@ extension DiskWriter {
         core.insert.bind(put.validator, at: 11)
         core.insert.bind(entry.format.id, at: 12)
         core.insert.bind(tags, at: 13)
+        core.insert.bind(Extent.encode(extents), at: 14)
         try core.insert.run()
         for tag in put.tags.hashes { try addTag(tag, of: id) }
         noteExpiry(put.expires, of: entry.format.id)

@@ -44,14 +44,18 @@ final class DiskWriter: @unchecked Sendable {
         var rank: Double
         /// When it was last used, in nanoseconds since 1970.
         var used: Int64
-        /// The row in `body`; 0 for a file.
+        /// The row in `body`; 0 for a file, negative for blocks.
         var body: Int64
         var tags = EntryTags.none
+        /// The blocks of the body.
+        var extents: [Extent] = []
         var isFile: Bool { body == 0 }
     }
 
-    /// The format of the tables.
-    static let schemaVersion: Int64 = 3
+    /// The format of the tables. 3 had no blocks.
+    static let schemaVersion: Int64 = 4
+    /// In the place of a row in `body`: the body lies in blocks of ``BlockFile``.
+    static let blockBody: Int64 = -1
     /// The account of all entries.
     static let totalID: Int64 = 0
     static let chargeSQL = "size+length(key)+length(validator)+5*length(tags)+\(DiskCache.entryOverhead)"
@@ -83,6 +87,12 @@ final class DiskWriter: @unchecked Sendable {
     var sizes: [Int64: Int] = [:]
     /// Uses that eviction takes into account before they are written.
     var unwritten: HitRecorder?
+    let blocks: BlockFile
+    let blockWriter: BlockWriter
+    /// The blocks in use, as the transaction leaves them. Loaded when another connection has changed the database.
+    var space = BlockSpace()
+    /// The number of changes by other connections when ``space`` was loaded; nil if it is to be loaded.
+    var spaceVersion: Int64?
     private let checkpointer: WALCheckpointer
 
     struct Core {
@@ -92,6 +102,7 @@ final class DiskWriter: @unchecked Sendable {
         let orphanCandidates, addOrphanCandidate, clearOrphans: Statement
         let lowest, rerank, expired, earliest, hit, use: Statement
         let addTag, deleteTag, tagged: Statement
+        let storeChunk, deleteChunk: Statement
     }
 
     init(generation: Generation, eviction: DiskCache.Eviction, version: String?) throws(DatabaseError) {
@@ -99,11 +110,14 @@ final class DiskWriter: @unchecked Sendable {
         filter = generation.filter
         lastPurge = generation.lastPurge
         checkpointer = WALCheckpointer(generation: generation)
+        blocks = generation.blocks
+        blockWriter = BlockWriter(file: generation.blocks)
         self.generation = generation.name
         path = generation.path
         self.eviction = eviction
         var options = Database.Options()
         options.cacheBytes = 4 << 20
+        options.gathersLog = true
         let database = try Database(path: generation.databasePath, options: options)
         // The log is moved between batches, by another thread.
         database.setAutomaticCheckpoint(pages: 0)
@@ -136,7 +150,7 @@ final class DiskWriter: @unchecked Sendable {
             CREATE TABLE IF NOT EXISTS entry(id INTEGER PRIMARY KEY, key BLOB NOT NULL, size INTEGER NOT NULL,
                 rank REAL NOT NULL, hits INTEGER NOT NULL, ranked INTEGER NOT NULL, created INTEGER NOT NULL,
                 used INTEGER NOT NULL, expires INTEGER, sum INTEGER NOT NULL, body INTEGER NOT NULL,
-                validator BLOB NOT NULL, format INTEGER NOT NULL, tags BLOB NOT NULL);
+                validator BLOB NOT NULL, format INTEGER NOT NULL, tags BLOB NOT NULL, blocks BLOB NOT NULL DEFAULT x'');
             CREATE TABLE IF NOT EXISTS body(id INTEGER PRIMARY KEY, data BLOB NOT NULL);
             CREATE INDEX IF NOT EXISTS entry_rank ON entry(format,rank);
             CREATE INDEX IF NOT EXISTS entry_expires ON entry(format,expires) WHERE expires IS NOT NULL;
@@ -149,10 +163,16 @@ final class DiskWriter: @unchecked Sendable {
             CREATE INDEX IF NOT EXISTS purge_sequence ON purge(sequence);
             CREATE INDEX IF NOT EXISTS purge_pending ON purge(tag) WHERE pending=1;
             CREATE TABLE IF NOT EXISTS litter(id INTEGER PRIMARY KEY);
+            CREATE TABLE IF NOT EXISTS space(id INTEGER PRIMARY KEY, bits BLOB NOT NULL);
             CREATE TABLE IF NOT EXISTS version(id INTEGER PRIMARY KEY, name TEXT);
             INSERT OR IGNORE INTO account VALUES(\(totalID),'',0,0,0.0,0,0);
             PRAGMA user_version=\(schemaVersion);
             """)
+        // Schema 3 had all bodies that are no files in rows. Those stay where they are.
+        let known = "SELECT count(*) FROM pragma_table_info('entry') WHERE name='blocks'"
+        if try database.integer(known) == 0 {
+            try database.execute("ALTER TABLE entry ADD COLUMN blocks BLOB NOT NULL DEFAULT x''")
+        }
         let insert = try database.prepare("INSERT OR IGNORE INTO version VALUES(1,?)")
         if let version { insert.bind(version, at: 1) } else { insert.bindNull(at: 1) }
         try insert.run()
@@ -160,7 +180,7 @@ final class DiskWriter: @unchecked Sendable {
     }
 
     private static func prepare(_ database: Database) throws(DatabaseError) -> Core {
-        let stored = "SELECT id,format,\(chargeSQL),hits,ranked,rank,used,body,tags FROM entry"
+        let stored = "SELECT id,format,\(chargeSQL),hits,ranked,rank,used,body,tags,blocks FROM entry"
         return Core(
             database: database,
             total: try database.prepare("SELECT bytes,count,floor,latest,files FROM account WHERE id=\(totalID)"),
@@ -172,7 +192,7 @@ final class DiskWriter: @unchecked Sendable {
                 """),
             deleteAccount: try database.prepare("DELETE FROM account WHERE id=?"),
             find: try database.prepare("\(stored) WHERE id=?"),
-            insert: try database.prepare("INSERT INTO entry VALUES(?1,?2,?3,?4,?5,?6,?7,?7,?8,?9,?10,?11,?12,?13)"),
+            insert: try database.prepare("INSERT INTO entry VALUES(?1,?2,?3,?4,?5,?6,?7,?7,?8,?9,?10,?11,?12,?13,?14)"),
             insertBody: try database.prepare("INSERT INTO body(data) VALUES(?)"),
             delete: try database.prepare("DELETE FROM entry WHERE id=?"),
             deleteBody: try database.prepare("DELETE FROM body WHERE id=?"),
@@ -190,7 +210,9 @@ final class DiskWriter: @unchecked Sendable {
                 "UPDATE entry SET hits=min(15,hits+?2),used=max(used,?3),rank=?4 WHERE id=?1"),
             addTag: try database.prepare("INSERT OR IGNORE INTO tag VALUES(?1,?2)"),
             deleteTag: try database.prepare("DELETE FROM tag WHERE tag=?1 AND entry=?2"),
-            tagged: try database.prepare("SELECT entry FROM tag WHERE tag=?1 AND entry>?2 ORDER BY entry LIMIT ?3"))
+            tagged: try database.prepare("SELECT entry FROM tag WHERE tag=?1 AND entry>?2 ORDER BY entry LIMIT ?3"),
+            storeChunk: try database.prepare("INSERT OR REPLACE INTO space VALUES(?1,?2)"),
+            deleteChunk: try database.prepare("DELETE FROM space WHERE id=?"))
     }
 
     // MARK: Accounts
@@ -319,6 +341,7 @@ final class DiskWriter: @unchecked Sendable {
                 count.integer(at: 0), bytes: Self.clamped(count.integer(at: 2)), count: Self.clamped(count.integer(at: 1)),
                 files: Self.clamped(count.integer(at: 3)))
         }
+        try rebuildSpace()
     }
 
     // MARK: Transactions
@@ -361,6 +384,7 @@ final class DiskWriter: @unchecked Sendable {
             let numbers = [totals.bytes, totals.count, totals.fileBytes]
             if !numbers.allSatisfy(Self.plausible.contains) { try recount() }
             if !totals.uses.isFinite { totals.uses = 0 }
+            try loadSpace()
             try clearOrphans(besides: id)
         } catch {
             rollback()
@@ -369,9 +393,11 @@ final class DiskWriter: @unchecked Sendable {
     }
 
     /// Commits the transaction, and then deletes the body files without an entry.
-    func commit() throws(DatabaseError) {
+    func commit() throws {
         let core = try statements()
+        try blockWriter.flush()
         try storeAccounts()
+        try storeSpace()
         for id in filesToDelete { try addOrphanCandidate(id) }
         try core.database.commitTransaction()
         storedTotals = totals
@@ -390,6 +416,8 @@ final class DiskWriter: @unchecked Sendable {
         ]
         for statement in readers { statement.reset() }
         core.database.rollbackTransaction()
+        blockWriter.drop()
+        spaceVersion = nil
         totals = storedTotals
         accounts = storedAccounts
         filesToDelete = []
@@ -418,7 +446,7 @@ final class DiskWriter: @unchecked Sendable {
     }
 
     /// Deletes the temporary files of killed writers when a generation is opened. The caller holds the process lock.
-    func clearTemporaries() throws(DatabaseError) {
+    func clearTemporaries() throws {
         unlink(temporaryPath)
         guard try statements().database.integer("SELECT EXISTS(SELECT 1 FROM litter)") == 1 else { return }
         try begin()
@@ -439,7 +467,9 @@ final class DiskWriter: @unchecked Sendable {
 
     /// Sees to the log before the first batch. The caller holds the process lock.
     func openLog(capacity: Int) {
-        if let core { checkpointer.begin(core.database, capacity: capacity) }
+        guard let core else { return }
+        checkpointer.begin(core.database, capacity: capacity)
+        cutBlocks()
     }
 
     /// A batch was written.
@@ -448,11 +478,11 @@ final class DiskWriter: @unchecked Sendable {
     }
 
     /// Bytes on disk that count towards the capacity beside the entries' own: of a log that is too long, and of pages
-    /// that are used in part. In a transaction.
+    /// and blocks that are used in part or kept in reserve. In a transaction.
     func excess(capacity: Int) throws(DatabaseError) -> Int {
         let database = try statements().database
         let pages = try (database.integer("PRAGMA page_count") ?? 0) &- (database.integer("PRAGMA freelist_count") ?? 0)
-        let partial = Int(pages) &* 4096 &- (totals.bytes &- totals.fileBytes) &- Self.pageAllowance
+        let partial = (Int(pages) &+ space.occupied) &* 4096 &- (totals.bytes &- totals.fileBytes) &- Self.pageAllowance
         return checkpointer.excess(capacity: capacity) + max(0, partial)
     }
 

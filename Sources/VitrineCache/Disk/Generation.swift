@@ -18,6 +18,7 @@ final class Generation: Sendable {
     /// Whether it is read for one lookup while there is no room on the disk, and then opened again.
     let isTemporary: Bool
     let watch: FileWatch
+    let blocks: BlockFile
     let filter = EntryFilter()
     let lastPurge: LastPurge
     private let readers = Locked<[DiskReader]>([])
@@ -46,6 +47,7 @@ final class Generation: Sendable {
         self.isReadOnly = isReadOnly
         self.isTemporary = isTemporary
         lastPurge = LastPurge(generation: StableHash.hash(name))
+        blocks = BlockFile(database: path + "/" + DiskLayout.databaseName)
         watch = try FileWatch(path: path + "/" + DiskLayout.databaseName, isReadOnly: isReadOnly)
     }
 

@@ -54,6 +54,7 @@ final class WALCheckpointer: Sendable {
             generation.release()
             // Readers of other processes that do not end: tried again at the next opening, and by the batches.
             writer.setBusyTimeout(milliseconds: Self.openingPatience)
+            generation.blocks.synchronize()
             try? writer.checkpoint(.truncating)
             writer.setBusyTimeout(milliseconds: Database.Options().busyMilliseconds)
         }
@@ -108,6 +109,7 @@ final class WALCheckpointer: Sendable {
     private func move() {
         guard generation.watch.check() == .intact else { return }
         generation.release()
+        generation.blocks.synchronize()
         database.withLock { database in
             if database == nil { database = try? Database(path: generation.databasePath) }
             try? database?.checkpoint()
@@ -119,6 +121,7 @@ final class WALCheckpointer: Sendable {
     func moveAll(_ writer: Database) {
         generation.release()
         database.withLock { _ in
+            generation.blocks.synchronize()
             try? writer.checkpoint(.restarting)
         }
     }

@@ -43,18 +43,20 @@ import VitrineDatabase
         let needle = Self.body(100)
         // Closed first: another descriptor of the database may not be closed while it is open in this process.
         do { _ = try filled(fixture) }
-        let path = try await fixture.closedDatabase()
-        var data = try Data(contentsOf: URL(filePath: path))
-        // Pages that were given up keep what they held: every copy is flipped, as nothing tells which one counts.
-        var place = data.startIndex
+        let database = try await fixture.closedDatabase()
         var copies = 0
-        while let range = data.range(of: Data(needle.prefix(400)), in: place..<data.endIndex) {
-            data[range.lowerBound + 200] ^= 1
-            place = range.upperBound
-            copies += 1
+        for path in [database, database + "-bodies"] {
+            var data = try Data(contentsOf: URL(filePath: path))
+            // Pages that were given up keep what they held: every copy is flipped, as nothing tells which one counts.
+            var place = data.startIndex
+            while let range = data.range(of: Data(needle.prefix(400)), in: place..<data.endIndex) {
+                data[range.lowerBound + 200] ^= 1
+                place = range.upperBound
+                copies += 1
+            }
+            try data.write(to: URL(filePath: path))
         }
         try #require(copies > 0)
-        try data.write(to: URL(filePath: path))
         let cache = fixture.cache { $0.inlineLimit = 10_000 }
         #expect(try check(cache) == Self.count - 1)
         #expect(cache.statistics.damaged == 1)

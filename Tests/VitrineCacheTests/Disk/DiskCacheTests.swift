@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import VitrineCache
 import VitrineCore
+import VitrineDatabase
 
 @Suite struct DiskCacheTests {
     @Test func givesBackWhatWasStored() async throws {
@@ -172,6 +173,81 @@ import VitrineCore
         #expect(fixture.directory.read("cache/CACHEDIR.TAG")?.hasPrefix("Signature: 8a477f597d28d172789f06886806bc55") == true)
         #expect(FileManager.default.fileExists(atPath: fixture.path + "/v3/current/cache.sqlite"))
         #expect(cache.path(forKey: "a").hasPrefix(fixture.path + "/v3/current/files/"))
+    }
+
+    /// Schema 3 had no blocks: all bodies that are no files were rows of a table.
+    @Test(arguments: [false, true]) func aDatabaseWithoutBlocksIsReadAndThenGetsThem(isReadFirst: Bool) async throws {
+        let fixture = try DiskFixture()
+        do {
+            let cache = fixture.cache().blocking
+            for number in 0..<40 { try cache.set(DiskFixture.bytes(number * 50, seed: number), forKey: CacheKey("k\(number)")) }
+            try cache.flush()
+        }
+        let path = try await fixture.closedDatabase()
+        try Database(path: path).execute(
+            "ALTER TABLE entry DROP COLUMN blocks;DROP TABLE space;PRAGMA user_version=3;")
+        _ = try await fixture.closedDatabase()
+        func check(_ cache: DiskCache.Blocking) throws {
+            for number in 0..<40 {
+                #expect(try cache.bytes(forKey: CacheKey("k\(number)")) == DiskFixture.bytes(number * 50, seed: number))
+            }
+        }
+        let reader = fixture.cache { $0.isReadOnly = true }.blocking
+        if isReadFirst { try check(reader) }
+        let cache = fixture.cache()
+        try check(cache.blocking)
+        try cache.blocking.set(DiskFixture.bytes(9000), forKey: "new")
+        try cache.blocking.flush()
+        try check(cache.blocking)
+        try check(reader)
+        for found in [cache.blocking, reader, fixture.cache().blocking] {
+            #expect(try found.bytes(forKey: "new") == DiskFixture.bytes(9000))
+        }
+        #expect(cache.statistics.damaged == 0)
+        #expect(cache.statistics.recoveries == 0)
+        #expect(try cache.blocking.verify(removingDamage: false).isSound)
+    }
+
+    /// The blocks of removed bodies are used again, and other objects never see what is in them meanwhile.
+    @Test func blocksAreUsedAgain() throws {
+        let fixture = try DiskFixture()
+        let first = fixture.cache(), second = fixture.cache()
+        let bodies = fixture.database + "-bodies"
+        for round in 0..<20 {
+            let cache = (round % 2 == 0 ? first : second).blocking
+            for number in 0..<50 {
+                try cache.set(DiskFixture.bytes(3000 + number * 300, seed: round), forKey: CacheKey("k\(number)"))
+            }
+            try cache.flush()
+            for found in [first.blocking, second.blocking] {
+                for number in 0..<50 {
+                    let bytes = try found.bytes(forKey: CacheKey("k\(number)"))
+                    #expect(bytes == DiskFixture.bytes(3000 + number * 300, seed: round))
+                }
+            }
+        }
+        let size = try #require(FileManager.default.attributesOfItem(atPath: bodies)[.size] as? Int)
+        // Three times what is stored: the new bodies are written before the older ones are given up.
+        #expect(size < 3 * 50 * 12_500)
+        #expect(first.statistics.damaged + second.statistics.damaged == 0)
+        #expect(try first.blocking.verify(removingDamage: false).isSound)
+    }
+
+    @Test func aDeletedFileOfBodiesCostsItsEntriesAlone() throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache()
+        try cache.blocking.set(DiskFixture.bytes(5000), forKey: "block")
+        try cache.blocking.set([1], forKey: "row")
+        try cache.blocking.flush()
+        #expect(try cache.blocking.bytes(forKey: "block") == DiskFixture.bytes(5000))
+        unlink(fixture.database + "-bodies")
+        try cache.blocking.set(DiskFixture.bytes(6000), forKey: "new")
+        try cache.blocking.flush()
+        for found in [cache, fixture.cache()] {
+            #expect(try found.blocking.bytes(forKey: "row") == [1])
+            #expect(try found.blocking.bytes(forKey: "new") == DiskFixture.bytes(6000))
+        }
+        #expect(try fixture.cache().blocking.bytes(forKey: "block") == nil)
     }
 
     @Test func openingDoesNothingUntilTheFirstUse() throws {

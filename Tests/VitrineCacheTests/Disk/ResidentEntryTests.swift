@@ -177,6 +177,7 @@ import VitrineCore
         try await offPool {
             try DatabaseFiles.waitUntilClosed(path)
             try Self.forget(path)
+            try Self.forget(path + "-bodies")
         }
         let cache = try await Self.open(fixture)
         let first = keys.map { Self.bytes(cache, $0) }

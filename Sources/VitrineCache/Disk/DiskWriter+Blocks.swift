@@ -1,0 +1,69 @@
+import VitrineCore
+import VitrineDatabase
+
+/// Bodies in blocks of ``BlockFile``, and the map of its blocks in the table `space`.
+extension DiskWriter {
+    /// Finds blocks for a body and writes it there, at the latest before the transaction is committed.
+    ///
+    /// - Returns: nil if the body is to be stored in a row: it is small, or larger than the blocks of one body.
+    func place(_ bytes: [UInt8]) throws(FileError) -> [Extent]? {
+        guard (BlockFile.smallestBody...BlockFile.largestBody).contains(bytes.count) else { return nil }
+        let count = (bytes.count + BlockSpace.blockBytes - 1) / BlockSpace.blockBytes
+        guard let extents = space.allocate(count) else { return nil }
+        try blockWriter.add(bytes, at: extents)
+        return extents
+    }
+
+    /// Loads the map if it is not known, or if another connection has changed the database. In a transaction.
+    func loadSpace() throws(DatabaseError) {
+        let database = try statements().database
+        let version = try database.changesOfOthers()
+        guard spaceVersion != version else { return }
+        space = BlockSpace()
+        let select = try database.cachedStatement("SELECT id,bits FROM space ORDER BY id")
+        defer { select.reset() }
+        var isSound = true
+        while try select.step() {
+            let number = Int(clamping: select.integer(at: 0))
+            let isLoaded = select.withBytes(at: 1) { space.load(number, $0) }
+            isSound = isSound && isLoaded
+        }
+        if !isSound { try rebuildSpace() }
+        spaceVersion = version
+    }
+
+    /// Stores the changed chunks of the map in the transaction.
+    func storeSpace() throws(DatabaseError) {
+        space.applyReleases()
+        guard !space.changed.isEmpty else { return }
+        let core = try statements()
+        for number in space.changed {
+            if let bits = space.chunk(number) {
+                core.storeChunk.bind(Int64(number), at: 1)
+                core.storeChunk.bind(bits, at: 2)
+                try core.storeChunk.run()
+            } else {
+                core.deleteChunk.bind(Int64(number), at: 1)
+                try core.deleteChunk.run()
+            }
+        }
+        space.markStored()
+    }
+
+    /// Makes the map anew from the rows, in a transaction.
+    func rebuildSpace() throws(DatabaseError) {
+        let database = try statements().database
+        try database.execute("DELETE FROM space")
+        space.beginRebuilding()
+        let select = try database.prepare("SELECT blocks FROM entry WHERE body<0")
+        while try select.step() {
+            for extent in select.withBytes(at: 0, { Extent.decode($0) }) { space.addUsed(extent) }
+        }
+    }
+
+    /// Cuts the free end of the file. The caller holds the process lock.
+    func cutBlocks() {
+        guard (try? transaction {}) != nil else { return }
+        blocks.cut(to: space.end)
+    }
+}
