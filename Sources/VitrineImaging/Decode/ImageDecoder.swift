@@ -169,7 +169,9 @@ extension ImageDecoder {
         }
         return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
             token throws(ImageError) in
-            try decode(source, header, at: resizers, options: options, cancellation: token)
+            try IdleCores.shared.counting { () throws(ImageError) in
+                try decode(source, header, at: resizers, options: options, cancellation: token)
+            }
         }
     }
 

@@ -29,6 +29,8 @@ public struct DecodeRequest: Sendable {
     /// Whether samples that are already scaled to exactly ``target`` will do: for a single result that shows the whole
     /// image. A decoder then scales row by row, and a worker sends fewer bytes.
     package var allowsScaling = false
+    /// How many threads a library may use.
+    package var threads = 1
 
     package init(
         info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,

@@ -20,6 +20,8 @@ package struct WorkerRequest: WorkerMessage {
     package var inputCount = -1
     /// Decode: whether the planes are to be scaled to exactly `target`.
     package var scales = false
+    /// Decode: how many threads to use, at least 1.
+    package var threads = 1
     /// The offset of the input in the payload: behind the profile.
     package var inputOffset: Int { profileCount > 0 && profileCount < 1 << 30 ? (profileCount + 63) & ~63 : 0 }
     /// Encode: bytes from row to row of the pixels at the start of the payload; `info.storedSize` is their size.
@@ -45,6 +47,7 @@ package struct WorkerRequest: WorkerMessage {
         allowsEmbeddedPreview = request.allowsEmbeddedPreview
         profileCount = request.info.colorProfile?.count ?? -1
         scales = request.allowsScaling
+        threads = request.threads
     }
 
     /// The packet.
@@ -63,6 +66,7 @@ package struct WorkerRequest: WorkerMessage {
         wire.write(profileCount)
         wire.write(inputCount)
         wire.write(scales)
+        wire.write(threads)
         wire.write(bytesPerRow)
         wire.write(case: alpha)
         wire.write(quality)
@@ -88,6 +92,7 @@ package struct WorkerRequest: WorkerMessage {
         profileCount = wire.int()
         inputCount = wire.int()
         scales = wire.bool()
+        threads = wire.int()
         bytesPerRow = wire.int()
         alpha = wire.enumeration(casesOf: Image.Alpha.self, or: .opaque)
         quality = wire.double()

@@ -149,6 +149,7 @@ package struct WorkerServer {
         job.room = room
         job.region = request.region
         job.allowsScaling = request.scales
+        job.threads = max(1, min(request.threads, IdleCores.maximumThreads))
         var candidates = decoders[info.format] ?? []
         if !request.decoder.isEmpty {
             candidates = candidates.filter { request.decoder == String(describing: type(of: $0)) }
