@@ -185,7 +185,8 @@ let package = Package(
             swiftSettings: swift),
         // A program of its own, as builds of FFmpeg may be under the GPL: nothing else may depend on CVitrineFFmpeg.
         .executableTarget(
-            name: "VitrineVideo", dependencies: ["VitrineImaging", "VitrineHelperProtocol", "CVitrineFFmpeg"],
+            name: "VitrineVideo",
+            dependencies: ["VitrineCore", "VitrineImaging", "VitrineHelperProtocol", "CVitrineFFmpeg"],
             swiftSettings: swift),
         // A program of its own, so that no other loads pango and its fonts.
         .executableTarget(

@@ -28,7 +28,8 @@ static int status_of(cavif_decoder *decoder, avifResult result)
     }
 }
 
-cavif_decoder *cavif_decoder_create(const uint8_t *data, size_t count, uint32_t maximum_pixels, uint32_t maximum_side)
+cavif_decoder *cavif_decoder_create(const uint8_t *data, size_t count, uint32_t maximum_pixels, uint32_t maximum_side,
+                                    int threads)
 {
     if (cavif_missing()) return NULL;
     cavif_decoder *result = calloc(1, sizeof *result);
@@ -40,7 +41,7 @@ cavif_decoder *cavif_decoder_create(const uint8_t *data, size_t count, uint32_t 
     }
     if (avifCodecName(AVIF_CODEC_CHOICE_DAV1D, AVIF_CODEC_FLAG_CAN_DECODE))
         decoder->codecChoice = AVIF_CODEC_CHOICE_DAV1D;
-    decoder->maxThreads = 1;
+    decoder->maxThreads = threads;
     decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
     // The library reads 0 as no limit or refuses it, and treats its default as the most it can.
     if (maximum_pixels > 0 && maximum_pixels < AVIF_DEFAULT_IMAGE_SIZE_LIMIT) decoder->imageSizeLimit = maximum_pixels;

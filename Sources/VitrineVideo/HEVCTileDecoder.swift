@@ -1,10 +1,11 @@
 import CVitrineFFmpeg
+import VitrineCore
 import VitrineImaging
 
 /// Decodes the tiles of HEIC pictures by libavcodec, and averages their blocks.
 ///
-/// One row of tiles is in memory at a time. Tiles outside of the request's region are not decoded. A damaged tile ends
-/// the decode: the client then asks libheif.
+/// One row of tiles is in memory at a time. With several threads, each decodes some columns of it. Tiles outside of the
+/// request's region are not decoded. A damaged tile ends the decode: the client then asks libheif.
 struct HEVCTileDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.heic]
     let needsIsolation = true
@@ -32,14 +33,23 @@ struct HEVCTileDecoder: ImageDecoding {
         _ tiles: HEICTiles, _ source: ByteSource, _ request: DecodeRequest, _ area: PixelRect
     ) throws(ImageError) -> DecodedImage {
         var strip = TileStrip(tiles, area: area, factor: request.blockSide(for: tiles.shown.size))
-        let session = try TileSession(tiles, source, skipsFilters: strip.factor >= HEVCTileDecoder.filterless, request)
+        let skipsFilters = strip.factor >= HEVCTileDecoder.filterless
+        var sessions: [TileSession] = []
+        for _ in 0..<max(1, min(request.threads, strip.columns.count)) {
+            sessions.append(try TileSession(tiles, source, skipsFilters: skipsFilters, request))
+        }
+        let threads = sessions.count > 1 ? TileThreads(sessions) : nil
         for row in strip.rows {
-            for column in strip.columns {
-                strip.put(try session.decode(row * tiles.columns + column), column: column, row: row)
+            if let threads {
+                try threads.decode(row, strip.columns, of: tiles, into: strip.room(row))
+            } else {
+                for column in strip.columns {
+                    strip.put(try sessions[0].decode(row * tiles.columns + column), column: column, row: row)
+                }
             }
             strip.reduceRow(row)
         }
-        var image = try strip.finish(tiles.colors, of: session)
+        var image = try strip.finish(tiles.colors, of: sessions[(strip.columns.count - 1) % sessions.count])
         image.colorProfile = request.info.colorProfile
         return image
     }
@@ -51,7 +61,9 @@ struct HEVCTileDecoder: ImageDecoding {
 }
 
 /// A decoder of libavcodec for the tiles of one picture.
-private final class TileSession {
+///
+/// Unchecked: a C-handle type. One thread at a time uses it.
+private final class TileSession: @unchecked Sendable {
     private let tiles: HEICTiles
     private let source: ByteSource
     private let handle: OpaquePointer
@@ -101,6 +113,104 @@ private final class TileSession {
     }
 }
 
+/// Decodes the tiles of a row on several threads.
+private struct TileThreads {
+    /// What the threads of one row share.
+    ///
+    /// Unchecked: `monitor` guards the properties.
+    private final class Row: @unchecked Sendable {
+        private let monitor = Monitor()
+        private var running: Int
+        private var failure: (column: Int, error: ImageError)?
+
+        init(threads: Int) { running = threads }
+
+        /// - Parameter failure: Where the thread ended early, and why.
+        func end(_ failure: (column: Int, error: ImageError)?) {
+            monitor.lock()
+            if let failure, failure.column < self.failure?.column ?? .max { self.failure = failure }
+            running -= 1
+            if running == 0 { monitor.signal() }
+            monitor.unlock()
+        }
+
+        /// Waits for all threads.
+        ///
+        /// - Throws: The error of the leftmost tile.
+        func wait() throws(ImageError) {
+            monitor.lock()
+            while running > 0 { monitor.wait() }
+            let failure = failure
+            monitor.unlock()
+            if let failure { throw failure.error }
+        }
+    }
+
+    private let sessions: [TileSession]
+    private let executor: BlockingExecutor
+
+    init(_ sessions: [TileSession]) {
+        self.sessions = sessions
+        executor = BlockingExecutor(threads: sessions.count - 1, name: "tiles")
+    }
+
+    /// Decodes a row of tiles, the n-th session every n-th column.
+    func decode(_ row: Int, _ columns: Range<Int>, of tiles: HEICTiles, into room: [TileRoom]) throws(ImageError) {
+        let result = Row(threads: sessions.count)
+        let step = sessions.count
+        let first = row * tiles.columns
+        for (i, session) in sessions.enumerated() {
+            let work: @Sendable () -> Void = {
+                for column in stride(from: columns.lowerBound + i, to: columns.upperBound, by: step) {
+                    do throws(ImageError) {
+                        let frame = try session.decode(first + column)
+                        let planes = [frame.planes.0, frame.planes.1, frame.planes.2]
+                        let strides = [frame.strides.0, frame.strides.1, frame.strides.2]
+                        for (c, room) in room.enumerated() {
+                            room.put(planes[c], Int(strides[c]), column: column - columns.lowerBound)
+                        }
+                    } catch {
+                        return result.end((column, error))
+                    }
+                }
+                result.end(nil)
+            }
+            if i + 1 < step { executor.submit(work) } else { work() }
+        }
+        try result.wait()
+    }
+}
+
+/// The memory for one channel of a row of tiles.
+///
+/// Unchecked: threads write the samples of different columns.
+private struct TileRoom: @unchecked Sendable {
+    let samples: UnsafeMutablePointer<UInt8>
+    /// Samples a row, and those of a tile.
+    let width: Int
+    let tileWidth: Int
+    /// The rows to copy.
+    let rows: Range<Int>
+
+    func put(_ plane: UnsafePointer<UInt8>?, _ stride: Int, column: Int) {
+        guard let plane else { return }
+        let target = samples + column * tileWidth
+        for y in rows { (target + y * width).update(from: plane + y * stride, count: tileWidth) }
+    }
+}
+
+/// Memory for samples, zeros at first.
+private final class TileMemory {
+    let samples: UnsafeMutablePointer<UInt8>
+
+    init(count: Int) {
+        samples = .allocate(capacity: count)
+        samples.initialize(repeating: 0, count: count)
+    }
+
+    deinit { samples.deallocate() }
+}
+
 /// One row of tiles, and the means of all rows so far.
 private struct TileStrip: ~Copyable {
     /// The side of blocks of luma.
@@ -135,6 +245,9 @@ private struct TileStrip: ~Copyable {
         red.put(frame.planes.2, Int(frame.strides.2), column: column, row: row)
     }
 
+    /// Where the samples of a row go, of more than one column.
+    func room(_ row: Int) -> [TileRoom] { [luma.room(row), blue.room(row), red.room(row)].compactMap(\.self) }
+
     mutating func reduceRow(_ row: Int) {
         luma.reduce(row)
         blue.reduce(row)
@@ -166,8 +279,8 @@ private struct StripPlane: ~Copyable {
     private let tile: PixelSize
     private let columns: Range<Int>
     private var reducer: BoxReducer
-    /// The samples of a row of tiles; empty for a single column, which is reduced where it was decoded.
-    private var samples: [UInt8]
+    /// The samples of a row of tiles; nil for a single column, which is reduced where it was decoded.
+    private let memory: TileMemory?
 
     /// - Parameters:
     ///   - x: The columns of samples to reduce.
@@ -177,7 +290,7 @@ private struct StripPlane: ~Copyable {
     init(x: Range<Int>, y: Range<Int>, tile: PixelSize, columns: Range<Int>, factor: Int) {
         (self.x, self.y, self.tile, self.columns) = (x, y, tile, columns)
         reducer = BoxReducer(width: x.count, height: y.count, factor: factor)
-        samples = columns.count > 1 ? [UInt8](repeating: 0, count: columns.count * tile.width * tile.height) : []
+        memory = columns.count > 1 ? TileMemory(count: columns.count * tile.width * tile.height) : nil
     }
 
     /// The wanted rows of a row of tiles, counted from its first.
@@ -186,31 +299,25 @@ private struct StripPlane: ~Copyable {
         return max(0, y.lowerBound - top)..<max(0, min(tile.height, y.upperBound - top))
     }
 
-    mutating func put(_ plane: UnsafePointer<UInt8>?, _ stride: Int, column: Int, row: Int) {
-        guard let plane else { return }
-        let wanted = wanted(row)
-        let width = columns.count * tile.width
-        if samples.isEmpty {
-            let start = plane + wanted.lowerBound * stride + (x.lowerBound - columns.lowerBound * tile.width)
-            reducer.add(rows: start, count: wanted.count, bytesPerRow: stride)
-            return
-        }
-        let (offset, tile) = ((column - columns.lowerBound) * tile.width, tile)
-        samples.withUnsafeMutableBufferPointer { target in
-            guard let base = target.baseAddress else { return }
-            for y in wanted { (base + y * width + offset).update(from: plane + y * stride, count: tile.width) }
+    /// Where the samples of a row go; nil for a single column.
+    func room(_ row: Int) -> TileRoom? {
+        memory.map {
+            TileRoom(samples: $0.samples, width: columns.count * tile.width, tileWidth: tile.width, rows: wanted(row))
         }
     }
 
-    mutating func reduce(_ row: Int) {
-        guard !samples.isEmpty else { return }
+    mutating func put(_ plane: UnsafePointer<UInt8>?, _ stride: Int, column: Int, row: Int) {
+        if let room = room(row) { return room.put(plane, stride, column: column - columns.lowerBound) }
+        guard let plane else { return }
         let wanted = wanted(row)
-        let width = columns.count * tile.width
-        samples.withUnsafeBufferPointer { source in
-            guard let base = source.baseAddress else { return }
-            let start = base + wanted.lowerBound * width + (x.lowerBound - columns.lowerBound * tile.width)
-            reducer.add(rows: start, count: wanted.count, bytesPerRow: width)
-        }
+        let start = plane + wanted.lowerBound * stride + (x.lowerBound - columns.lowerBound * tile.width)
+        reducer.add(rows: start, count: wanted.count, bytesPerRow: stride)
+    }
+
+    mutating func reduce(_ row: Int) {
+        guard let room = room(row) else { return }
+        let start = room.samples + room.rows.lowerBound * room.width + (x.lowerBound - columns.lowerBound * tile.width)
+        reducer.add(rows: start, count: room.rows.count, bytesPerRow: room.width)
     }
 
     consuming func finish() -> PixelPlane { reducer.finish() }

@@ -14,6 +14,8 @@ HelperVersion.printIfRequested(
     "vitrine-worker",
     [("libvips", String(cString: cvips_version())), ("libjxl", String(cString: cjxl_version()))]
         + LibraryVersion.codecs.compactMap { library in library.version.map { (library.name, $0) } })
+// The host runs a worker on each processor.
+IdleCores.shared.limit(to: 1)
 // Icons of Apple can hold JPEG 2000.
 let icons = ICNSDecoder(pictures: [PNGDecoder(), VipsDecoder()])
 let decoders: [any ImageDecoding] =

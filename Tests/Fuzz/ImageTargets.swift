@@ -27,7 +27,7 @@ extension FuzzTargets {
             decoding("decode-gif", .gif, GIFDecoder()), decoding("decode-bmp", .bmp, BMPDecoder()),
             decoding("decode-ico", .ico, ICODecoder(png: PNGDecoder())), arrivingJPEG, arrivingPicture, pictures,
             embeddedPreviews, inflater,
-            jpegRows,
+            jpegRows, jpegPieces,
         ]
         targets += ImageFormat.raster.flatMap { format in
             DecoderRegistry.standard.decoders(for: format).map { raster(format, $0) }
@@ -55,6 +55,37 @@ extension FuzzTargets {
                     guard let part = try index.part(rows, of: .bytes(file, name: "rows")) else { continue }
                     let source = ByteSource(bytes: part.bytes, name: "part")
                     _ = try? BlockMeanDecoder().decode(source, at: .eighth, limits: limits)
+                }
+            }
+        }
+    }
+
+    /// The block means of a JPEG file on several threads, which are those on one.
+    private static let jpegPieces: FuzzTarget = {
+        let alone = BlockMeanDecoder(cores: IdleCores(count: 1))
+        let together = BlockMeanDecoder(cores: IdleCores(count: 3), minimumPieceBytes: 64)
+        return FuzzTarget("jpeg-pieces", seeds: { Seeds.pictures(.jpeg, 40, upTo: 9 << 10) }) { [limits] bytes in
+            let source = ByteSource(bytes: bytes, name: "pieces")
+            let info = try ImageInfo(reading: source, limits: limits)
+            try limits.check(info, source: source)
+            let size = info.storedSize
+            let divisor = bytes.count & 1 == 0 ? 8 : 16
+            let target = PixelSize(width: max(1, size.width / divisor), height: max(1, size.height / divisor))
+            let request = DecodeRequest(
+                info: info, target: target, allowPartial: bytes.count & 2 != 0, limits: limits)
+            let expected = Result { try alone.decode(source, request) }
+            let found = Result { try together.decode(source, request) }
+            precondition(samples(found) == samples(expected), "several threads give other samples")
+            _ = try found.get()
+        }
+    }()
+
+    /// The samples of a decode row by row; nil if it failed.
+    private static func samples(_ result: Result<DecodedImage, any Error>) -> [[UInt8]]? {
+        (try? result.get())?.planes.map { plane in
+            plane.storage.withUnsafeBytes { bytes in
+                (0..<plane.height).flatMap { y in
+                    bytes[(y * plane.bytesPerRow)..<(y * plane.bytesPerRow + plane.width * plane.channels)]
                 }
             }
         }

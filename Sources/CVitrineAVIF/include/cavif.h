@@ -37,9 +37,10 @@ const char *cavif_missing(void);
 // The version of the library, for example "1.2.1"; empty without the library.
 const char *cavif_version(void);
 
-// `data` outlives the decoder. One thread, dav1d where it is built in. NULL without memory
+// `data` outlives the decoder. At most `threads` threads, dav1d where it is built in. NULL without memory
 // or without the library.
-cavif_decoder *cavif_decoder_create(const uint8_t *data, size_t count, uint32_t maximum_pixels, uint32_t maximum_side);
+cavif_decoder *cavif_decoder_create(const uint8_t *data, size_t count, uint32_t maximum_pixels, uint32_t maximum_side,
+                                    int threads);
 void cavif_decoder_destroy(cavif_decoder *decoder);
 // Reads the container.
 int cavif_decoder_open(cavif_decoder *decoder);

@@ -41,7 +41,8 @@ package struct AVIFDecoder: ImageDecoding {
     private func decode(
         _ data: UnsafePointer<UInt8>, count: Int, name: String, _ shown: PixelRect?, _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
-        let session = try AVIFSession.open(data, count: count, name: name, limits: request.limits)
+        let session = try AVIFSession.open(
+            data, count: count, name: name, limits: request.limits, threads: request.threads)
         guard request.page < session.frameCount else {
             throw .invalidRequest(reason: "frame \(request.page) of an image of \(session.frameCount)")
         }
@@ -78,13 +79,16 @@ private struct AVIFSession: ~Copyable {
 
     /// Reads the container and checks the size it states.
     static func open(
-        _ data: UnsafePointer<UInt8>, count: Int, name: String, limits: ImageLimits
+        _ data: UnsafePointer<UInt8>, count: Int, name: String, limits: ImageLimits, threads: Int
     ) throws(ImageError) -> AVIFSession {
         if let missing = cavif_missing() {
             throw .unsupported(input: name, reason: "AVIF needs libavif: \(String(cString: missing))")
         }
         let pixels = UInt32(clamping: limits.maximumWholeImagePixels)
-        guard let decoder = cavif_decoder_create(data, count, pixels, UInt32(clamping: limits.maximumSide)) else {
+        guard
+            let decoder = cavif_decoder_create(
+                data, count, pixels, UInt32(clamping: limits.maximumSide), Int32(clamping: threads))
+        else {
             throw .limitExceeded(input: name, limit: .memory, actual: count, allowed: 0)
         }
         let session = AVIFSession(decoder, name: name)

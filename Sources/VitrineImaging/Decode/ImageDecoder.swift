@@ -177,7 +177,9 @@ extension ImageDecoder {
         }
         return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
             token throws(ImageError) in
-            try decode(source, header, at: resizers, options: options, cancellation: token, rows: rows)
+            try IdleCores.shared.counting { () throws(ImageError) in
+                try decode(source, header, at: resizers, options: options, cancellation: token, rows: rows)
+            }
         }
     }
 

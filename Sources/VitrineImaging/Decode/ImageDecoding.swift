@@ -33,6 +33,8 @@ public struct DecodeRequest: Sendable {
     package var acceptsMeans = false
     /// Whether a decoder of JPEG notes where the rows of the file begin.
     package var notesRows = false
+    /// How many threads a library may use.
+    package var threads = 1
 
     package init(
         info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,

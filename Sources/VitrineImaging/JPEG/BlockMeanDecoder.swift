@@ -7,7 +7,9 @@ import VitrineCore
 /// time of a library that decodes at 1/8. Of a progressive file it reads only the first scans: for 1/8 about a
 /// twentieth of the bytes.
 ///
-/// Memory is the planes of the result and 250 KiB, for any size of the file.
+/// Memory is the planes of the result and 250 KiB, for any size of the file. A large file of the baseline process is
+/// decoded on several threads if nothing else uses the processors; the planes are the same, and memory is at most
+/// twice as large.
 ///
 /// It refuses with ``ImageError/unsupported(input:reason:)``, so that the next decoder is asked: reductions below 6,
 /// CMYK, arithmetic coding, lossless and hierarchical processes, and samples of more than 8 bits.
@@ -18,7 +20,19 @@ package struct BlockMeanDecoder: ImageDecoding {
     /// The same for the 1/4 image.
     package static let minimumQuarterReduction = 6.0
 
-    package init() {}
+    private let cores: IdleCores
+    private let minimumPieceBytes: Int
+
+    /// - Parameters:
+    ///   - cores: The processors that a decode may use beside the calling thread. Files with more than
+    ///     `minimumPieceBytes` for each are decoded on several threads while processors are idle.
+    ///   - minimumPieceBytes: The fewest bytes that are worth a thread.
+    package init(cores: IdleCores = .shared, minimumPieceBytes: Int = BlockMeanDecoder.minimumPieceBytes) {
+        (self.cores, self.minimumPieceBytes) = (cores, minimumPieceBytes)
+    }
+
+    /// The fewest bytes that are worth a thread, by default: about two milliseconds of work.
+    package static let minimumPieceBytes = 512 << 10
 
     package var formats: Set<ImageFormat> { [.jpeg] }
     package var needsIsolation: Bool { false }
@@ -37,6 +51,9 @@ package struct BlockMeanDecoder: ImageDecoding {
         var reader = BlockMeanReader(
             source, scale: isEighth ? .eighth : .quarter, limits: request.limits, allowPartial: request.allowPartial,
             cancellation: request.cancellation)
+        let minimum = isEighth ? Self.minimumEighthReduction : Self.minimumQuarterReduction
+        reader.refinesColor = !request.acceptsMeans && request.reduction < 2 * minimum
+        (reader.cores, reader.minimumPieceBytes) = (cores, minimumPieceBytes)
         if request.notesRows { reader.recorder = JPEGRowRecorder() }
         var image = try reader.decode().image
         image.colorProfile = request.info.colorProfile
@@ -68,6 +85,8 @@ package enum BlockMeanScale: Int, Sendable {
 
 /// The samples of one component of a block-mean decode, as they come into being.
 struct BlockMeanPlane {
+    /// Samples a block, along one side.
+    let perBlock: Int
     /// Samples a row in memory and rows, whole MCUs.
     let bytesPerRow: Int
     /// Samples that belong to the image.
@@ -77,12 +96,14 @@ struct BlockMeanPlane {
     let storage: PixelStorage
 
     /// Memory for a component, all of it mid-grey, which missing data of damaged files shows.
-    init(_ frame: JPEGFrame, component: Int, scale: BlockMeanScale) {
+    ///
+    /// - Parameter perBlock: Samples a block, along one side: 1, 2 or 4.
+    init(_ frame: JPEGFrame, component: Int, perBlock: Int) {
         let c = frame.components[component]
-        let perBlock = scale.samplesPerBlock
         let blocks = frame.blocks(of: component)
-        extentWidth = Double(frame.width * c.horizontal) / Double(frame.maximumHorizontal * scale.rawValue)
-        extentHeight = Double(frame.height * c.vertical) / Double(frame.maximumVertical * scale.rawValue)
+        self.perBlock = perBlock
+        extentWidth = Double(frame.width * c.horizontal * perBlock) / Double(frame.maximumHorizontal * 8)
+        extentHeight = Double(frame.height * c.vertical * perBlock) / Double(frame.maximumVertical * 8)
         size = PixelSize(
             width: min(blocks.width * perBlock, Int(extentWidth.rounded(.up))),
             height: min(blocks.height * perBlock, Int(extentHeight.rounded(.up))))
@@ -111,8 +132,12 @@ struct BlockMeanSlot {
     let skip: UnsafePointer<UInt16>
     /// Which predictor it shares with the other blocks of its component.
     let predictor: Int
+    /// Samples a block, along one side: 1, 2 or 4.
+    let side: Int
     /// Quantisation steps of coefficients (0,0), (0,1), (1,0) and (1,1).
     let steps: SIMD4<Int32>
+    /// The first 32 quantisation steps by zigzag index.
+    let allSteps: UnsafePointer<Int32>
     /// Where the next block's samples go.
     var output: UnsafeMutablePointer<UInt8>
     /// From one MCU to the next, from one row of MCUs to the next, and from one row of samples to the next, in bytes.

@@ -11,7 +11,7 @@ struct BlockMeanLoop {
     let skipBits: UInt64
     /// Progressive scans: the bit position of the least significant bit they carry (Al).
     let lowBit: Int32
-    /// 32 coefficients by zigzag index, for the quarter: its first four codes can pass at most 4 + 15.
+    /// 64 coefficients by zigzag index. Behind the last that counts, a code can pass 16 more.
     let low: UnsafeMutablePointer<Int32>
     /// Progressive AC scans: how many blocks that follow have no coefficients in the scan (T.81 §G.1.2.2, EOBRUN).
     let endRun: UnsafeMutablePointer<Int32>
@@ -21,76 +21,280 @@ struct BlockMeanLoop {
     }
 
     /// Decodes up to `count` MCUs and subtracts those done from it. Stops early when the reader comes near `end`.
+    func blocks(_ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>) -> Outcome {
+        var side = slots.pointee.side
+        for i in 1..<max(1, slotCount) where slots[i].side != side { side = 0 }
+        return switch side {
+        case 1: eighths(&count, &reader, until: end)
+        case 2: quarters(&count, &reader, until: end)
+        default: mixed(&count, &reader, until: end)
+        }
+    }
+
     @inline(never)
-    func eighths(_ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>) -> Outcome {
+    private func eighths(_ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>) -> Outcome {
+        var r = reader
+        defer { reader = r }
+        while count > 0 {
+            guard r.next < end else { return .needsInput }
+            for i in 0..<slotCount { guard eighth(&r, slots + i) else { return .corrupt } }
+            count &-= 1
+        }
+        return .done
+    }
+
+    @inline(never)
+    private func quarters(
+        _ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>
+    ) -> Outcome {
+        var r = reader
+        defer { reader = r }
+        while count > 0 {
+            guard r.next < end else { return .needsInput }
+            for i in 0..<slotCount { guard quarter(&r, slots + i) else { return .corrupt } }
+            count &-= 1
+        }
+        return .done
+    }
+
+    @inline(never)
+    private func mixed(_ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>) -> Outcome {
         var r = reader
         defer { reader = r }
         while count > 0 {
             guard r.next < end else { return .needsInput }
             for i in 0..<slotCount {
                 let slot = slots + i
-                r.refill()
-                let code = UInt64(slot.pointee.dc.symbol(r.next16))
-                guard code != 0 else { return .corrupt }
-                r.take(code &>> 8)
-                let value = predictors[slot.pointee.predictor] &+ r.takeSigned(code & 15)
-                predictors[slot.pointee.predictor] = value
-                slot.pointee.output.pointee = BlockMeanLoop.mean(value, slot.pointee.steps[0])
-                slot.pointee.output += slot.pointee.advance
-                guard passAC(&r, from: 0, fitting: 2, slot) else { return .corrupt }
+                let isWhole =
+                    switch slot.pointee.side {
+                    case 1: eighth(&r, slot)
+                    case 2: quarter(&r, slot)
+                    default: half(&r, slot)
+                    }
+                guard isWhole else { return .corrupt }
             }
             count &-= 1
         }
         return .done
     }
 
-    /// The same for four samples a block.
+    /// Decodes up to `count` MCUs like ``blocks(_:_:until:)``, and keeps their coefficients instead of samples. A DC
+    /// coefficient that does not fit 16 bits is corrupt.
+    ///
+    /// A block of four samples has four numbers. One of sixteen has its DC coefficient, the number of AC coefficients
+    /// that follow, and these in the order of the file.
+    ///
+    /// - Parameter output: Has room for ``largestBlock(side:)`` numbers of each block. Ends behind the last whole MCU.
     @inline(never)
-    func quarters(_ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>) -> Outcome {
+    func coefficients(
+        _ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>,
+        into output: inout UnsafeMutablePointer<Int16>
+    ) -> Outcome {
         var r = reader
+        var next = output
         defer { reader = r }
-        let low = low
         while count > 0 {
             guard r.next < end else { return .needsInput }
             for i in 0..<slotCount {
                 let slot = slots + i
-                r.refill()
-                let code = UInt64(slot.pointee.dc.symbol(r.next16))
-                guard code != 0 else { return .corrupt }
-                r.take(code &>> 8)
-                let value = predictors[slot.pointee.predictor] &+ r.takeSigned(code & 15)
-                predictors[slot.pointee.predictor] = value
-                low[1] = 0
-                low[2] = 0
-                low[4] = 0
-                var k = 0
-                while k < 4 {
-                    r.refill()
-                    let entry = UInt64(slot.pointee.ac.symbol(r.next16))
-                    guard entry != 0 else { return .corrupt }
-                    r.take(entry &>> 8)
-                    let run = Int(truncatingIfNeeded: (entry &>> 4) & 15)
-                    if entry & 15 == 0 {
-                        guard run == 15 else {
-                            k = 64
-                            break
-                        }
-                        k &+= 16
-                    } else {
-                        k &+= run &+ 1
-                        low[k & 31] = r.takeSigned(entry & 15)
-                    }
-                }
-                let coefficients = SIMD4(value, low[1], low[2], low[4])
-                BlockMeanLoop.store(coefficients, slot.pointee)
-                slot.pointee.output += slot.pointee.advance
-                if k < 63 {
-                    guard passAC(&r, from: UInt64(k), fitting: 0, slot) else { return .corrupt }
+                guard let value = takeDC(&r, slot), let exact = Int16(exactly: value) else { return .corrupt }
+                next[0] = exact
+                switch slot.pointee.side {
+                case 1:
+                    next += 1
+                    guard passAC(&r, from: 0, fitting: 2, slot) else { return .corrupt }
+                case 2:
+                    low[1] = 0
+                    low[2] = 0
+                    low[4] = 0
+                    guard let k = takeLowAC(&r, to: 4, slot) else { return .corrupt }
+                    next[1] = Int16(truncatingIfNeeded: low[1])
+                    next[2] = Int16(truncatingIfNeeded: low[2])
+                    next[3] = Int16(truncatingIfNeeded: low[4])
+                    next += 4
+                    guard k >= 63 || passAC(&r, from: UInt64(k), fitting: 0, slot) else { return .corrupt }
+                default:
+                    guard let k = keepLowAC(&r, next + 2, slot, &next[1]) else { return .corrupt }
+                    next += 2 &+ Int(next[1])
+                    guard k >= 63 || passAC(&r, from: UInt64(k), fitting: 0, slot) else { return .corrupt }
                 }
             }
+            output = next
             count &-= 1
         }
         return .done
+    }
+
+    /// The most numbers that ``coefficients(_:_:until:into:)`` keeps of a block with so many samples along a side.
+    static func largestBlock(side: Int) -> Int { side == 1 ? 1 : side == 2 ? 4 : 26 }
+
+    /// Makes samples of the coefficients of `count` MCUs.
+    ///
+    /// - Parameters:
+    ///   - input: The coefficients; ends behind them.
+    ///   - offsets: What to add to the DC coefficients of each component.
+    @inline(never)
+    func place(_ input: inout UnsafePointer<Int16>, count: Int, adding offsets: SIMD4<Int32>) {
+        var next = input
+        defer { input = next }
+        for _ in 0..<count {
+            for i in 0..<slotCount {
+                let slot = slots + i
+                let value = Int32(next[0]) &+ offsets[slot.pointee.predictor]
+                switch slot.pointee.side {
+                case 1:
+                    slot.pointee.output.pointee = BlockMeanLoop.mean(value, slot.pointee.steps[0])
+                    next += 1
+                case 2:
+                    BlockMeanLoop.store(SIMD4(value, Int32(next[1]), Int32(next[2]), Int32(next[3])), slot.pointee)
+                    next += 4
+                default:
+                    let kept = Int(next[1])
+                    if kept == 0 {
+                        BlockMeanLoop.storeFlat(value, slot.pointee)
+                    } else {
+                        low[0] = value
+                        for k in 1...kept { low[k] = Int32(next[1 &+ k]) }
+                        for k in (kept &+ 1)..<25 { low[k] = 0 }
+                        BlockMeanLoop.storeSixteen(low, slot.pointee)
+                    }
+                    next += 2 &+ kept
+                }
+                slot.pointee.output += slot.pointee.advance
+            }
+        }
+    }
+
+    /// The DC coefficients of an MCU kept by ``coefficients(_:_:until:into:)``, the last of each component.
+    func sumsOfDC(_ input: UnsafePointer<Int16>) -> SIMD4<Int32> {
+        var sums = SIMD4<Int32>.zero
+        var next = input
+        for i in 0..<slotCount {
+            let slot = slots[i]
+            sums[slot.predictor] = Int32(next[0])
+            next += slot.side <= 2 ? slot.side * slot.side : 2 + Int(next[1])
+        }
+        return sums
+    }
+
+    /// Reads the AC coefficients of a block up to zigzag index 24, and keeps those up to the last that is not zero.
+    ///
+    /// - Returns: The zigzag index of the last one read, 64 behind the end of the block; nil for a code that does not
+    ///   exist.
+    @inline(__always)
+    private func keepLowAC(
+        _ r: inout JPEGBitReader, _ output: UnsafeMutablePointer<Int16>,
+        _ slot: UnsafeMutablePointer<BlockMeanSlot>, _ kept: inout Int16
+    ) -> Int? {
+        var k = 0
+        var n = 0
+        kept = 0
+        while k < 24 {
+            r.refill()
+            let entry = UInt64(slot.pointee.ac.symbol(r.next16))
+            guard entry != 0 else { return nil }
+            r.take(entry &>> 8)
+            let run = Int(truncatingIfNeeded: (entry &>> 4) & 15)
+            if entry & 15 == 0 {
+                guard run == 15 else {
+                    k = 64
+                    break
+                }
+                k &+= 16
+            } else {
+                k &+= run &+ 1
+                let value = r.takeSigned(entry & 15)
+                guard k <= 24 else { break }
+                while n < k &- 1 {
+                    output[n] = 0
+                    n &+= 1
+                }
+                output[n] = Int16(truncatingIfNeeded: value)
+                n = k
+            }
+        }
+        kept = Int16(truncatingIfNeeded: n)
+        return k
+    }
+
+    /// Reads the DC coefficient of a block; nil for a code that does not exist.
+    @inline(__always)
+    private func takeDC(_ r: inout JPEGBitReader, _ slot: UnsafeMutablePointer<BlockMeanSlot>) -> Int32? {
+        r.refill()
+        let code = UInt64(slot.pointee.dc.symbol(r.next16))
+        guard code != 0 else { return nil }
+        r.take(code &>> 8)
+        let value = predictors[slot.pointee.predictor] &+ r.takeSigned(code & 15)
+        predictors[slot.pointee.predictor] = value
+        return value
+    }
+
+    /// Reads the AC coefficients of a block into ``low`` until one at `last` or behind it.
+    ///
+    /// - Returns: The zigzag index of the last one, 64 behind the end of the block; nil for a code that does not exist.
+    @inline(__always)
+    private func takeLowAC(
+        _ r: inout JPEGBitReader, to last: Int, _ slot: UnsafeMutablePointer<BlockMeanSlot>
+    ) -> Int? {
+        let low = low
+        var k = 0
+        while k < last {
+            r.refill()
+            let entry = UInt64(slot.pointee.ac.symbol(r.next16))
+            guard entry != 0 else { return nil }
+            r.take(entry &>> 8)
+            let run = Int(truncatingIfNeeded: (entry &>> 4) & 15)
+            if entry & 15 == 0 {
+                guard run == 15 else { return 64 }
+                k &+= 16
+            } else {
+                k &+= run &+ 1
+                low[k & 63] = r.takeSigned(entry & 15)
+            }
+        }
+        return k
+    }
+
+    /// One sample of a block.
+    @inline(__always)
+    private func eighth(_ r: inout JPEGBitReader, _ slot: UnsafeMutablePointer<BlockMeanSlot>) -> Bool {
+        guard let value = takeDC(&r, slot) else { return false }
+        slot.pointee.output.pointee = BlockMeanLoop.mean(value, slot.pointee.steps[0])
+        slot.pointee.output += slot.pointee.advance
+        return passAC(&r, from: 0, fitting: 2, slot)
+    }
+
+    /// Four samples of a block.
+    @inline(__always)
+    private func quarter(_ r: inout JPEGBitReader, _ slot: UnsafeMutablePointer<BlockMeanSlot>) -> Bool {
+        guard let value = takeDC(&r, slot) else { return false }
+        low[1] = 0
+        low[2] = 0
+        low[4] = 0
+        guard let k = takeLowAC(&r, to: 4, slot) else { return false }
+        BlockMeanLoop.store(SIMD4(value, low[1], low[2], low[4]), slot.pointee)
+        slot.pointee.output += slot.pointee.advance
+        return k >= 63 || passAC(&r, from: UInt64(k), fitting: 0, slot)
+    }
+
+    /// Sixteen samples of a block.
+    @inline(__always)
+    private func half(_ r: inout JPEGBitReader, _ slot: UnsafeMutablePointer<BlockMeanSlot>) -> Bool {
+        guard let value = takeDC(&r, slot) else { return false }
+        defer { slot.pointee.output += slot.pointee.advance }
+        r.refill()
+        let first = UInt64(slot.pointee.ac.symbol(r.next16))
+        if first != 0, first & 255 == 0 {
+            r.take(first &>> 8)
+            BlockMeanLoop.storeFlat(value, slot.pointee)
+            return true
+        }
+        (low + 1).update(repeating: 0, count: 24)
+        // (3,3) is the last of the 4 x 4 lowest coefficients.
+        guard let k = takeLowAC(&r, to: 24, slot) else { return false }
+        low[0] = value
+        BlockMeanLoop.storeSixteen(low, slot.pointee)
+        return k >= 63 || passAC(&r, from: UInt64(k), fitting: 0, slot)
     }
 
     /// The first DC scan of a progressive file, which holds nothing but differences: the mean of a block, for all of
@@ -158,6 +362,57 @@ struct BlockMeanLoop {
         slot.output[1] = UInt8(truncatingIfNeeded: clamped[1])
         slot.output[slot.bytesPerRow] = UInt8(truncatingIfNeeded: clamped[2])
         slot.output[slot.bytesPerRow &+ 1] = UInt8(truncatingIfNeeded: clamped[3])
+    }
+
+    /// The levels of a block's sixteen parts, by its 4 × 4 lowest coefficients.
+    ///
+    /// A transform of four points, with gains halfway between those of means and one, like ``gains``. The constants
+    /// are in 1/1024: half the cosines of the transform by 0.990, 0.962 and 0.916.
+    @inline(__always)
+    private static func storeSixteen(_ low: UnsafePointer<Int32>, _ slot: BlockMeanSlot) {
+        let steps = slot.allSteps
+        @inline(__always)
+        func line(_ a: Int, _ b: Int, _ c: Int, _ d: Int) -> SIMD4<Int32> {
+            transformed(
+                SIMD4(repeating: low[a] &* steps[a]), SIMD4(repeating: low[b] &* steps[b]),
+                SIMD4(repeating: low[c] &* steps[c]), SIMD4(repeating: low[d] &* steps[d]))
+        }
+        // The zigzag indices of the four lowest coefficients of the first four rows.
+        let first = line(0, 1, 5, 6) &>> 6
+        let second = line(2, 4, 7, 13) &>> 6
+        let third = line(3, 8, 12, 17) &>> 6
+        let fourth = line(9, 11, 18, 24) &>> 6
+        let even = first &* 362, odd = third &* 348
+        let outer = second &* 468 &+ fourth &* 179, inner = second &* 194 &- fourth &* 433
+        let round = SIMD4<Int32>(repeating: 128 << 14 + 1 << 13)
+        @inline(__always)
+        func store(_ y: Int, _ sums: SIMD4<Int32>) {
+            let levels = ((sums &+ round) &>> 14).clamped(
+                lowerBound: SIMD4(repeating: 0), upperBound: SIMD4(repeating: 255))
+            let output = slot.output + y &* slot.bytesPerRow
+            for x in 0..<4 { output[x] = UInt8(truncatingIfNeeded: levels[x]) }
+        }
+        store(0, even &+ odd &+ outer)
+        store(1, even &- odd &+ inner)
+        store(2, even &- odd &- inner)
+        store(3, even &+ odd &- outer)
+    }
+
+    /// The same for a block without AC coefficients.
+    @inline(__always)
+    private static func storeFlat(_ value: Int32, _ slot: BlockMeanSlot) {
+        let sum = ((value &* slot.steps[0] &* 362) &>> 6) &* 362
+        let level = UInt8(truncatingIfNeeded: max(0, min(255, (sum &+ (128 << 14 + 1 << 13)) &>> 14)))
+        for y in 0..<4 { (slot.output + y &* slot.bytesPerRow).update(repeating: level, count: 4) }
+    }
+
+    /// Four samples of a line, by its four lowest coefficients.
+    @inline(__always)
+    private static func transformed(
+        _ a: SIMD4<Int32>, _ b: SIMD4<Int32>, _ c: SIMD4<Int32>, _ d: SIMD4<Int32>
+    ) -> SIMD4<Int32> {
+        a &* 362 &+ b &* SIMD4(468, 194, -194, -468) &+ c &* SIMD4(348, -348, -348, 348)
+            &+ d &* SIMD4(179, -433, 433, -179)
     }
 
     /// Passes over the AC coefficients of a block behind zigzag index `first`.

@@ -31,12 +31,22 @@ struct BlockMeanReader: ~Copyable {
     var hints = JPEGColorHints()
     var dcTables = [JPEGHuffmanTable?](repeating: nil, count: 4)
     var acTables = [JPEGHuffmanTable?](repeating: nil, count: 4)
-    /// Steps of coefficients (0,0), (0,1), (1,0) and (1,1) of each quantisation table.
-    var steps = [SIMD4<Int32>?](repeating: nil, count: 4)
+    /// The first 32 steps of each quantisation table, by zigzag index.
+    var steps = [[Int32]?](repeating: nil, count: 4)
+    /// Whether planes of colour that have half the samples of brightness in both directions get as many.
+    ///
+    /// They then come from 4 or 16 samples a block instead of 1 or 4. Baseline files only: of progressive ones the
+    /// first scans suffice as they are.
+    var refinesColor = false
     var restartInterval = 0
     var damage: Damage?
     /// Notes where rows begin; nil for no notes.
     var recorder: JPEGRowRecorder?
+    /// The processors that parts of a scan may be decoded on, and the fewest bytes of a part.
+    var cores: IdleCores?
+    var minimumPieceBytes = BlockMeanDecoder.minimumPieceBytes
+    /// Whether other pictures follow in the file, so that its size does not tell where the scan ends.
+    private(set) var hasFurtherImages = false
 
     init(
         _ source: ByteSource, scale: BlockMeanScale, limits: ImageLimits, allowPartial: Bool,
@@ -115,6 +125,7 @@ struct BlockMeanReader: ~Copyable {
         let body = UnsafeBufferPointer(start: window.bytes + 4, count: length - 2)
         switch marker {
         case JPEGMarker.application0, JPEGMarker.application14: hints.read(marker: marker, body)
+        case JPEGMarker.application2: hasFurtherImages = hasFurtherImages || body.starts(with: "MPF\0".utf8)
         case JPEGMarker.quantizationTables: try readQuantization(body)
         case JPEGMarker.huffmanTables: try readHuffman(body)
         case JPEGMarker.restartInterval:
@@ -130,10 +141,16 @@ struct BlockMeanReader: ~Copyable {
         window.consume(2 + length)
     }
 
+    private func samplesPerBlock(of component: Int, _ frame: JPEGFrame) -> Int {
+        let factors = frame.components[component]
+        let isHalved = 2 * factors.horizontal <= frame.maximumHorizontal && 2 * factors.vertical <= frame.maximumVertical
+        return scale.samplesPerBlock * (refinesColor && isHalved && !frame.isProgressive ? 2 : 1)
+    }
+
     private func matters(_ marker: UInt8) -> Bool {
         switch marker {
-        case JPEGMarker.application0, JPEGMarker.application14, JPEGMarker.quantizationTables,
-            JPEGMarker.huffmanTables, JPEGMarker.restartInterval, JPEGMarker.startOfScan:
+        case JPEGMarker.application0, JPEGMarker.application2, JPEGMarker.application14,
+            JPEGMarker.quantizationTables, JPEGMarker.huffmanTables, JPEGMarker.restartInterval, JPEGMarker.startOfScan:
             true
         default: JPEGMarker.isFrame(marker)
         }
@@ -149,7 +166,7 @@ struct BlockMeanReader: ~Copyable {
             func step(_ zigzag: Int) -> Int32 {
                 isWide ? Int32(body[i + 2 * zigzag]) << 8 | Int32(body[i + 2 * zigzag + 1]) : Int32(body[i + zigzag])
             }
-            steps[table] = SIMD4(step(0), step(1), step(2), step(4))
+            steps[table] = (0..<32).map(step)
             i += isWide ? 128 : 64
         }
     }
@@ -187,7 +204,9 @@ struct BlockMeanReader: ~Copyable {
             throw .limitExceeded(
                 input: name, limit: .pixels, actual: size.pixelCount, allowed: limits.maximumPixels)
         }
-        planes = new.components.indices.map { BlockMeanPlane(new, component: $0, scale: scale) }
+        planes = new.components.indices.map {
+            BlockMeanPlane(new, component: $0, perBlock: samplesPerBlock(of: $0, new))
+        }
         progress = new.components.map { _ in (0, new.mcuRows) }
         // Whole blocks bring all coefficients at once.
         let missing = new.isProgressive && scale == .quarter ? BlockMeanReader.lowCoefficients : []
@@ -198,7 +217,7 @@ struct BlockMeanReader: ~Copyable {
 
 extension BlockMeanReader {
     /// Where a scan stands.
-    private struct Position {
+    struct Position {
         let columns: Int
         let rows: Int
         var column = 0
@@ -243,6 +262,8 @@ extension BlockMeanReader {
         return .firstAC(BlockMeanLoop.Band(first: header.spectralStart, last: header.spectralEnd))
     }
 
+    private func isBlocks(_ kind: Kind) -> Bool { if case .blocks = kind { true } else { false } }
+
     private mutating func noteBand(_ kind: Kind, _ component: Int) {
         guard case .firstAC(let band) = kind else { return }
         missingLow[component].subtract(band.first...band.last)
@@ -260,20 +281,28 @@ extension BlockMeanReader {
             for component in header.components { progress[component.index] = (0, position.rows) }
         }
         let bits = skipBits(frame)
-        var template = try makeSlots(header, frame, kind, skipBits: bits)
-        let predictors = UnsafeMutablePointer<Int32>.allocate(capacity: 4 + 32 + 1)
+        let tables = UnsafeMutablePointer<Int32>.allocate(capacity: 32 * header.components.count)
+        defer { tables.deallocate() }
+        var template = try makeSlots(header, frame, kind, skipBits: bits, tables)
+        // Four predictors, the coefficients of a block, and the run of blocks without any.
+        let predictors = UnsafeMutablePointer<Int32>.allocate(capacity: 4 + 64 + 1)
         let slots = UnsafeMutablePointer<BlockMeanSlot>.allocate(capacity: template.count)
         defer {
             predictors.deallocate()
             slots.deallocate()
         }
-        predictors.initialize(repeating: 0, count: 4 + 32 + 1)
+        predictors.initialize(repeating: 0, count: 4 + 64 + 1)
         slots.initialize(from: &template, count: template.count)
         recorder?.beginScan(at: window.offset, isWhole: header.components.count == frame.components.count)
         let loop = BlockMeanLoop(
             slots: slots, slotCount: template.count, predictors: predictors, skipBits: UInt64(bits),
-            lowBit: Int32(header.approximationLow), low: predictors + 4, endRun: predictors + 36)
-        try decodeSegments(loop, template, kind, &position)
+            lowBit: Int32(header.approximationLow), low: predictors + 4, endRun: predictors + 68)
+        let pieces = isBlocks(kind) ? startPieces(header, frame, template, bits, count: position.total) : []
+        defer {
+            for piece in pieces { piece.stop() }
+            cores?.release(pieces.count)
+        }
+        try decodeSegments(loop, template, kind, &position, pieces.first)
         if recorder != nil {
             try feed.finish(&window)
             recorder?.end = window.offset
@@ -292,11 +321,11 @@ extension BlockMeanReader {
 
     /// The blocks of an MCU in the order they are coded, placed in its first MCU.
     private func makeSlots(
-        _ header: JPEGScanHeader, _ frame: JPEGFrame, _ kind: Kind, skipBits: Int
+        _ header: JPEGScanHeader, _ frame: JPEGFrame, _ kind: Kind, skipBits: Int,
+        _ tables: UnsafeMutablePointer<Int32>
     ) throws(ImageError) -> [BlockMeanSlot] {
         var slots: [BlockMeanSlot] = []
         let isInterleaved = header.components.count > 1
-        let samples = scale.samplesPerBlock
         for (order, entry) in header.components.enumerated() {
             let component = frame.components[entry.index]
             guard let steps = steps[component.quantization] else { throw corrupt("a quantisation table is missing") }
@@ -307,11 +336,15 @@ extension BlockMeanReader {
             guard dc.isUsableForDC || !kind.isDC else { throw unsupported("DC differences of more than 14 bits") }
             let skip = frame.isProgressive ? ac.code.fast : ac.skip(bits: skipBits)
             let plane = planes[entry.index]
+            let samples = plane.perBlock
+            let table = tables + 32 * order
+            table.initialize(from: steps, count: 32)
             for y in 0..<(isInterleaved ? component.vertical : 1) {
                 for x in 0..<(isInterleaved ? component.horizontal : 1) {
                     slots.append(
                         BlockMeanSlot(
-                            dc: dc.code, ac: ac.code, skip: skip, predictor: order, steps: steps,
+                            dc: dc.code, ac: ac.code, skip: skip, predictor: order, side: samples,
+                            steps: SIMD4(steps[0], steps[1], steps[2], steps[4]), allSteps: table,
                             output: plane.base + (y * plane.bytesPerRow + x) * samples,
                             advance: (isInterleaved ? component.horizontal : 1) * samples,
                             rowAdvance: (isInterleaved ? component.vertical : 1) * samples * plane.bytesPerRow,
@@ -326,9 +359,11 @@ extension BlockMeanReader {
 
     /// Decodes one restart interval after the other.
     private mutating func decodeSegments(
-        _ loop: BlockMeanLoop, _ template: [BlockMeanSlot], _ kind: Kind, _ position: inout Position
+        _ loop: BlockMeanLoop, _ template: [BlockMeanSlot], _ kind: Kind, _ position: inout Position,
+        _ piece: BlockMeanPiece?
     ) throws(ImageError) {
         var restart: UInt8 = 0
+        feed.mark = restartInterval > 0 ? nil : piece?.start
         place(loop, template, position)
         while true {
             let left = position.total - position.done
@@ -337,7 +372,7 @@ extension BlockMeanReader {
             if position.column == 0, restartInterval > 0 {
                 recorder?.note(row: position.row, afterRestartAt: window.offset)
             }
-            try decodeSegment(loop, template, kind, count, &position)
+            try decodeSegment(loop, template, kind, count, &position, restartInterval > 0 ? nil : piece)
             if damage != nil && !allowPartial { return }
             guard stop < position.total else { return }
             try feed.finish(&window)
@@ -359,6 +394,11 @@ extension BlockMeanReader {
             loop.endRun.pointee = 0
             position.advance(min(stop + missing * restartInterval, position.total) - position.done)
             guard position.done < position.total else { return }
+            if let piece, window.offset == piece.start, marker == JPEGMarker.firstRestart + (piece.restart ?? 8),
+                try finish(from: piece, at: 0, loop, template, &position)
+            {
+                return
+            }
             place(loop, template, position)
         }
     }
@@ -366,9 +406,10 @@ extension BlockMeanReader {
     /// Decodes `count` MCUs that no restart marker divides.
     private mutating func decodeSegment(
         _ loop: BlockMeanLoop, _ template: [BlockMeanSlot], _ kind: Kind, _ count: Int,
-        _ position: inout Position
+        _ position: inout Position, _ piece: BlockMeanPiece?
     ) throws(ImageError) {
         var reader = try feed.start(&window)
+        var search = BlockMeanSearch(piece)
         var left = count
         while left > 0 {
             if position.column == 0 {
@@ -378,16 +419,25 @@ extension BlockMeanReader {
                     recorder?.note(row: position.row, bit: feed.position(of: reader), loop.predictors)
                 }
             }
-            let wanted = min(left, position.columns - position.column)
+            var wanted = min(left, position.columns - position.column)
+            var end = feed.isAtEnd ? feed.end + 16 : feed.end - JPEGEntropyFeed.margin
+            if let index = search.look(feed, reader, &wanted, &end), let piece,
+                try finish(from: piece, at: index, loop, template, &position)
+            {
+                return
+            }
             var missing = wanted
-            let end = feed.isAtEnd ? feed.end + 16 : feed.end - JPEGEntropyFeed.margin
             let outcome = decode(loop, kind, &missing, &reader, until: end)
-            if outcome == .corrupt || feed.isAtEnd && (outcome == .needsInput || feed.isOverrun(reader)) {
+            let isShort = outcome == .needsInput && !search.isShortened
+            let done = wanted - missing
+            // Damage is found at the ends of rows, also where MCUs are decoded one by one.
+            let endsRow = done == left || position.column + done == position.columns
+            if outcome == .corrupt || feed.isAtEnd && (isShort || endsRow && feed.isOverrun(reader)) {
                 return try noteDamage(outcome)
             }
-            position.advance(wanted - missing)
-            left -= wanted - missing
-            if outcome == .needsInput { try feed.feed(&window, &reader) }
+            position.advance(done)
+            left -= done
+            if isShort { try feed.feed(&window, &reader) }
         }
     }
 
@@ -396,8 +446,7 @@ extension BlockMeanReader {
         until end: UnsafePointer<UInt8>
     ) -> BlockMeanLoop.Outcome {
         switch kind {
-        case .blocks where scale == .eighth: loop.eighths(&count, &reader, until: end)
-        case .blocks: loop.quarters(&count, &reader, until: end)
+        case .blocks: loop.blocks(&count, &reader, until: end)
         case .firstDC: loop.firstDC(&count, &reader, until: end, side: scale.samplesPerBlock)
         case .firstAC(let band): loop.firstAC(&count, &reader, until: end, band: band)
         }
@@ -415,7 +464,7 @@ extension BlockMeanReader {
     }
 
     /// Points the slots at the MCU where `position` stands.
-    private func place(_ loop: BlockMeanLoop, _ template: [BlockMeanSlot], _ position: Position) {
+    func place(_ loop: BlockMeanLoop, _ template: [BlockMeanSlot], _ position: Position) {
         for (i, slot) in template.enumerated() {
             loop.slots[i].output = slot.output + position.row * slot.rowAdvance + position.column * slot.advance
         }

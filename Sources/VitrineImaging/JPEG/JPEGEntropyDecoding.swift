@@ -62,6 +62,10 @@ struct JPEGEntropyFeed: ~Copyable {
     private var passed = 0
     /// Whether all data has been fed: a marker or the end of the input follows.
     private(set) var isAtEnd = false
+    /// A byte of the file to look out for, which is not the zero behind 0xFF.
+    var mark: Int?
+    /// Where that byte stands in the segment without stuffing, once it has been fed.
+    private(set) var markedByte: Int?
 
     /// - Parameter inputSize: Bytes of the whole input; a small one needs less memory.
     init(inputSize: Int) {
@@ -79,6 +83,7 @@ struct JPEGEntropyFeed: ~Copyable {
         count = 0
         passed = 0
         isAtEnd = false
+        markedByte = nil
         var reader = JPEGBitReader(next: UnsafePointer(scratch))
         try feed(&window, &reader)
         return reader
@@ -100,13 +105,16 @@ struct JPEGEntropyFeed: ~Copyable {
             let room = min(window.available, capacity - count)
             let stuffed = memchr(window.bytes, 0xFF, room).map { UnsafeRawPointer($0) - UnsafeRawPointer(window.bytes) }
             let plain = stuffed ?? room
+            if let mark, window.offset <= mark, mark - window.offset <= plain, markedByte == nil {
+                markedByte = passed + count + mark - window.offset
+            }
             memcpy(scratch + count, window.bytes, plain)
             count += plain
             window.consume(plain)
             if stuffed != nil { try takeStuffing(&window) }
         }
-        // Zeros for a reader that loads ahead, or runs into the end of damaged data.
-        memset(scratch + count, 0, 32)
+        // Zeros for a reader that loads ahead, or runs into the end of damaged data within an MCU.
+        memset(scratch + count, 0, isAtEnd ? JPEGEntropyFeed.margin + 64 : 32)
     }
 
     private mutating func takeStuffing(_ window: inout JPEGInputWindow) throws(ImageError) {
@@ -132,6 +140,11 @@ struct JPEGEntropyFeed: ~Copyable {
             var reader = JPEGBitReader(next: UnsafePointer(scratch))
             try feed(&window, &reader)
         }
+    }
+
+    /// A reader at a byte of the segment, which has been fed and not yet passed.
+    func reader(atByte byte: Int) -> JPEGBitReader {
+        JPEGBitReader(next: UnsafePointer(scratch) + max(0, min(count, byte - passed)))
     }
 
     /// The bits of the segment that `reader` has taken.

@@ -15,6 +15,7 @@ enum JPEGMarker {
     static let quantizationTables: UInt8 = 0xDB
     static let restartInterval: UInt8 = 0xDD
     static let application0: UInt8 = 0xE0
+    static let application2: UInt8 = 0xE2
     static let application14: UInt8 = 0xEE
 
     /// Whether the marker stands alone, without a length behind it.

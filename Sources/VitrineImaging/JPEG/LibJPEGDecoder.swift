@@ -4,10 +4,10 @@ import VitrineCore
 
 /// Decodes JPEG by libjpeg-turbo, scaled down in the transform where the request allows it.
 ///
-/// Reduced images whose planes of colour are smaller than that of brightness come as these planes, neither upsampled
-/// nor converted: that happens after scaling, to far fewer samples. Others give red, green and blue exactly as the
-/// library makes them, whose rounding the scaling averages out. A request that allows it is scaled row by row, so that
-/// the larger image is never in memory.
+/// A request that allows it is scaled row by row, so that the larger image is never in memory: red, green and blue
+/// exactly as the library makes them, whose rounding the scaling averages out. Otherwise, reduced images whose planes
+/// of colour are smaller than that of brightness come as these planes, neither upsampled nor converted, in half the
+/// memory; that happens after scaling, to far fewer samples.
 package struct LibJPEGDecoder: ImageDecoding {
     /// Scans decoded of one file. Real encoders write about ten; thousands of them are an attack on the clock.
     package static let maximumScans = 200
@@ -28,7 +28,7 @@ package struct LibJPEGDecoder: ImageDecoding {
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         var image = try decode(
             source, eighths: LibJPEGDecoder.eighths(for: request),
-            request.reduction >= 1.25 ? .smallerPlanes : .pixels,
+            request.reduction < 1.25 || request.allowsScaling ? .pixels : .smallerPlanes,
             limits: request.limits, allowPartial: request.allowPartial, cancellation: request.cancellation,
             room: request.room, scalingTo: request.allowsScaling ? request.target : nil, region: request.region,
             margin: request.acceptsMeans ? JPEGRegion.marginOfMeans : JPEGRegion.margin)

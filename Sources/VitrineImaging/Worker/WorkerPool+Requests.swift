@@ -22,6 +22,22 @@ extension WorkerPool {
     package func decode(
         _ source: ByteSource, _ request: DecodeRequest, decoder: String? = nil
     ) throws(ImageError) -> DecodedImage {
+        var request = request
+        let extra = Self.usesThreads(request) ? IdleCores.shared.claim(IdleCores.maximumThreads) : 0
+        defer { IdleCores.shared.release(extra) }
+        request.threads += extra
+        return try decode(source, request: request, decoder: decoder)
+    }
+
+    /// Whether the format's library divides one picture among threads, and the picture is worth it.
+    private static func usesThreads(_ request: DecodeRequest) -> Bool {
+        let pixels = request.region?.size.pixelCount ?? request.info.storedSize.pixelCount
+        return [.avif, .heic].contains(request.info.format) && pixels >= 2_000_000
+    }
+
+    private func decode(
+        _ source: ByteSource, request: DecodeRequest, decoder: String?
+    ) throws(ImageError) -> DecodedImage {
         var wire = WorkerRequest(id: nextRequest(), request)
         wire.decoder = decoder ?? ""
         let profile = request.info.colorProfile

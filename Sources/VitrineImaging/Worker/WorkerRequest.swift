@@ -23,6 +23,8 @@ package struct WorkerRequest: WorkerMessage {
     /// Decode: whether samples may be means of pixels, and whether the rows of a JPEG are noted.
     package var acceptsMeans = false
     package var notesRows = false
+    /// Decode: how many threads to use, at least 1.
+    package var threads = 1
     /// The offset of the input in the payload: behind the profile.
     package var inputOffset: Int { profileCount > 0 && profileCount < 1 << 30 ? (profileCount + 63) & ~63 : 0 }
     /// Encode: bytes from row to row of the pixels at the start of the payload; `info.storedSize` is their size.
@@ -50,6 +52,7 @@ package struct WorkerRequest: WorkerMessage {
         scales = request.allowsScaling
         acceptsMeans = request.acceptsMeans
         notesRows = request.notesRows
+        threads = request.threads
     }
 
     /// The packet.
@@ -70,6 +73,7 @@ package struct WorkerRequest: WorkerMessage {
         wire.write(scales)
         wire.write(acceptsMeans)
         wire.write(notesRows)
+        wire.write(threads)
         wire.write(bytesPerRow)
         wire.write(case: alpha)
         wire.write(quality)
@@ -97,6 +101,7 @@ package struct WorkerRequest: WorkerMessage {
         scales = wire.bool()
         acceptsMeans = wire.bool()
         notesRows = wire.bool()
+        threads = wire.int()
         bytesPerRow = wire.int()
         alpha = wire.enumeration(casesOf: Image.Alpha.self, or: .opaque)
         quality = wire.double()

@@ -151,6 +151,7 @@ package struct WorkerServer {
         job.allowsScaling = request.scales
         job.acceptsMeans = request.acceptsMeans
         job.notesRows = request.notesRows
+        job.threads = max(1, min(request.threads, IdleCores.maximumThreads))
         var candidates = decoders[info.format] ?? []
         if !request.decoder.isEmpty {
             candidates = candidates.filter { request.decoder == String(describing: type(of: $0)) }
