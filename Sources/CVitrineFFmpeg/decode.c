@@ -1,9 +1,6 @@
 // Single frames: seeking, decoding, and the planes of what was decoded.
 #include "video.h"
 #include <errno.h>
-#include <libavutil/avstring.h>
-#include <libavutil/imgutils.h>
-#include <libavutil/pixdesc.h>
 #include <math.h>
 #include <string.h>
 

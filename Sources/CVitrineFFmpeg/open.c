@@ -1,8 +1,6 @@
 // Input through a descriptor, the containers and codecs that are read, and what a film tells about itself.
 #include "video.h"
 #include <errno.h>
-#include <libavutil/avstring.h>
-#include <libavutil/display.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +42,11 @@ cffmpeg_status cffmpeg_failure(cffmpeg_video *v, int code) {
     return v->read_behind_end ? CFFMPEG_TRUNCATED : CFFMPEG_DAMAGED;
 }
 
-void cffmpeg_start(void) { av_log_set_level(AV_LOG_QUIET); }
+const char *cffmpeg_start(void) {
+    const char *missing = cffmpeg_load();
+    if (!missing) av_log_set_level(AV_LOG_QUIET);
+    return missing;
+}
 
 static int read_bytes(void *video, uint8_t *bytes, int count) {
     cffmpeg_video *v = video;
@@ -147,7 +149,7 @@ static cffmpeg_status open_container(cffmpeg_video *v) {
     f->protocol_whitelist = av_strdup("none");
     int code = avformat_open_input(&f, "", input, NULL);
     if (code < 0) {
-        v->read_behind_end |= v->io->eof_reached || avio_tell(v->io) >= v->size;
+        v->read_behind_end |= v->io->eof_reached || avio_seek(v->io, 0, SEEK_CUR) >= v->size;
         // A weak resemblance is none: sound without a header begins like many a text.
         return score <= AVPROBE_SCORE_RETRY ? CFFMPEG_NOT_A_VIDEO : cffmpeg_failure(v, code);
     }

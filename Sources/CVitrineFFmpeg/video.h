@@ -1,12 +1,7 @@
 // What the parts of the shim share.
 #pragma once
-#if !__has_include(<libavformat/avformat.h>)
-#error "libavformat/avformat.h is missing. Install libavformat-dev, libavcodec-dev and libswscale-dev (Debian and Ubuntu) or ffmpeg (brew)."
-#endif
 #include "cffmpeg.h"
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
-#include <libswscale/swscale.h>
+#include "library.h"
 
 struct cffmpeg_video {
     int fd;

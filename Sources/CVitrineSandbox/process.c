@@ -342,6 +342,12 @@ void csandbox_tune_allocator(void) {
 #endif
 }
 
+void csandbox_return_memory(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 static void *watch(void *argument) {
     struct pollfd p = {(int)(intptr_t)argument, POLLRDHUP, 0};
     for (;;) {
@@ -410,6 +416,7 @@ void csandbox_close_from(int first) { (void)first; }
 int csandbox_catch_termination(int *fd) { *fd = -1; return ENOSYS; }
 void csandbox_end_by(int number) { (void)number; }
 void csandbox_tune_allocator(void) {}
+void csandbox_return_memory(void) {}
 int csandbox_exit_on_hangup(int socket) { (void)socket; return ENOSYS; }
 size_t csandbox_private_memory(int fd) { (void)fd; return 0; }
 #endif

@@ -102,6 +102,8 @@ uint64_t csandbox_load(const void *word);
 void csandbox_close_from(int first);
 // One malloc arena; large blocks go back to the system when they are freed.
 void csandbox_tune_allocator(void);
+// Gives the free memory between allocated blocks back to the system.
+void csandbox_return_memory(void);
 // Ends this process when the other end of `socket` is gone, even in the middle of a decode.
 int csandbox_exit_on_hangup(int socket);
 // Leaves this thread, and those it will start, a read-only view of /usr, /opt and where fonts are kept; to be called

@@ -223,6 +223,7 @@ extension CacheConfiguration {
         disk.expiredRetention = expiredRetention
         // There is a source to ask, and the age of such an entry is unknown.
         disk.expiresFutureEntries = true
+        disk.mapsDatabase = mapsDatabase
         return disk
     }
 }

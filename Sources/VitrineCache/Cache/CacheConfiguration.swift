@@ -49,6 +49,9 @@ public struct CacheConfiguration: Sendable {
     /// Versions whose entries this one can read.
     public var compatibleVersions: [String] = []
 
+    /// Whether the disk level maps its database into memory; see ``DiskCache/Configuration``. Default: true.
+    package var mapsDatabase = true
+
     /// The defaults, below a root.
     ///
     /// - Parameter root: nil for ``defaultRoot``.

@@ -346,6 +346,9 @@ extension DiskCache {
         /// Whether an entry with a lifetime that was created in the future, before the clock was set back, is expired.
         /// Otherwise its lifetime begins now.
         package var expiresFutureEntries = false
+        /// Whether readers map the database into memory. Otherwise they read its pages into buffers: a lookup takes a few
+        /// microseconds more, and the pages it has touched do not count as memory of the process. Default: true.
+        package var mapsDatabase = true
 
         /// Creates a configuration.
         public init(

@@ -78,7 +78,8 @@ extension DiskEngine {
     private func openTemporarily() -> Generation? {
         guard let name = try? layout.currentGeneration(),
             let generation = try? Generation(
-                name: name, path: layout.generation(name), isReadOnly: true, isTemporary: true),
+                name: name, path: layout.generation(name), isReadOnly: true, isTemporary: true,
+                mapsDatabase: configuration.mapsDatabase),
             let reader = try? generation.takeReader()
         else { return nil }
         generation.giveBack(reader)
@@ -88,7 +89,8 @@ extension DiskEngine {
     private func openReadOnly() throws(CacheError) -> Generation? {
         do {
             guard let name = try layout.currentGeneration() else { return nil }
-            let generation = try Generation(name: name, path: layout.generation(name), isReadOnly: true)
+            let generation = try Generation(
+                name: name, path: layout.generation(name), isReadOnly: true, mapsDatabase: configuration.mapsDatabase)
             // Whether it can be read at all is found out here.
             generation.giveBack(try generation.takeReader())
             state.withLock { state in
@@ -196,7 +198,9 @@ extension DiskEngine {
                 FilePath.exists(layout.generation(name) + "/" + DiskLayout.databaseName)
             else { return try createOnce() }
             do {
-                let generation = try Generation(name: name, path: layout.generation(name), isReadOnly: false)
+                let generation = try Generation(
+                    name: name, path: layout.generation(name), isReadOnly: false,
+                    mapsDatabase: configuration.mapsDatabase)
                 let writer = try DiskWriter(
                     generation: generation, eviction: configuration.eviction, version: configuration.version)
                 guard try accepts(writer) else {
@@ -212,7 +216,9 @@ extension DiskEngine {
                 finish(writer)
                 return (generation, writer)
             } catch let error as DatabaseError where error.isDamage {
-                let generation = try Generation(name: name, path: layout.generation(name), isReadOnly: false)
+                let generation = try Generation(
+                    name: name, path: layout.generation(name), isReadOnly: false,
+                    mapsDatabase: configuration.mapsDatabase)
                 return try replaceLocked(generation, because: error.description)
             }
         } catch {
@@ -247,7 +253,8 @@ extension DiskEngine {
         do {
             try? Directories.tagCacheDirectory(layout.directory)
             try Directory.create(path + "/files")
-            let generation = try Generation(name: name, path: path, isReadOnly: false)
+            let generation = try Generation(
+                name: name, path: path, isReadOnly: false, mapsDatabase: configuration.mapsDatabase)
             let writer = try DiskWriter(
                 generation: generation, eviction: configuration.eviction, version: configuration.version)
             fill(writer)

@@ -79,7 +79,7 @@ final class DiskReader: @unchecked Sendable {
         lastKnownPurge = generation.lastPurge
         var options = Database.Options()
         options.isReadOnly = true
-        options.mappedBytes = waits ? Self.mappedBytes : 0
+        options.mappedBytes = waits && generation.mapsDatabase ? Self.mappedBytes : 0
         options.mayStopWaiting = !waits
         options.cacheBytes = 256 << 10
         let database = try generation.openForReading(options)

@@ -17,6 +17,8 @@ final class Generation: Sendable {
     let isReadOnly: Bool
     /// Whether it is read for one lookup while there is no room on the disk, and then opened again.
     let isTemporary: Bool
+    /// See ``DiskCache/Configuration/mapsDatabase``.
+    let mapsDatabase: Bool
     let watch: FileWatch
     let blocks: BlockFile
     let filter = EntryFilter()
@@ -41,7 +43,10 @@ final class Generation: Sendable {
 
     var databasePath: String { path + "/" + DiskLayout.databaseName }
 
-    init(name: String, path: String, isReadOnly: Bool, isTemporary: Bool = false) throws(FileError) {
+    init(
+        name: String, path: String, isReadOnly: Bool, isTemporary: Bool = false, mapsDatabase: Bool = true
+    ) throws(FileError) {
+        self.mapsDatabase = mapsDatabase
         self.name = name
         self.path = path
         self.isReadOnly = isReadOnly

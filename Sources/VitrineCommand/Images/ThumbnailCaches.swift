@@ -25,6 +25,8 @@ struct CacheOptions: ParsableArguments {
         var configuration = ImagePipeline.Configuration(name: name, root: root)
         configuration.usesMemoryCache = false
         configuration.usesDiskCache = !noCache
+        // Each entry is read once, and the pages of many would stay.
+        configuration.mapsDiskCache = false
         configuration.memoryPressure = nil
         if desktop { configuration.externalThumbnails = RecordedThumbnails(DesktopThumbnails()) }
         return ImagePipeline(configuration)

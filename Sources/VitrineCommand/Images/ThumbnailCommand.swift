@@ -103,9 +103,10 @@ struct ThumbnailCommand: AsyncParsableCommand {
         let job = try ThumbnailJob(self, service)
         var targets = plan.targets.makeIterator()
         let work = items.map { item in ((try? item.get()).flatMap { _ in targets.next() } ?? [], item) }
+        let ahead = FileReadAhead(items.map { (try? $0.get())?.path })
         var failures = 0
         let bar = ProgressBar(total: work.count, isQuiet: progress.quiet)
-        await Batch.run(work, progress: bar, name: { $0.1.name }) { _, work in
+        await Batch.run(work, progress: bar, name: { $0.1.name }, begin: ahead.begin) { _, work in
             switch work.1 {
             case .success(let item): await job.run(item, work.0)
             case .failure(let failure): [ThumbnailReport(failure)]

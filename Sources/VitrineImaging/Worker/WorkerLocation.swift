@@ -54,6 +54,7 @@ package struct WorkerCommand: Sendable, Hashable {
         let inherited = [
             "PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
             "XDG_DATA_DIRS", "FONTCONFIG_FILE", "FONTCONFIG_PATH", "VITRINE_WORKER_SANDBOX",
+            "VITRINE_VIDEO_LIBRARIES",
         ]
         var variables: [String] = inherited.compactMap { name in
             getenv(name).map { "\(name)=\(PathText.text(cString: $0))" }

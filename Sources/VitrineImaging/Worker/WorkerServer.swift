@@ -20,6 +20,11 @@ package struct WorkerServer {
     /// Requests between two measurements of the worker's memory.
     private static let memoryInterval = 4
 
+    /// Pixels of an input whose work can leave much memory behind, so that it is measured afterwards.
+    private static let largeInput = 4 << 20
+    /// Bytes of private memory beyond those of the last return from which on unused memory returns to the system.
+    private static let returnableMemory = 16 << 20
+
     /// The decoders of each format, in the order of their attempts.
     private let decoders: [ImageFormat: [any ImageDecoding]]
     private let encoders: [any ImageEncoding]
@@ -76,16 +81,28 @@ package struct WorkerServer {
         guard sandbox.contains(.systemCalls) || Self.mayRunFree else { return .notSandboxed }
         var held = Int(csandbox_private_memory(usage))
         send(WorkerReply(id: 0, outcome: .pong(sandbox), memory: held))
-        var served = 0
+        var (served, kept) = (0, held)
         while let (request, input) = receive(settled) {
             memory.takenRequest = request.id
             let outcome = answer(request, input: input, memory: memory, sandbox: sandbox)
             served += 1
             // Not each time: a measurement takes a fifth of the time of an exchange.
-            if served % Self.memoryInterval == 0 { held = Int(csandbox_private_memory(usage)) }
+            if served % Self.memoryInterval == 0 || Self.isLarge(request) {
+                held = Int(csandbox_private_memory(usage))
+            }
             send(WorkerReply(id: request.id, outcome: outcome, memory: held))
+            guard held > kept + Self.returnableMemory else { continue }
+            // After the reply, so that nobody waits for it.
+            csandbox_return_memory()
+            held = Int(csandbox_private_memory(usage))
+            kept = held
         }
         return .idle
+    }
+
+    private static func isLarge(_ request: any WorkerMessage) -> Bool {
+        guard let request = request as? WorkerRequest else { return true }
+        return request.info.storedSize.pixelCount >= largeInput
     }
 
     /// For systems whose container already filters system calls and forbids nesting.

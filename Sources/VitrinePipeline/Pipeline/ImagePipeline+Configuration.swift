@@ -20,6 +20,9 @@ extension ImagePipeline {
         public var usesMemoryCache = true
         /// Whether images are cached on disk. Default: true.
         public var usesDiskCache = true
+        /// Whether the disk level maps its database into memory: faster lookups, but each page they touch counts as memory
+        /// of the process. Default: true.
+        package var mapsDiskCache = true
         /// Whether placeholders are cached. Default: false.
         public var cachesPlaceholders = false
         /// How long one call of a source may take. Then its requests end with ``ImagePipelineError/timedOut(source:)``

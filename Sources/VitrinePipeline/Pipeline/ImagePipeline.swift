@@ -238,6 +238,7 @@ extension ImagePipeline.Configuration {
         cache.diskCapacity = diskCapacity
         cache.memoryPressure = memoryPressure
         cache.clock = clock
+        cache.mapsDatabase = mapsDiskCache
         cache.executor = ImagePipeline.lookupExecutor
         cache.levels = []
         if usesMemoryCache { cache.levels.formUnion(.memory) }
