@@ -10,7 +10,7 @@
 // Containers of the field, those of sound only included so that they can be told from what is no video. No playlists.
 static const char containers[] =
     "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,flv,ogg,asf,mxf,dv,ivf,rm,nut,gxf,"
-    "wav,mp3,flac,aac,ac3,aiff,amr,caf,w64,ape,wv,tta";
+    "wav,mp3,flac,aac,ac3,aiff,amr,caf,w64,ape,wv,tta,mpc,mpc8,tak,dsf";
 
 const char cffmpeg_decoders[] =
     "h264,hevc,vp8,vp9,libdav1d,mpeg1video,mpeg2video,mpegvideo,mpeg4,msmpeg4,msmpeg4v1,msmpeg4v2,h263,h263p,h261,flv,"
@@ -121,7 +121,7 @@ static void choose_streams(cffmpeg_video *v) {
     }
 }
 
-static cffmpeg_status open_container(cffmpeg_video *v) {
+static cffmpeg_status open_container(cffmpeg_video *v, bool is_recording) {
     uint8_t *buffer = av_malloc(BUFFER_BYTES);
     if (!buffer) return CFFMPEG_MEMORY;
     v->io = avio_alloc_context(buffer, BUFFER_BYTES, 0, v, read_bytes, NULL, seek);
@@ -159,11 +159,12 @@ static cffmpeg_status open_container(cffmpeg_video *v) {
         if (cffmpeg_interrupted(v)) return CFFMPEG_TIMED_OUT;
     }
     choose_streams(v);
-    if (v->film < 0 && v->cover < 0 && score <= AVPROBE_SCORE_RETRY) return CFFMPEG_NOT_A_VIDEO;
+    if (v->film < 0 && v->cover < 0 && score <= AVPROBE_SCORE_RETRY && !is_recording) return CFFMPEG_NOT_A_VIDEO;
     return CFFMPEG_OK;
 }
 
-cffmpeg_status cffmpeg_open(int fd, int64_t size, int64_t max_pixels, int64_t deadline, cffmpeg_video **out) {
+cffmpeg_status cffmpeg_open(int fd, int64_t size, int64_t max_pixels, int64_t deadline, bool is_recording,
+                            cffmpeg_video **out) {
     cffmpeg_video *v = av_mallocz(sizeof *v);
     if (!v) return CFFMPEG_MEMORY;
     v->fd = fd;
@@ -171,7 +172,7 @@ cffmpeg_status cffmpeg_open(int fd, int64_t size, int64_t max_pixels, int64_t de
     v->max_pixels = max_pixels;
     v->film = v->cover = v->sound = v->stream = -1;
     cffmpeg_set_deadline(v, deadline);
-    cffmpeg_status status = open_container(v);
+    cffmpeg_status status = open_container(v, is_recording);
     if (status == CFFMPEG_OK) {
         *out = v;
         return CFFMPEG_OK;

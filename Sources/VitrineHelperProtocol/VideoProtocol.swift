@@ -10,6 +10,8 @@ package struct VideoParameters: Sendable, Equatable {
         case keyFrame = 1
         /// The frame displayed at ``VideoParameters/second``.
         case exact = 2
+        /// No frame: the loudness of the sound.
+        case waveform = 3
     }
 
     package var moment = Moment.poster
@@ -119,6 +121,8 @@ package enum VideoFailure: Sendable, Equatable {
     case notAVideo
     /// The file has sound only, or no stream.
     case noVideo
+    /// The file has no sound, where its waveform is wanted.
+    case noSound
     /// The requested second lies behind the end of the film at `duration` seconds.
     case beyondEnd(duration: Double)
 
@@ -130,6 +134,7 @@ package enum VideoFailure: Sendable, Equatable {
             switch self {
             case .notAVideo: "not a video"
             case .noVideo: "no video stream"
+            case .noSound: "no sound"
             case .beyondEnd(let duration): "\(Self.endPrefix)\(duration)"
             }
         return .unsupported(input: "input", reason: reason)
@@ -141,6 +146,7 @@ package enum VideoFailure: Sendable, Equatable {
         switch reason {
         case "not a video": self = .notAVideo
         case "no video stream": self = .noVideo
+        case "no sound": self = .noSound
         default:
             guard reason.hasPrefix(Self.endPrefix), let duration = Double(reason.dropFirst(Self.endPrefix.count)),
                 duration.isFinite

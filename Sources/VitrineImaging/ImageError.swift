@@ -63,6 +63,19 @@ extension ImageError: CustomStringConvertible {
         }
     }
 
+    /// The beginning of the reason of ``noPicture(input:format:)``.
+    private static let noPreview = "no preview: "
+
+    /// The error for a file of a format that is shown by a picture in it, without such a picture.
+    static func noPicture(input: String, format: ImageFormat) -> ImageError {
+        .unsupported(input: input, reason: "\(noPreview)the \(format) file holds no usable picture")
+    }
+
+    /// Whether the file is readable and holds no picture to show. It is ``noPicture(input:format:)``, also of a worker.
+    package var concernsMissingPicture: Bool {
+        if case .unsupported(_, let reason) = self { reason.hasPrefix(ImageError.noPreview) } else { false }
+    }
+
     /// The input's name and the reason: `photo.jpg: the file is empty`.
     public var description: String { input.map { "\($0): \(reason)" } ?? reason }
 }

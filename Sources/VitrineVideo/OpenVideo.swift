@@ -17,9 +17,10 @@ final class OpenVideo {
     /// The share of the deadline after which the work ends by itself. At the deadline, the client kills the process.
     private static let deadlineShare = 0.9
 
+    /// - Parameter isRecording: Whether the client knows that it is a recording, so that the library need not be sure.
     /// - Throws: A ``VideoFailure``, ``ImageError/empty(input:)``, ``ImageError/corrupt(input:reason:)``,
     ///   ``ImageError/truncated(input:)``, ``ImageError/timedOut(input:)``.
-    init(_ source: ByteSource, limits: ImageLimits) throws(ImageError) {
+    init(_ source: ByteSource, isRecording: Bool = false, limits: ImageLimits) throws(ImageError) {
         guard source.count > 0 else { throw .empty(input: source.name) }
         guard let descriptor = source.descriptor else {
             throw .unreadable(input: source.name, reason: "the request has no descriptor")
@@ -27,7 +28,7 @@ final class OpenVideo {
         var opened: OpaquePointer?
         let status = cffmpeg_open(
             descriptor, Int64(source.count), Int64(max(1, limits.maximumWholeImagePixels)),
-            Self.milliseconds(limits.deadline), &opened)
+            Self.milliseconds(limits.deadline), isRecording, &opened)
         guard status == CFFMPEG_OK, let opened else { throw Self.error(status, limits: limits) }
         handle = opened
         self.source = source
@@ -118,6 +119,26 @@ final class OpenVideo {
             storage.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self))
         guard status == CFFMPEG_OK else { throw error(status) }
         return PixelPlane(width: size.width, height: size.height, channels: 3, storage: storage)
+    }
+
+    // MARK: Sound
+
+    /// Returns the loudness of the first `seconds` of sound. No frames may have been read before.
+    func loudness(seconds: Double) throws(ImageError) -> Loudness {
+        hasMoved = true
+        let capacity = Int(CFFMPEG_INTERVALS)
+        var (peaks, squares) = ([Float](repeating: 0, count: capacity), [Float](repeating: 0, count: capacity))
+        var count: Int32 = 0
+        let status = cffmpeg_listen(handle, seconds, &peaks, &squares, &count)
+        switch status {
+        case CFFMPEG_OK: break
+        case CFFMPEG_NO_VIDEO: throw VideoFailure.noSound.error
+        case CFFMPEG_UNSUPPORTED:
+            throw .unsupported(
+                input: source.name, reason: "the codec \(Self.text(facts.audio_codec)) is not supported")
+        default: throw Self.error(status, limits: limits)
+        }
+        return Loudness(peaks: Array(peaks.prefix(Int(count))), squares: Array(squares.prefix(Int(count))))
     }
 
     // MARK: Errors

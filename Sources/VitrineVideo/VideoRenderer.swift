@@ -6,6 +6,8 @@ import VitrineImaging
 final class VideoRenderer: DocumentRendering {
     /// The file of the last request, kept open for the next ones.
     private var last: (file: UInt64, video: OpenVideo)?
+    /// The loudness of the last file whose waveform was drawn.
+    private var heard: (file: UInt64, loudness: Loudness)?
 
     func describe(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> [UInt8] {
         try video(source, request.limits).description.encoded()
@@ -14,6 +16,10 @@ final class VideoRenderer: DocumentRendering {
     func render(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> DecodedImage {
         guard let parameters = VideoParameters(request.parameters), parameters.second.isFinite, parameters.second >= 0
         else { throw .invalidRequest(reason: "a second must be a number of 0 or more") }
+        if parameters.moment == .waveform {
+            let waveform = Waveform(try loudness(source, request.limits))
+            return try waveform.drawn(by: parameters.resizer(limits: request.limits))
+        }
         let video = try video(source, request.limits)
         defer { video.finish() }
         do throws(ImageError) {
@@ -23,6 +29,16 @@ final class VideoRenderer: DocumentRendering {
             last = nil
             throw error
         }
+    }
+
+    private func loudness(_ source: ByteSource, _ limits: ImageLimits) throws(ImageError) -> Loudness {
+        let file = source.documentIdentity
+        if let heard, heard.file == file { return heard.loudness }
+        heard = nil
+        let video = try OpenVideo(source, isRecording: true, limits: limits)
+        let loudness = try video.loudness(seconds: Waveform.seconds)
+        if let file { heard = (file, loudness) }
+        return loudness
     }
 
     private func video(_ source: ByteSource, _ limits: ImageLimits) throws(ImageError) -> OpenVideo {
@@ -50,6 +66,8 @@ final class VideoRenderer: DocumentRendering {
             return try taker.frame(
                 at: try second(parameters, duration: video.duration), isExact: parameters.moment == .exact,
                 clampsToEnd: parameters.clampsToEnd)
+        case .waveform:
+            throw VideoFailure.noSound.error
         }
     }
 

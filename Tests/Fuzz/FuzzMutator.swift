@@ -39,7 +39,9 @@ struct FuzzPlan {
 /// Changes seeds by chance.
 struct FuzzMutator {
     /// Larger seeds are left out: copying them would be all that is done.
-    static let maximumCount = 256 << 10
+    static let maximumCount = 640 << 10
+    private static let longCount = 4_096
+    private static let directoryCount = 1_024
     /// Numbers at which arithmetic goes wrong.
     private static let boundaries: [UInt64] = [
         0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF, 0x1_0000, 0xFF_FFFF, 0x7FFF_FFFE,
@@ -76,8 +78,15 @@ struct FuzzMutator {
         Int(truncatingIfNeeded: random.next().multipliedFullWidth(by: UInt64(end)).high)
     }
 
-    /// A place in the bytes, half the time near their beginning, where headers are.
-    private mutating func place(_ bytes: [UInt8]) -> Int { below(below(2) == 0 ? min(bytes.count, 128) : bytes.count) }
+    /// A place in the bytes: half the time near their beginning, where headers are, and of long ones a quarter near their
+    /// end, where directories are.
+    private mutating func place(_ bytes: [UInt8]) -> Int {
+        switch below(4) {
+        case 0, 1: below(min(bytes.count, 128))
+        case 2 where bytes.count > Self.longCount: bytes.count - 1 - below(Self.directoryCount)
+        default: below(bytes.count)
+        }
+    }
 
     private mutating func run(_ bytes: [UInt8]) -> Range<Int> {
         let start = place(bytes)

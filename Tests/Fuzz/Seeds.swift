@@ -36,6 +36,17 @@ enum Seeds {
         return (0..<count).map { found[$0 * found.count / count] }
     }
 
+    /// Whole files of shared folders; where they are absent, an empty one to begin with.
+    static func whole(in folders: [String]) -> [[UInt8]] {
+        let found = folders.flatMap(Corpus.files).compactMap { path -> [UInt8]? in
+            guard let data = FileManager.default.contents(atPath: path), !data.isEmpty,
+                data.count <= FuzzMutator.maximumCount
+            else { return nil }
+            return [UInt8](data)
+        }
+        return found.isEmpty ? [[UInt8](repeating: 0, count: 64)] : found
+    }
+
     /// Files of a format.
     static func pictures(_ format: ImageFormat, _ count: Int = 32, upTo size: Int = maximumCount) -> [[UInt8]] {
         files(count, upTo: size) {

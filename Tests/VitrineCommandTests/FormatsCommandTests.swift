@@ -33,7 +33,16 @@ import Testing
         #expect((kinds["cr2"]?["extensions"] as? [String]) == ["cr2"])
         #expect(readers(kinds["cbr"]).map { $0["process"] as? String } == ["vitrine", "vitrine-worker"])
         #expect(readers(kinds["cb7"]).map { $0["library"] as? String } == ["libarchive"])
-        #expect(readers(kinds["wav-audio"]).map { $0["process"] as? String } == ["vitrine", "vitrine-video"])
+        #expect(
+            readers(kinds["wav-audio"]).map { $0["process"] as? String }
+                == ["vitrine", "vitrine-video", "vitrine-video"])
+        #expect(readers(kinds["wav-audio"]).last?["option"] as? String == "--waveform")
+        #expect(readers(kinds["heic"]).map { $0["library"] as? String } == ["libavcodec", "libheif"])
+        #expect(readers(kinds["heic"]).map { $0["process"] as? String } == ["vitrine-video", "vitrine-worker"])
+        #expect(readers(kinds["avif"]).map { $0["library"] as? String } == ["libavif", "libheif"])
+        for name in ["exr", "dds", "font", "text", "psd", "cbt", "mobi", "fb2"] {
+            #expect(!readers(kinds[name]).isEmpty, "\(name)")
+        }
         for name in ["jpeg", "png", "nef", "gif"] { #expect(kinds[name]?["missing"] as? [String] == [], "\(name)") }
         #expect(kinds["svg"]?["missing"] as? [String] == [])
     }
@@ -47,6 +56,7 @@ import Testing
         for (name, program) in [
             ("svg", "vitrine-worker"), ("pdf", "vitrine-pdf"), ("mp4", "vitrine-video"), ("web-page", "chromium"),
         ] { #expect(kinds[name]?["missing"] as? [String] == [program], "\(name)") }
+        #expect(kinds["wav-audio"]?["missing"] as? [String] == ["vitrine-video"])
         #expect(kinds["jpeg"]?["missing"] as? [String] == [] && kinds["nef"]?["missing"] as? [String] == [])
         let text = try await Tool.run(["formats"], environment: ["VITRINE_PDF": none])
         #expect(text.output.contains("; missing: vitrine-pdf\n"))

@@ -26,8 +26,10 @@ typedef struct cffmpeg_video cffmpeg_video;
 const char *cffmpeg_start(void);
 
 // Opens the `size` bytes of `fd`, which are read by pread and must stay open until cffmpeg_close(). Work after this and
-// every later call ends `deadline` milliseconds after cffmpeg_set_deadline() was called last; 0 is no deadline.
-cffmpeg_status cffmpeg_open(int fd, int64_t size, int64_t max_pixels, int64_t deadline, cffmpeg_video **);
+// every later call ends `deadline` milliseconds after cffmpeg_set_deadline() was called last; 0 is no deadline. Where it is
+// known that the file `is_recording`, a weak resemblance to a container of sound suffices.
+cffmpeg_status cffmpeg_open(int fd, int64_t size, int64_t max_pixels, int64_t deadline, bool is_recording,
+                            cffmpeg_video **);
 void cffmpeg_close(cffmpeg_video *);
 void cffmpeg_set_deadline(cffmpeg_video *, int64_t milliseconds);
 
@@ -81,6 +83,15 @@ cffmpeg_status cffmpeg_next(cffmpeg_video *, double second, int32_t budget, cffm
 
 // The current frame, stretched, as rows of red, green and blue without gaps. For formats without planes.
 cffmpeg_status cffmpeg_rgb(cffmpeg_video *, int32_t width, int32_t height, uint8_t *pixels);
+
+// The most intervals of cffmpeg_listen().
+enum { CFFMPEG_INTERVALS = 4096 };
+
+// Decodes the first `seconds` of the first stream of sound, and divides them into intervals of equal length: half of
+// CFFMPEG_INTERVALS at least, if there are so many samples. Each has the largest sample of any channel, where 1 is full
+// scale, and the mean of the squares of all. CFFMPEG_NO_VIDEO when there is no sound, CFFMPEG_DAMAGED when nothing of it
+// can be decoded. For a file of which no frames were read. The series of frames ends.
+cffmpeg_status cffmpeg_listen(cffmpeg_video *, double seconds, float *peaks, float *squares, int32_t *count);
 
 typedef struct cffmpeg_tiles cffmpeg_tiles;
 

@@ -100,6 +100,9 @@ struct PartOptions: ParsableArguments {
             """)
     var siblingCovers = false
 
+    @Flag(help: "For a recording without a picture, draw its loudness over time. Takes vitrine-video.")
+    var waveform = false
+
     @Option(help: "Password of encrypted PDFs. Other users can see it in process lists. (default: none)")
     var password: String?
 
@@ -118,6 +121,7 @@ struct PartOptions: ParsableArguments {
         options.readsText = true
         options.cover = cover.kind
         options.allowsSiblingCover = siblingCovers
+        options.drawsWaveform = waveform
         return options
     }
 }

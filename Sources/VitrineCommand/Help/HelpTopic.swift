@@ -40,7 +40,8 @@ struct HelpTopic: Sendable {
                 "Recordings",
                 """
                 The cover in MP3, M4A, FLAC, Ogg, Opus, WMA, WAV, AIFF, DSF, APE, WavPack and Musepack. --cover \
-                chooses among several. --sibling-covers uses a picture beside the file.
+                chooses among several. --sibling-covers uses a picture beside the file. --waveform draws the loudness \
+                of a recording without a picture.
                 """),
             .entry("Web pages", "Addresses that begin with http:// or https://. An installed Chromium draws the page."),
             .entry(
@@ -53,7 +54,9 @@ struct HelpTopic: Sendable {
             .paragraph("Some formats need a helper program. vitrine looks for it beside itself, then in PATH."),
             .entry("vitrine-worker", "HEIC, AVIF, JPEG XL, TIFF, JPEG 2000, SVG, CBR, CB7, and the option --isolate."),
             .entry("vitrine-pdf", "PDF."),
-            .entry("vitrine-video", "Films, HEIC in a third of the time, and covers that vitrine itself does not find."),
+            .entry(
+                "vitrine-video",
+                "Films, HEIC in a third of the time, waveforms, and covers that vitrine itself does not find."),
             .entry("vitrine-text", "Fonts; text, source code and Markdown, which are files named as arguments."),
             .entry("vitrine-agent", "Downloads that continue after the command ends."),
         ])

@@ -63,19 +63,21 @@ struct ContactSheetCommand: AsyncParsableCommand {
         var failures = 0
         let bar = ProgressBar(total: items.count, isQuiet: progress.quiet)
         await Batch.run(items, progress: bar, name: { $0.name }) { [parts, web] _, item in
-            do {
-                let item = try item.get()
-                return Entry(cell: try await Self.cell(item, room, parts, web, service))
-            } catch let failure as InputFailure {
-                return Entry(failure: "\(failure.name): \(failure.reason)")
-            } catch {
-                return Entry(failure: "\(item.name): \(Diagnostics.describe(error).reason)")
+            switch item {
+            case .failure(let failure): return Entry(failure: failure)
+            case .success(let item):
+                do {
+                    return Entry(cell: try await Self.cell(item, room, parts, web, service))
+                } catch {
+                    return Entry(failure: InputFailure(item, error))
+                }
             }
         } report: { entry in
             if let cell = entry.cell { cells.append(cell) }
             if let failure = entry.failure {
-                failures += 1
-                Diagnostics.write(failure)
+                if failure.isPassedOver, progress.quiet { return }
+                if !failure.isPassedOver { failures += 1 }
+                Diagnostics.write(failure.line)
             }
         }
         if !caches.noCache { try? await service.cache.flush() }
@@ -96,7 +98,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
     /// An image for the sheet, or the reason of its failure.
     private struct Entry: Sendable {
         var cell: ContactSheet.Item?
-        var failure: String?
+        var failure: InputFailure?
     }
 
     /// Returns the columns of a sheet that is about square. At least six, to limit the height of long sheets.

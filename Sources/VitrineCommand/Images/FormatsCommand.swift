@@ -33,7 +33,7 @@ struct FormatsCommand: ParsableCommand {
 private struct FormatReport: Encodable {
     /// One way to read a kind, by a decoder in one process.
     struct Reader: Encodable {
-        /// `decoder`, `library`, `embedded picture` or `browser`.
+        /// `decoder`, `library`, `embedded picture`, `waveform` or `browser`.
         var method: String
         /// The library; null for the others.
         var library: String?
@@ -43,7 +43,8 @@ private struct FormatReport: Encodable {
         var option: String?
 
         var line: String {
-            let method = library ?? (method == "decoder" ? "own decoder" : method)
+            var method = library ?? (method == "decoder" ? "own decoder" : method)
+            if self.method == "waveform" { method = "waveform by \(method)" }
             let place = process == "vitrine" ? method : "\(method) in \(process)"
             return option.map { "\(place) with \($0)" } ?? place
         }
@@ -73,7 +74,10 @@ private struct FormatReport: Encodable {
         isInstalled: (_ program: String) -> Bool
     ) {
         (self.name, self.mediaTypes, self.extensions, self.readers) = (name, mediaTypes, extensions, readers)
-        missing = readers.filter { $0.option == nil }.map(\.process).filter { $0 != "vitrine" && !isInstalled($0) }
+        var missing: [String] = []
+        for program in readers.filter({ $0.option == nil }).map(\.process)
+        where program != "vitrine" && !missing.contains(program) && !isInstalled(program) { missing.append(program) }
+        self.missing = missing
     }
 
     /// The kind in columns of a terminal.
@@ -139,6 +143,10 @@ private struct FormatReport: Encodable {
                         method: decoder.library == nil ? "decoder" : "library", library: decoder.library,
                         process: decoder.needsIsolation ? "vitrine-worker" : "vitrine"))
             }
+            if format == .heic {
+                // Plain pictures, tile by tile; the next reader gets the others.
+                readers.append(Reader(method: "library", library: "libavcodec", process: "vitrine-video"))
+            }
             if let library = workerLibraries[format] {
                 readers.append(Reader(method: "library", library: library, process: "vitrine-worker"))
             }
@@ -150,7 +158,7 @@ private struct FormatReport: Encodable {
 
     /// The libraries of `vitrine-worker` for formats without a decoder in this process, or with a partial one.
     private static let workerLibraries: [ImageFormat: String] = [
-        .tiff: "libvips", .heic: "libvips", .jp2: "libvips", .svg: "libvips", .jxl: "libjxl",
+        .tiff: "libvips", .heic: "libheif", .avif: "libheif", .jp2: "libvips", .svg: "libvips", .jxl: "libjxl",
         .icns: "libvips",
     ]
 
@@ -162,7 +170,12 @@ private struct FormatReport: Encodable {
             media.isAudio ? "\(name)-audio" : name, mediaTypes: [media.rawValue], extensions: media.fileExtensions,
             readers: (media.isAudio ? [cover] : []) + [
                 Reader(method: "library", library: "libavcodec", process: "vitrine-video")
-            ],
+            ]
+                + (media.isAudio
+                    ? [
+                        Reader(
+                            method: "waveform", library: "libavcodec", process: "vitrine-video", option: "--waveform")
+                    ] : []),
             isInstalled: isInstalled)
     }
 }

@@ -74,14 +74,18 @@ struct PrecacheCommand: AsyncParsableCommand {
             case .failure(let failure): PrecacheReport(failure)
             }
         } report: { report in
-            if let input = report.input, let error = report.error { Diagnostics.write("\(input): \(error)") }
+            if let failure = report.failure, !(failure.isPassedOver && progress.quiet) {
+                Diagnostics.write(failure.line)
+            }
             total.add(report)
         }
         await work.finish()
         if json {
             Output.json(total)
         } else if !progress.quiet {
-            Output.row("\(total.made) made, \(total.skipped) in the cache already, \(total.failed) failed")
+            let passedOver = total.passedOver > 0 ? ", \(total.passedOver) without a picture" : ""
+            Output.row(
+                "\(total.made) made, \(total.skipped) in the cache already\(passedOver), \(total.failed) failed")
         }
         if total.failed > 0 { throw ExitCode(1) }
     }
@@ -89,28 +93,33 @@ struct PrecacheCommand: AsyncParsableCommand {
 
 /// The result of one input, or the totals of all.
 private struct PrecacheReport: Sendable, Encodable {
-    var input: String?
     var made = 0
     var skipped = 0
     var failed = 0
-    var error: String?
+    /// Files found in directories that have no picture.
+    var passedOver = 0
+    var failure: InputFailure?
 
     init() {}
 
     init(_ failure: InputFailure) {
-        input = failure.name
-        error = failure.reason
-        failed = 1
+        fail(failure)
     }
 
     private enum CodingKeys: String, CodingKey {
-        case made, skipped, failed
+        case made, skipped, failed, passedOver
+    }
+
+    mutating func fail(_ failure: InputFailure) {
+        self.failure = failure
+        if failure.isPassedOver { passedOver += 1 } else { failed += 1 }
     }
 
     mutating func add(_ other: PrecacheReport) {
         made += other.made
         skipped += other.skipped
         failed += other.failed
+        passedOver += other.passedOver
     }
 }
 
@@ -145,7 +154,6 @@ private struct PrecacheJob: Sendable {
 
     func run(_ item: InputItem) async -> PrecacheReport {
         var report = PrecacheReport()
-        report.input = item.name
         do {
             let options = parts.options(page: item.page)
             let (source, kind) = try await item.source(options, web: web)
@@ -158,8 +166,7 @@ private struct PrecacheJob: Sendable {
                 try await fillCache(source, &report)
             }
         } catch {
-            report.failed += 1
-            report.error = Diagnostics.describe(error).reason
+            report.fail(InputFailure(item, error))
         }
         return report
     }

@@ -69,7 +69,7 @@ struct ThumbnailJob: Sendable {
                 return request
             }
         } catch {
-            report.fail(error, after: start)
+            report.fail(InputFailure(item, error), after: start)
             return [report]
         }
         var reports: [ThumbnailReport] = []
@@ -87,7 +87,7 @@ struct ThumbnailJob: Sendable {
                 try await write(image, of: item, to: targets[index], &reports[index])
                 reports[index].milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
             } catch {
-                reports[index].fail(error, after: start)
+                reports[index].fail(InputFailure(item, error), after: start)
             }
         }
         return reports
@@ -197,6 +197,8 @@ struct ThumbnailReport: Sendable, Encodable {
     var bytes: Int?
     var milliseconds = 0.0
     var error: String?
+    /// Why it was passed over: it was found in a directory, and has no picture.
+    var passedOver: String?
     var inputSize: PixelSize?
     var inputBytes: Int?
     /// Counted from 1; nil for inputs without pages.
@@ -214,17 +216,21 @@ struct ThumbnailReport: Sendable, Encodable {
 
     init(_ failure: InputFailure) {
         input = failure.name
-        error = failure.reason
+        set(failure)
     }
 
-    mutating func fail(_ error: any Error, after start: ContinuousClock.Instant) {
-        self.error = Diagnostics.describe(error).reason
+    private mutating func set(_ failure: InputFailure) {
+        if failure.isPassedOver { passedOver = failure.reason } else { error = failure.reason }
+    }
+
+    mutating func fail(_ failure: InputFailure, after start: ContinuousClock.Instant) {
+        set(failure)
         source = nil
         milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
     }
 
     private enum CodingKeys: String, CodingKey {
-        case input, output, format, width, height, bytes, milliseconds, error, page, time, source
+        case input, output, format, width, height, bytes, milliseconds, error, passedOver, page, time, source
     }
 
     /// Every key is present. Values that do not apply are null.
@@ -238,6 +244,7 @@ struct ThumbnailReport: Sendable, Encodable {
         try container.encode(bytes, forKey: .bytes)
         try container.encode((milliseconds * 1000).rounded() / 1000, forKey: .milliseconds)
         try container.encode(error, forKey: .error)
+        try container.encode(passedOver, forKey: .passedOver)
         try container.encode(page, forKey: .page)
         try container.encode(time, forKey: .time)
         try container.encode(source, forKey: .source)
@@ -248,6 +255,8 @@ struct ThumbnailReport: Sendable, Encodable {
             emit(JSONLine.text(self), toStandardError: toStandardError)
         } else if let error {
             Diagnostics.write("\(input): \(error)")
+        } else if let passedOver {
+            Diagnostics.write("\(input): passed over: \(passedOver)")
         } else {
             let from = [inputSize.map(\.description), inputBytes.map(Self.bytes)].compactMap(\.self)
             let to = [size.map(\.description), format, bytes.map(Self.bytes)].compactMap(\.self)

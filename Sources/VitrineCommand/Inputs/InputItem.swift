@@ -29,6 +29,8 @@ struct InputItem: Sendable {
     var folder = ""
     /// The page, if several pages were requested.
     var page: Int?
+    /// Whether it was found in a directory. Such an input is passed over if it has no picture.
+    var isFound = false
 
     init(name: String, content: Content, folder: String = "") {
         self.name = name
@@ -115,6 +117,29 @@ extension Result where Success == InputItem, Failure == InputFailure {
 struct InputFailure: Error, Sendable {
     let name: String
     let reason: String
+    /// Whether it is passed over: it was found in a directory, and has no picture.
+    var isPassedOver = false
+
+    init(name: String, reason: String) {
+        (self.name, self.reason) = (name, reason)
+    }
+
+    /// The failure of an input.
+    init(_ item: InputItem, _ error: any Error) {
+        self.init(name: item.name, reason: Diagnostics.describe(error).reason)
+        isPassedOver = item.isFound && InputFailure.concernsMissingPicture(error)
+    }
+
+    private static func concernsMissingPicture(_ error: any Error) -> Bool {
+        switch error {
+        case let error as ImageError: error.concernsMissingPicture
+        case let error as ImagePipelineError: error.concernsMissingPicture
+        default: false
+        }
+    }
+
+    /// The line for people.
+    var line: String { isPassedOver ? "\(name): passed over: \(reason)" : "\(name): \(reason)" }
 }
 
 /// Turns a word of the command line into an input: `-` for standard input, a `file://` address, or a path.
@@ -195,7 +220,9 @@ struct InputExpansion {
             } else if !Directory.isDirectory(below) {
                 do {
                     guard try FileKind(of: .file(below)) != nil else { continue }
-                    found += split(InputItem(name: itsName, content: .input(.file(below)), folder: folder))
+                    var input = InputItem(name: itsName, content: .input(.file(below)), folder: folder)
+                    input.isFound = true
+                    found += split(input)
                 } catch where item.isRegularFile || Self.isRegularFile(below) {
                     found.append(.failure(InputFailure(name: itsName, reason: Diagnostics.describe(error).reason)))
                 } catch {
@@ -228,7 +255,7 @@ struct InputExpansion {
                 return .success(page)
             }
         } catch {
-            return [.failure(InputFailure(name: item.name, reason: Diagnostics.describe(error).reason))]
+            return [.failure(InputFailure(item, error))]
         }
     }
 }

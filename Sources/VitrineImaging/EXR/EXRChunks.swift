@@ -1,9 +1,9 @@
-/// The chunks of rows of an OpenEXR image, decompressed.
+/// The chunks of an OpenEXR image, decompressed: of whole rows, or tiles that are joined to whole rows.
 ///
 /// Source: OpenEXR 3.1, `ImfZip.cpp`, `ImfRle.c`, `ImfPizCompressor.cpp`, `ImfWav.cpp`, `ImfHuf.cpp` and
 /// `ImfPxr24Compressor.cpp`, for the layouts that "OpenEXR File Layout" leaves open.
 struct EXRChunks {
-    /// The most bytes of a decompressed chunk.
+    /// The most bytes of decompressed rows.
     private static let maximumBytes = 256 << 20
 
     let source: ByteSource
@@ -13,45 +13,87 @@ struct EXRChunks {
     init(_ source: ByteSource, _ header: EXRHeader, _ limits: ImageLimits) throws(ImageError) {
         self.source = source
         self.header = header
-        let bytes = header.bytesPerRow.multipliedReportingOverflow(by: min(header.compression.rows, header.size.height))
+        let bytes = header.bytesPerRow.multipliedReportingOverflow(by: min(header.rowsOfBand, header.size.height))
         guard !bytes.overflow, bytes.partialValue <= EXRChunks.maximumBytes else {
             throw .limitExceeded(
                 input: source.name, limit: .memory, actual: bytes.overflow ? .max : bytes.partialValue,
                 allowed: EXRChunks.maximumBytes)
         }
-        let table = try source.bytes(at: header.tableOffset, count: header.chunkCount * 8)
-        guard table.count == header.chunkCount * 8 else { throw .truncated(input: source.name) }
+        let count = header.bandCount * header.chunksAcross
+        // Before anything is allocated: the sides may be those of a bomb.
+        guard count <= source.count / 8 else { throw .truncated(input: source.name) }
+        let table = try source.bytes(at: header.tableOffset, count: count * 8)
+        guard table.count == count * 8 else { throw .truncated(input: source.name) }
         offsets = table.withUnsafeBytes { table in
-            (0..<header.chunkCount).map {
+            (0..<count).map {
                 Int(clamping: UInt64(littleEndian: table.loadUnaligned(fromByteOffset: 8 * $0, as: UInt64.self)))
             }
         }
     }
 
-    /// Rows of a chunk.
+    /// Rows of a band.
     func rows(_ index: Int) -> Int {
-        min(header.compression.rows, header.size.height - index * header.compression.rows)
+        min(header.rowsOfBand, header.size.height - index * header.rowsOfBand)
     }
 
-    /// The samples of a chunk, row by row.
-    func chunk(_ index: Int) throws(ImageError) -> [UInt8] {
-        let reader = ByteReader(source)
+    /// The samples of a band, row by row: in each row, one channel after the other.
+    func band(_ index: Int) throws(ImageError) -> [UInt8] {
+        guard let tile = header.tile else {
+            let at = try offset(index, header: 8)
+            let row = Int(Int32(truncatingIfNeeded: try ByteReader(source).u32(at: at, bigEndian: false)))
+            guard row - header.top == index * header.rowsOfBand else { throw corrupt("a chunk of other rows") }
+            return try samples(at: at + 4, width: header.size.width, rows: rows(index))
+        }
+        var band = [UInt8](repeating: 0, count: rows(index) * header.bytesPerRow)
+        for column in 0..<header.chunksAcross {
+            let at = try offset(index * header.chunksAcross + column, header: 20)
+            let reader = ByteReader(source)
+            for (place, wanted) in [(0, column), (4, index), (8, 0), (12, 0)] {
+                guard try reader.u32(at: at + place, bigEndian: false) == wanted else { throw corrupt("a misplaced tile") }
+            }
+            let width = min(tile.width, header.size.width - column * tile.width)
+            let samples = try samples(at: at + 16, width: width, rows: rows(index))
+            insert(samples, width: width, at: column * tile.width, into: &band)
+        }
+        return band
+    }
+
+    /// Copies the channels of each row of a tile.
+    private func insert(_ samples: [UInt8], width: Int, at x: Int, into band: inout [UInt8]) {
+        var from = 0
+        for y in 0..<(samples.count / max(1, width * header.bytesPerPixel)) {
+            var row = y * header.bytesPerRow
+            for channel in header.channels {
+                let (start, count) = (row + x * channel.kind.bytes, width * channel.kind.bytes)
+                band[start..<(start + count)] = samples[from..<(from + count)]
+                from += count
+                row += header.size.width * channel.kind.bytes
+            }
+        }
+    }
+
+    /// Where a chunk begins, which has a header of so many bytes.
+    private func offset(_ index: Int, header length: Int) throws(ImageError) -> Int {
         let at = offsets[index]
         // An unfinished file has no offsets for the rows that are missing.
-        guard at > header.tableOffset, at <= reader.count - 8 else { throw .truncated(input: source.name) }
-        let row = Int(Int32(truncatingIfNeeded: try reader.u32(at: at, bigEndian: false)))
-        guard row - header.top == index * header.compression.rows else { throw corrupt("a chunk of other rows") }
-        let count = try reader.u32(at: at + 4, bigEndian: false)
-        let wanted = rows(index) * header.bytesPerRow
+        guard at > header.tableOffset, at <= source.count - length else { throw .truncated(input: source.name) }
+        return at
+    }
+
+    /// Decompresses the data whose length stands at `at`.
+    private func samples(at: Int, width: Int, rows: Int) throws(ImageError) -> [UInt8] {
+        let reader = ByteReader(source)
+        let count = try reader.u32(at: at, bigEndian: false)
+        let wanted = rows * width * header.bytesPerPixel
         guard count <= wanted else { throw corrupt("a chunk of \(count) bytes") }
-        let stored = try reader.bytes(reader.range(at: at + 8, count: count))
+        let stored = try reader.bytes(reader.range(at: at + 4, count: count))
         // What did not become shorter is stored as it is.
         if count == wanted { return stored }
         switch header.compression {
         case .rle: return Self.reordered(try runs(stored, wanted))
         case .zip, .zips: return Self.reordered(try inflated(stored, wanted))
-        case .pxr24: return try differences(stored, rows(index))
-        case .piz: return try EXRWavelet(stored, header, rows: rows(index), name: source.name).samples()
+        case .pxr24: return try differences(stored, width: width, rows: rows)
+        case .piz: return try EXRWavelet(stored, header, width: width, rows: rows, name: source.name).samples()
         default: throw corrupt("a chunk of \(count) bytes")
         }
     }
@@ -108,12 +150,11 @@ struct EXRChunks {
     }
 
     /// PXR24: differences of neighbours, their bytes in planes; the lowest byte of floats is dropped.
-    private func differences(_ stored: [UInt8], _ rows: Int) throws(ImageError) -> [UInt8] {
-        let width = header.size.width
+    private func differences(_ stored: [UInt8], width: Int, rows: Int) throws(ImageError) -> [UInt8] {
         let planes = header.channels.reduce(0) { $0 + ($1.kind == .float ? 3 : $1.kind.bytes) }
         let packed = try inflated(stored, planes * width * rows)
         var result: [UInt8] = []
-        result.reserveCapacity(rows * header.bytesPerRow)
+        result.reserveCapacity(rows * width * header.bytesPerPixel)
         var at = 0
         for _ in 0..<rows {
             for channel in header.channels {

@@ -1,10 +1,11 @@
 import VitrineCore
 
-/// Decodes OpenEXR images of scan lines, in Swift alone: uncompressed, RLE, ZIP, PIZ and PXR24.
+/// Decodes OpenEXR images of scan lines or tiles, in Swift alone: uncompressed, RLE, ZIP, PIZ and PXR24.
 ///
 /// Light becomes sRGB by ``ToneMap``; alpha is multiplied in. The data window is the picture, and of a file with layers
-/// the first. Chunks are decoded one by one, and their rows are averaged. Files of other kinds show their preview
-/// attribute if it has at least half the size asked for: tiles, several parts, deep images, and lossy B44 and DWA.
+/// the first. Chunks are decoded one by one, and their rows are averaged; of smaller levels none is read. Files of other
+/// kinds show their preview attribute if it has at least half the size asked for: several parts, deep images, and lossy
+/// B44 and DWA.
 package struct EXRDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.exr]
     package let needsIsolation = false
@@ -36,8 +37,8 @@ package struct EXRDecoder: ImageDecoding, HeaderReading {
         var rows = try RowCollector(source, request, size: header.size, channels: channels, hasAlpha: hasAlpha)
         var isPartial = false
         do throws(ImageError) {
-            for index in 0..<header.chunkCount {
-                let bytes = try chunks.chunk(index)
+            for index in 0..<header.bandCount {
+                let bytes = try chunks.band(index)
                 for y in 0..<chunks.rows(index) {
                     let pixels = EXRPixels(bytes, row: y, header, colors)
                     pixels.convert(tones, hasAlpha: hasAlpha, into: rows.row)
@@ -51,17 +52,17 @@ package struct EXRDecoder: ImageDecoding, HeaderReading {
         return try rows.finish(isPartial: isPartial)
     }
 
-    /// From 256 chunks of one row, or some rows of 32 larger ones.
+    /// From 256 bands of one row, or some rows of 32 higher ones.
     private static func tones(
         _ chunks: EXRChunks, _ header: EXRHeader, _ colors: [Int], _ request: DecodeRequest
     ) throws(ImageError) -> ToneMap {
-        let most = header.compression.rows == 1 ? 256 : 32
+        let most = header.rowsOfBand == 1 ? 256 : 32
         let across = ToneMap.step(header.size.width)
         var lights: [Float] = []
-        for index in stride(from: 0, to: header.chunkCount, by: (header.chunkCount + most - 1) / most) {
+        for index in stride(from: 0, to: header.bandCount, by: (header.bandCount + most - 1) / most) {
             if request.cancellation.isCancelled { throw .cancelled(input: chunks.source.name) }
             // The second pass says what is wrong.
-            guard let bytes = try? chunks.chunk(index) else { continue }
+            guard let bytes = try? chunks.band(index) else { continue }
             for y in stride(from: 0, to: chunks.rows(index), by: 4) {
                 let pixels = EXRPixels(bytes, row: y, header, colors)
                 for x in stride(from: 0, to: header.size.width, by: across) { lights.append(pixels.luminance(x)) }
@@ -107,20 +108,10 @@ private struct EXRPixels {
     @inline(__always)
     private func light(_ base: UnsafeRawPointer, _ kind: EXRHeader.Channel.Kind, _ x: Int) -> Float {
         switch kind {
-        case .half: EXRPixels.float(UInt16(littleEndian: (base + 2 &* x).loadUnaligned(as: UInt16.self)))
+        case .half: ToneMap.light(UInt16(littleEndian: (base + 2 &* x).loadUnaligned(as: UInt16.self)))
         case .float: Float(bitPattern: UInt32(littleEndian: (base + 4 &* x).loadUnaligned(as: UInt32.self)))
         case .uint: Float(UInt32(littleEndian: (base + 4 &* x).loadUnaligned(as: UInt32.self)))
         }
-    }
-
-    /// A number of 16 bits (IEEE 754 binary16); not every platform has the type.
-    @inline(__always)
-    private static func float(_ half: UInt16) -> Float {
-        let sign = UInt32(half & 0x8000) << 16
-        let magnitude = UInt32(half & 0x7FFF)
-        if magnitude >= 0x7C00 { return Float(bitPattern: sign | 0x7F80_0000 | (magnitude & 0x3FF) << 13) }
-        // The exponent is rebased by a multiplication, which is right for subnormal numbers, too.
-        return Float(bitPattern: sign | magnitude << 13) * 0x1p112
     }
 
     func luminance(_ x: Int) -> Float {

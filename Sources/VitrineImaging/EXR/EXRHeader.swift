@@ -31,6 +31,8 @@ struct EXRHeader {
 
     private static let maximumAttributes = 512
     private static let maximumChannels = 128
+    /// Larger tiles would be of no use to their writers.
+    private static let longestTileSide = 1 << 16
 
     /// The rectangle of stored pixels.
     var left = 0
@@ -42,10 +44,17 @@ struct EXRHeader {
     var preview: (size: PixelSize, range: Range<Int>)?
     /// Why this decoder does not read its pixels.
     var refusal: String?
+    /// The size of tiles; nil for an image of scan lines. The first tiles of the table are those of the whole image;
+    /// smaller levels follow.
+    var tile: PixelSize?
     /// Where the table of chunks begins.
     var tableOffset: Int
 
-    var chunkCount: Int { (size.height + compression.rows - 1) / compression.rows }
+    /// Rows of the image that are decompressed at once: a chunk of scan lines, or the tiles side by side.
+    var rowsOfBand: Int { tile?.height ?? compression.rows }
+    var bandCount: Int { (size.height + rowsOfBand - 1) / rowsOfBand }
+    /// Chunks side by side.
+    var chunksAcross: Int { tile.map { (size.width + $0.width - 1) / $0.width } ?? 1 }
 
     init(_ reader: ByteReader) throws(ImageError) {
         guard reader.count > 0 else { throw .empty(input: reader.name) }
@@ -96,6 +105,8 @@ struct EXRHeader {
                 (left, top) = (try i32(at), try i32(at + 4))
                 size = PixelSize(width: try i32(at + 8) - left + 1, height: try i32(at + 12) - top + 1)
                 hasWindow = true
+            case ("tiles", "tiledesc"):
+                tile = PixelSize(width: try u32(at), height: try u32(at + 4))
             case ("preview", "preview"):
                 let size = PixelSize(width: try u32(at), height: try u32(at + 4))
                 if !size.isEmpty, size.pixelCount <= (length - 8) / 4 {
@@ -108,11 +119,16 @@ struct EXRHeader {
         tableOffset = at
         guard hasWindow, hasCompression else { throw reader.corrupt("its header has no data window or compression") }
         guard !size.isEmpty else { throw reader.corrupt("a side of zero pixels") }
+        if version & 0x200 == 0 { tile = nil }
+        if version & 0x200 != 0 {
+            guard let tile, !tile.isEmpty, tile.longestSide <= EXRHeader.longestTileSide else {
+                throw reader.corrupt("its header has no size of tiles")
+            }
+        }
         let kinds: Set<Compression> = [.none, .rle, .zips, .zip, .piz, .pxr24]
         refusal =
             version & 0x800 != 0 ? "deep images have no decoder here"
             : version & 0x1000 != 0 ? "images of several parts have no decoder here"
-            : version & 0x200 != 0 ? "tiled images have no decoder here"
             : !kinds.contains(compression) ? "images of compression \(compression) have no decoder here"
             : isSubsampled ? "subsampled channels have no decoder here"
             : colors == nil ? "no channels are red, green and blue, or luminance" : nil
@@ -137,5 +153,6 @@ struct EXRHeader {
     }
 
     /// Bytes of a row of all channels, none of which is subsampled.
-    var bytesPerRow: Int { channels.reduce(0) { $0 + $1.kind.bytes } * size.width }
+    var bytesPerRow: Int { bytesPerPixel * size.width }
+    var bytesPerPixel: Int { channels.reduce(0) { $0 + $1.kind.bytes } }
 }

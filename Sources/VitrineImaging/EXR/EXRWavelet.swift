@@ -2,11 +2,12 @@
 struct EXRWavelet {
     private let bytes: [UInt8]
     private let header: EXRHeader
+    private let width: Int
     private let rows: Int
     private let name: String
 
-    init(_ bytes: [UInt8], _ header: EXRHeader, rows: Int, name: String) {
-        (self.bytes, self.header, self.rows, self.name) = (bytes, header, rows, name)
+    init(_ bytes: [UInt8], _ header: EXRHeader, width: Int, rows: Int, name: String) {
+        (self.bytes, self.header, self.width, self.rows, self.name) = (bytes, header, width, rows, name)
     }
 
     private func corrupt(_ reason: String) -> ImageError { .corrupt(input: name, reason: reason) }
@@ -16,8 +17,7 @@ struct EXRWavelet {
         guard start + 4 <= bytes.count else { throw corrupt("a chunk without codes") }
         let length = (0..<4).reduce(0) { $0 | Int(bytes[start + $1]) << (8 * $1) }
         guard length <= bytes.count - start - 4 else { throw corrupt("a chunk without codes") }
-        let width = header.size.width
-        let count = rows * header.bytesPerRow / 2
+        let count = rows * header.bytesPerPixel * width / 2
         let codes = Array(bytes[(start + 4)..<(start + 4 + length)])
         guard var words = EXRHuffman.decode(codes, count: count) else { throw corrupt("a chunk of invalid codes") }
         var at = 0

@@ -197,7 +197,7 @@ extension ImageHeader {
             ownOrientation = found.orientation == nil
             return
         }
-        throw .unsupported(input: reader.name, reason: "no preview: the \(format) file holds no usable picture")
+        throw .noPicture(input: reader.name, format: format)
     }
 }
 

@@ -1,9 +1,9 @@
 import VitrineCore
 
-/// Decodes DirectDraw surfaces: blocks of BC1 to BC5 and uncompressed pixels of 8 to 32 bits, in Swift alone.
+/// Decodes DirectDraw surfaces: blocks of BC1 to BC7 and uncompressed pixels of 8 to 32 bits, in Swift alone.
 ///
 /// The first surface at its full size is the picture; smaller levels, further faces and slices are not read. Rows, or
-/// rows of blocks, are averaged while they are read. BC6H and BC7 are refused.
+/// rows of blocks, are averaged while they are read. Light of BC6H becomes sRGB by ``ToneMap``.
 package struct DDSDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.dds]
     package let needsIsolation = false
@@ -45,6 +45,8 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
                 isPartial = true
             }
             return try rows.finish(isPartial: isPartial)
+        case .light(let isSigned):
+            return try light(source, header, isSigned: isSigned, request)
         case .blocks(let kind):
             let across = (width + 3) / 4
             try request.require(across * ((height + 3) / 4) * kind.bytes, of: source, at: header.offset)
@@ -72,6 +74,55 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
             }
             return try rows.finish(isPartial: isPartial)
         }
+    }
+
+    /// Blocks of linear light. The first pass reads some of their rows for the exposure.
+    private func light(
+        _ source: ByteSource, _ header: DDSHeader, isSigned: Bool, _ request: DecodeRequest
+    ) throws(ImageError) -> DecodedImage {
+        let (width, height) = (header.size.width, header.size.height)
+        let (across, down) = ((width + 3) / 4, (height + 3) / 4)
+        try request.require(across * down * 16, of: source, at: header.offset)
+        let stored = RowBuffer(across * 16)
+        let pitch = across * 12
+        let pixels = RowBuffer(2 * 4 * pitch)
+        let samples = UnsafeMutableRawPointer(pixels.bytes).assumingMemoryBound(to: UInt16.self)
+        func decodeBlocks() {
+            for block in 0..<across {
+                BPTCBlock.decodeBC6H(
+                    stored.bytes + 16 * block, isSigned: isSigned, into: samples + 12 * block, samplesPerRow: pitch)
+            }
+        }
+        var lights: [Float] = []
+        for index in stride(from: 0, to: down, by: ToneMap.step(down)) {
+            if request.cancellation.isCancelled { throw .cancelled(input: source.name) }
+            let start = header.offset + index * stored.count
+            var stream = ByteStream(source, from: start, to: start + stored.count)
+            guard try stream.read(stored.count, into: stored.bytes) == stored.count else { break }
+            decodeBlocks()
+            for x in stride(from: 0, to: width, by: ToneMap.step(width)) {
+                let p = samples + 3 * x
+                lights.append(ToneMap.luminance(ToneMap.light(p[0]), ToneMap.light(p[1]), ToneMap.light(p[2])))
+            }
+        }
+        let tones = ToneMap(medianOf: lights)
+        var rows = try RowCollector(source, request, size: header.size, channels: 3)
+        var stream = ByteStream(source, from: header.offset)
+        var isPartial = false
+        do throws(ImageError) {
+            while !rows.isComplete {
+                try stream.take(stored.count, into: stored.bytes)
+                decodeBlocks()
+                for y in 0..<min(4, height - rows.count) {
+                    for i in 0..<(3 * width) { rows.row[i] = tones.level(ToneMap.light(samples[y * pitch + i])) }
+                    try rows.advance()
+                }
+            }
+        } catch {
+            guard rows.excuses(error, request) else { throw error }
+            isPartial = true
+        }
+        return try rows.finish(isPartial: isPartial)
     }
 
     private static func convert(
@@ -113,6 +164,8 @@ struct MaskedField {
 struct DDSHeader {
     enum Packing {
         case blocks(DDSBlock)
+        /// Blocks of BC6H.
+        case light(isSigned: Bool)
         /// Masks of the channels of the result in a little-endian word of so many bytes.
         case masked([UInt32], bytesPerPixel: Int)
         /// A kind without a decoder, by its name.
@@ -161,6 +214,7 @@ struct DDSHeader {
         switch packing {
         case .blocks(let kind): channels = kind.channels
         case .masked(let masks, _): channels = masks.count
+        case .light: channels = 3
         case .unknown: break
         }
     }
@@ -194,8 +248,9 @@ struct DDSHeader {
         case 85: .masked([0xF800, 0x7E0, 0x1F], bytesPerPixel: 2)
         case 86: .masked([0x7C00, 0x3E0, 0x1F, 0x8000], bytesPerPixel: 2)
         case 61: .masked([0xFF], bytesPerPixel: 1)
-        case 94...96: .unknown("BC6H")
-        case 97...99: .unknown("BC7")
+        case 94, 95: .light(isSigned: false)
+        case 96: .light(isSigned: true)
+        case 97...99: .blocks(.bc7)
         default: .unknown("DXGI format \(dxgi)")
         }
     }
@@ -203,23 +258,23 @@ struct DDSHeader {
 
 /// The codings of blocks of four by four pixels.
 ///
-/// Source: Khronos Data Format Specification 1.3, chapters 18 (S3TC) and 19 (RGTC).
+/// Source: Khronos Data Format Specification 1.3, chapters 18 (S3TC), 19 (RGTC) and 20 (BPTC).
 enum DDSBlock {
-    case bc1, bc2, bc3
+    case bc1, bc2, bc3, bc7
     case bc4(isSigned: Bool), bc5(isSigned: Bool)
 
     /// Bytes a block.
     var bytes: Int {
         switch self {
         case .bc1, .bc4: 8
-        case .bc2, .bc3, .bc5: 16
+        case .bc2, .bc3, .bc5, .bc7: 16
         }
     }
 
     /// Channels of the result. Of BC5, blue is 0 but in signed surfaces, where 0 is middle grey.
     var channels: Int {
         switch self {
-        case .bc1, .bc2, .bc3: 4
+        case .bc1, .bc2, .bc3, .bc7: 4
         case .bc4: 1
         case .bc5: 3
         }
@@ -243,6 +298,7 @@ enum DDSBlock {
             DDSBlock.levels(block, isSigned: isSigned, into: target, channels: 3, bytesPerRow)
             DDSBlock.levels(block + 8, isSigned: isSigned, into: target + 1, channels: 3, bytesPerRow)
             for i in 0..<16 { target[i / 4 &* bytesPerRow &+ i % 4 &* 3 &+ 2] = isSigned ? 128 : 0 }
+        case .bc7: BPTCBlock.decodeBC7(block, into: target, bytesPerRow: bytesPerRow)
         }
     }
 

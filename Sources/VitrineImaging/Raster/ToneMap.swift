@@ -30,6 +30,16 @@ struct ToneMap: Sendable {
     @inline(__always)
     static func luminance(_ r: Float, _ g: Float, _ b: Float) -> Float { 0.2126 * r + 0.7152 * g + 0.0722 * b }
 
+    /// The number in 16 bits (IEEE 754 binary16); not every platform has the type.
+    @inline(__always)
+    static func light(_ half: UInt16) -> Float {
+        let sign = UInt32(half & 0x8000) << 16
+        let magnitude = UInt32(half & 0x7FFF)
+        if magnitude >= 0x7C00 { return Float(bitPattern: sign | 0x7F80_0000 | (magnitude & 0x3FF) << 13) }
+        // The exponent is rebased by a multiplication, which is right for subnormal numbers, too.
+        return Float(bitPattern: sign | magnitude << 13) * 0x1p112
+    }
+
     /// The encoded level; 0 if the light is not a number.
     @inline(__always)
     func level(_ light: Float) -> UInt8 {

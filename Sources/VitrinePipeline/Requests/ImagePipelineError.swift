@@ -68,6 +68,16 @@ extension ImagePipelineError: CustomStringConvertible {
         }
     }
 
+    /// Whether the file is readable and has nothing to show: a document without a preview, a recording without a cover.
+    package var concernsMissingPicture: Bool {
+        switch self {
+        case .noVideo: true
+        case .unsupported(let source, let reason):
+            ImageError.unsupported(input: source, reason: reason).concernsMissingPicture
+        default: false
+        }
+    }
+
     /// `source: reason`.
     public var description: String { "\(source): \(reason)" }
 

@@ -30,6 +30,7 @@ public import VitrineNetwork
 /// ### Documents, videos and web pages
 /// - ``ImageSource/pdf(_:page:password:background:)``
 /// - ``ImageSource/video(_:at:isExact:clampsToEnd:prefersCoverArt:)``
+/// - ``ImageSource/recording(_:allowsSiblingCover:drawsWaveform:)``
 /// - ``ImageSource/text(_:)``
 /// - ``ImageSource/webPage(_:viewportWidth:showsFullPage:policy:schemes:usesSandbox:)``
 /// ### URLs and libraries
@@ -170,6 +171,24 @@ extension ImageSource where Self == BuiltInSource {
         source.precision = isExact ? .exact : .nearestKeyFrame
         source.clampsToEnd = clampsToEnd
         source.prefersCoverArt = prefersCoverArt
+        return BuiltInSource(source)
+    }
+
+    /// The cover of a recording, or a picture in its place.
+    ///
+    /// - Parameters:
+    ///   - path: The recording. Of a video without a cover, the poster is shown.
+    ///   - allowsSiblingCover: Whether a file beside the recording may stand in: `cover`, `folder`, `front` or
+    ///     `albumart*`, as JPEG, PNG or WebP. Links are no such files. Default: false, no other file is opened.
+    ///   - drawsWaveform: Whether the loudness of the first ten minutes is drawn in place of a missing picture, by the
+    ///     helper `vitrine-video`. Default: false, a recording without a picture is an error.
+    public static func recording(
+        _ path: String, allowsSiblingCover: Bool = false, drawsWaveform: Bool = false
+    ) -> BuiltInSource {
+        var source = VideoFrameSource(.file(path), at: .poster)
+        source.prefersCoverArt = true
+        source.allowsSiblingCover = allowsSiblingCover
+        source.drawsWaveform = drawsWaveform
         return BuiltInSource(source)
     }
 

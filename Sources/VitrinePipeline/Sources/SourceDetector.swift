@@ -27,6 +27,8 @@ package enum SourceDetector {
         package var cover = RecordingCover.Kind.front
         /// See ``VideoFrameSource/allowsSiblingCover``.
         package var allowsSiblingCover = false
+        /// See ``VideoFrameSource/drawsWaveform``.
+        package var drawsWaveform = false
         /// See ``ImageFileSource/allowsEmbeddedPreview``.
         package var allowsEmbeddedPreview = false
         /// See ``ImageFileSource/allowsPartial``.
@@ -78,6 +80,7 @@ package enum SourceDetector {
             source.prefersCoverArt = media.isAudio
             source.cover = options.cover
             source.allowsSiblingCover = options.allowsSiblingCover
+            source.drawsWaveform = options.drawsWaveform
             return source
         case .font: return DrawnFileSource(input, as: .font)
         case .text: return DrawnFileSource(input, as: .text)

@@ -276,7 +276,7 @@ import VitrineImaging
         #expect(throws: ImageError.self) {
             try decode(
                 size.dds(
-                    flags: 4, code: "DX10", bits: 0, data: [UInt8](repeating: 0, count: 64), dxgi: 98), .dds)
+                    flags: 4, code: "DX10", bits: 0, data: [UInt8](repeating: 0, count: 240), dxgi: 10), .dds)
         }
     }
 

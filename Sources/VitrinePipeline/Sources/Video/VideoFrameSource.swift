@@ -48,6 +48,8 @@ package struct VideoFrameSource: IdentifiableSource {
     /// Whether a picture beside a file, such as `cover.jpg` or `folder.png`, makes up for a missing one. Default false:
     /// no file but the named one is opened.
     package var allowsSiblingCover = false
+    /// Whether the loudness of the sound is drawn where there is neither a picture nor a video. Default false.
+    package var drawsWaveform = false
     /// Identifies the frame instead of its file and second.
     package var identifier: CacheKey?
     private var workers = VideoWorkers.shared
@@ -93,6 +95,7 @@ package struct VideoFrameSource: IdentifiableSource {
         if allowsSiblingCover, let path = siblingCover {
             key = key.appending(try InputIdentity(.file(path)).key().description)
         }
+        if drawsWaveform { key = key.appending("waveform") }
         return key
     }
 
@@ -122,11 +125,13 @@ package struct VideoFrameSource: IdentifiableSource {
         if prefersCoverArt, let picture = try attachedPicture(request) { return picture }
         do {
             return try frame(request)
-        } catch let error as ImagePipelineError where allowsSiblingCover {
+        } catch let error as ImagePipelineError where allowsSiblingCover || drawsWaveform {
             // A recording needs no helper to be shown by a file beside it; whether a film has pictures, only it knows.
             let hasSoundOnly = if case .noVideo = error { true } else { prefersCoverArt && !workers.isAvailable }
-            guard hasSoundOnly, let path = siblingCover else { throw error }
-            return try ImageFileSource(path: path).image(request)
+            guard hasSoundOnly else { throw error }
+            if allowsSiblingCover, let path = siblingCover { return try ImageFileSource(path: path).image(request) }
+            guard drawsWaveform else { throw error }
+            return try drawn(parameters(request, drawsWaveform: true), request)
         }
     }
 
@@ -165,8 +170,10 @@ package struct VideoFrameSource: IdentifiableSource {
         return best.map { FilePath.join(directory, $0.name) }
     }
 
-    private func frame(_ request: RenderRequest) throws -> Image {
-        let parameters = try parameters(request).encoded()
+    private func frame(_ request: RenderRequest) throws -> Image { try drawn(parameters(request), request) }
+
+    private func drawn(_ parameters: VideoParameters, _ request: RenderRequest) throws -> Image {
+        let parameters = parameters.encoded()
         let drawn = try ask { source throws(ImageError) in
             try workers.render(
                 source, target: nil, parameters: parameters, limits: request.limits, cancellation: request.cancellation)
@@ -174,7 +181,9 @@ package struct VideoFrameSource: IdentifiableSource {
         return try request.image(from: drawn, source: input.name)
     }
 
-    private func parameters(_ request: RenderRequest) throws(ImagePipelineError) -> VideoParameters {
+    private func parameters(
+        _ request: RenderRequest, drawsWaveform: Bool = false
+    ) throws(ImagePipelineError) -> VideoParameters {
         var parameters = VideoParameters()
         switch moment {
         case .poster: parameters.moment = .poster
@@ -189,6 +198,7 @@ package struct VideoFrameSource: IdentifiableSource {
         }
         parameters.clampsToEnd = clampsToEnd
         parameters.prefersCover = prefersCoverArt
+        if drawsWaveform { parameters.moment = .waveform }
         parameters.target = DocumentTarget(request.size, request.mode, allowsUpscaling: request.allowsUpscaling)
         return parameters
     }
@@ -214,8 +224,12 @@ package struct VideoFrameSource: IdentifiableSource {
 
     private func failure(_ error: ImageError) -> ImagePipelineError {
         switch VideoFailure(error) {
-        case .notAVideo: return .unsupported(source: input.name, reason: "it is not a video")
+        case .notAVideo:
+            // Of short recordings, the library is not sure.
+            if prefersCoverArt, case .media? = try? FileKind(of: input) { return .noVideo(source: input.name) }
+            return .unsupported(source: input.name, reason: "it is not a video")
         case .noVideo: return .noVideo(source: input.name)
+        case .noSound: return .unsupported(source: input.name, reason: "it has no sound")
         case .beyondEnd(let duration):
             guard case .second(let second) = moment else { return .noVideo(source: input.name) }
             return .beyondEnd(source: input.name, second: second, duration: duration)

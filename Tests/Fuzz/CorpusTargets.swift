@@ -1,0 +1,48 @@
+import Foundation
+import TestSupport
+import VitrineImaging
+import VitrinePipeline
+
+extension FuzzTargets {
+    /// Whole files of every kind, on the way that a program takes: the kind, the header, and a small picture of each.
+    static var corpus: [FuzzTarget] {
+        [
+            corpus("raw", ["corpus/raw"]), corpus("recordings", ["corpus/audio"]),
+            corpus("books", ["corpus/ebook", "corpus/comic", "corpus/archive"]),
+            corpus("documents", ["corpus/odf", "corpus/ooxml", "corpus/iwork", "corpus/ole"]),
+            corpus("drawings", ["corpus/layered", "corpus/model", "corpus/vector", "corpus/cad"]),
+            corpus("images", ["corpus/img", "corpus/hdrimg"]),
+            corpus("others", ["corpus/font", "corpus/text", "corpus/desktop", "corpus/other"]),
+            corpus("hostile", ["hostile"]),
+        ]
+    }
+
+    /// More pixels than elsewhere, as real files have previews of a camera's size.
+    private static let limits: ImageLimits = {
+        var limits = ImageLimits()
+        limits.maximumPixels = 1 << 18
+        limits.maximumInterlacedPixels = 1 << 16
+        limits.maximumWholeImagePixels = 1 << 16
+        limits.maximumCoefficientBytes = 1 << 20
+        limits.maximumFrames = 16
+        limits.deadline = 5
+        return limits
+    }()
+
+    private static func corpus(_ name: String, _ folders: [String]) -> FuzzTarget {
+        FuzzTarget("corpus-\(name)", seeds: { Seeds.whole(in: folders.map { "anything/\($0)" }) }) { bytes in
+            let input = ImageInput.bytes(bytes, name: "corpus")
+            switch try FileKind(of: input) {
+            case .image?:
+                _ = try ImageMetadata(reading: ByteSource(bytes: bytes, name: "corpus"))
+                _ = try ImageDecoder(limits: limits, isolation: .inProcess)
+                    .decode(input, at: .limit(width: 32, height: 32))
+            case .media?:
+                let source = ByteSource(bytes: bytes, name: "corpus")
+                if try RecordingCover(of: source, limits: limits) == nil { throw FuzzRefusal() }
+            case .pdf?, .font?, .text?: break
+            case nil: throw FuzzRefusal()
+            }
+        }
+    }
+}
