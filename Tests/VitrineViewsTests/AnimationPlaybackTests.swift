@@ -167,7 +167,7 @@ struct AnimationPlaybackTests {
 
     @Test func animationsEndWithTheirTarget() async throws {
         var target: MotionTarget? = MotionTarget()
-        weak var remembered = target
+        weak let remembered = target
         let binding = ImageBinding(try #require(target))
         binding.animationClock = clock
         binding.set(Self.moon, in: pipeline)

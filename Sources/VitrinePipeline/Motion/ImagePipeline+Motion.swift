@@ -72,13 +72,13 @@ extension ImagePipeline {
         if let error = request.invalidity { throw ImagePipelineError.underlying(source: name, error: error) }
         if let error = ImageRequest(request.source, size: request.size).invalidity(identity) { throw error }
         let fetcher = PreviewFetcher(pipeline: self, request: request, key: request.key(for: identity), name: name)
-        do {
-            let levels = request.cacheLevels.intersection(configuration.options)
+        let levels = request.cacheLevels.intersection(configuration.options)
+        do throws(CacheError) {
             return Array(try await previews.value(from: fetcher, levels: levels, priority: request.priority))
-        } catch CacheError.source(_, let error) {
-            throw ImagePipelineError(thrown: error, source: name)
-        } catch let error as CacheError where error.isCancellation {
-            throw CancellationError()
+        } catch {
+            if error.isCancellation { throw CancellationError() }
+            guard case .source(_, let underlying) = error else { throw error }
+            throw ImagePipelineError(thrown: underlying, source: name)
         }
     }
 

@@ -26,6 +26,12 @@ package struct ClipSpec: Sendable, Hashable {
     package var seconds: Double
     package var framesPerSecond: Double
     package var isSpread: Bool
+
+    package init(seconds: Double, framesPerSecond: Double, isSpread: Bool) {
+        self.seconds = seconds
+        self.framesPerSecond = framesPerSecond
+        self.isSpread = isSpread
+    }
 }
 
 extension ImageFileSource: MovingSource {

@@ -90,7 +90,7 @@ public struct PreviewRequest: Sendable {
 
     /// The key of the file in the cache.
     func key(for identity: CacheKey) -> CacheKey {
-        spec.key(for: identity).appending(
-            "preview", "\(duration)", "\(framesPerSecond)", "\(format)", part == .spread ? "spread" : "beginning")
+        let place = part == .spread ? "spread" : "beginning"
+        return spec.key(for: identity).appending("preview", "\(duration) \(framesPerSecond) \(format) \(place)")
     }
 }
