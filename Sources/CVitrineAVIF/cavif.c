@@ -162,6 +162,16 @@ static avifImage *image_from(const cavif_encoding *encoding, const char **reason
     return NULL;
 }
 
+static void configure(avifEncoder *encoder, const cavif_encoding *encoding)
+{
+    encoder->maxThreads = 1;
+    encoder->speed = encoding->speed;
+    if (avifCodecName(AVIF_CODEC_CHOICE_AOM, AVIF_CODEC_FLAG_CAN_ENCODE)) encoder->codecChoice = AVIF_CODEC_CHOICE_AOM;
+    // The same lower and upper bound means constant quality in every version of the library.
+    encoder->minQuantizer = encoder->maxQuantizer = encoding->quantizer;
+    encoder->minQuantizerAlpha = encoder->maxQuantizerAlpha = encoding->quantizer / 2;
+}
+
 uint8_t *cavif_encode(const cavif_encoding *encoding, size_t *count, const char **reason)
 {
     *reason = cavif_missing();
@@ -172,13 +182,7 @@ uint8_t *cavif_encode(const cavif_encoding *encoding, size_t *count, const char 
     avifRWData output = AVIF_DATA_EMPTY;
     avifResult result = AVIF_RESULT_OUT_OF_MEMORY;
     if (encoder) {
-        encoder->maxThreads = 1;
-        encoder->speed = encoding->speed;
-        if (avifCodecName(AVIF_CODEC_CHOICE_AOM, AVIF_CODEC_FLAG_CAN_ENCODE))
-        encoder->codecChoice = AVIF_CODEC_CHOICE_AOM;
-        // The same lower and upper bound means constant quality in every version of the library.
-        encoder->minQuantizer = encoder->maxQuantizer = encoding->quantizer;
-        encoder->minQuantizerAlpha = encoder->maxQuantizerAlpha = encoding->quantizer / 2;
+        configure(encoder, encoding);
         result = avifEncoderAddImage(encoder, image, 1, AVIF_ADD_IMAGE_FLAG_SINGLE);
         if (result == AVIF_RESULT_OK) result = avifEncoderFinish(encoder, &output);
         avifEncoderDestroy(encoder);
@@ -191,6 +195,66 @@ uint8_t *cavif_encode(const cavif_encoding *encoding, size_t *count, const char 
     }
     *count = output.size;
     return output.data;
+}
+
+struct cavif_animation {
+    avifEncoder *encoder;
+    cavif_encoding encoding;
+};
+
+cavif_animation *cavif_animation_create(const cavif_encoding *encoding, int plays, const char **reason)
+{
+    *reason = cavif_missing();
+    if (*reason) return NULL;
+    *reason = "out of memory";
+    cavif_animation *animation = calloc(1, sizeof *animation);
+    if (!animation) return NULL;
+    animation->encoding = *encoding;
+    animation->encoding.exif = animation->encoding.xmp = NULL;
+    avifEncoder *encoder = animation->encoder = avifEncoderCreate();
+    if (!encoder) {
+        free(animation);
+        return NULL;
+    }
+    configure(encoder, encoding);
+    encoder->timescale = 1000;
+#if AVIF_VERSION >= 1000000
+    encoder->repetitionCount = plays > 0 ? plays - 1 : AVIF_REPETITION_COUNT_INFINITE;
+#else
+    (void)plays;
+#endif
+    return animation;
+}
+
+int cavif_animation_add(cavif_animation *animation, const uint8_t *rgba, uint32_t milliseconds, const char **reason)
+{
+    animation->encoding.rgba = rgba;
+    avifImage *image = image_from(&animation->encoding, reason);
+    if (!image) return 0;
+    avifResult result = avifEncoderAddImage(animation->encoder, image, milliseconds, AVIF_ADD_IMAGE_FLAG_NONE);
+    avifImageDestroy(image);
+    *reason = avifResultToString(result);
+    return result == AVIF_RESULT_OK;
+}
+
+uint8_t *cavif_animation_finish(cavif_animation *animation, size_t *count, const char **reason)
+{
+    avifRWData output = AVIF_DATA_EMPTY;
+    avifResult result = avifEncoderFinish(animation->encoder, &output);
+    *reason = avifResultToString(result);
+    if (result != AVIF_RESULT_OK) {
+        avifRWDataFree(&output);
+        return NULL;
+    }
+    *count = output.size;
+    return output.data;
+}
+
+void cavif_animation_destroy(cavif_animation *animation)
+{
+    if (!animation) return;
+    avifEncoderDestroy(animation->encoder);
+    free(animation);
 }
 
 void cavif_free(uint8_t *bytes) { avifFree(bytes); }

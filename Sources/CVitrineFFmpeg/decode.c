@@ -28,6 +28,7 @@ static void tune(AVCodecContext *c, const AVCodec *codec, const cffmpeg_decoding
         c->skip_frame = AVDISCARD_NONKEY;
         c->flags2 |= AV_CODEC_FLAG2_FAST;
     }
+    if (how->drops_unneeded) c->skip_frame = AVDISCARD_NONREF;
     // Blocks' edges vanish in the mean of nine pixels. Only where no later frame builds on this one.
     if (how->key_frames && how->reduction >= 3) c->skip_loop_filter = AVDISCARD_ALL;
     // Transforms of a half, a quarter, an eighth. Motion would add up its errors.

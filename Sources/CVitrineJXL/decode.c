@@ -59,6 +59,14 @@ static void take(void *user, size_t x, size_t y, size_t count, const void *pixel
     }
 }
 
+// Memory for the picture, and for the sums of its blocks.
+static cjxl_status reserve(job *j) {
+    cjxl_picture *out = j->out;
+    out->pixels = calloc(out->count, 1);
+    if (out->factor > 1) j->sums = calloc(out->count, sizeof *j->sums);
+    return out->pixels && (out->factor == 1 || j->sums) ? CJXL_OK : CJXL_MEMORY;
+}
+
 static cjxl_status prepare(job *j, JxlDecoder *decoder) {
     const cjxl_request *q = j->request;
     cjxl_picture *out = j->out;
@@ -93,9 +101,7 @@ static cjxl_status prepare(job *j, JxlDecoder *decoder) {
     out->extent_height = (double)height / out->factor;
     out->is_premultiplied = j->has_alpha && j->info.alpha_premultiplied;
     out->count = (size_t)out->width * (size_t)out->height * (size_t)out->channels;
-    out->pixels = calloc(out->count, 1);
-    if (out->factor > 1) j->sums = calloc(out->count, sizeof *j->sums);
-    return out->pixels && (out->factor == 1 || j->sums) ? CJXL_OK : CJXL_MEMORY;
+    return reserve(j);
 }
 
 // Asks for sRGB; where the library cannot, keeps the profile.
@@ -213,6 +219,68 @@ cjxl_status cjxl_decode(const uint8_t *bytes, size_t count, const cjxl_request *
         out->profile = NULL;
     }
     return status;
+}
+
+// Sums and pixels belong to one frame; everything else stays from frame to frame.
+struct cjxl_animation {
+    cjxl_request request;
+    cjxl_picture shape;
+    job job;
+    JxlDecoder *decoder;
+    bool is_open;
+};
+
+cjxl_animation *cjxl_animation_open(const uint8_t *bytes, size_t count, const cjxl_request *q) {
+    cjxl_animation *a = calloc(1, sizeof *a);
+    if (!a) return NULL;
+    a->request = *q;
+    a->request.allow_partial = false;
+    a->job.request = &a->request;
+    a->job.out = &a->shape;
+    a->decoder = JxlDecoderCreate(NULL);
+    if (!a->decoder) {
+        free(a);
+        return NULL;
+    }
+    a->is_open = JxlDecoderSubscribeEvents(
+                     a->decoder, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING | JXL_DEC_FULL_IMAGE) == JXL_DEC_SUCCESS &&
+                 JxlDecoderSetKeepOrientation(a->decoder, JXL_TRUE) == JXL_DEC_SUCCESS &&
+                 JxlDecoderSetInput(a->decoder, bytes, count) == JXL_DEC_SUCCESS;
+    return a;
+}
+
+cjxl_status cjxl_animation_next(cjxl_animation *a, cjxl_picture *out) {
+    memset(out, 0, sizeof *out);
+    if (!a->is_open) return CJXL_FAILED;
+    cjxl_status status = a->shape.count > 0 ? reserve(&a->job) : CJXL_OK;
+    if (!status) status = run(&a->job, a->decoder);
+    if (!status && a->job.sums) divide(&a->job);
+    free(a->job.sums);
+    a->job.sums = NULL;
+    if (status) {
+        free(a->shape.pixels);
+        out->actual = a->shape.actual;
+    } else {
+        *out = a->shape;
+        // The caller gets a copy of the profile with each frame.
+        if (a->shape.profile) {
+            out->profile = malloc(a->shape.profile_count);
+            if (out->profile) memcpy(out->profile, a->shape.profile, a->shape.profile_count);
+            else out->profile_count = 0;
+        }
+    }
+    a->shape.pixels = NULL;
+    return status;
+}
+
+void cjxl_animation_close(cjxl_animation *a) {
+    if (!a) return;
+    JxlDecoderDestroy(a->decoder);
+    free(a->shape.pixels);
+    free(a->shape.profile);
+    free(a->job.sums);
+    free(a->job.whole);
+    free(a);
 }
 
 const char *cjxl_version(void)

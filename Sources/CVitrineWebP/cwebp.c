@@ -248,6 +248,53 @@ uint8_t *cwebp_encode(const cwebp_encoding *encoding, size_t *count, const char 
     return with_metadata(encoding, writer.mem, count, reason);
 }
 
+struct cwebp_animation {
+    WebPMux *mux;
+};
+
+cwebp_animation *cwebp_animation_create(int width, int height, int plays)
+{
+    cwebp_animation *animation = calloc(1, sizeof *animation);
+    if (!animation) return NULL;
+    WebPMuxAnimParams params = { 0, plays };  // the background is transparent
+    animation->mux = WebPMuxNew();
+    if (animation->mux && WebPMuxSetCanvasSize(animation->mux, width, height) == WEBP_MUX_OK &&
+        WebPMuxSetAnimationParams(animation->mux, &params) == WEBP_MUX_OK)
+        return animation;
+    cwebp_animation_destroy(animation);
+    return NULL;
+}
+
+int cwebp_animation_add(cwebp_animation *animation, const uint8_t *data, size_t count, int x, int y, int milliseconds)
+{
+    WebPMuxFrameInfo frame;
+    memset(&frame, 0, sizeof frame);
+    frame.bitstream.bytes = data;
+    frame.bitstream.size = count;
+    frame.x_offset = x;
+    frame.y_offset = y;
+    frame.duration = milliseconds;
+    frame.id = WEBP_CHUNK_ANMF;
+    frame.dispose_method = WEBP_MUX_DISPOSE_NONE;
+    frame.blend_method = WEBP_MUX_NO_BLEND;
+    return WebPMuxPushFrame(animation->mux, &frame, 1) == WEBP_MUX_OK;
+}
+
+uint8_t *cwebp_animation_finish(cwebp_animation *animation, size_t *count)
+{
+    WebPData file = { NULL, 0 };
+    if (WebPMuxAssemble(animation->mux, &file) != WEBP_MUX_OK) return NULL;
+    *count = file.size;
+    return (uint8_t *)file.bytes;
+}
+
+void cwebp_animation_destroy(cwebp_animation *animation)
+{
+    if (!animation) return;
+    WebPMuxDelete(animation->mux);
+    free(animation);
+}
+
 void cwebp_free(void *bytes) { WebPFree(bytes); }
 
 int cwebp_version(void) { return WebPGetDecoderVersion(); }

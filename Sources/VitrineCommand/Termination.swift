@@ -63,6 +63,7 @@ enum Termination {
             ActiveTemporaries.removeAll()
             RunningBrowsers.endAll()
             ProgressBar.endLine()
+            Keyboard.restore()
             csandbox_end_by(number)
         }
         // The signal ends all threads; a second caller must not exit with a status before.

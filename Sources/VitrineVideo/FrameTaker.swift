@@ -74,7 +74,7 @@ struct FrameTaker {
     }
 
     /// Prepares to decode frames, as small as the rule allows.
-    func begin(keyFrames: Bool) throws(ImageError) {
+    func begin(keyFrames: Bool, dropsUnneeded: Bool = false) throws(ImageError) {
         let shape = video.shape
         let target = try shape.target(rule)
         // The longer side's twofold, as in `FrameShape.factor`; pixels may be wider than high.
@@ -82,7 +82,8 @@ struct FrameTaker {
             Double(target.width) / Double(shape.square.width), Double(target.height) / Double(shape.square.height))
         let side = Double(max(shape.stored.width, shape.stored.height)) * min(1, 2 * scale)
         let reduction = min(shape.stored.width / max(1, target.width), shape.stored.height / max(1, target.height))
-        try video.begin(keyFrames: keyFrames, reduction: reduction, side: Int(side.rounded(.up)))
+        try video.begin(
+            keyFrames: keyFrames, dropsUnneeded: dropsUnneeded, reduction: reduction, side: Int(side.rounded(.up)))
     }
 
     /// Returns the picture of the frame decoded last.

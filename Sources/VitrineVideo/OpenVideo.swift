@@ -45,6 +45,8 @@ final class OpenVideo {
 
     var hasVideo: Bool { facts.has_video }
     var hasCover: Bool { facts.has_cover }
+    /// Frames a second; 0 when unknown.
+    var frameRate: Double { facts.frame_rate }
     /// Seconds; 0 when unknown.
     var duration: Double { facts.duration }
     var orientation: Orientation { Orientation(rawValue: Int(facts.orientation)) ?? .up }
@@ -81,11 +83,14 @@ final class OpenVideo {
     /// Prepares to decode frames of the film or of the attached picture.
     ///
     /// - Parameters:
+    ///   - dropsUnneeded: Whether frames are left out that no other builds on.
     ///   - reduction: The reduction of their pictures.
     ///   - side: The least pixels of the longer side.
-    func begin(cover: Bool = false, keyFrames: Bool, reduction: Int, side: Int) throws(ImageError) {
+    func begin(
+        cover: Bool = false, keyFrames: Bool, dropsUnneeded: Bool = false, reduction: Int, side: Int
+    ) throws(ImageError) {
         let how = cffmpeg_decoding(
-            cover: cover, key_frames: keyFrames, side: Int32(clamping: side), reduction: Int32(clamping: reduction))
+            cover: cover, key_frames: keyFrames, drops_unneeded: dropsUnneeded, side: Int32(clamping: side), reduction: Int32(clamping: reduction))
         let status = withUnsafePointer(to: how) { cffmpeg_begin(handle, $0) }
         guard status == CFFMPEG_OK else { throw error(status) }
         if hasMoved, !cover { seek(to: 0, nearest: false) }

@@ -8,6 +8,8 @@ import VitrineImaging
 struct PosterSearch {
     private let taker: FrameTaker
     private var image: Image?
+    /// The second of the image.
+    private var second = 0.0
     private var score = -1.0
     private var seconds: Set<Double> = []
 
@@ -19,6 +21,14 @@ struct PosterSearch {
 
     init(_ taker: FrameTaker) {
         self.taker = taker
+    }
+
+    /// The second of the poster, from the film's first frame; 0 when no frame can be decoded.
+    func bestSecond() -> Double {
+        var search = self
+        // Damage may lie behind the best one.
+        try? search.look()
+        return search.second.isFinite ? max(0, search.second) : 0
     }
 
     /// The poster.
@@ -69,6 +79,7 @@ struct PosterSearch {
         let merit = frame.is_damaged ? content.score / 10_000 : content.score
         if merit > score {
             image = try taker.picture(frame)
+            second = frame.second
             score = merit
         }
         return content.isGood && !frame.is_damaged

@@ -10,7 +10,19 @@ final class VideoRenderer: DocumentRendering {
     private var heard: (file: UInt64, loudness: Loudness)?
 
     func describe(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> [UInt8] {
-        try video(source, request.limits).description.encoded()
+        guard !request.parameters.isEmpty else { return try video(source, request.limits).description.encoded() }
+        guard let parameters = ClipParameters(request.parameters) else {
+            throw .invalidRequest(reason: "an unknown question about a video")
+        }
+        let video = try video(source, request.limits)
+        defer { video.finish() }
+        do throws(ImageError) {
+            guard video.hasVideo else { throw VideoFailure.noVideo.error }
+            return try ClipTaker(video: video, parameters: parameters, limits: request.limits).clip().encoded()
+        } catch {
+            last = nil
+            throw error
+        }
     }
 
     func render(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> DecodedImage {

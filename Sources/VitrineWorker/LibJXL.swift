@@ -1,4 +1,5 @@
 import CVitrineJXL
+import VitrineCore
 import VitrineImaging
 
 /// Decodes whole frames of JPEG XL by libjxl, and averages blocks while rows arrive.
@@ -24,14 +25,8 @@ struct LibJXLDecoder: ImageDecoding {
             throw .limitExceeded(
                 input: source.name, limit: .frames, actual: request.page + 1, allowed: limits.maximumFrames)
         }
-        var job = cjxl_request()
-        job.width = Int64(request.target?.width ?? 0)
-        job.height = Int64(request.target?.height ?? 0)
+        var job = Self.request(request)
         job.frame = frame
-        job.allow_partial = request.allowPartial
-        job.max_pixels = Int64(limits.maximumWholeImagePixels)
-        job.max_side = Int64(limits.maximumSide)
-        job.max_profile = max(0, limits.maximumProfileBytes)
         var picture = cjxl_picture()
         let bytes = try source.allBytes()
         let status = bytes.withUnsafeBufferPointer { cjxl_decode($0.baseAddress, $0.count, &job, &picture) }
@@ -41,7 +36,22 @@ struct LibJXLDecoder: ImageDecoding {
         return Self.image(picture, pixels)
     }
 
-    private static func image(_ picture: cjxl_picture, _ pixels: UnsafeMutablePointer<UInt8>) -> DecodedImage {
+    func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
+        try LibJXLFrames(source, request)
+    }
+
+    fileprivate static func request(_ request: DecodeRequest) -> cjxl_request {
+        var job = cjxl_request()
+        job.width = Int64(request.target?.width ?? 0)
+        job.height = Int64(request.target?.height ?? 0)
+        job.allow_partial = request.allowPartial
+        job.max_pixels = Int64(request.limits.maximumWholeImagePixels)
+        job.max_side = Int64(request.limits.maximumSide)
+        job.max_profile = max(0, request.limits.maximumProfileBytes)
+        return job
+    }
+
+    fileprivate static func image(_ picture: cjxl_picture, _ pixels: UnsafeMutablePointer<UInt8>) -> DecodedImage {
         let storage = PixelStorage(
             adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
         ) { cjxl_free($0.baseAddress) }
@@ -60,7 +70,7 @@ struct LibJXLDecoder: ImageDecoding {
             isPartial: picture.is_partial, samplesAreMeans: picture.factor > 1)
     }
 
-    private static func error(
+    fileprivate static func error(
         _ status: cjxl_status, picture: cjxl_picture, job: cjxl_request, name: String
     ) -> ImageError {
         switch status {
@@ -74,6 +84,47 @@ struct LibJXLDecoder: ImageDecoding {
         case CJXL_NO_FRAME: .invalidRequest(reason: "there is no frame \(job.frame)")
         default: .corrupt(input: name, reason: "libjxl cannot decode it")
         }
+    }
+}
+
+/// Decodes the frames of an animated JPEG XL in order. Keeps a copy of the file.
+private final class LibJXLFrames: FrameDecoding {
+    private let name: String
+    private let job: cjxl_request
+    /// The file, which the animation refers to.
+    private let file: PixelStorage
+    private let animation: OpaquePointer
+    private var image: DecodedImage?
+
+    init(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
+        name = source.name
+        guard source.count > 0 else { throw .empty(input: name) }
+        file = try source.allBytes().withUnsafeBytes { PixelStorage(copying: $0) }
+        job = LibJXLDecoder.request(request)
+        var job = job
+        let base = file.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        guard let animation = cjxl_animation_open(base, file.count, &job) else {
+            throw .limitExceeded(input: name, limit: .memory, actual: 0, allowed: 0)
+        }
+        self.animation = animation
+    }
+
+    deinit { cjxl_animation_close(animation) }
+
+    func advance(_ cancellation: CancellationToken) throws(ImageError) -> Bool {
+        var picture = cjxl_picture()
+        let status = cjxl_animation_next(animation, &picture)
+        if status == CJXL_NO_FRAME { return false }
+        guard status == CJXL_OK, let pixels = picture.pixels else {
+            throw LibJXLDecoder.error(status, picture: picture, job: job, name: name)
+        }
+        image = LibJXLDecoder.image(picture, pixels)
+        return true
+    }
+
+    func samples(_ cancellation: CancellationToken) throws(ImageError) -> DecodedImage {
+        guard let image else { throw .invalidRequest(reason: "no frame was decoded") }
+        return image
     }
 }
 

@@ -27,7 +27,7 @@ extension FuzzTargets {
             decoding("decode-gif", .gif, GIFDecoder()), decoding("decode-bmp", .bmp, BMPDecoder()),
             decoding("decode-ico", .ico, ICODecoder(png: PNGDecoder())), arrivingJPEG, arrivingPicture, pictures,
             embeddedPreviews, inflater,
-            jpegRows, jpegPieces,
+            jpegRows, jpegPieces, frames(.gif), frames(.png, repair: Seeds.withChecksums), frames(.webp), frameTimes,
         ]
         targets += ImageFormat.raster.flatMap { format in
             DecoderRegistry.standard.decoders(for: format).map { raster(format, $0) }
@@ -113,6 +113,38 @@ extension FuzzTargets {
                 info: info, target: divisor == 1 ? nil : target, page: choice == 5 ? 1 : 0,
                 allowPartial: choice & 2 != 0, limits: limits)
             _ = try decoder.decode(source, request)
+        }
+    }
+
+    /// The frames of an animation in order, out of order, and again.
+    private static func frames(
+        _ format: ImageFormat, repair: (@Sendable ([UInt8]) -> [UInt8])? = nil
+    ) -> FuzzTarget {
+        FuzzTarget("frames-\(format)", seeds: { Seeds.animations(format) }, repair: repair) { [limits] bytes in
+            let decoder = ImageDecoder(
+                limits: limits, isolation: .inProcess, registry: .standard,
+                pool: WorkerPool(program: "none", location: .executable("/nonexistent")))
+            let resizer = bytes.count & 1 == 0 ? ImageResizer.none : .fit(9)
+            let animation = try AnimatedImage(
+                .bytes(bytes, name: "frames"), at: resizer, decoder: decoder,
+                budget: FrameBudget(capacity: bytes.count & 2 == 0 ? 0 : 1 << 20))
+            guard let animation else { throw FuzzRefusal() }
+            let last = animation.timing.frameCount - 1
+            for frame in [0, 1, last, 0] { _ = try animation.decodeImage(at: frame) }
+        }
+    }
+
+    /// The times of the frames, of all formats.
+    private static let frameTimes = FuzzTarget(
+        "frame-times", seeds: { [.gif, .png, .webp, .avif, .jxl].flatMap { Seeds.animations($0) } }
+    ) { [limits] bytes in
+        guard let animation = try AnimatedImage(.bytes(bytes, name: "times"), limits: limits) else {
+            throw FuzzRefusal()
+        }
+        let timing = animation.timing
+        for seconds in [0, 0.05, timing.duration / 2, timing.duration, timing.duration * 3.3, 1e9] {
+            let position = timing.position(at: seconds)
+            precondition((0..<timing.frameCount).contains(position.frame), "a frame that is not there")
         }
     }
 

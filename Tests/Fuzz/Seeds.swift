@@ -54,6 +54,14 @@ enum Seeds {
         }
     }
 
+    /// Small animations of a format; if there is none, an empty file to begin with.
+    static func animations(_ format: ImageFormat) -> [[UInt8]] {
+        let found = pictures(format, 400, upTo: 9 << 10).filter { bytes in
+            (try? ImageInfo(of: .bytes(bytes, name: "seed")))?.isAnimated ?? false
+        }
+        return found.isEmpty ? [[UInt8](repeating: 0, count: 64)] : Array(found.prefix(24))
+    }
+
     /// Files that hold pictures, some of each format; if there is none, an empty one to begin with.
     static func holders(of formats: [ImageFormat]) -> [[UInt8]] {
         let found = formats.flatMap { pictures($0, max(2, 32 / formats.count)) }

@@ -100,11 +100,19 @@ extension FuzzTargets {
             film.hasVideo = true
             film.storedSize = PixelSize(width: 320, height: 240)
             film.created = "2024-07-19T18:30:05Z"
-            return [pages.encoded(), film.encoded(), PDFParameters().encoded(), VideoParameters().encoded()]
+            var clip = VideoClip()
+            clip.size = PixelSize(width: 3, height: 2)
+            for index in 0..<3 { clip.append(Image(size: clip.size, color: .white), seconds: 0.1 + Double(index)) }
+            return [
+                pages.encoded(), film.encoded(), PDFParameters().encoded(), VideoParameters().encoded(),
+                clip.encoded(), ClipParameters().encoded(), FrameParameters(frame: 3).encoded(),
+            ]
         }
     ) { bytes in
         _ = (PDFParameters(bytes), VideoParameters(bytes)?.resizer(limits: .standard))
         let film = VideoDescription(bytes).map { VideoInfo($0) }
+        _ = (ClipParameters(bytes)?.resizer(limits: .standard), FrameParameters(bytes))
+        if let clip = VideoClip(bytes, limits: .standard) { _ = clip.image(at: clip.frameCount - 1) }
         if film == nil, PDFDescription(bytes) == nil { throw FuzzRefusal() }
     }
 

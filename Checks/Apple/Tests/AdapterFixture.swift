@@ -22,6 +22,13 @@ struct AdapterFixture: Sendable {
         Image(size: size, color: Color(red: red, green: 0, blue: 0))
     }
 
+    /// A request for an animation of two frames, with 20 and 90 of red, that each stay for 20 ms.
+    static func blinking() throws -> ImageRequest {
+        let encoder = try AnimationEncoder(as: .webp(quality: 1), isOpaque: true)
+        for red in [20, 90] as [UInt8] { try encoder.add(image(red, size: PixelSize(16)), seconds: 0.02) }
+        return ImageRequest(.bytes(try encoder.finish(), name: "blink"))
+    }
+
     /// A request whose image is made when its gate is opened, at any size; nil to fail.
     func slow(_ key: CacheKey, _ red: UInt8?) -> (gate: SlowSource, request: ImageRequest) {
         let source = SlowSource(key: key) { _ in

@@ -67,6 +67,19 @@ struct UIKitTests {
         #expect(view.stubTransitions[0].options.contains(.transitionCrossDissolve))
     }
 
+    @Test func animationsPlayUnlessMotionIsReduced() async throws {
+        view.imageBinding.set(try AdapterFixture.blinking(), in: fixture.pipeline)
+        var reds: Set<Bool> = []
+        await wait {
+            if let red { reds.insert(red > 50) }
+            return reds.count == 2
+        }
+        UIAccessibility.stubReducesMotion = true
+        defer { UIAccessibility.stubReducesMotion = false }
+        await wait { !view.imageBinding.isPlaying }
+        #expect(view.prefersReducedMotion && UIButton().prefersReducedMotion)
+    }
+
     @Test func aCellThatIsUsedAgainShowsNothingOfBefore() async {
         let (old, oldContent) = fixture.slow("old", 1), (new, newContent) = fixture.slow("new", 2)
         var told: [String] = []

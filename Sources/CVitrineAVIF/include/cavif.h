@@ -67,3 +67,15 @@ typedef struct {
 // A whole file in memory that cavif_free() releases; NULL with `*reason` (static text) when the library refuses.
 uint8_t *cavif_encode(const cavif_encoding *encoding, size_t *count, const char **reason);
 void cavif_free(uint8_t *bytes);
+
+// A sequence whose frames have the size, the alpha and the chroma of the first.
+typedef struct cavif_animation cavif_animation;
+// Its frames get the quantizer and the speed of `encoding`, whose pixels and metadata do not count. `plays` is how often
+// it is shown, 0 for ever; libraries before version 1.0 do not write it. NULL with `*reason` (static text) when it
+// cannot be written.
+cavif_animation *cavif_animation_create(const cavif_encoding *encoding, int plays, const char **reason);
+// Adds a frame. Non-zero on success.
+int cavif_animation_add(cavif_animation *animation, const uint8_t *rgba, uint32_t milliseconds, const char **reason);
+// A whole file in memory that cavif_free() releases; NULL with `*reason` (static text) when the library refuses.
+uint8_t *cavif_animation_finish(cavif_animation *animation, size_t *count, const char **reason);
+void cavif_animation_destroy(cavif_animation *animation);

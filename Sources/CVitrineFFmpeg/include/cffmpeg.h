@@ -48,6 +48,7 @@ void cffmpeg_describe(cffmpeg_video *, cffmpeg_description *);
 typedef struct {
     bool cover;            // the attached picture, not the film
     bool key_frames;       // decode no others
+    bool drops_unneeded;   // leave out frames that no other builds on, where the codec has such
     int32_t side;          // pixels that the longer side of frames must keep; 0 for all
     int32_t reduction;     // how much smaller than the frame its picture will be, rounded down
 } cffmpeg_decoding;

@@ -38,6 +38,13 @@ typedef struct {
 
 // Decodes one frame of the bytes, as stored: the codestream's orientation is left to the caller.
 cjxl_status cjxl_decode(const uint8_t *bytes, size_t count, const cjxl_request *, cjxl_picture *);
+// An animation whose frames are decoded in order. `bytes` outlive it.
+typedef struct cjxl_animation cjxl_animation;
+// NULL without memory.
+cjxl_animation *cjxl_animation_open(const uint8_t *bytes, size_t count, const cjxl_request *);
+// Decodes the next frame; CJXL_NO_FRAME behind the last one. The frame and the partial input of the request do not count.
+cjxl_status cjxl_animation_next(cjxl_animation *, cjxl_picture *);
+void cjxl_animation_close(cjxl_animation *);
 // Writes RGBA samples, rows without gaps. `quality` from 0 to 100, which is lossless.
 cjxl_status cjxl_encode(const uint8_t *pixels, uint32_t width, uint32_t height, bool has_alpha, int32_t quality,
                         uint8_t **file, size_t *count);

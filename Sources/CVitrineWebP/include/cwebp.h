@@ -79,5 +79,15 @@ typedef struct {
 uint8_t *cwebp_encode(const cwebp_encoding *encoding, size_t *count, const char **reason);
 void cwebp_free(void *bytes);
 
+// An animation that is put together from still files.
+typedef struct cwebp_animation cwebp_animation;
+// `plays` is how often it is shown; 0 for ever. NULL without memory.
+cwebp_animation *cwebp_animation_create(int width, int height, int plays);
+// Adds a file of cwebp_encode() that replaces its part of the canvas. `x` and `y` are even. Non-zero on success.
+int cwebp_animation_add(cwebp_animation *animation, const uint8_t *data, size_t count, int x, int y, int milliseconds);
+// A whole file in memory that cwebp_free() releases; NULL when the library refuses.
+uint8_t *cwebp_animation_finish(cwebp_animation *animation, size_t *count);
+void cwebp_animation_destroy(cwebp_animation *animation);
+
 // The version of libwebp: major << 16 | minor << 8 | patch.
 int cwebp_version(void);

@@ -21,8 +21,10 @@ struct ShowCommand: AsyncParsableCommand {
         discussion: """
               vitrine show photo.heic
               vitrine show manual.pdf --page 3 --method sixel
+              vitrine show moon.gif --still
 
-            --method auto uses the kitty protocol in terminals that support it, and half blocks in others.
+            --method auto uses the kitty protocol in terminals that support it, and half blocks in others. An animation \
+            plays until its end or until a key is pressed, if the command runs in a terminal.
             """)
 
     @Argument(help: "Image, PDF, film or web address; - is standard input.", completion: .file())
@@ -37,8 +39,11 @@ struct ShowCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("CSS color behind transparent pixels. (default: none)", valueName: "color"))
     var background: ColorArgument?
 
-    @Option(help: "Page of a document or frame of an animation, counted from 1.")
-    var page = 1
+    @Option(help: "Page of a document or frame of an animation, counted from 1. (default: 1)")
+    var page: Int?
+
+    @Flag(help: "Show the first frame of an animation instead of playing it.")
+    var still = false
 
     @Option(help: "Moment of a film: seconds from its start, or poster for a typical frame. (default: poster)")
     var time: TimeArgument?
@@ -47,7 +52,7 @@ struct ShowCommand: AsyncParsableCommand {
     @OptionGroup var isolation: IsolationOption
 
     func validate() throws {
-        guard page >= 1 else { throw ValidationError("--page is a number from 1") }
+        guard page ?? 1 >= 1 else { throw ValidationError("--page is a number from 1") }
     }
 
     func run() async throws {
@@ -61,21 +66,39 @@ struct ShowCommand: AsyncParsableCommand {
                 case .blocks: .halfBlocks
                 }
             let box = size ?? TerminalSize.pixels(for: method)
-            let unbounded = 1 << 30
-            let request = RenderRequest(
-                size: PixelSize(width: box.width ?? unbounded, height: box.height ?? unbounded),
-                allowsUpscaling: size != nil)
-            var options = SourceDetector.Options(page: page, moment: time?.moment ?? .poster)
+            let request = RenderRequest(size: box.box, allowsUpscaling: size != nil)
+            var options = SourceDetector.Options(page: page ?? 1, moment: time?.moment ?? .poster)
             options.readsText = true
             let item = try InputItem(word: input)
             let source = try await item.source(options, web: web).source
+            let picture = TerminalPicture(mode: method, background: background?.color)
+            if !still, page == nil, try await play(source, picture) { return }
             let image = try await BlockingExecutor.shared.run { Result { try source.image(request) } }.get()
-            let bytes = TerminalPicture(mode: method, background: background?.color).render(image)
-            Output.contents(bytes)
+            Output.contents(picture.render(image))
         } catch {
             let (_, reason) = Diagnostics.describe(error)
             Diagnostics.write("\(input): \(reason)")
             throw ExitCode(1)
         }
+    }
+
+    /// Plays an animation.
+    ///
+    /// - Returns: Whether the source is one, and there is a terminal to play it in.
+    private func play(_ source: any ImageSource, _ picture: TerminalPicture) async throws -> Bool {
+        guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1, let moving = source as? any MovingSource else {
+            return false
+        }
+        let box = size ?? TerminalSize.pixels(for: picture.mode, reserved: TerminalPlayback.rowsBelow)
+        let request = RenderRequest(size: box.box, allowsUpscaling: size != nil)
+        return try await BlockingExecutor.shared.run {
+            Result {
+                guard let animation = try moving.animation(request, processors: []),
+                    let playback = TerminalPlayback(animation, picture)
+                else { return false }
+                try playback.run()
+                return true
+            }
+        }.get()
     }
 }

@@ -20,6 +20,7 @@ struct ThumbnailCommand: AsyncParsableCommand {
               vitrine thumbnail ~/Pictures/*.jpg --size 320 --format webp -o thumbnails/
               vitrine thumbnail manual.pdf --pages 1-3 --sizes 128,512 -o pages/
               vitrine thumbnail film.mp4 --time 12.5 --exact -o frame.jpg
+              vitrine thumbnail film.mp4 moon.gif --animated --size 320 -o previews/
 
             The user's cache keeps thumbnails, and a second run takes them from there. Lossless outputs, qualities \
             above 0.9, --keep-metadata, --round, --background, web pages and encrypted documents bypass the cache.
@@ -49,8 +50,13 @@ struct ThumbnailCommand: AsyncParsableCommand {
             """)
     var format: FormatArgument?
 
-    @Option(help: "Quality of lossy formats, from 0 (smallest file) to 1 (best).")
-    var quality = OutputFormat.defaultQuality
+    @Option(
+        help: ArgumentHelp(
+            "Quality of lossy formats, from 0 (smallest file) to 1 (best). (default: 0.8, or 0.6 with --animated)",
+            valueName: "quality"))
+    var quality: Double?
+
+    @OptionGroup(title: "Animated previews") var preview: PreviewOptions
 
     @Flag(help: "Write progressive JPEG and interlaced PNG.")
     var progressive = false
@@ -81,8 +87,7 @@ struct ThumbnailCommand: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        guard !quality.isNaN else { throw ValidationError("--quality is a number from 0 to 1") }
-        guard (0...1).contains(quality) else { throw ValidationError("--quality is a number from 0 to 1") }
+        if let quality, !(0...1).contains(quality) { throw ValidationError("--quality is a number from 0 to 1") }
         if let round {
             guard round >= 0, round.isFinite else { throw ValidationError("--round is a radius in pixels, 0 or more") }
         }
@@ -90,6 +95,22 @@ struct ThumbnailCommand: AsyncParsableCommand {
             throw ValidationError("--recursive needs -o with a directory for the results")
         }
         _ = try geometry.resizers()
+        if preview.animated { try validatePreview() }
+    }
+
+    /// Rejects options that a preview does not have.
+    private func validatePreview() throws {
+        let others = [
+            (progressive, "--progressive"), (keepMetadata, "--keep-metadata"), (round != nil, "--round"),
+            (background != nil, "--background"), (embeddedPreview, "--embedded-preview"),
+            (allowPartial, "--allow-partial"), (caches.desktop, "--desktop"), (parts.page != nil, "--page"),
+            (parts.pages != nil, "--pages"), (parts.time != nil, "--time"), (parts.exact, "--exact"),
+        ]
+        if let other = others.first(where: \.0) { throw ValidationError("use either --animated or \(other.1)") }
+        let named = format ?? output.flatMap { Directory.isDirectory($0) ? nil : FormatArgument(path: $0) } ?? .auto
+        guard [.webp, .avif, .auto].contains(named) else {
+            throw ValidationError("an animated preview is webp or avif, not \(named.rawValue)")
+        }
     }
 
     func run() async throws {
@@ -120,5 +141,26 @@ struct ThumbnailCommand: AsyncParsableCommand {
         }
         if !caches.noCache { try? await service.cache.flush() }
         if failures > 0 { throw ExitCode(1) }
+    }
+}
+
+/// The options of animated previews.
+struct PreviewOptions: ParsableArguments {
+    @Flag(help: "Write a short animation of each animation or film: WebP, or AVIF by --format or the output's extension.")
+    var animated = false
+
+    @Option(help: ArgumentHelp("Length of an animated preview.", valueName: "seconds"))
+    var duration = 3.0
+
+    @Option(help: ArgumentHelp("Frames a second of an animated preview, at most.", valueName: "rate"))
+    var fps = 10.0
+
+    @Flag(help: "Show parts from all over a film instead of one that begins at its poster.")
+    var spread = false
+
+    func validate() throws {
+        guard duration > 0, fps > 0, (duration * fps).isFinite, duration * fps <= 300 else {
+            throw ValidationError("--duration and --fps are numbers above 0, and give at most 300 frames")
+        }
     }
 }

@@ -19,6 +19,8 @@ import Foundation
 struct ThumbnailJob: Sendable {
     /// Above this quality, the loss of the cache (JPEG at 0.95) could be visible.
     private static let highestCachedQuality = 0.9
+    /// The quality of animated previews.
+    private static let previewQuality = 0.6
 
     private let service: ImagePipeline
     private let desktop: RecordedThumbnails?
@@ -30,6 +32,7 @@ struct ThumbnailJob: Sendable {
     private let processors: [ImageProcessor]
     private let format: FormatArgument?
     private let quality: Double
+    private let preview: PreviewOptions
     private let isProgressive: Bool
     private let keepsMetadata: Bool
 
@@ -46,7 +49,8 @@ struct ThumbnailJob: Sendable {
         if let radius = command.round { processors.append(.roundCorners(radius)) }
         self.processors = processors
         format = command.format
-        quality = command.quality
+        quality = command.quality ?? (command.preview.animated ? Self.previewQuality : OutputFormat.defaultQuality)
+        preview = command.preview
         isProgressive = command.progressive
         keepsMetadata = command.keepMetadata
     }
@@ -63,6 +67,7 @@ struct ThumbnailJob: Sendable {
             let wanted = options
             let (source, kind) = try await item.source(wanted, web: web)
             try await describe(item, kind, wanted, &report)
+            if preview.animated { return await makePreviews(of: item, source, targets, report, since: start) }
             requests = boxes.map { box in
                 var request = ImageRequest(source, size: box)
                 request.executionPriority = .normal
@@ -89,6 +94,33 @@ struct ThumbnailJob: Sendable {
             } catch {
                 reports[index].fail(InputFailure(item, error), after: start)
             }
+        }
+        return reports
+    }
+
+    /// Makes an animated preview at each size.
+    private func makePreviews(
+        of item: InputItem, _ source: any ImageSource, _ targets: [OutputPlan.Target], _ report: ThumbnailReport,
+        since start: ContinuousClock.Instant
+    ) async -> [ThumbnailReport] {
+        var reports: [ThumbnailReport] = []
+        for (box, target) in zip(boxes, targets) {
+            var report = report
+            do {
+                var request = PreviewRequest(
+                    source, size: box, duration: preview.duration, framesPerSecond: preview.fps,
+                    format: outputFormat(for: target) == .avif ? .avif(quality: quality) : .webp(quality: quality),
+                    part: preview.spread ? .spread : .beginning)
+                if item.isWebPage { request.cacheLevels = [] }
+                let bytes = try await service.preview(for: request)
+                let info = try await ImageDecoder().info(of: .bytes(bytes, name: item.name))
+                try save(bytes, as: info.format, size: info.size, of: item, to: target, &report)
+                report.source = .made
+                report.milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
+            } catch {
+                report.fail(error, after: start)
+            }
+            reports.append(report)
         }
         return reports
     }
@@ -133,6 +165,13 @@ struct ThumbnailJob: Sendable {
         let bytes = try await BlockingExecutor.shared.run { () throws(ImageError) in
             try image.encoded(as: output, options: encodeOptions)
         }
+        try save(bytes, as: actual, size: image.size, of: item, to: target, &report)
+    }
+
+    private func save(
+        _ bytes: [UInt8], as format: ImageFormat, size: PixelSize, of item: InputItem, to target: OutputPlan.Target,
+        _ report: inout ThumbnailReport
+    ) throws {
         switch target {
         case .standardOutput:
             Output.contents(bytes)
@@ -141,12 +180,12 @@ struct ThumbnailJob: Sendable {
             try save(bytes, to: path, besides: item)
             report.output = path
         case .stem(let stem):
-            let path = "\(stem).\(actual.fileExtension)"
+            let path = "\(stem).\(format.fileExtension)"
             try save(bytes, to: path, besides: item)
             report.output = path
         }
-        report.format = actual.rawValue
-        report.size = image.size
+        report.format = format.rawValue
+        report.size = size
         report.bytes = bytes.count
     }
 

@@ -47,9 +47,18 @@ package struct AVIFDecoder: ImageDecoding {
             throw .invalidRequest(reason: "frame \(request.page) of an image of \(session.frameCount)")
         }
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
-        var frame = try session.read(request.page)
+        let frame = try session.read(request.page)
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
-        let isCut = request.page == 0 && frame.cut(to: shown)
+        return try Self.image(frame, of: session, name: name, shown: request.page == 0 ? shown : nil, request)
+    }
+
+    /// The samples of the frame read last.
+    fileprivate static func image(
+        _ frame: cavif_frame, of session: borrowing AVIFSession, name: String, shown: PixelRect?,
+        _ request: DecodeRequest
+    ) throws(ImageError) -> DecodedImage {
+        var frame = frame
+        let isCut = frame.cut(to: shown)
         let size = PixelSize(width: Int(frame.width), height: Int(frame.height))
         let reader = AVIFFrameReader(frame: frame, factor: request.blockSide(for: size))
         var image: DecodedImage
@@ -64,6 +73,44 @@ package struct AVIFDecoder: ImageDecoding {
         image.colorProfile = request.info.colorProfile
             ?? CodePointProfile(primaries: Int(frame.primaries), transfer: Int(frame.transfer))?.bytes
         return image
+    }
+
+    package func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
+        try AVIFFrames(source, request)
+    }
+}
+
+/// Decodes the frames of an AVIF sequence in order. Keeps a copy of the file.
+private final class AVIFFrames: FrameDecoding {
+    private let name: String
+    private let request: DecodeRequest
+    /// The file, which the session refers to.
+    private let file: PixelStorage
+    private let session: AVIFSession
+    private var index = -1
+    private var frame = cavif_frame()
+
+    init(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
+        try request.limits.checkFile(source, page: 0)
+        name = source.name
+        self.request = request
+        file = try source.allBytes().withUnsafeBytes { PixelStorage(copying: $0) }
+        guard let base = file.bytes.baseAddress, file.count > 0 else { throw .empty(input: name) }
+        session = try AVIFSession.open(
+            base.assumingMemoryBound(to: UInt8.self), count: file.count, name: name, limits: request.limits)
+        guard session.frameCount > 1 else { throw .unsupported(input: name, reason: "it has no frames") }
+    }
+
+    func advance(_ cancellation: CancellationToken) throws(ImageError) -> Bool {
+        if cancellation.isCancelled { throw .cancelled(input: name) }
+        guard index + 1 < session.frameCount else { return false }
+        frame = try session.read(index + 1)
+        index += 1
+        return true
+    }
+
+    func samples(_ cancellation: CancellationToken) throws(ImageError) -> DecodedImage {
+        try AVIFDecoder.image(frame, of: session, name: name, shown: nil, request)
     }
 }
 

@@ -70,6 +70,9 @@ package protocol ImageDecoding: Sendable {
     ///   of the format is asked; any other ``ImageError`` ends the decode.
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage
 
+    /// Opens an animation to decode its frames in order; see the default.
+    func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding
+
     /// Loads the libraries that are otherwise loaded by the first ``decode(_:_:)``. A worker calls it before it enters
     /// its sandbox, which allows no loading. Does nothing by default.
     func loadLibraries()

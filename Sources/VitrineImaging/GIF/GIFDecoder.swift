@@ -41,6 +41,10 @@ package struct GIFDecoder: ImageDecoding {
         return GIFDecoder.image(canvas, request, isPartial: isPartial)
     }
 
+    package func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
+        try GIFFrames(source, request)
+    }
+
     /// The frames that show in the one asked for, which is the last.
     private static func needed(_ walker: inout GIFWalker, _ request: DecodeRequest) throws(ImageError) -> [GIFFrame] {
         guard request.page >= 0 else { throw .invalidRequest(reason: "there is no frame \(request.page)") }
@@ -65,7 +69,7 @@ package struct GIFDecoder: ImageDecoding {
     }
 
     /// - Returns: Whether the frame was all there.
-    private static func paint(
+    fileprivate static func paint(
         _ frame: GIFFrame, on canvas: GIFCanvas, _ reader: ByteReader, _ request: DecodeRequest
     ) throws(ImageError) -> Bool {
         let pixels = frame.width * frame.height
@@ -120,7 +124,7 @@ package struct GIFDecoder: ImageDecoding {
 
     /// The canvas as samples: reduced by whole numbers to at least twice the target, without alpha if the file has
     /// none.
-    private static func image(_ canvas: GIFCanvas, _ request: DecodeRequest, isPartial: Bool) -> DecodedImage {
+    fileprivate static func image(_ canvas: GIFCanvas, _ request: DecodeRequest, isPartial: Bool) -> DecodedImage {
         let factor = max(1, Int(min(request.reduction / 2, 4_096)))
         let hasAlpha = request.info.hasAlpha || isPartial
         if hasAlpha, factor == 1 {
@@ -131,6 +135,55 @@ package struct GIFDecoder: ImageDecoding {
         return DecodedImage(
             planes: [plane], model: .rgb, alpha: hasAlpha ? .premultiplied : .none, isPartial: isPartial,
             samplesAreMeans: factor > 1)
+    }
+}
+
+/// Decodes the frames of a GIF in order.
+private final class GIFFrames: FrameDecoding {
+    private let reader: ByteReader
+    private var request: DecodeRequest
+    private var walker: GIFWalker
+    private var canvas: GIFCanvas
+    /// The canvas before the last frame, if that frame restores it.
+    private var saved: PixelStorage?
+    private var last: GIFFrame?
+
+    init(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
+        try request.limits.check(request.info, source: source)
+        reader = ByteReader(source)
+        self.request = request
+        walker = try GIFWalker(reader)
+        // A canvas of the size zero has the size of the first frame.
+        var start = walker
+        _ = try start.next()
+        guard start.canvas.pixelCount <= request.limits.maximumWholeImagePixels, !start.canvas.isEmpty else {
+            throw reader.corrupt("the canvas is not the one of the header")
+        }
+        canvas = GIFCanvas(start.canvas)
+    }
+
+    func advance(_ cancellation: CancellationToken) throws(ImageError) -> Bool {
+        if cancellation.isCancelled { throw .cancelled(input: reader.name) }
+        guard let frame = try walker.next() else { return false }
+        if let last {
+            switch last.disposal {
+            case .keep: break
+            case .clear: canvas.clear(last)
+            case .restore: if let saved { canvas.restore(last, from: saved) }
+            }
+        }
+        saved = frame.disposal == .restore
+            ? PixelStorage(copying: UnsafeRawBufferPointer(canvas.storage.bytes)) : nil
+        request.cancellation = cancellation
+        _ = try GIFDecoder.paint(frame, on: canvas, reader, request)
+        last = frame
+        return true
+    }
+
+    func samples(_ cancellation: CancellationToken) throws(ImageError) -> DecodedImage {
+        var image = GIFDecoder.image(canvas, request, isPartial: false)
+        if image.planes[0].storage === canvas.storage { image.planes[0] = image.planes[0].copied() }
+        return image
     }
 }
 

@@ -8,12 +8,14 @@ package enum GIFHeaderReader: HeaderReading {
         }
         var header = ImageHeader(info: ImageInfo(format: .gif, storedSize: walker.canvas))
         var seconds = FrameTiming.seconds(Double(first.delay) / 100)
+        header.addFrame(seconds: Double(first.delay) / 100, limits)
         var count = 1
         // Later frames that keep the canvas cannot make it transparent again.
         var hasAlpha = first.transparentIndex != nil || !covers(first, walker.canvas)
         while let frame = try walker.next() {
             count += 1
             seconds += FrameTiming.seconds(Double(frame.delay) / 100)
+            header.addFrame(seconds: Double(frame.delay) / 100, limits)
             if frame.disposal != .keep && frame.transparentIndex != nil { hasAlpha = true }
         }
         if count > 1 && first.disposal == .clear { hasAlpha = true }

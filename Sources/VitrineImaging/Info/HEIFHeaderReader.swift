@@ -14,7 +14,7 @@ package enum HEIFHeaderReader: HeaderReading {
         else {
             guard let sequence else { throw reader.corrupt("no primary item with a size") }
             var header = ImageHeader(info: ImageInfo(format: format, storedSize: sequence.size))
-            sequence.apply(to: &header.info)
+            sequence.apply(to: &header, limits)
             return header
         }
         var header = ImageHeader(info: ImageInfo(format: format, storedSize: size))
@@ -30,7 +30,7 @@ package enum HEIFHeaderReader: HeaderReading {
         header.info.hasAlpha = container.hasAlpha(primary)
         header.info.embeddedPreviews = thumbnails(container, primary)
         if isSequence, let sequence {
-            sequence.apply(to: &header.info)
+            sequence.apply(to: &header, limits)
         } else {
             header.info.frameCount = pictures(container)
         }
@@ -127,6 +127,11 @@ private struct HEIFSequence {
     private(set) var seconds: Double?
     /// Times shown, 0 for ever; for ever when the file does not say.
     private(set) var plays = 0
+    /// How long frames stay, in runs of equal ones.
+    private(set) var delays: [(count: Int, seconds: Double)] = []
+
+    /// Runs of durations that are read.
+    private static let maximumRuns = 65_536
 
     /// The first track with images; nil when there is none.
     init?(_ reader: ByteReader, _ movie: ISOBox) {
@@ -144,28 +149,60 @@ private struct HEIFSequence {
             if let sizes = samples["stsz"], let count = try? reader.u32(at: sizes.payload.lowerBound + 8) {
                 self.samples = max(1, count)
             }
-            if let box = media["mdhd"] { seconds = HEIFSequence.duration(reader, box.payload) }
+            if let box = media["mdhd"] {
+                seconds = HEIFSequence.duration(reader, box.payload)
+                if let scale = HEIFSequence.scale(reader, box.payload), let times = samples["stts"] {
+                    delays = HEIFSequence.delays(reader, times.payload, scale: scale)
+                }
+            }
             plays = HEIFSequence.plays(reader, boxes, header) ?? 0
             return
         }
         return nil
     }
 
-    func apply(to info: inout ImageInfo) {
-        info.colorModel = .yCbCr
-        info.frameCount = samples
+    func apply(to header: inout ImageHeader, _ limits: ImageLimits) {
+        header.info.colorModel = .yCbCr
+        header.info.frameCount = samples
         guard samples > 1 else { return }
-        info.duration = seconds ?? 0
-        info.loopCount = plays
+        header.info.duration = seconds ?? 0
+        header.info.loopCount = plays
+        for (count, seconds) in delays {
+            let room = max(0, limits.maximumFrames - header.frameSeconds.count)
+            for _ in 0..<min(count, samples, room) {
+                header.addFrame(seconds: seconds, limits)
+            }
+        }
+    }
+
+    /// The runs of equal durations in a `stts` box (ISO/IEC 14496-12 §8.6.1.2).
+    private static func delays(_ reader: ByteReader, _ payload: Range<Int>, scale: Int) -> [(count: Int, seconds: Double)] {
+        guard let entries = try? reader.u32(at: payload.lowerBound + 4) else { return [] }
+        var delays: [(count: Int, seconds: Double)] = []
+        for entry in 0..<min(entries, (payload.count - 8) / 8) {
+            let at = payload.lowerBound + 8 + entry * 8
+            guard let count = try? reader.u32(at: at), let units = try? reader.u32(at: at + 4) else { break }
+            delays.append((count, Double(units) / Double(scale)))
+            if delays.count == maximumRuns { break }
+        }
+        return delays
     }
 
     private static func duration(_ reader: ByteReader, _ payload: Range<Int>) -> Double? {
         let at = payload.lowerBound
         guard let version = try? reader.u8(at: at) else { return nil }
-        let scale = try? reader.u32(at: at + (version == 1 ? 20 : 12))
         let units = version == 1 ? try? reader.u64(at: at + 24) : try? reader.u32(at: at + 16)
-        guard let scale, scale > 0, let units else { return nil }
+        guard let scale = scale(reader, payload), let units else { return nil }
         return Double(units) / Double(scale)
+    }
+
+    /// Units of time a second of a `mdhd` box; nil without any.
+    private static func scale(_ reader: ByteReader, _ payload: Range<Int>) -> Int? {
+        let at = payload.lowerBound
+        guard let version = try? reader.u8(at: at), let scale = try? reader.u32(at: at + (version == 1 ? 20 : 12)),
+            scale > 0
+        else { return nil }
+        return scale
     }
 
     private static func plays(_ reader: ByteReader, _ track: [ISOBox], _ header: ISOBox) -> Int? {

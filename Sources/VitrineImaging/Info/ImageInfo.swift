@@ -144,9 +144,16 @@ package struct ImageHeader {
     var pictures: [HeldPicture] = []
     /// Whether each of the pictures has its own orientation.
     var ownOrientation = false
+    /// Seconds each frame of an animation is shown, in order; at most as many as the limits allow to decode.
+    var frameSeconds: [Double] = []
 
     package init(info: ImageInfo) {
         self.info = info
+    }
+
+    /// Adds a frame of an animation to ``frameSeconds``, unless there are too many.
+    package mutating func addFrame(seconds: Double, _ limits: ImageLimits) {
+        if frameSeconds.count < limits.maximumFrames { frameSeconds.append(FrameTiming.seconds(seconds)) }
     }
 
     /// Takes the profile, unless it is too large or no ICC profile; see ``ImageLimits/maximumProfileBytes``.

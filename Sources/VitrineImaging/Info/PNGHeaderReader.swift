@@ -42,9 +42,10 @@ package enum PNGHeaderReader: HeaderReading {
                 guard data.count >= 26, let numerator = try? reader.u16(at: data.lowerBound &+ 20),
                     let denominator = try? reader.u16(at: data.lowerBound &+ 22)
                 else { break }
+                let seconds = Double(numerator) / Double(denominator == 0 ? 100 : denominator)
                 animation.frames += 1
-                animation.seconds += FrameTiming.seconds(
-                    Double(numerator) / Double(denominator == 0 ? 100 : denominator))
+                animation.seconds += FrameTiming.seconds(seconds)
+                header.addFrame(seconds: seconds, limits)
             default: break
             }
             offset = data.upperBound &+ 4

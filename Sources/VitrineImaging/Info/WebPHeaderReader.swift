@@ -12,6 +12,7 @@ package enum WebPHeaderReader: HeaderReading {
         var hasAlpha = false
         var frames = 0
         var milliseconds = 0.0
+        var delays: [Double] = []
         var plays: Int?
         var profile: Range<Int>?
         var exif: Range<Int>?
@@ -50,6 +51,7 @@ package enum WebPHeaderReader: HeaderReading {
         if contents.frames > 1 {
             header.info.duration = contents.milliseconds / 1000
             header.info.loopCount = contents.plays ?? 0
+            for seconds in contents.delays { header.addFrame(seconds: seconds, limits) }
         }
         if let profile = contents.profile { header.setProfile(at: profile, reader, limits) }
         header.exif = contents.exif
@@ -70,7 +72,9 @@ package enum WebPHeaderReader: HeaderReading {
         case "VP8 ", "VP8L": try takeBitstream(reader, type, at, &contents)
         case "ANIM": contents.plays = try reader.u16(at: at + 4, bigEndian: false)
         case "ANMF":
-            contents.milliseconds += FrameTiming.seconds(Double(try reader.u24LittleEndian(at: at + 12)) / 1000) * 1000
+            let seconds = Double(try reader.u24LittleEndian(at: at + 12)) / 1000
+            contents.milliseconds += FrameTiming.seconds(seconds) * 1000
+            contents.delays.append(seconds)
             contents.frames += 1
             if contents.model == nil, let inner = try? reader.fourCC(at: at + 16) {
                 contents.model = inner == "VP8L" ? .rgb : .yCbCr

@@ -113,7 +113,7 @@ struct JXLFrameWalker {
 
     /// Counts the frames that are shown, seconds and loops of an animation. If the headers end early or are invalid,
     /// the numbers up to there stay.
-    func describe(_ info: inout ImageInfo) {
+    func describe(_ result: inout ImageHeader, _ limits: ImageLimits) {
         guard let start = try? JXLFrameStart(codestream), let animation = start.image.animation,
             !start.image.hasPreview
         else { return }
@@ -123,6 +123,8 @@ struct JXLFrameWalker {
             if frame.isShown {
                 shown += 1
                 ticks += frame.duration
+                result.addFrame(
+                    seconds: animation.rate > 0 ? Double(frame.duration) / animation.rate : 0, limits)
             }
             guard !frame.isLast, next < codestream.count else { break }
             let offset = next
@@ -135,10 +137,10 @@ struct JXLFrameWalker {
             guard let step else { break }
             (frame, next) = step
         }
-        info.frameCount = max(1, shown)
+        result.info.frameCount = max(1, shown)
         guard shown > 1, animation.rate > 0 else { return }
-        info.duration = Double(ticks) / animation.rate
-        info.loopCount = animation.loopCount
+        result.info.duration = Double(ticks) / animation.rate
+        result.info.loopCount = animation.loopCount
     }
 }
 

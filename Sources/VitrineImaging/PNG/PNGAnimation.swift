@@ -16,6 +16,16 @@ struct PNGAnimation {
 
     /// The frame the request asks for; nil if the file has no frame with data at all.
     func decode() throws(ImageError) -> DecodedImage? {
+        let frames = try checkedFrames()
+        guard !frames.isEmpty else { return nil }
+        guard request.page < frames.count else {
+            throw .invalidRequest(reason: "page \(request.page) does not exist")
+        }
+        return try compose(frames)
+    }
+
+    /// Checks the canvas and returns the frames up to the page of the request.
+    fileprivate func checkedFrames() throws(ImageError) -> [PNGFrame] {
         let pixels = PixelSize(width: file.header.width, height: file.header.height).pixelCount
         guard pixels <= request.limits.maximumWholeImagePixels else {
             throw .limitExceeded(
@@ -25,12 +35,7 @@ struct PNGAnimation {
             throw .limitExceeded(
                 input: name, limit: .frames, actual: request.page + 1, allowed: request.limits.maximumFrames)
         }
-        let frames = try findFrames()
-        guard !frames.isEmpty else { return nil }
-        guard request.page < frames.count else {
-            throw .invalidRequest(reason: "page \(request.page) does not exist")
-        }
-        return try compose(frames)
+        return try findFrames()
     }
 
     /// Frames up to the one asked for. A frame without data or outside the canvas ends the search.
@@ -91,6 +96,60 @@ struct PNGAnimation {
         let factor = PNGDecoder.factor(PNGDecoder.reduction(header, request))
         let plane = try canvas.plane(factor: factor, request.cancellation, name)
         return PNGDecoder.image(plane, file, request, isPremultiplied: factor > 1, isPartial: isPartial)
+    }
+}
+
+/// Decodes the frames of an animated PNG in order.
+final class PNGFrames: FrameDecoding {
+    private let source: ByteSource
+    private let file: PNGFile
+    private let request: DecodeRequest
+    private let frames: [PNGFrame]
+    private let canvas: PNGCanvas
+    /// The frame decoded last.
+    private var index = -1
+    /// The part of the canvas below the last frame, if that frame restores it.
+    private var saved: [UInt8]?
+
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` for a file without an animation.
+    init(_ source: ByteSource, _ file: PNGFile, _ request: DecodeRequest) throws(ImageError) {
+        self.source = source
+        self.file = file
+        self.request = request
+        var all = request
+        all.page = max(0, min(request.info.frameCount, request.limits.maximumFrames) - 1)
+        frames = file.frameCount == nil ? [] : try PNGAnimation(source, file, all).checkedFrames()
+        guard !frames.isEmpty else { throw .unsupported(input: source.name, reason: "it has no frames") }
+        canvas = PNGCanvas(width: file.header.width, height: file.header.height)
+    }
+
+    func advance(_ cancellation: CancellationToken) throws(ImageError) -> Bool {
+        guard index + 1 < frames.count else { return false }
+        if index >= 0 {
+            let last = frames[index]
+            switch last.disposal {
+            case .keep: break
+            case .clear: canvas.clear(last)
+            case .restore: if let saved { canvas.restore(saved, last) } else { canvas.clear(last) }
+            }
+        }
+        index += 1
+        let frame = frames[index]
+        // The first frame has nothing before it to restore.
+        saved = frame.disposal == .restore && index > 0 ? canvas.copy(frame) : nil
+        guard let data = frame.data else { return true }
+        let decoder = PNGImageDecoder(
+            source: source, file: file, allowPartial: request.allowPartial, cancellation: cancellation)
+        let result = try decoder.decode(data, width: frame.width, height: frame.height, factor: 1)
+        canvas.draw(result.plane, frame)
+        return true
+    }
+
+    func samples(_ cancellation: CancellationToken) throws(ImageError) -> DecodedImage {
+        let factor = PNGDecoder.factor(PNGDecoder.reduction(file.header, request))
+        var plane = try canvas.plane(factor: factor, cancellation, source.name)
+        if factor == 1 { plane = plane.copied() }
+        return PNGDecoder.image(plane, file, request, isPremultiplied: factor > 1, isPartial: false)
     }
 }
 

@@ -34,6 +34,12 @@ package struct PNGDecoder: ImageDecoding {
         return try still(file, source, request)
     }
 
+    package func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
+        let file = try PNGFile(source, cancellation: request.cancellation, isLenient: request.allowPartial)
+        try Self.check(file, request, source)
+        return try PNGFrames(source, file, request)
+    }
+
     private func still(
         _ file: PNGFile, _ source: ByteSource, _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {

@@ -19,6 +19,9 @@ package struct TerminalPicture: Sendable, Hashable {
     /// The colour behind transparent pixels. Default nil: the terminal's own background. Modes without alpha then leave
     /// out pixels less than half opaque.
     package var background: Color?
+    /// Identifies the picture for kitty: a later picture with the same number takes the place of the earlier one, and
+    /// the cursor stays. Default nil: each picture stands alone.
+    package var pictureID: Int?
 
     package init(mode: Mode, background: Color? = nil) {
         self.mode = mode
@@ -36,7 +39,7 @@ package struct TerminalPicture: Sendable, Hashable {
         let composed = background.map { image.composed(over: $0) } ?? image
         let straight = composed.converted(to: composed.hasAlpha ? .straight : .opaque)
         switch mode {
-        case .kitty: return KittyGraphics.render(straight, registry: registry)
+        case .kitty: return KittyGraphics.render(straight, id: pictureID, registry: registry)
         case .sixel: return Sixel.render(straight)
         case .halfBlocks: return HalfBlocks(hasDirectColor: true).render(straight)
         case .halfBlocks256: return HalfBlocks(hasDirectColor: false).render(straight)
@@ -71,7 +74,7 @@ private enum KittyGraphics {
     private static let chunk = 4_096
 
     /// - Parameter image: Opaque or with straight alpha.
-    static func render(_ image: Image, registry: EncoderRegistry) -> [UInt8] {
+    static func render(_ image: Image, id: Int?, registry: EncoderRegistry) -> [UInt8] {
         let payload: [UInt8], format: String
         if let png = try? image.encoded(as: .png, options: EncodeOptions(), registry: registry) {
             payload = Base64.encode(png)
@@ -85,7 +88,9 @@ private enum KittyGraphics {
         for start in stride(from: 0, to: payload.count, by: chunk) {
             let end = min(payload.count, start + chunk)
             // a=T: transmit and display. q=2: no answers, which would appear as typed text.
-            let control = start == 0 ? "a=T,q=2,\(format)," : ""
+            // C=1: the cursor stays, for pictures that are replaced.
+            let place = id.map { "i=\($0),p=1,C=1," } ?? ""
+            let control = start == 0 ? "a=T,q=2,\(place)\(format)," : ""
             text += Array("\u{1b}_G\(control)m=\(end < payload.count ? 1 : 0);".utf8)
             text += payload[start..<end]
             text += Array("\u{1b}\\".utf8)

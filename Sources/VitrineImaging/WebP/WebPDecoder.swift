@@ -42,6 +42,59 @@ package struct WebPDecoder: ImageDecoding {
         image.colorProfile = request.info.colorProfile
         return image
     }
+
+    package func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
+        try WebPFrames(source, request)
+    }
+}
+
+/// Decodes the frames of an animated WebP in order. Keeps a copy of the file.
+private final class WebPFrames: FrameDecoding {
+    private let name: String
+    private var request: DecodeRequest
+    /// The file, which the table refers to.
+    private let file: PixelStorage
+    private let table: WebPFrameTable
+    private let canvas: PixelStorage
+    /// The frame decoded last.
+    private var index = -1
+    private var isPartial = false
+
+    init(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
+        try request.limits.checkFile(source, page: 0)
+        name = source.name
+        self.request = request
+        file = try source.allBytes().withUnsafeBytes { PixelStorage(copying: $0) }
+        guard let base = file.bytes.baseAddress, file.count > 0 else { throw .empty(input: name) }
+        let chunk = WebPChunk(data: base.assumingMemoryBound(to: UInt8.self), count: file.count)
+        let features = try WebPDecoder.Context(name: name, request: request).features(of: chunk)
+        guard features.has_animation != 0 else { throw .unsupported(input: name, reason: "it has no frames") }
+        guard let table = WebPFrameTable(chunk, allowPartial: request.allowPartial) else {
+            throw .corrupt(input: name, reason: "the animation's frames are broken or missing")
+        }
+        self.table = table
+        try request.limits.checkWholeImage(self.table.canvas, input: name)
+        canvas = PixelStorage(zeroedByteCount: self.table.canvas.pixelCount * 4)
+    }
+
+    func advance(_ cancellation: CancellationToken) throws(ImageError) -> Bool {
+        guard index + 1 < table.count else { return false }
+        request.cancellation = cancellation
+        let context = WebPDecoder.Context(name: name, request: request)
+        if index >= 0, let last = table.frame(index), last.clears != 0 { context.clear(last, canvas, table.canvas) }
+        index += 1
+        isPartial = try context.draw(index, of: table, on: canvas)
+        return true
+    }
+
+    func samples(_ cancellation: CancellationToken) throws(ImageError) -> DecodedImage {
+        request.cancellation = cancellation
+        let context = WebPDecoder.Context(name: name, request: request)
+        var image = try context.reduced(canvas, table.canvas, isPartial: isPartial)
+        if image.planes[0].storage === canvas { image.planes[0] = image.planes[0].copied() }
+        image.colorProfile = request.info.colorProfile
+        return image
+    }
 }
 
 /// A still WebP file in memory that somebody else keeps alive.
@@ -260,29 +313,43 @@ extension WebPDecoder.Context {
         _ table: borrowing WebPFrameTable, from first: Int, through last: Int
     ) throws(ImageError) -> DecodedImage {
         let canvas = PixelStorage(zeroedByteCount: table.canvas.pixelCount * 4)
-        let stride = table.canvas.width * 4
         var isPartial = false
         for index in first...last {
-            guard let frame = table.frame(index) else {
-                throw .corrupt(input: name, reason: "frame \(index) of the animation is broken")
-            }
-            let origin = canvas.bytes.baseAddress! + Int(frame.y) * stride + Int(frame.x) * 4
-            isPartial = try draw(frame, at: origin, stride: stride) || isPartial
-            if frame.clears != 0, index < last {
-                for y in 0..<Int(frame.height) {
-                    (origin + y * stride).initializeMemory(as: UInt8.self, repeating: 0, count: Int(frame.width) * 4)
-                }
-            }
+            isPartial = try draw(index, of: table, on: canvas) || isPartial
+            if index < last, let frame = table.frame(index), frame.clears != 0 { clear(frame, canvas, table.canvas) }
         }
-        let factor = request.blockSide(for: table.canvas)
-        var plane = PixelPlane(
-            width: table.canvas.width, height: table.canvas.height, channels: 4, storage: canvas)
+        return try reduced(canvas, table.canvas, isPartial: isPartial)
+    }
+
+    /// Draws one frame onto a canvas of premultiplied pixels.
+    ///
+    /// - Returns: Whether only a part of it was there.
+    func draw(_ index: Int, of table: borrowing WebPFrameTable, on canvas: PixelStorage) throws(ImageError) -> Bool {
+        guard let frame = table.frame(index), let base = canvas.bytes.baseAddress else {
+            throw .corrupt(input: name, reason: "frame \(index) of the animation is broken")
+        }
+        let stride = table.canvas.width * 4
+        return try draw(frame, at: base + Int(frame.y) * stride + Int(frame.x) * 4, stride: stride)
+    }
+
+    /// Makes the rectangle of a frame transparent.
+    func clear(_ frame: cwebp_frame, _ canvas: PixelStorage, _ size: PixelSize) {
+        guard let base = canvas.bytes.baseAddress else { return }
+        for y in Int(frame.y)..<(Int(frame.y) + Int(frame.height)) {
+            (base + (y * size.width + Int(frame.x)) * 4)
+                .initializeMemory(as: UInt8.self, repeating: 0, count: Int(frame.width) * 4)
+        }
+    }
+
+    /// The canvas, or the means of its blocks.
+    func reduced(_ canvas: PixelStorage, _ size: PixelSize, isPartial: Bool) throws(ImageError) -> DecodedImage {
+        let factor = request.blockSide(for: size)
+        var plane = PixelPlane(width: size.width, height: size.height, channels: 4, storage: canvas)
         if factor > 1 {
             try checkCancellation()
-            var reducer = BoxReducer(
-                width: table.canvas.width, height: table.canvas.height, channels: 4, factor: factor)
+            var reducer = BoxReducer(width: size.width, height: size.height, channels: 4, factor: factor)
             let pixels = UnsafePointer(canvas.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self))
-            reducer.add(rows: pixels, count: table.canvas.height, bytesPerRow: stride)
+            reducer.add(rows: pixels, count: size.height, bytesPerRow: size.width * 4)
             plane = reducer.finish()
         }
         return DecodedImage(

@@ -59,6 +59,10 @@ package struct IsolatedDecoder: ImageDecoding {
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         try pool.decode(source, request, decoder: decoder)
     }
+
+    package func frames(of source: ByteSource, _ request: DecodeRequest) -> any FrameDecoding {
+        WorkerFrames(source, request, pool: pool, decoder: decoder)
+    }
 }
 
 /// Encodes in worker processes a format without a codec in this process.

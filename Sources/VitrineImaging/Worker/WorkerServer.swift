@@ -29,6 +29,8 @@ package struct WorkerServer {
     private let decoders: [ImageFormat: [any ImageDecoding]]
     private let encoders: [any ImageEncoding]
     private let documents: (any DocumentRendering)?
+    /// Renders frames of animations, in a worker with decoders.
+    private let animations: AnimationRenderer?
     private let warmUp: () -> Void
     private let patience: () -> Int32
 
@@ -46,6 +48,7 @@ package struct WorkerServer {
             for format in decoder.formats { lists[format, default: []].append(decoder) }
         }
         self.encoders = encoders
+        animations = decoders.isEmpty ? nil : AnimationRenderer(decoders)
         self.documents = documents
         self.warmUp = warmUp
         self.patience = patience
@@ -182,6 +185,10 @@ package struct WorkerServer {
         _ request: DocumentRequest, input: Int32, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
         let source = try Self.source(input)
+        if request.operation == .render, let animations {
+            let image = try animations.render(source, request)
+            return try share(image, requestedProfile: nil, room: SharedBuffer(memory), memory: memory)
+        }
         guard let documents else { throw .unsupported(input: "input", reason: Self.readsNoDocuments) }
         guard request.operation == .render else {
             let description = try documents.describe(source, request)
@@ -287,7 +294,8 @@ package struct WorkerServer {
     }
 }
 
-/// The work of a helper for documents, `vitrine-pdf` or `vitrine-video`.
+/// The work of a helper for documents, `vitrine-pdf` or `vitrine-video`. A worker with decoders draws frames of
+/// animations instead, by ``AnimationRenderer``.
 ///
 /// Called on one thread. May keep a document and its source open between requests: requests of one document go to the
 /// same helper as far as possible. Two sources are the same document if ``ByteSource/documentIdentity`` is equal.

@@ -192,7 +192,7 @@ extension ImagePipeline {
         return await isOnDisk(key)
     }
 
-    /// Removes all images, placeholders and original bytes of URLs from the given levels. Running work still stores its
+    /// Removes all images, placeholders, previews and original bytes of URLs from the given levels. Running work still stores its
     /// results.
     ///
     /// - Throws: The first error of the disk; the other caches are cleared.
@@ -206,10 +206,12 @@ extension ImagePipeline {
                 failure = failure ?? error
             }
         }
-        do throws(CacheError) {
-            try await originals.removeAll(levels: levels)
-        } catch {
-            failure = failure ?? error
+        for cache in [originals, previews] {
+            do throws(CacheError) {
+                try await cache.removeAll(levels: levels)
+            } catch {
+                failure = failure ?? error
+            }
         }
         if let failure { throw failure }
     }

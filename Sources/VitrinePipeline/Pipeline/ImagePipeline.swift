@@ -34,6 +34,9 @@ public import VitrineImaging
 /// - ``start(_:)-(ImageRequest)``
 /// - ``start(_:)-(ImageTaskSequence)``
 /// - ``cachedImage(for:)``
+/// ### Animations and previews
+/// - ``animation(for:)``
+/// - ``preview(for:)``
 /// ### On the calling thread
 /// - ``execute(_:)``
 /// - ``executeIfOnDisk(_:)``
@@ -53,6 +56,10 @@ public final class ImagePipeline: Sendable {
     package let placeholders: Cache<Image>
     /// The original bytes of URLs, kept on disk under the rules of HTTP.
     public let originals: Cache<Data>
+    /// The cache of animated previews.
+    package let previews: Cache<Data>
+    /// Sources that are known not to be animations.
+    let stillSources = StillSources()
 
     struct State {
         var scheduler = RequestScheduler()
@@ -113,6 +120,7 @@ public final class ImagePipeline: Sendable {
         cache = configuration.cache("Thumbnails", of: Image.self)
         placeholders = configuration.cache("Placeholders", of: Image.self)
         originals = configuration.cache("Originals", of: Data.self)
+        previews = configuration.cache("Previews", of: Data.self)
         callPool = ForeignCallPool(
             idleLimit: configuration.concurrency, stuckLimit: configuration.maximumAbandonedThreads,
             timeLimit: configuration.timeLimit, grace: configuration.grace)

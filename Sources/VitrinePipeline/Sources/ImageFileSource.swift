@@ -68,6 +68,11 @@ package struct ImageFileSource: IdentifiableSource {
         }
     }
 
+    /// The file or the bytes; nil for pixels.
+    var input: ImageInput? {
+        if case .input(let input, _) = content { input } else { nil }
+    }
+
     /// The file; nil for bytes and pixels.
     var path: String? {
         if case .input(.file(let path), _) = content { path } else { nil }
@@ -129,7 +134,7 @@ package struct ImageFileSource: IdentifiableSource {
     }
 
     /// The source for a document or a video; nil for other content.
-    private var otherKind: (any ImageSource)? {
+    var otherKind: (any ImageSource)? {
         guard case .input(let input, _) = content, let kind = try? FileKind(of: input) else { return nil }
         if case .image = kind { return nil }
         return SourceDetector.source(for: input, of: kind, .init(page: page))
@@ -159,11 +164,11 @@ package struct ImageFileSource: IdentifiableSource {
         }
     }
 
-    private func decoder(_ request: RenderRequest) -> ImageDecoder {
+    func decoder(_ request: RenderRequest) -> ImageDecoder {
         ImageDecoder(limits: request.limits, isolation: isolation)
     }
 
-    private func resizer(_ request: RenderRequest) -> ImageResizer {
+    func resizer(_ request: RenderRequest) -> ImageResizer {
         var resizer = request.resizer
         if sizing == .longestSide && request.mode == .aspectFit {
             resizer.size = PixelSize(request.size.longestSide)

@@ -130,6 +130,13 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
         }
     }
 
+    /// The local source for the stored bytes of the URL, or for its file; nil if there are none, or none are fresh.
+    func storedSource(in originals: Cache<Data>) async -> (any ImageSource)? {
+        if url.isFileURL { return try? await source(for: .file(url.path(percentEncoded: false))) }
+        guard part == .whole, let bytes = try? await originals.bytes(forKey: fetcher.key) else { return nil }
+        return try? await source(for: .bytes(bytes, name: name))
+    }
+
     /// The preview of a camera's raw file, which is a small part of it; nil for other names.
     private var excerpt: BodyExcerpt? {
         guard part == .whole, ["http", "https"].contains(url.scheme?.lowercased()),

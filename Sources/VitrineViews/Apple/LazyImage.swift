@@ -25,6 +25,7 @@ public struct LazyImage<Placeholder: View>: View {
     @State private var target = LazyImageTarget()
     @State private var shown: ShownImage?
     @Environment(\.displayScale) private var scale
+    @Environment(\.accessibilityReduceMotion) private var reducesMotion
 
     /// Creates a view for the image of a request.
     ///
@@ -73,6 +74,7 @@ public struct LazyImage<Placeholder: View>: View {
     private func load(_ pass: LazyImagePass) {
         guard pass.id.geometry != nil else { return }
         target.targetGeometry = pass.id.geometry
+        target.prefersReducedMotion = reducesMotion
         target.onShow = { image, transition in
             let next = ShownImage(identity: pass.id.identity, image: image?.makeCGImage(), error: nil)
             guard let seconds = transition.seconds else { return shown = next }
@@ -99,6 +101,7 @@ extension ImageResizer.Mode {
 @MainActor
 private final class LazyImageTarget: ImageTarget {
     var targetGeometry: TargetGeometry?
+    var prefersReducedMotion = false
     /// Receives the images to show.
     var onShow: ((VitrineImaging.Image?, ImageTransition) -> Void)?
     private(set) lazy var binding = ImageBinding(self)

@@ -38,5 +38,8 @@ extension NSImageView: ImageTarget {
         default: return nil
         }
     }
+
+    /// The user's setting “Reduce motion”.
+    public var prefersReducedMotion: Bool { NSWorkspace.shared.accessibilityDisplayShouldReduceMotion }
 }
 #endif

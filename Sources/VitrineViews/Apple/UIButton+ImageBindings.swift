@@ -44,6 +44,9 @@ extension UIButton: MultiImageTarget {
         }
     }
 
+    /// The user's setting “Reduce Motion”.
+    public var prefersReducedMotion: Bool { UIAccessibility.isReduceMotionEnabled }
+
     /// The content rectangle for images, and the background rectangle for backgrounds. Images are enlarged only if the
     /// button aligns its content to fill; backgrounds fill their rectangle.
     public func targetGeometry(of slot: ImageSlot) -> TargetGeometry? {

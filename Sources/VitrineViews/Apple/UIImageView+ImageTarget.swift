@@ -27,6 +27,9 @@ extension UIImageView: ImageTarget {
         guard let mode = contentMode.resizing else { return nil }
         return TargetGeometry(bounds.size, traitCollection.pixelsPerPoint, mode)
     }
+
+    /// The user's setting “Reduce Motion”.
+    public var prefersReducedMotion: Bool { UIAccessibility.isReduceMotionEnabled }
 }
 
 extension UIView {

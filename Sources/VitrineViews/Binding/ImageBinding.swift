@@ -14,6 +14,8 @@ public import VitrinePipeline
 ///   that is shown or being loaded changes nothing.
 /// - **Memory hits appear at once.** An image in memory is shown before ``set(_:in:onSuccess:onFailure:)`` returns,
 ///   without a transition. Images that are loaded fade in.
+/// - **Animations play.** The frames of an animation follow its first one while the target is visible, unless it asks
+///   for reduced motion. See ``ImageOptions/playsAnimations``.
 /// - **The target is held weakly.** Nothing is loaded for a target that was deallocated. The target keeps its binding,
 ///   as a property or as an associated object.
 @MainActor
@@ -44,15 +46,27 @@ public final class ImageBinding<Target: ImageTarget> {
     /// The state of the current request.
     public private(set) var state = State.empty
     /// Whether the target is on the screen. Requests of invisible targets have a lower priority. Default: true.
+    ///
+    /// Animations play only while it is visible.
     public var isVisible = true {
-        didSet { if isVisible != oldValue { wait.load?.setPriority(priority) } }
+        didSet {
+            guard isVisible != oldValue else { return }
+            wait.load?.setPriority(priority)
+            if isVisible { play() } else { player?.pause() }
+        }
     }
+    /// The clock of animations.
+    package var animationClock: any Clock<Duration> = ContinuousClock()
 
     private var content: BindingContent?
     private var sized: BindingContent.Sized?
     private var wait = Wait()
     /// The image of the current request, once it is shown.
     private var shown: Image?
+    /// Plays the animation of the current request.
+    private var player: AnimationPlayer?
+    /// Finds out whether the shown image belongs to an animation.
+    private var opening: Task<Void, Never>?
     /// Whether a load is just beginning: an image that it reports now was in memory.
     private var isStarting = false
     /// Counts the requests, so that results of an earlier one are recognized.
@@ -60,6 +74,8 @@ public final class ImageBinding<Target: ImageTarget> {
 
     /// Creates a binding, which holds its target weakly.
     public init(_ target: Target) { self.target = target }
+
+    deinit { opening?.cancel() }
 
     private var priority: Priority { isVisible ? options.priority : min(options.priority, .low) }
 
@@ -109,8 +125,8 @@ public final class ImageBinding<Target: ImageTarget> {
         case .loading where sized.isSame(as: self.sized):
             (wait.onSuccess, wait.onFailure) = (onSuccess, onFailure)
             return
-        case .shown where sized.isSame(as: self.sized) && sized.inMemory() == nil:
-            // Memory has evicted the image; the target still shows it.
+        case .shown where sized.isSame(as: self.sized) && (sized.inMemory() == nil || isShowingAnimation(of: sized)):
+            // Memory has evicted the image, or the target shows a later frame of it.
             if let shown { onSuccess?(shown) }
             return
         default: break
@@ -139,6 +155,7 @@ public final class ImageBinding<Target: ImageTarget> {
     public func cancel() {
         number += 1
         (content, sized, shown, wait) = (nil, nil, nil, Wait())
+        stopPlaying()
         state = .empty
     }
 
@@ -155,6 +172,7 @@ public final class ImageBinding<Target: ImageTarget> {
     ) {
         number += 1
         (self.content, self.sized, shown, self.wait) = (content, sized, nil, wait)
+        stopPlaying()
         // The previous load ends here.
         self.wait.load = nil
         state = .loading
@@ -201,7 +219,51 @@ public final class ImageBinding<Target: ImageTarget> {
         shown = image
         let onSuccess = wait.onSuccess
         wait = Wait()
+        openAnimation()
         onSuccess?(image)
+    }
+
+    // MARK: Animations
+
+    /// Whether the target shows the animation whose first frame is in memory.
+    private func isShowingAnimation(of sized: BindingContent.Sized) -> Bool {
+        guard player != nil, let shown, let found = sized.inMemory() else { return false }
+        return found.index == 0 && found.image.sharedPixels === shown.sharedPixels
+    }
+
+    /// Whether an animation is playing.
+    package var isPlaying: Bool { player?.isPlaying ?? false }
+
+    /// Looks whether the request that is shown has further frames, and plays them.
+    private func openAnimation() {
+        guard options.playsAnimations, target?.prefersReducedMotion == false, let sized, let request = sized.requests.first
+        else { return }
+        let (pipeline, number) = (sized.pipeline, number)
+        opening = Task { @MainActor [weak self] in
+            let animation = await pipeline.availableAnimation(for: request)
+            guard let animation, !Task.isCancelled, let self, number == self.number else { return }
+            self.player = AnimationPlayer(animation, clock: AnimationPlayer.Clock(self.animationClock)) {
+                [weak self] image in self?.showFrame(image) ?? false
+            }
+            self.play()
+        }
+    }
+
+    private func play() {
+        if isVisible, let target, !target.prefersReducedMotion { player?.play() }
+    }
+
+    /// - Returns: Whether further frames are wanted.
+    private func showFrame(_ image: Image) -> Bool {
+        guard let target, isVisible, !target.prefersReducedMotion else { return false }
+        target.show(image, transition: .none)
+        return true
+    }
+
+    private func stopPlaying() {
+        opening?.cancel()
+        player?.pause()
+        (opening, player) = (nil, nil)
     }
 }
 
@@ -229,6 +291,8 @@ public final class ImageBindings<Target: MultiImageTarget> {
         }
 
         public var targetGeometry: TargetGeometry? { target?.targetGeometry(of: slot) }
+
+        public var prefersReducedMotion: Bool { target?.prefersReducedMotion ?? true }
     }
 
     /// The target; nil after it was deallocated.

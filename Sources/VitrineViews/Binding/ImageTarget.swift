@@ -21,10 +21,15 @@ public protocol ImageTarget: AnyObject {
     /// The size and mode of the images that the target shows. nil, the default, for a target that takes images at their
     /// own size, or that has no size yet.
     var targetGeometry: TargetGeometry? { get }
+
+    /// Whether the user wants no motion, so that animations show their first frame only. Default: false.
+    var prefersReducedMotion: Bool { get }
 }
 
 extension ImageTarget {
     public var targetGeometry: TargetGeometry? { nil }
+
+    public var prefersReducedMotion: Bool { false }
 }
 
 /// A view that shows several images, each in a slot: for example a button with one image for each state.
@@ -38,10 +43,15 @@ public protocol MultiImageTarget: AnyObject {
 
     /// The size and mode of the images that a slot shows. nil, the default, for images at their own size.
     func targetGeometry(of slot: Slot) -> TargetGeometry?
+
+    /// Whether the user wants no motion, so that animations show their first frame only. Default: false.
+    var prefersReducedMotion: Bool { get }
 }
 
 extension MultiImageTarget {
     public func targetGeometry(of slot: Slot) -> TargetGeometry? { nil }
+
+    public var prefersReducedMotion: Bool { false }
 }
 
 /// The transition from one image to the next.
@@ -103,6 +113,12 @@ public struct ImageOptions: Sendable {
     /// The transition to an image that was not in memory. Images in memory, placeholders and failure images appear at
     /// once. Default: ``ImageTransition/standard``.
     public var transition = ImageTransition.standard
+    /// Whether animations play: GIF, APNG, WebP, AVIF and JPEG XL from files, bytes and URLs. Default: true.
+    ///
+    /// The first frame is shown as any image. The others follow while the target is visible, unless it asks for reduced
+    /// motion. An animation at a URL plays if the pipeline's cache has its original bytes. `AnimatedImage.frameCapacity`
+    /// bounds the memory of the frames.
+    public var playsAnimations = true
     /// The priority of requests while the target is visible. Default: normal.
     public var priority = Priority.normal
 

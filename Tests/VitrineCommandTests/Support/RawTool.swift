@@ -45,8 +45,18 @@ struct RawTool {
         return Outcome(status: status, output: contents[0], errors: contents[1])
     }
 
+    /// Runs `vitrine` with a terminal of 60 columns and 20 rows for all three descriptors.
+    ///
+    /// - Parameter typing: Returns the keys to press, of all output so far. Called whenever more arrives.
+    static func runAtKeyboard(
+        _ words: [String], home: URL, typing: @escaping @Sendable ([UInt8]) -> [UInt8]
+    ) async throws -> Outcome {
+        let words = words.map { Array($0.utf8) }
+        return try await offPool { try runOnTerminal(words, home, typing: typing) { _ in } }
+    }
+
     private static func runOnTerminal(
-        _ words: [[UInt8]], _ home: URL, _ watching: ([UInt8]) -> Void
+        _ words: [[UInt8]], _ home: URL, typing: (([UInt8]) -> [UInt8])? = nil, _ watching: ([UInt8]) -> Void
     ) throws -> Outcome {
         // posix_openpt(3) and the like by hand, as Swift does not see them (ioctl_tty(2): TIOCSPTLCK, TIOCGPTN).
         let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -57,7 +67,13 @@ struct RawTool {
         defer { close(master) }
         let terminal = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)
         guard terminal >= 0 else { throw POSIXError(.ENODEV) }
-        let child = try start(words, home, output: terminal, errors: terminal)
+        if typing != nil {
+            // TIOCSWINSZ
+            var size = winsize(ws_row: 20, ws_col: 60, ws_xpixel: 0, ws_ypixel: 0)
+            guard ioctl(master, 0x5414, &size) == 0 else { throw POSIXError(.ENODEV) }
+        }
+        let child = try start(
+            words, home, input: typing == nil ? nil : terminal, output: terminal, errors: terminal)
         close(terminal)
         var output: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -68,17 +84,22 @@ struct RawTool {
             guard count > 0 else { break }
             output += buffer[..<count]
             watching(output)
+            if let keys = typing?(output), !keys.isEmpty { _ = write(master, keys, keys.count) }
         }
         return Outcome(status: try wait(for: child), output: output, errors: [])
     }
 
     private static func start(
-        _ words: [[UInt8]], _ home: URL, output: Int32, errors: Int32
+        _ words: [[UInt8]], _ home: URL, input: Int32? = nil, output: Int32, errors: Int32
     ) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        if let input {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
         posix_spawn_file_actions_adddup2(&actions, output, 1)
         posix_spawn_file_actions_adddup2(&actions, errors, 2)
         var arguments = strings([Array(Tool.executable.path.utf8)] + words)

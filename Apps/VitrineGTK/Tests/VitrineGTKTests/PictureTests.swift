@@ -129,6 +129,30 @@ extension GTKTests {
             window.close()
         }
 
+        @Test func animationsPlayWhileTheyAreOnTheScreen() async throws {
+            let encoder = try AnimationEncoder(as: .webp(), isOpaque: true)
+            for image in [red, blue] { try encoder.add(image, seconds: 0.02) }
+            let request = ImageRequest(.bytes(try encoder.finish(), name: "blink"))
+            let picture = Picture(), desk = Desk()
+            var pictures: Set<ObjectIdentifier> = []
+            func note() { if let pixels = picture.paintable.texture?.pixels { pictures.insert(ObjectIdentifier(pixels)) } }
+            picture.load(request, in: desk.pipeline)
+            let window = TestWindow(picture)
+            try await wait(for: "both frames") {
+                note()
+                return pictures.count >= 2
+            }
+            window.close()
+            while g_main_context_iteration(nil, 0) != 0 {}
+            #expect(!picture.binding.isVisible)
+            let last = picture.paintable.texture?.pixels
+            for _ in 0..<30 {
+                while g_main_context_iteration(nil, 0) != 0 {}
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            #expect(picture.paintable.texture?.pixels === last)
+        }
+
         @Test func inMemoryAreShownAtOnce() async throws {
             let picture = Picture(), desk = Desk()
             picture.setSizeRequest(64, 64)

@@ -41,3 +41,10 @@ public final class NSImage: NSObject {
     open var image: NSImage?
     open var imageScaling = NSImageScaling.scaleProportionallyDown
 }
+
+@MainActor open class NSWorkspace: NSObject {
+    /// Set by tests.
+    public static var stubReducesMotion = false
+    public static let shared = NSWorkspace()
+    open var accessibilityDisplayShouldReduceMotion: Bool { Self.stubReducesMotion }
+}

@@ -55,7 +55,10 @@ extension State where Value: ExpressibleByNilLiteral {
     public init() { self.init(wrappedValue: nil) }
 }
 
-public struct EnvironmentValues { public var displayScale: CGFloat = 2 }
+public struct EnvironmentValues {
+    public var displayScale: CGFloat = 2
+    public var accessibilityReduceMotion: Bool { false }
+}
 @propertyWrapper public struct Environment<Value> {
     let path: KeyPath<EnvironmentValues, Value>
     public init(_ path: KeyPath<EnvironmentValues, Value>) { self.path = path }

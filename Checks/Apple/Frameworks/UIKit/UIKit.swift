@@ -103,3 +103,9 @@ public final class UIImage: NSObject, @unchecked Sendable {
         Notification.Name("UIApplicationDidEnterBackgroundNotification")
     }
 }
+
+@MainActor public enum UIAccessibility {
+    /// Set by tests.
+    public static var stubReducesMotion = false
+    public static var isReduceMotionEnabled: Bool { stubReducesMotion }
+}

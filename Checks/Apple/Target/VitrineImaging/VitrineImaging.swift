@@ -25,7 +25,19 @@ public final class PixelStorage: @unchecked Sendable {
     init(_ bytes: UnsafeMutableRawBufferPointer) { (self.bytes, count) = (bytes, bytes.count) }
 }
 
+public struct AnimationTiming: Sendable {
+    public let durations: [Double]
+    public let loopCount: Int
+    public var frameCount: Int { durations.count }
+}
+
+public final class AnimatedImage: Sendable {
+    public let timing = AnimationTiming(durations: [], loopCount: 0)
+    public func image(at frame: Int) async throws -> Image { fatalError("a declaration") }
+}
+
 public struct Image: Sendable, CacheableValue {
+    public var sharedPixels: PixelStorage { storage }
     public enum Alpha: UInt8, Sendable { case opaque, straight, premultiplied }
     public static let bytesPerPixel = 4
     public static let cacheQuality = 0.95

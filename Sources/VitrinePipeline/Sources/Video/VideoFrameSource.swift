@@ -181,6 +181,23 @@ package struct VideoFrameSource: IdentifiableSource {
         return try request.image(from: drawn, source: input.name)
     }
 
+    /// Returns the frames of a short clip.
+    ///
+    /// - Throws: ``ImagePipelineError`` as ``image(_:)``.
+    func clip(_ clip: ClipSpec, _ request: RenderRequest) throws -> VideoClip {
+        var parameters = ClipParameters()
+        parameters.seconds = clip.seconds
+        parameters.framesPerSecond = clip.framesPerSecond
+        parameters.isSpread = clip.isSpread
+        parameters.target = DocumentTarget(request.size, request.mode, allowsUpscaling: request.allowsUpscaling)
+        let sent = parameters.encoded()
+        let answer = try ask { source throws(ImageError) in
+            try workers.describe(source, parameters: sent, limits: request.limits, cancellation: request.cancellation)
+        }
+        guard let clip = VideoClip(answer, limits: request.limits) else { throw ImagePipelineError.malformedDescription(source: input.name) }
+        return clip
+    }
+
     private func parameters(
         _ request: RenderRequest, drawsWaveform: Bool = false
     ) throws(ImagePipelineError) -> VideoParameters {

@@ -89,6 +89,9 @@ public final class ImageButton: Widget, MultiImageTarget {
             allowsUpscaling: false)
     }
 
+    /// Whether the setting `gtk-enable-animations` of the desktop is off.
+    public var prefersReducedMotion: Bool { cgtk_allows_animations(widget) == 0 }
+
     private func stateDidChange() { update(.none) }
 
     private func update(_ transition: ImageTransition) {

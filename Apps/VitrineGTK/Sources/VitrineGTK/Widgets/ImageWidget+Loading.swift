@@ -17,6 +17,7 @@ extension ImageWidget {
         onSuccess: (@MainActor (Image) -> Void)? = nil, onFailure: (@MainActor (any Error) -> Void)? = nil
     ) {
         forget()
+        binding.isVisible = true
         guard let request else { return binding.set(nil) }
         wish = Wish(request: request, pipeline: pipeline, onSuccess: onSuccess, onFailure: onFailure)
         var sized = request
@@ -52,7 +53,11 @@ extension ImageWidget {
 
     func didDraw() {
         if let size = paintable.drawnSize { sizeHint?.size = size }
+        binding.isVisible = true
         if case .empty = binding.state { return viewDidChange() }
+        let geometry = targetGeometry
+        guard geometry != drawnGeometry else { return }
+        drawnGeometry = geometry
         sizeDidChange()
     }
 
@@ -67,8 +72,9 @@ extension ImageWidget {
         }
     }
 
-    /// Cancels the load until the widget is visible again.
+    /// Cancels the load, and stops an animation, until the widget is visible again.
     func suspend() {
+        binding.isVisible = false
         guard wish != nil else { return }
         retry?.cancel()
         retry = nil

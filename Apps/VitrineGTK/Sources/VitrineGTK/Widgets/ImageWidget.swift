@@ -16,6 +16,7 @@ public import VitrineViews
 /// - Images are loaded **when the widget is first drawn**, at its size in pixels of the display.
 /// - A load is cancelled when the widget scrolls off the screen or its window closes. It starts again when the widget
 ///   is drawn again.
+/// - An animation plays while the widget is on the screen, unless the desktop turns animations off.
 /// - A failed image is replaced by `binding.options.failureImage`. A tooltip shows the reason.
 @MainActor
 open class ImageWidget: Widget, ImageTarget {
@@ -57,6 +58,9 @@ open class ImageWidget: Widget, ImageTarget {
     var wish: Wish?
     var retry: Task<Void, Never>?
     var sizeChange: Task<Void, Never>?
+    /// The geometry of the last drawing; nil before the first one.
+    var drawnGeometry: TargetGeometry?
+    private var isDrawn: Bool { drawnGeometry != nil }
     private var failure: String? { didSet { if failure != oldValue { showTooltip() } } }
 
     /// Creates a widget.
@@ -95,7 +99,12 @@ open class ImageWidget: Widget, ImageTarget {
         if case .crossFade(let duration) = transition { fade = duration }
         let texture = image.map { Texture($0, memory: textureMemory) }
         paintable.show(texture, fit: isFailure ? .scaleDown : nil, fade: fade, in: self)
+        // An animation goes on when the widget is drawn again.
+        if case .shown = binding.state, isDrawn, !isInView { binding.isVisible = false }
     }
+
+    /// Whether the setting `gtk-enable-animations` of the desktop is off.
+    public var prefersReducedMotion: Bool { cgtk_allows_animations(widget) == 0 }
 
     /// The last or the expected size, in pixels; nil if it is unknown.
     public var targetGeometry: TargetGeometry? {

@@ -1,0 +1,186 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+import VitrineCache
+import VitrineCore
+public import VitrineImaging
+
+/// Animations and animated previews.
+extension ImagePipeline {
+    /// Opens the animation of a request, with frames of the request's size and processors.
+    ///
+    /// Frames are decoded when they are asked for, and are not stored in the caches of the pipeline.
+    ///
+    /// - Returns: nil for a still image, for one frame of an animation, for documents and videos.
+    /// - Throws: ``ImagePipelineError``.
+    public func animation(for request: ImageRequest) async throws -> AnimatedImage? {
+        let identity = try await identity(of: request.source)
+        if let error = request.invalidity(identity) { throw error }
+        if stillSources.contains(identity) { return nil }
+        let source: any ImageSource
+        if let remote = request.source as? any RemoteImageSource {
+            source = try await remote.load(beginLoad(priority: PrioritySource(request.priority))).source
+        } else {
+            source = request.source
+        }
+        return try await animation(of: source, for: request, identity)
+    }
+
+    /// Opens the animation of a request whose image is shown, unless that takes more than a look at a file or at the
+    /// cache of original bytes.
+    package func availableAnimation(for request: ImageRequest) async -> AnimatedImage? {
+        guard let identity = try? await identity(of: request.source), !stillSources.contains(identity) else { return nil }
+        var source = request.source
+        if let remote = source as? URLImageSource {
+            guard let local = await remote.storedSource(in: originals) else { return nil }
+            source = local
+        } else if source is any RemoteImageSource {
+            return nil
+        }
+        return try? await animation(of: source, for: request, identity)
+    }
+
+    private func animation(
+        of source: any ImageSource, for request: ImageRequest, _ identity: CacheKey
+    ) async throws -> AnimatedImage? {
+        let spec = request.spec
+        let render = spec.render(limits: configuration.limits, cancellation: CancellationToken())
+        guard let moving = source as? any MovingSource else {
+            stillSources.insert(identity)
+            return nil
+        }
+        let animation = try await Self.lookupExecutor.run {
+            Result { try moving.animation(render, processors: spec.processors) }
+        }.get()
+        if animation == nil { stillSources.insert(identity) }
+        return animation
+    }
+
+    /// Returns a short animated preview of an animation or a video, as a file.
+    ///
+    /// Equal requests share their work. The file is kept in a cache of its own, under the limits of the pipeline's
+    /// configuration.
+    ///
+    /// - Throws: ``ImagePipelineError``; ``ImagePipelineError/unsupported(source:reason:)`` for a still image, and
+    ///   `CancellationError` when the calling task is cancelled.
+    public func preview(for request: PreviewRequest) async throws -> [UInt8] {
+        try Task.checkCancellation()
+        let identity = try await identity(of: request.source)
+        let name = identity.sourceName
+        if let error = request.invalidity { throw ImagePipelineError.underlying(source: name, error: error) }
+        if let error = ImageRequest(request.source, size: request.size).invalidity(identity) { throw error }
+        let fetcher = PreviewFetcher(pipeline: self, request: request, key: request.key(for: identity), name: name)
+        let levels = request.cacheLevels.intersection(configuration.options)
+        do throws(CacheError) {
+            return Array(try await previews.value(from: fetcher, levels: levels, priority: request.priority))
+        } catch {
+            if error.isCancellation { throw CancellationError() }
+            guard case .source(_, let underlying) = error else { throw error }
+            throw ImagePipelineError(thrown: underlying, source: name)
+        }
+    }
+
+    /// The key of a preview's file, for a source whose identity is known. For tests.
+    package func key(of request: PreviewRequest, identity: CacheKey) -> CacheKey { request.key(for: identity) }
+
+    /// Makes the file of a preview in a slot for calls of sources.
+    fileprivate func makePreview(
+        _ request: PreviewRequest, of source: any ImageSource, name: String, priority: PrioritySource
+    ) async throws -> [UInt8] {
+        guard let moving = source as? any MovingSource else {
+            throw ImagePipelineError.unsupported(source: name, reason: "it neither moves nor is a video")
+        }
+        let cancellation = CancellationToken()
+        let render = request.spec.render(limits: configuration.limits, cancellation: cancellation)
+        let made = Promise<Result<[UInt8], any Error>>()
+        let id = state.withLock { $0.scheduler.newID() }
+        let slot = QueueSlot(priority)
+        call(id, slot, on: making) {
+            made.fulfill(Result { try Self.encodedClip(of: moving, request, render, name: name) })
+        } onFailure: { error in
+            cancellation.cancel()
+            made.fulfill(.failure(error(name)))
+        }
+        do {
+            return try await made.cancellableValue().get()
+        } catch {
+            if error is CancellationError {
+                cancellation.cancel()
+                slot.cancel()
+                callPool.abandon(id) { slot.finish() }
+            }
+            throw error
+        }
+    }
+
+    private static func encodedClip(
+        of source: any MovingSource, _ request: PreviewRequest, _ render: RenderRequest, name: String
+    ) throws -> [UInt8] {
+        let encoder = AnimationEncoderBox(request.format)
+        let hasClip = try source.clip(request.clip, render) { image, seconds throws(ImageError) in
+            try encoder.add(image, seconds: seconds)
+        }
+        guard hasClip else {
+            throw ImagePipelineError.unsupported(source: name, reason: "it neither moves nor is a video")
+        }
+        return try encoder.finish()
+    }
+}
+
+/// Makes the encoder when the first frame tells whether there is transparency.
+private final class AnimationEncoderBox {
+    private let format: OutputFormat
+    private var encoder: AnimationEncoder?
+
+    init(_ format: OutputFormat) { self.format = format }
+
+    func add(_ image: Image, seconds: Double) throws(ImageError) {
+        if encoder == nil { encoder = try AnimationEncoder(as: format, isOpaque: image.alpha == .opaque) }
+        try encoder?.add(image, seconds: seconds)
+    }
+
+    func finish() throws(ImageError) -> [UInt8] {
+        guard let encoder else { throw .invalidRequest(reason: "the preview has no frame") }
+        return try encoder.finish()
+    }
+}
+
+/// Makes previews for their cache.
+private struct PreviewFetcher: Fetcher {
+    let pipeline: ImagePipeline
+    let request: PreviewRequest
+    let key: CacheKey
+    let name: String
+
+    func fetch(_ context: FetchContext) async throws -> FetchResult<Data> {
+        var (source, lifetime) = (request.source, ResultLifetime.unlimited)
+        if let remote = source as? any RemoteImageSource {
+            let loaded = try await remote.load(pipeline.beginLoad(priority: context.priority))
+            (source, lifetime) = (loaded.source, loaded.lifetime)
+        }
+        let bytes = try await pipeline.makePreview(request, of: source, name: name, priority: context.priority)
+        let now = pipeline.configuration.clock.now
+        return FetchResult(
+            bytes: bytes, timeToLive: lifetime.timeToLive(at: now),
+            levels: lifetime.isOver(at: now) ? [] : lifetime.levels)
+    }
+}
+
+/// The sources that are known not to be animations, so that views do not look at their files again.
+final class StillSources: Sendable {
+    /// Beyond this number, all are forgotten.
+    private static let limit = 20_000
+
+    private let identities = Locked<Set<CacheKey>>([])
+
+    func contains(_ identity: CacheKey) -> Bool { identities.withLock { $0.contains(identity) } }
+
+    func insert(_ identity: CacheKey) {
+        identities.withLock { identities in
+            if identities.count >= Self.limit { identities.removeAll() }
+            identities.insert(identity)
+        }
+    }
+}
