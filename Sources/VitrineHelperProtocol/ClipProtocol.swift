@@ -66,35 +66,14 @@ package struct VideoClip: Sendable, Equatable {
     /// Adds a frame of ``size``. Transparent pixels become black.
     package mutating func append(_ image: Image, seconds: Double) {
         self.seconds.append(seconds)
-        pixels.reserveCapacity(pixels.count + size.pixelCount * 3)
-        image.converted(to: image.hasAlpha ? .premultiplied : .opaque).withUnsafeBytes { bytes in
-            for y in 0..<image.height {
-                let start = y * image.bytesPerRow
-                for x in 0..<image.width {
-                    pixels.append(bytes[start &+ 4 &* x])
-                    pixels.append(bytes[start &+ 4 &* x &+ 1])
-                    pixels.append(bytes[start &+ 4 &* x &+ 2])
-                }
-            }
-        }
+        image.converted(to: image.hasAlpha ? .premultiplied : .opaque).appendColors(to: &pixels)
     }
 
     /// Returns a frame.
     ///
     /// - Precondition: The frame exists.
     package func image(at frame: Int) -> Image {
-        let start = frame * size.pixelCount * 3
-        return Image(width: size.width, height: size.height, alpha: .opaque) { target in
-            pixels.withUnsafeBytes { source in
-                for pixel in 0..<size.pixelCount {
-                    let from = start &+ 3 &* pixel
-                    target[4 &* pixel] = source[from]
-                    target[4 &* pixel &+ 1] = source[from &+ 1]
-                    target[4 &* pixel &+ 2] = source[from &+ 2]
-                    target[4 &* pixel &+ 3] = 255
-                }
-            }
-        }
+        Image(size: size, colors: pixels[(frame * size.pixelCount * 3)...])
     }
 
     package func encoded() -> [UInt8] {

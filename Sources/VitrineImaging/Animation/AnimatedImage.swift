@@ -71,10 +71,11 @@ public final class AnimatedImage: Sendable {
         let opened = try ByteSource(input)
         let header = try ImageHeader(ByteReader(opened), decoder.limits)
         let info = header.info
+        guard info.isAnimated, header.pictures.isEmpty, info.format.isBuiltIn else { return nil }
+        try decoder.limits.check(info, source: opened, frames: info.frameCount)
         // A file that ends early has fewer frames than it says.
         let frames = min(info.frameCount, header.frameSeconds.count)
-        guard info.isAnimated, header.pictures.isEmpty, info.format.isBuiltIn, frames > 1 else { return nil }
-        try decoder.limits.check(info, source: opened, frames: info.frameCount)
+        guard frames > 1 else { return nil }
         try decoder.limits.checkWholeImage(info.storedSize, input: opened.name)
         var resizer = resizer
         resizer.maximumSide = decoder.limits.maximumOutputSide

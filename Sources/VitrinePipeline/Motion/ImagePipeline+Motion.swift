@@ -31,13 +31,13 @@ extension ImagePipeline {
     /// Opens the animation of a request whose image is shown, unless that takes more than a look at a file or at the
     /// cache of original bytes.
     package func availableAnimation(for request: ImageRequest) async -> AnimatedImage? {
-        guard let identity = try? await identity(of: request.source), !stillSources.contains(identity) else { return nil }
         var source = request.source
+        guard source is any MovingSource || source is URLImageSource, let identity = try? await identity(of: source),
+            !stillSources.contains(identity)
+        else { return nil }
         if let remote = source as? URLImageSource {
             guard let local = await remote.storedSource(in: originals) else { return nil }
             source = local
-        } else if source is any RemoteImageSource {
-            return nil
         }
         return try? await animation(of: source, for: request, identity)
     }

@@ -87,8 +87,12 @@ struct HostileAnimationTests {
         var animations = 0
         let decoder = ImageDecoder(
             limits: limits, isolation: .automatic, registry: .standard, pool: WorkerFixture.pool(2))
-        for folder in ["imagetestsuite-gif", "imagetestsuite-png", "afl-gif", "gofuzz-webp", "gofuzz-png", "pillow", "bombs", "libheif-fuzz"] {
-            for path in Corpus.files(in: "hostile/" + folder) {
+        let folders = [
+            "imagetestsuite-gif", "imagetestsuite-png", "afl-gif", "gofuzz-webp", "gofuzz-png", "pillow", "bombs",
+            "libheif-fuzz",
+        ].map { "hostile/" + $0 } + ["anything/hostile"]
+        for folder in folders {
+            for path in Corpus.files(in: folder) {
                 guard
                     let animation = try? AnimatedImage(
                         .file(path), at: .fit(64), decoder: decoder, budget: FrameBudget(capacity: 1 << 20))
