@@ -13,7 +13,7 @@ struct FileAccessTests {
     }
 
     /// Runs the command on copies of files, each in a directory of its own with files of the names that references use.
-    private func access(_ files: [(name: String, bytes: [UInt8])], _ options: [String] = []) throws
+    private func trace(_ files: [(name: String, bytes: [UInt8])], _ options: [String] = []) throws
         -> (access: Access, inputs: Set<String>)
     {
         let scratch = try Scratch()
@@ -68,7 +68,7 @@ struct FileAccessTests {
     func hostileFilesOpenNothingElse() async throws {
         let files = try files("anything/hostile")
         guard !files.isEmpty else { return }
-        let (access, inputs) = try await offPool { try access(files, ["--waveform"]) }
+        let (access, inputs) = try await offPool { try trace(files, ["--waveform"]) }
         #expect(access.opened.subtracting(inputs).isEmpty, "\(access.opened.subtracting(inputs))")
         #expect(inputs.subtracting(access.opened).isEmpty)
         #expect(access.network.isEmpty, "\(access.network.prefix(3))")
@@ -91,7 +91,7 @@ struct FileAccessTests {
         files.append((
             "drawing.svg",
             Array("<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><image href='a.jpg'/></svg>".utf8)))
-        let (access, inputs) = try await offPool { [files] in try self.access(files) }
+        let (access, inputs) = try await offPool { [files] in try trace(files) }
         #expect(access.opened.subtracting(inputs).isEmpty, "\(access.opened.subtracting(inputs))")
         #expect(access.network.isEmpty, "\(access.network.prefix(3))")
     }
@@ -101,9 +101,9 @@ struct FileAccessTests {
         let fixture = Samples.directory.deletingLastPathComponent()
             .appending(path: "Tests/VitrinePipelineTests/Fixtures/video/sound.m4a")
         let song = [("sound.m4a", [UInt8](try Data(contentsOf: fixture)))]
-        let (plain, inputs) = try await offPool { try access(song) }
+        let (plain, inputs) = try await offPool { try trace(song) }
         #expect(plain.opened == inputs)
-        let (allowed, others) = try await offPool { try access(song, ["--sibling-covers"]) }
+        let (allowed, others) = try await offPool { try trace(song, ["--sibling-covers"]) }
         #expect(allowed.opened.subtracting(others).contains { $0.hasSuffix("/cover.jpg") })
     }
 }

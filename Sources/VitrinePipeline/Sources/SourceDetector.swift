@@ -78,6 +78,7 @@ package enum SourceDetector {
             var source = VideoFrameSource(input, at: options.moment)
             source.precision = options.precision
             source.prefersCoverArt = media.isAudio
+            source.coverReplacesNoVideo = true
             source.cover = options.cover
             source.allowsSiblingCover = options.allowsSiblingCover
             source.drawsWaveform = options.drawsWaveform

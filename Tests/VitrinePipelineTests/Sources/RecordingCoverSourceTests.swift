@@ -45,6 +45,26 @@ import VitrinePipeline
         #expect(try source.image(RenderRequest(size: PixelSize(40))).size.longestSide == 40)
     }
 
+    /// Containers such as MP4 and Matroska do not say at their beginning whether they hold a film.
+    @Test func coverMakesUpForSoundOnlyInEveryContainer() throws {
+        var file = try VideoFixture.bytes("sound.m4a")
+        func box(_ type: String, _ content: [UInt8]) -> [UInt8] {
+            (0..<4).map { UInt8(truncatingIfNeeded: (content.count + 8) >> (24 - 8 * $0)) } + Array(type.utf8) + content
+        }
+        // The brand of any MP4 file.
+        file.replaceSubrange(8..<12, with: Array("isom".utf8))
+        #expect(try FileKind(of: .bytes(file)) == .media(.mp4))
+        let size = RenderRequest(size: PixelSize(40))
+        #expect(thrown { _ = try SourceDetector.source(for: .bytes(file)).image(size) } == "noVideo")
+        // The last box describes the movie. It gets a cover.
+        let picture = [0, 0, 0, 13, 0, 0, 0, 0] + (try Samples.bytes("lake.jpg"))
+        let cover = box("meta", [0, 0, 0, 0] + box("ilst", box("covr", box("data", picture))))
+        let movie = try #require(file.indices.first { file[$0...].starts(with: "moov".utf8) })
+        let covered = Array(file[..<(movie - 4)]) + box("moov", Array(file[(movie + 4)...]) + cover)
+        #expect(try SourceDetector.source(for: .bytes(covered)).image(size).size.longestSide == 40)
+        #expect(thrown { _ = try VideoFrameSource(.bytes(covered), at: .poster).image(size) } == "noVideo")
+    }
+
     @Test func kindOfPictureIsChosenAndChangesTheIdentity() throws {
         let file = try tagged([(3, "lake.jpg"), (4, "orientation-6.jpg")])
         var (front, back) = (try source(.bytes(file)), try source(.bytes(file)))

@@ -43,6 +43,9 @@ package struct VideoFrameSource: IdentifiableSource {
     ///
     /// Such pictures are found in this process. The helper is asked where that finds none.
     package var prefersCoverArt = false
+    /// Whether an attached picture makes up for a missing video, without going before one: for containers that hold
+    /// both. Default false.
+    package var coverReplacesNoVideo = false
     /// The attached picture to show, if there are several. Default the front cover.
     package var cover = RecordingCover.Kind.front
     /// Whether a picture beside a file, such as `cover.jpg` or `folder.png`, makes up for a missing one. Default false:
@@ -125,6 +128,10 @@ package struct VideoFrameSource: IdentifiableSource {
         if prefersCoverArt, let picture = try attachedPicture(request) { return picture }
         do {
             return try frame(request)
+        } catch ImagePipelineError.noVideo where coverReplacesNoVideo && !prefersCoverArt {
+            var recording = self
+            recording.prefersCoverArt = true
+            return try recording.image(request)
         } catch let error as ImagePipelineError where allowsSiblingCover || drawsWaveform {
             // A recording needs no helper to be shown by a file beside it; whether a film has pictures, only it knows.
             let hasSoundOnly = if case .noVideo = error { true } else { prefersCoverArt && !workers.isAvailable }
