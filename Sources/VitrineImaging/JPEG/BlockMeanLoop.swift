@@ -32,7 +32,9 @@ struct BlockMeanLoop {
     }
 
     @inline(never)
-    private func eighths(_ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>) -> Outcome {
+    private func eighths(
+        _ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>
+    ) -> Outcome {
         var r = reader
         defer { reader = r }
         while count > 0 {
