@@ -207,7 +207,7 @@ final class BlockMeanPiece: @unchecked Sendable {
         var reader = try feed.start(&window)
         var search = BlockMeanSearch(next)
         var attempts = 0
-        var output = memory + (count == 0 ? 0 : written)
+        var output = memory + written
         defer { written = output - memory }
         while count < limit {
             guard !mustEnd else { return false }
