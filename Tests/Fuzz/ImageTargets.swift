@@ -27,7 +27,8 @@ extension FuzzTargets {
             decoding("decode-gif", .gif, GIFDecoder()), decoding("decode-bmp", .bmp, BMPDecoder()),
             decoding("decode-ico", .ico, ICODecoder(png: PNGDecoder())), arrivingJPEG, arrivingPicture, pictures,
             embeddedPreviews, inflater,
-            jpegRows, jpegPieces, frames(.gif), frames(.png, repair: Seeds.withChecksums), frames(.webp), frameTimes,
+            jpegRows, jpegPieces, pngStage, frames(.gif), frames(.png, repair: Seeds.withChecksums),
+            frames(.webp), frameTimes,
         ]
         targets += ImageFormat.raster.flatMap { format in
             DecoderRegistry.standard.decoders(for: format).map { raster(format, $0) }
@@ -76,6 +77,25 @@ extension FuzzTargets {
             let expected = Result { try alone.decode(source, request) }
             let found = Result { try together.decode(source, request) }
             precondition(samples(found) == samples(expected), "several threads give other samples")
+            _ = try found.get()
+        }
+    }()
+
+    /// A PNG image on two threads, which is that on one.
+    private static let pngStage: FuzzTarget = {
+        let alone = PNGDecoder(cores: IdleCores(count: 1))
+        let together = PNGDecoder(cores: IdleCores(count: 2), minimumStageBytes: 0)
+        return FuzzTarget(
+            "png-stage", seeds: { Seeds.pictures(.png, 40, upTo: 9 << 10) }, repair: Seeds.withChecksums
+        ) { [limits] bytes in
+            let source = ByteSource(bytes: bytes, name: "stage")
+            let info = try ImageInfo(reading: source, limits: limits)
+            try limits.check(info, source: source)
+            let request = DecodeRequest(
+                info: info, target: nil, allowPartial: bytes.count & 2 != 0, limits: limits)
+            let expected = Result { try alone.decode(source, request) }
+            let found = Result { try together.decode(source, request) }
+            precondition(samples(found) == samples(expected), "two threads give other samples")
             _ = try found.get()
         }
     }()

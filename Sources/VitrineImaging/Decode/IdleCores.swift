@@ -43,7 +43,8 @@ package final class IdleCores: Sendable {
     /// - Returns: How many it may use until it calls ``release(_:)``; 0 if other decodes run on all of them.
     package func claim(_ wanted: Int) -> Int {
         state.withLock { state in
-            let granted = max(0, min(wanted, Self.maximumThreads - 1, state.count - max(1, state.decodes) - state.claimed))
+            let idle = state.count - max(1, state.decodes) - state.claimed
+            let granted = max(0, min(wanted, Self.maximumThreads - 1, idle))
             state.claimed += granted
             return granted
         }

@@ -243,9 +243,19 @@ private struct JPEGProfileSegments {
 ///
 /// Source: CIPA DC-007-2009 §5.2.3; offsets count from the byte-order mark of the segment. Views of a stereo pair, of a
 /// panorama, and gain maps are images of their own right, not previews, and are left out.
-private enum MultiPictureIndex {
+enum MultiPictureIndex {
     /// Entries looked at; real files have 2 to 4.
     private static let maximumEntries = 32
+
+    /// The bytes of the first picture, with which the file begins; nil if the index does not tell.
+    static func firstSize(_ reader: ByteReader, _ index: Range<Int>) -> Int? {
+        guard let structure = try? TIFFStructure(reader, index),
+            let directory = try? structure.directory(at: structure.firstDirectory),
+            let entries = structure.bytes(directory[0xB002]), entries.count >= 16,
+            let count = try? reader.u32(at: entries.lowerBound &+ 4, bigEndian: structure.isBigEndian), count > 0
+        else { return nil }
+        return count
+    }
 
     static func previews(_ reader: ByteReader, _ index: Range<Int>) -> [ImageInfo.EmbeddedPreview] {
         guard let structure = try? TIFFStructure(reader, index),

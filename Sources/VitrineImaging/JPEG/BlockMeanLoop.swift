@@ -32,7 +32,9 @@ struct BlockMeanLoop {
     }
 
     @inline(never)
-    private func eighths(_ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>) -> Outcome {
+    private func eighths(
+        _ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>
+    ) -> Outcome {
         var r = reader
         defer { reader = r }
         while count > 0 {
@@ -82,9 +84,10 @@ struct BlockMeanLoop {
     /// coefficient that does not fit 16 bits is corrupt.
     ///
     /// A block of four samples has four numbers. One of sixteen has its DC coefficient, the number of AC coefficients
-    /// that follow, and these in the order of the file.
+    /// that follow, 0, 8, 16 or 24, and these in the order of the file.
     ///
-    /// - Parameter output: Has room for ``largestBlock(side:)`` numbers of each block. Ends behind the last whole MCU.
+    /// - Parameter output: Has room for ``largestBlock(side:)`` numbers of each block, and 24 more. Ends behind the last
+    ///   whole MCU.
     @inline(never)
     func coefficients(
         _ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>,
@@ -154,8 +157,11 @@ struct BlockMeanLoop {
                         BlockMeanLoop.storeFlat(value, slot.pointee)
                     } else {
                         low[0] = value
-                        for k in 1...kept { low[k] = Int32(next[1 &+ k]) }
-                        for k in (kept &+ 1)..<25 { low[k] = 0 }
+                        for k in stride(from: 0, to: 24, by: 8) {
+                            let numbers = UnsafeRawPointer(next + (2 &+ k)).loadUnaligned(as: SIMD8<Int16>.self)
+                            let wide = k < kept ? SIMD8<Int32>(truncatingIfNeeded: numbers) : .zero
+                            UnsafeMutableRawPointer(low + (1 &+ k)).storeBytes(of: wide, as: SIMD8<Int32>.self)
+                        }
                         BlockMeanLoop.storeSixteen(low, slot.pointee)
                     }
                     next += 2 &+ kept
@@ -177,7 +183,7 @@ struct BlockMeanLoop {
         return sums
     }
 
-    /// Reads the AC coefficients of a block up to zigzag index 24, and keeps those up to the last that is not zero.
+    /// Reads the AC coefficients of a block up to zigzag index 24, and keeps those up to the last one in the file.
     ///
     /// - Returns: The zigzag index of the last one read, 64 behind the end of the block; nil for a code that does not
     ///   exist.
@@ -187,8 +193,9 @@ struct BlockMeanLoop {
         _ slot: UnsafeMutablePointer<BlockMeanSlot>, _ kept: inout Int16
     ) -> Int? {
         var k = 0
-        var n = 0
-        kept = 0
+        var last = 0
+        UnsafeMutableRawPointer(output).storeBytes(of: .zero, as: SIMD16<UInt16>.self)
+        UnsafeMutableRawPointer(output + 16).storeBytes(of: .zero, as: SIMD8<UInt16>.self)
         while k < 24 {
             r.refill()
             let entry = UInt64(slot.pointee.ac.symbol(r.next16))
@@ -205,15 +212,11 @@ struct BlockMeanLoop {
                 k &+= run &+ 1
                 let value = r.takeSigned(entry & 15)
                 guard k <= 24 else { break }
-                while n < k &- 1 {
-                    output[n] = 0
-                    n &+= 1
-                }
-                output[n] = Int16(truncatingIfNeeded: value)
-                n = k
+                output[k &- 1] = Int16(truncatingIfNeeded: value)
+                last = k
             }
         }
-        kept = Int16(truncatingIfNeeded: n)
+        kept = Int16(truncatingIfNeeded: (last &+ 7) & ~7)
         return k
     }
 

@@ -170,7 +170,7 @@ final class BlockMeanPiece: @unchecked Sendable {
             slots.deallocate()
         }
         // Memory is only taken for the part that is written.
-        let memory = UnsafeMutablePointer<Int16>.allocate(capacity: scan.mcuCount * scan.largestMCU)
+        let memory = UnsafeMutablePointer<Int16>.allocate(capacity: scan.mcuCount * scan.largestMCU + 24)
         self.memory = memory
         let loop = BlockMeanLoop(
             slots: slots, slotCount: scan.slots.count, predictors: predictors, skipBits: scan.skipBits, lowBit: 0,
@@ -207,7 +207,7 @@ final class BlockMeanPiece: @unchecked Sendable {
         var reader = try feed.start(&window)
         var search = BlockMeanSearch(next)
         var attempts = 0
-        var output = memory + (count == 0 ? 0 : written)
+        var output = memory + written
         defer { written = output - memory }
         while count < limit {
             guard !mustEnd else { return false }

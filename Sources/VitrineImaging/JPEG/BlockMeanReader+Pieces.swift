@@ -9,11 +9,11 @@ extension BlockMeanReader {
     func startPieces(
         _ header: JPEGScanHeader, _ frame: JPEGFrame, _ template: [BlockMeanSlot], _ skipBits: Int, count: Int
     ) -> [BlockMeanPiece] {
-        let (start, end) = (window.offset, window.source.count)
+        let (start, end) = (window.offset, min(window.source.count, pictureEnd ?? .max))
         let possible = (end - start) / max(1, minimumPieceBytes) - 1
         // With one code for all components, a decoder never finds the first block of an MCU.
         let tellsBlocks = template.count == 1 || Set(template.map { $0.ac.fast }).count > 1
-        guard let cores, possible > 0, recorder == nil, !hasFurtherImages, tellsBlocks || restartInterval > 0,
+        guard let cores, possible > 0, recorder == nil, tellsBlocks || restartInterval > 0,
             header.components.count == frame.components.count
         else { return [] }
         let claimed = cores.claim(possible)

@@ -33,7 +33,7 @@ struct BlockMeanReader: ~Copyable {
     var acTables = [JPEGHuffmanTable?](repeating: nil, count: 4)
     /// The first 32 steps of each quantisation table, by zigzag index.
     var steps = [[Int32]?](repeating: nil, count: 4)
-    /// Whether planes of colour that have half the samples of brightness in both directions get as many.
+    /// Whether planes of colour with half the samples of brightness in a direction get as many.
     ///
     /// They then come from 4 or 16 samples a block instead of 1 or 4. Baseline files only: of progressive ones the
     /// first scans suffice as they are.
@@ -45,8 +45,8 @@ struct BlockMeanReader: ~Copyable {
     /// The processors that parts of a scan may be decoded on, and the fewest bytes of a part.
     var cores: IdleCores?
     var minimumPieceBytes = BlockMeanDecoder.minimumPieceBytes
-    /// Whether other pictures follow in the file, so that its size does not tell where the scan ends.
-    private(set) var hasFurtherImages = false
+    /// Where the picture ends in a file with others behind it: 0 if the file does not tell. nil in other files.
+    private(set) var pictureEnd: Int?
 
     init(
         _ source: ByteSource, scale: BlockMeanScale, limits: ImageLimits, allowPartial: Bool,
@@ -125,7 +125,7 @@ struct BlockMeanReader: ~Copyable {
         let body = UnsafeBufferPointer(start: window.bytes + 4, count: length - 2)
         switch marker {
         case JPEGMarker.application0, JPEGMarker.application14: hints.read(marker: marker, body)
-        case JPEGMarker.application2: hasFurtherImages = hasFurtherImages || body.starts(with: "MPF\0".utf8)
+        case JPEGMarker.application2: readMultiPictureIndex(body)
         case JPEGMarker.quantizationTables: try readQuantization(body)
         case JPEGMarker.huffmanTables: try readHuffman(body)
         case JPEGMarker.restartInterval:
@@ -143,7 +143,8 @@ struct BlockMeanReader: ~Copyable {
 
     private func samplesPerBlock(of component: Int, _ frame: JPEGFrame) -> Int {
         let factors = frame.components[component]
-        let isHalved = 2 * factors.horizontal <= frame.maximumHorizontal && 2 * factors.vertical <= frame.maximumVertical
+        let isHalved =
+            2 * factors.horizontal <= frame.maximumHorizontal || 2 * factors.vertical <= frame.maximumVertical
         return scale.samplesPerBlock * (refinesColor && isHalved && !frame.isProgressive ? 2 : 1)
     }
 
@@ -154,6 +155,12 @@ struct BlockMeanReader: ~Copyable {
             true
         default: JPEGMarker.isFrame(marker)
         }
+    }
+
+    private mutating func readMultiPictureIndex(_ body: UnsafeBufferPointer<UInt8>) {
+        guard pictureEnd == nil, body.starts(with: "MPF\0".utf8) else { return }
+        let reader = ByteReader(ByteSource(bytes: Array(body), name: name))
+        pictureEnd = MultiPictureIndex.firstSize(reader, 4..<body.count) ?? 0
     }
 
     private mutating func readQuantization(_ body: UnsafeBufferPointer<UInt8>) throws(ImageError) {

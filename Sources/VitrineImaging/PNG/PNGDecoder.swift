@@ -1,6 +1,7 @@
 import VitrineCore
 
-/// Decodes PNG and animated PNG, in pure Swift, in the memory of a few rows and the result.
+/// Decodes PNG and animated PNG, in pure Swift, in the memory of a few rows and the result. A large image is inflated
+/// on another thread if a processor is idle.
 ///
 /// When the result is to be smaller than half the image, rows are averaged over square blocks as they are inflated,
 /// so that a 200-pixel thumbnail of any image needs less than 4 MB. All colour types, depths, transparency chunks and
@@ -19,7 +20,17 @@ package struct PNGDecoder: ImageDecoding {
     /// The most bytes of a result, for any limits.
     private static let maximumResultBytes = 1 << 34
 
-    package init() {}
+    /// The fewest bytes of samples that are worth a thread, by default: about ten milliseconds of work.
+    package static let minimumStageBytes = 4 << 20
+    private let cores: IdleCores
+    private let minimumStageBytes: Int
+
+    /// - Parameters:
+    ///   - cores: The processors that a decode may use beside the calling thread: one of them inflates.
+    ///   - minimumStageBytes: The fewest bytes of samples that are worth a thread.
+    package init(cores: IdleCores = .shared, minimumStageBytes: Int = PNGDecoder.minimumStageBytes) {
+        (self.cores, self.minimumStageBytes) = (cores, minimumStageBytes)
+    }
 
     package var formats: Set<ImageFormat> { [.png] }
     package var needsIsolation: Bool { false }
@@ -43,9 +54,11 @@ package struct PNGDecoder: ImageDecoding {
     private func still(
         _ file: PNGFile, _ source: ByteSource, _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
-        let decoder = PNGImageDecoder(
+        var decoder = PNGImageDecoder(
             source: source, file: file, allowPartial: request.allowPartial, cancellation: request.cancellation)
         let header = file.header
+        let bytes = header.rowBytes(width: header.width).multipliedReportingOverflow(by: header.height)
+        if bytes.overflow || bytes.partialValue >= minimumStageBytes { decoder.cores = cores }
         let reduction = Self.reduction(header, request)
         let factor = Self.factor(reduction)
         let size = PixelSize(width: header.width, height: header.height)
@@ -129,6 +142,8 @@ struct PNGImageDecoder {
     let file: PNGFile
     let allowPartial: Bool
     let cancellation: CancellationToken
+    /// The processors one of which may inflate; nil to use the calling thread alone.
+    var cores: IdleCores?
 
     /// Decodes the image whose data starts with `data`.
     ///
@@ -142,7 +157,14 @@ struct PNGImageDecoder {
         _ data: PNGChunk, width: Int, height: Int, factor: Int, passes: Int = 7, rows: Range<Int>? = nil
     ) throws(ImageError) -> Result {
         let rows = rows ?? 0..<height
-        var reader = PNGRowReader(PNGDataSource(source, first: data), file.header, width: width)
+        let claimed = cores?.claim(1) ?? 0
+        let stage = claimed > 0 ? PNGInflateStage(PNGDataSource(source, first: data)) : nil
+        defer {
+            stage?.stop()
+            cores?.release(claimed)
+        }
+        if let stage { cores?.run(stage.run) }
+        var reader = PNGRowReader(PNGDataSource(source, first: data), file.header, width: width, stage: stage)
         var sampler = PNGSampler(file, width: width, premultiplies: factor > 1)
         let isScattered = file.header.isInterlaced
         let channels = sampler.channels

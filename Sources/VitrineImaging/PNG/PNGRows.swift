@@ -1,6 +1,8 @@
 /// Rows of one PNG image, inflated and with their filters undone, in the order of the stream.
 struct PNGRowReader: ~Copyable {
-    private var inflater: Inflater<PNGDataSource>
+    /// nil if another thread inflates.
+    private var inflater: Inflater<PNGDataSource>?
+    private let stage: PNGInflateStage?
     private let header: PNGHeader
     private let scratch: ScratchMemory
     private let capacity: Int
@@ -12,8 +14,11 @@ struct PNGRowReader: ~Copyable {
     private var rowBytes = 0
 
     /// A reader for rows of at most `width` pixels.
-    init(_ source: consuming PNGDataSource, _ header: PNGHeader, width: Int) {
-        inflater = Inflater(source)
+    ///
+    /// - Parameter stage: What inflates `source` on another thread; nil to inflate here.
+    init(_ source: consuming PNGDataSource, _ header: PNGHeader, width: Int, stage: PNGInflateStage? = nil) {
+        inflater = stage == nil ? Inflater(source) : nil
+        self.stage = stage
         self.header = header
         capacity = header.rowBytes(width: width) + 1 + 2 * PNGFilter.padding
         scratch = ScratchMemory(byteCount: 3 * capacity)
@@ -25,7 +30,7 @@ struct PNGRowReader: ~Copyable {
     }
 
     /// Whether the data ended because the file did.
-    var isTruncated: Bool { inflater.source.isTruncated }
+    var isTruncated: Bool { stage?.isTruncated ?? inflater?.source.isTruncated ?? false }
 
     /// Begins an image, or a pass of one, with rows of `width` pixels.
     mutating func begin(width: Int) {
@@ -49,7 +54,12 @@ struct PNGRowReader: ~Copyable {
 
     /// Reads the end of the stream, behind the last row, where its checksum is. Data behind the last row is ignored.
     mutating func finish() throws(InflateError) {
-        if piece.isEmpty { piece = try inflater.next() }
+        if piece.isEmpty { piece = try nextPiece() }
+    }
+
+    private mutating func nextPiece() throws(InflateError) -> UnsafeRawBufferPointer {
+        if let stage { return try stage.next() }
+        return try inflater?.next() ?? UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
     private mutating func filteredRow() throws(InflateError) -> UnsafeRawPointer {
@@ -61,7 +71,7 @@ struct PNGRowReader: ~Copyable {
         var filled = 0
         while filled < count {
             if piece.isEmpty {
-                piece = try inflater.next()
+                piece = try nextPiece()
                 guard !piece.isEmpty else { throw .invalid("the image data ends before the last row") }
             }
             let n = min(count - filled, piece.count)
