@@ -52,7 +52,8 @@ final class BlockFile: Sendable {
     ///   - waits: Whether the disk may be waited for.
     func read(_ extents: [Extent], size: Int, waits: Bool) -> Found {
         let blocks = extents.reduce(0) { $0 + $1.count }, blockBytes = BlockSpace.blockBytes
-        guard size > 0, blocks <= BlockSpace.largestBody, (size + blockBytes - 1) / blockBytes == blocks else {
+        // A damaged row may claim any size.
+        guard (1...Self.largestBody).contains(size), (size + blockBytes - 1) / blockBytes == blocks else {
             return .damaged
         }
         let descriptor = descriptorForReading()

@@ -95,7 +95,7 @@ package struct BlockSpace {
 
     /// Free blocks that are kept between those in use, so that bodies lie in one piece. Above this number the file does
     /// not grow.
-    package static func reserve(used: Int) -> Int { used / 64 + 16 }
+    package static func reserve(used: Int) -> Int { used / 32 + 16 }
 
     /// The blocks that the file takes from the disk: those in use and the reserve.
     package var occupied: Int { used + min(end - used, Self.reserve(used: used)) }
