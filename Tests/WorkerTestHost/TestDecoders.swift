@@ -125,3 +125,20 @@ extension DecodedImage {
             planes: [PixelPlane(width: bytes.count, height: 1, channels: 1, storage: storage)], model: .gray)
     }
 }
+
+/// Allocates 64 MB in small blocks and frees all but the last of them, which keeps the others from the system.
+struct HoleyDecoder: ImageDecoding {
+    let formats: Set<ImageFormat> = [.png]
+    let needsIsolation = true
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        var blocks: [UnsafeMutableRawPointer] = []
+        for _ in 0..<2_048 {
+            guard let block = malloc(32 << 10) else { break }
+            memset(block, 1, 32 << 10)
+            blocks.append(block)
+        }
+        for block in blocks.dropLast() { free(block) }
+        return .onePixel
+    }
+}

@@ -51,7 +51,7 @@ case "init":
     try InitProcess.run(count: Int(arguments[0]) ?? 1, signal: Int32(arguments[1]) ?? 0, Array(arguments[2...]))
 default:
     let server = WorkerServer(
-        decoders: [LeakingDecoder(), FinalDecoder(), EndlessDecoder(), HungryDecoder(), RaisingDecoder()],
+        decoders: [LeakingDecoder(), FinalDecoder(), EndlessDecoder(), HungryDecoder(), RaisingDecoder(), HoleyDecoder()],
         patience: { FinalDecoder.hasDecoded ? 0 : WorkerServer.idleTimeout * 1_000 })
     exit(server.run().rawValue)
 }

@@ -26,6 +26,26 @@ import VitrineDatabase
         #expect(try await cache.count == 7)
     }
 
+    @Test(arguments: [true, false]) func mapsTheDatabaseOnlyWhereConfigured(_ isMapped: Bool) throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache { $0.mapsDatabase = isMapped }.blocking
+        let bytes = DiskFixture.bytes(40_000)
+        for number in 0..<20 { try cache.set(bytes, forKey: CacheKey("k\(number)")) }
+        try cache.flush()
+        // Into the file: the log is never mapped.
+        _ = try Database(path: fixture.database).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        for number in 0..<20 { #expect(try cache.bytes(forKey: CacheKey("k\(number)")) == bytes) }
+        let path = try #require(FilePath.resolved(fixture.database))
+        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+        let mapped = maps.split(separator: "\n").filter { $0.hasSuffix(path) }.map { line in
+            let ends = line.prefix { $0 != " " }.split(separator: "-").compactMap { Int($0, radix: 16) }
+            return ends.count == 2 ? ends[1] - ends[0] : 0
+        }
+        // The page with the counter of changes is always mapped.
+        #expect((mapped.max() ?? 0 > 500_000) == isMapped, "\(mapped)")
+        withExtendedLifetime(cache) {}
+    }
+
     @Test func isReadByALaterObjectAndAnotherOneAtTheSameTime() throws {
         let fixture = try DiskFixture()
         let first = fixture.cache().blocking, second = fixture.cache().blocking

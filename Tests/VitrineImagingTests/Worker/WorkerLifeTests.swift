@@ -92,6 +92,21 @@ import VitrineImaging
         for _ in 2...8 { #expect(try worker(of: lenient, after: "LeakingDecoder") == kept) }
     }
 
+    @Test func aWorkerReturnsFreeMemoryAfterALargePicture() throws {
+        let pool = Self.pool()
+        func held() throws -> Int {
+            let number = try #require(pool.idleIdentifiers.first)
+            let words = try String(contentsOfFile: "/proc/\(number)/statm", encoding: .utf8).split(separator: " ")
+            return (try #require(Int(words[1])) - (try #require(Int(words[2])))) * Int(getpagesize())
+        }
+        #expect(try worker(of: pool, after: "HoleyDecoder") != nil)
+        // It is a picture of one pixel, for which nothing is measured.
+        #expect(try held() > 60 << 20)
+        let source = ByteSource(bytes: [1], name: "any")
+        _ = try pool.decode(source, WorkerFixture.request(.png, 4_096, 4_096), decoder: "HoleyDecoder")
+        try waitUntil("the worker holds less") { try held() < 32 << 20 }
+    }
+
     @Test func aWorkerThatHasServedEnoughIsReplaced() throws {
         #expect(WorkerRecycling().maximumServed == 10_000)
         var recycling = WorkerRecycling()
