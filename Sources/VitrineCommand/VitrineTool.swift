@@ -1,5 +1,6 @@
 import ArgumentParser
 import VitrineCore
+import VitrineDownloads
 import VitrineImaging
 
 #if canImport(Glibc)
@@ -34,6 +35,10 @@ struct VitrineTool: AsyncParsableCommand {
 
     static func main() async {
         let words = ProcessArguments.words
+        // Packages install vitrine-agent as a link to this program, which contains the agent's code in any case.
+        if CommandLine.arguments.first?.split(separator: "/").last == "vitrine-agent" {
+            terminate(await AgentProcess.run(words))
+        }
         Termination.install()
         // No helper is left for process 1, which may not reap it.
         WorkerPool.endHelpersOnSignals()

@@ -50,6 +50,26 @@ import VitrineCore
         #expect(scratch.contents.allSatisfy { !$0.contains("vitrine-") })
     }
 
+    /// Packages have a link in the place of the agent's program.
+    @Test func theCommandIsTheAgentUnderItsName() async throws {
+        let site = FileSite(content)
+        let server = try LoopbackServer { site.reply(to: $0) }
+        let agent = scratch.file("vitrine-agent")
+        try FileManager.default.createSymbolicLink(at: agent, withDestinationURL: Tool.executable)
+        let environment = Tool.environment(home: home).map { "\($0)=\($1)" } + ["VITRINE_AGENT=\(agent.path)"]
+        let words = ["download", "add", "--wait", server.url("/a").absoluteString, "-o", scratch.file("a").path]
+        try await offPool {
+            let child = try ChildProcess(executable: "vitrine", words, wrapper: ["env"] + environment)
+            while child.line() != nil {}
+            #expect(child.wait() == .exit(0))
+        }
+        #expect(bytes("a") == content)
+        let status = try await run(["agent", "status", "--json"])
+        let process = try #require(status.objects.first?["process"] as? Int, "\(status.output)")
+        let name = try String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8)
+        #expect(name == "vitrine-agent\n")
+    }
+
     @Test(arguments: [false, true]) func whatWasKilledGoesOnWhenRunAgain(noAgent: Bool) async throws {
         let site = FileSite(content), isOpen = Locked(false)
         let server = try LoopbackServer { request in
