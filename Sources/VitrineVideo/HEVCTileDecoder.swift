@@ -115,7 +115,7 @@ private final class TileSession: @unchecked Sendable {
 
 /// Decodes the tiles of a row on several threads.
 private struct TileThreads {
-    /// What the threads of one row share.
+    /// The common state of the threads of one row.
     ///
     /// Unchecked: `monitor` guards the properties.
     private final class Row: @unchecked Sendable {

@@ -101,6 +101,17 @@ struct ImagingBenchmark: AsyncParsableCommand {
             Case(name: "isolation, 640 px JPEG → 200", size: 200, files: file("640.jpg"),
                 contenders: [.vitrineWorker, .vitrine], target: 1.05),
         ]
+        for (size, target) in [(800, 0.6), (1200, 0.65), (1600, 0.65)] {
+            all.append(
+                Case(name: "12 MP JPEG → \(size)", size: size, files: file("12mp.jpg"),
+                    contenders: [.vitrine, .libvips], target: target))
+            if let corpus {
+                all.append(
+                    Case(name: "14 MP JPEG 4:2:2 → \(size)", size: size,
+                        files: ["\(corpus)/jpeg/nikon-d3100-14mp.jpg"], contenders: [.vitrine, .libvips],
+                        target: target))
+            }
+        }
         if let corpus {
             let photos = ((try? FileManager.default.contentsOfDirectory(atPath: "\(corpus)/jpeg")) ?? [])
                 .filter { $0.hasSuffix(".jpg") }.sorted().map { "\(corpus)/jpeg/\($0)" }

@@ -135,7 +135,7 @@ struct BlockMeanLoop {
     ///
     /// - Parameters:
     ///   - input: The coefficients; ends behind them.
-    ///   - offsets: What to add to the DC coefficients of each component.
+    ///   - offsets: Summands for the DC coefficients of each component.
     @inline(never)
     func place(_ input: inout UnsafePointer<Int16>, count: Int, adding offsets: SIMD4<Int32>) {
         var next = input

@@ -25,7 +25,7 @@ final class BlockMeanPiece: @unchecked Sendable {
     /// The most places from which a decode is tried that meets undefined codes at first.
     private static let maximumAttempts = 1024
 
-    /// What a piece needs of the decode that it belongs to. The tables outlive the piece.
+    /// The scan that a piece belongs to. Its tables outlive the piece.
     struct Scan {
         let source: ByteSource
         let cancellation: CancellationToken

@@ -7,8 +7,9 @@ final class PNGInflateStage: @unchecked Sendable {
     /// Bytes of a piece, and the most pieces between the two threads.
     private static let pieceBytes = 128 << 10
     private static let pieceCount = 6
-    /// Bytes by which a piece may be longer, and those behind it that may be read.
-    private static let slack = 1024
+    /// Bytes by which a piece may be longer, the first one by the inflater's history, and those behind it that may be
+    /// read.
+    private static let slack = Inflater<PNGDataSource>.history + Inflater<PNGDataSource>.slack + 64
 
     private enum Phase { case waiting, running, ended }
 
