@@ -240,8 +240,13 @@ const char *csqlite_resident_vfs(void) {
 }
 
 const char *csqlite_gathering_vfs(void) {
+#ifdef __linux__
     pthread_once(&registration, register_vfs);
     return system_vfs ? gathering_vfs.zName : NULL;
+#else
+    // Elsewhere SQLite's own choice of a file system also chooses how files are locked.
+    return NULL;
+#endif
 }
 
 static layer_file *layer_of(sqlite3 *connection, int operation) {

@@ -73,8 +73,10 @@ package final class Database {
         // Some builds of SQLite overwrite what is deleted, and so write pages that are free.
         let synchronous = options.durability == .full ? "FULL" : "NORMAL"
         try execute("PRAGMA synchronous=\(synchronous);PRAGMA foreign_keys=ON;PRAGMA secure_delete=OFF")
-        // The log is open by now. A connection without the layer writes page by page.
-        if options.gathersLog { _ = csqlite_gather_log(handle) }
+        guard options.gathersLog else { return }
+        // A read opens the log. A connection without the layer writes page by page.
+        try execute("PRAGMA schema_version")
+        _ = csqlite_gather_log(handle)
     }
 
     /// Switches the file to write-ahead mode. If two connections switch a new file at once, SQLite fails one of them

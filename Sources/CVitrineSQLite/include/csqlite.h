@@ -27,7 +27,7 @@ int csqlite_keep_log(sqlite3 *connection);
 const char *csqlite_resident_vfs(void);
 
 /// The name of the file system layer for connections of which ``csqlite_gather_log`` is called; null where it cannot be
-/// made.
+/// made, and on other systems than Linux.
 const char *csqlite_gathering_vfs(void);
 
 /// From now on, the pages that a transaction adds to the write-ahead log are written together, by as few calls as

@@ -71,7 +71,7 @@ package struct BlockSpace {
 
     /// Adds a chunk that was loaded.
     ///
-    /// - Returns: Whether it is one. Then nothing was added.
+    /// - Returns: Whether it is a chunk of a map. Otherwise nothing was added.
     package mutating func load(_ number: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard (0..<Self.chunkLimit).contains(number), bytes.count == Self.chunkWords * 8 else { return false }
         let first = number * Self.chunkWords

@@ -42,6 +42,7 @@ final class DiskReader: @unchecked Sendable {
     private static let largestAtOnce = 128 << 10
     private static let columns =
         "e.key,e.size,e.created,e.expires,e.used,e.hits,e.validator,e.sum,e.body,e.format,e.tags"
+    private static let infoSQL = "SELECT \(columns) FROM entry e WHERE e.id=?"
     /// A body in blocks that does not fit is read so often, each time with the newest state of the database.
     private static let blockReads = 3
 
@@ -303,7 +304,8 @@ final class DiskReader: @unchecked Sendable {
     func info(_ key: EntryKey) throws(DatabaseError) -> Row? {
         try enter()
         guard let database = core?.database else { return nil }
-        let select = try database.prepare("SELECT \(Self.columns) FROM entry e WHERE e.id=?")
+        let select = try database.cachedStatement(Self.infoSQL)
+        defer { select.reset() }
         select.bind(key.id, at: 1)
         guard try select.step(), select.integer(at: 9) == key.format.id else { return nil }
         var row = Row()
