@@ -97,7 +97,8 @@ private final class AVIFFrames: FrameDecoding {
         file = try source.allBytes().withUnsafeBytes { PixelStorage(copying: $0) }
         guard let base = file.bytes.baseAddress, file.count > 0 else { throw .empty(input: name) }
         session = try AVIFSession.open(
-            base.assumingMemoryBound(to: UInt8.self), count: file.count, name: name, limits: request.limits)
+            base.assumingMemoryBound(to: UInt8.self), count: file.count, name: name, limits: request.limits,
+            threads: request.threads)
         guard session.frameCount > 1 else { throw .unsupported(input: name, reason: "it has no frames") }
     }
 
