@@ -10,8 +10,8 @@ struct AnimationEncoderTests {
                 for x in 0..<side {
                     let isSquare = (6 * index..<6 * index + 12).contains(x) && (10..<22).contains(y)
                     let at = (y * side + x) * 4
-                    pixels[at] = isSquare ? 230 : UInt8(40 + 2 * x)
-                    pixels[at + 1] = isSquare ? 30 : UInt8(60 + 2 * y)
+                    pixels[at] = isSquare ? 230 : UInt8((40 + 2 * x) & 255)
+                    pixels[at + 1] = isSquare ? 30 : UInt8((60 + 2 * y) & 255)
                     pixels[at + 2] = isSquare ? 40 : 120
                     pixels[at + 3] = alpha == .opaque || isSquare ? 255 : 128
                 }
