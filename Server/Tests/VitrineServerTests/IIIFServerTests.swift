@@ -179,6 +179,11 @@ import VitrineServer
                     let kept = try await program.ask(path, [("If-None-Match", tag)])
                     #expect(kept.status == 304 && kept["link"] == reply["link"])
                 }
+                let other = try await program.ask("/iiif/2/lake.jpg/full/40,/0/color.jpg")
+                #expect(
+                    other["link"]
+                        == "<http://iiif.io/api/image/2/level2.json>;rel=\"profile\", "
+                        + "<../../../full/40,/0/default.jpg>;rel=\"canonical\"")
             }
         }
     }

@@ -37,7 +37,8 @@ final class AnswerHead: Sendable {
             common.append(HTTPField(name: .cacheStatus, value: Self.cacheStatus(name, origin)))
         }
         if url?.grammar == .iiif {
-            common += IIIFDocument.imageFields(canonicalPath: result.canonicalPath)
+            let version = url?.options.sourceRules?.iiif?.version ?? .three
+            common += IIIFDocument.imageFields(version, canonicalPath: result.canonicalPath)
         } else if configuration.allowedOrigins.contains("*") {
             common.append(HTTPField(name: .accessControlAllowOrigin, value: "*"))
         }

@@ -76,11 +76,10 @@ package struct IIIFDocument: Sendable, Hashable {
 
     // MARK: Fields
 
-    private static let profile = "<http://iiif.io/api/image/3/level2.json>;rel=\"profile\""
-
     /// The fields of images: any script may read them.
-    static func imageFields(canonicalPath: String?) -> HTTPFields {
+    static func imageFields(_ version: IIIFParameters.Version, canonicalPath: String?) -> HTTPFields {
         var fields: HTTPFields = [.accessControlAllowOrigin: "*"]
+        let profile = "<http://iiif.io/api/image/\(version.rawValue)/level2.json>;rel=\"profile\""
         // Relative to the four segments, so that it holds below every host and mount.
         let canonical = canonicalPath.map { ", <../../../\($0)>;rel=\"canonical\"" } ?? ""
         if let name = HTTPField.Name("Link") { fields.append(HTTPField(name: name, value: profile + canonical)) }
