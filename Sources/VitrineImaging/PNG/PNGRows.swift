@@ -30,7 +30,13 @@ struct PNGRowReader: ~Copyable {
     }
 
     /// Whether the data ended because the file did.
-    var isTruncated: Bool { stage?.isTruncated ?? inflater?.source.isTruncated ?? false }
+    var isTruncated: Bool {
+        if let stage { return stage.isTruncated }
+        switch inflater {
+        case .some(let inflater): return inflater.source.isTruncated
+        case .none: return false
+        }
+    }
 
     /// Begins an image, or a pass of one, with rows of `width` pixels.
     mutating func begin(width: Int) {
@@ -59,7 +65,8 @@ struct PNGRowReader: ~Copyable {
 
     private mutating func nextPiece() throws(InflateError) -> UnsafeRawBufferPointer {
         if let stage { return try stage.next() }
-        return try inflater?.next() ?? UnsafeRawBufferPointer(start: nil, count: 0)
+        guard let piece = try inflater?.next() else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        return piece
     }
 
     private mutating func filteredRow() throws(InflateError) -> UnsafeRawPointer {
