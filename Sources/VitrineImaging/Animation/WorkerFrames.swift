@@ -7,10 +7,14 @@ package struct FrameParameters: Sendable, Hashable {
     /// The type name of the worker's decoder to use; empty for the first that reads the format.
     package var decoder = ""
 
+    /// `FRMS`, which tells the parameters from those of other documents.
+    private static let magic: UInt32 = 0x534D_5246
+
     package init(frame: Int) { self.frame = frame }
 
     package func encoded() -> [UInt8] {
         var wire = WireWriter()
+        wire.write(Self.magic)
         wire.write(frame)
         wire.write(decoder)
         return wire.bytes
@@ -19,9 +23,10 @@ package struct FrameParameters: Sendable, Hashable {
     /// Reads the bytes of ``encoded()``; nil for other bytes.
     package init?(_ bytes: [UInt8]) {
         var wire = WireReader(bytes)
+        let isMarked = wire.integer(UInt32.self) == Self.magic
         frame = wire.int()
         decoder = wire.text()
-        guard wire.isComplete, frame >= 0 else { return nil }
+        guard isMarked, wire.isComplete, frame >= 0 else { return nil }
     }
 }
 

@@ -185,7 +185,7 @@ package struct WorkerServer {
         _ request: DocumentRequest, input: Int32, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
         let source = try Self.source(input)
-        if request.operation == .render, let animations {
+        if request.operation == .render, let animations, FrameParameters(request.parameters) != nil {
             let image = try animations.render(source, request)
             return try share(image, requestedProfile: nil, room: SharedBuffer(memory), memory: memory)
         }
@@ -294,8 +294,8 @@ package struct WorkerServer {
     }
 }
 
-/// The work of a helper for documents, `vitrine-pdf` or `vitrine-video`. A worker with decoders draws frames of
-/// animations instead, by ``AnimationRenderer``.
+/// The work of a helper for documents, `vitrine-pdf` or `vitrine-video`. A worker with decoders also draws
+/// frames of animations, by ``AnimationRenderer``.
 ///
 /// Called on one thread. May keep a document and its source open between requests: requests of one document go to the
 /// same helper as far as possible. Two sources are the same document if ``ByteSource/documentIdentity`` is equal.
