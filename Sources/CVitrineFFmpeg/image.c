@@ -3,24 +3,24 @@
 // list of this program call none of them. Whatever is unusual about a file is left to dlopen(3).
 // Formats: System V ABI (generic and x86-64 supplement), ELF for the Arm 64-bit architecture.
 #include "image.h"
+#include <stdlib.h>
 
-#ifdef __linux__
+#if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
+#ifdef __x86_64__
 #define MACHINE EM_X86_64
 enum { ABSOLUTE = R_X86_64_64, DATA = R_X86_64_GLOB_DAT, CALL = R_X86_64_JUMP_SLOT, OWN = R_X86_64_RELATIVE };
-#elif defined(__aarch64__)
+#else
 #define MACHINE EM_AARCH64
 enum { ABSOLUTE = R_AARCH64_ABS64, DATA = R_AARCH64_GLOB_DAT, CALL = R_AARCH64_JUMP_SLOT, OWN = R_AARCH64_RELATIVE };
 #endif
@@ -46,8 +46,6 @@ void *cffmpeg_image_symbol(const cffmpeg_images *images, const char *name) {
     }
     return NULL;
 }
-
-#ifdef MACHINE
 
 // What is mapped of a file, and what its dynamic section tells.
 typedef struct {
@@ -255,5 +253,9 @@ bool cffmpeg_map_image(cffmpeg_images *images, const char *name) {
     (void)images; (void)name;
     return false;
 }
-#endif
+
+void *cffmpeg_image_symbol(const cffmpeg_images *images, const char *name) {
+    (void)images; (void)name;
+    return NULL;
+}
 #endif

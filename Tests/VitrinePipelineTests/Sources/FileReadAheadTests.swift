@@ -77,6 +77,7 @@ import VitrinePipeline
             let (seen, entered, released) = (Announcements(), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
             var ahead: FileReadAhead? = FileReadAhead(Self.paths, limits: Self.limits(files: 10)) { path, most in
                 seen.add(path)
+                guard path == "1" else { return most }
                 entered.signal()
                 released.wait()
                 return most
