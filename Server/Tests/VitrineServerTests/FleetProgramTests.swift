@@ -37,8 +37,8 @@ struct FleetProgramTests {
         let root = NSTemporaryDirectory() + "vitrine-shared-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: root) }
-        let settings = ["--redis", redis.url, "--local-root", root, "--iiif"]
-        let fleet = try await Fleet.start(3, settings + ["--local-shared"])
+        let settings = ["--redis", redis.url, "--iiif"]
+        let fleet = try await Fleet.start(3, settings + ["--local-shared"], root: root)
         let tile = "/iiif/3/a.jpg/0,0,256,256/256,256/0/default.jpg"
         var tags: [String?] = []
         for (turn, sample) in ["lake.jpg", "lake-grey.jpg"].enumerated() {
@@ -52,8 +52,7 @@ struct FleetProgramTests {
                 }
             }
             let before = try await fleet.renders
-            let options = "/rs:fit:\(90 + turn):90/plain/local:///a.jpg"
-            for path in [tile, options] {
+            for path in [tile, ImageServerProcess.path("local:///a.jpg", 90 + turn)] {
                 var found: Set<String?> = []
                 for node in fleet.nodes {
                     let answer = try await get(node.main, path)
@@ -71,7 +70,7 @@ struct FleetProgramTests {
         try await fleet.end()
 
         // Without the setting, files belong to one machine.
-        let apart = try await Fleet.start(2, settings)
+        let apart = try await Fleet.start(2, settings, root: root)
         for node in apart.nodes { #expect(try await get(node.main, tile).status == 200) }
         #expect(try await apart.renders == 2)
         try await apart.end()

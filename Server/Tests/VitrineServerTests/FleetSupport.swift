@@ -9,7 +9,8 @@ struct Fleet {
     let nodes: [ImageServerProcess]
 
     static func start(
-        _ count: Int, _ arguments: [String] = [], lease: Int = 60, each: (Int) -> [String] = { _ in [] }
+        _ count: Int, _ arguments: [String] = [], lease: Int = 60, root: String = Samples.directory,
+        each: (Int) -> [String] = { _ in [] }
     ) async throws -> Fleet {
         var nodes: [ImageServerProcess] = []
         for index in 0..<count {
@@ -18,7 +19,7 @@ struct Fleet {
                 "--redis-timeout", "5", "--redis-connect-timeout", "10", "--redis-wait", "120", "--timeout", "300",
                 "--redis-lease", "\(lease)",
             ]
-            nodes.append(try await .start(shared + arguments + each(index)))
+            nodes.append(try await .start(shared + arguments + each(index), root: root))
         }
         for node in nodes {
             try await eventually("the tier is up") { try await node.metrics.contains("vitrine_tier_up 1\n") }

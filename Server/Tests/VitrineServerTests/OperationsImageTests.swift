@@ -19,9 +19,11 @@ struct ImageServerProcess {
 
     static let loopback = ["--bind", "127.0.0.1:0", "--admin-bind", "127.0.0.1:0", "--lame-duck", "0"]
 
-    static func start(_ arguments: [String] = [], environment: [String: String] = [:]) async throws -> Self {
+    static func start(
+        _ arguments: [String] = [], environment: [String: String] = [:], root: String = Samples.directory
+    ) async throws -> Self {
         let process = try ServerProcess(
-            loopback + ["--local-root", Samples.directory, "--allow-loopback-sources"] + arguments,
+            loopback + ["--local-root", root, "--allow-loopback-sources"] + arguments,
             environment: environment)
         let ports = try await process.ports()
         return Self(process: process, main: ports.main, admin: ports.admin)
