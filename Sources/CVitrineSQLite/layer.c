@@ -1,5 +1,5 @@
-// A layer over SQLite's own file system, in two kinds: one reads only what is in memory, for threads that must not wait;
-// the other writes the pages that a transaction adds to the log together.
+// A layer over SQLite's own file system, in two kinds: one reads only what is in memory, for threads that must not
+// wait; the other writes the pages that a transaction adds to the log together.
 #include "csqlite.h"
 
 #include <cfilesystem.h>
@@ -56,8 +56,8 @@ static int append_pending(layer_file *self, const void *bytes, int count, int64_
     return 1;
 }
 
-// A frame of the log is a header of 24 bytes and a page, which SQLite writes one by one. The header of the last frame of
-// a transaction has the size of the database in its second word, which is 0 in all others
+// A frame of the log is a header of 24 bytes and a page, which SQLite writes one by one. The header of the last frame
+// of a transaction has the size of the database in its second word, which is 0 in all others
 // (https://www.sqlite.org/fileformat2.html, 4.1). SQLite announces the transaction to readers after it has written that
 // frame, so all of them are written by then, and a failure is returned by that write.
 static int gather_write(layer_file *self, const void *bytes, int count, sqlite3_int64 offset) {

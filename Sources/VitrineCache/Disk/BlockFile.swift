@@ -10,9 +10,9 @@ import VitrineCore
 
 /// The file with the bodies of a few KiB and more, beside the database of a generation.
 ///
-/// A body lies in blocks that its row names (``Extent``). It is written before its row is committed, into blocks that no
-/// committed row has. A reader whose snapshot is older may so read blocks that another body has got since. Each body is
-/// compared with the checksum in its row, and read again with a newer snapshot if it does not fit.
+/// A body lies in blocks that its row names (``Extent``). It is written before its row is committed, into blocks that
+/// no committed row has. A reader whose snapshot is older may so read blocks that another body has got since. Each body
+/// is compared with the checksum in its row, and read again with a newer snapshot if it does not fit.
 final class BlockFile: Sendable {
     static let suffix = "-bodies"
     /// Smaller bodies share pages of the database.

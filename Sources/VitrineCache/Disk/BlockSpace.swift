@@ -53,7 +53,7 @@ package struct BlockSpace {
     /// The most blocks of a body.
     package static let largestBody = 256
     /// The words that a search for a run looks at.
-    private static let searchLimit = 4096
+    private static let searchLimit = 512
 
     private var words: [UInt64] = []
     /// The blocks in use, including released ones.

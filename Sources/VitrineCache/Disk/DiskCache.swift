@@ -43,8 +43,8 @@ public final class DiskCache: Sendable {
 
     /// The space that the directory takes on disk beyond the capacity: 48 MiB.
     ///
-    /// It holds the log of the database, partly used pages and blocks, and the bodies being written. The log takes up to
-    /// half of the capacity, but at least 8 and at most 32 MiB. Log, pages and blocks beyond this space count towards
+    /// It holds the log of the database, partly used pages and blocks, and the bodies being written. The log takes up
+    /// to half of the capacity, but at least 8 and at most 32 MiB. Log, pages and blocks beyond this space count towards
     /// the capacity and cause evictions. The next program that opens the cache deletes the files of a killed one. After
     /// ``setCapacity(_:)`` with a lower capacity, the database and the file of bodies may keep their lengths until
     /// everything is removed.

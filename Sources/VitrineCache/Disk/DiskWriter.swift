@@ -482,7 +482,8 @@ final class DiskWriter: @unchecked Sendable {
     func excess(capacity: Int) throws(DatabaseError) -> Int {
         let database = try statements().database
         let pages = try (database.integer("PRAGMA page_count") ?? 0) &- (database.integer("PRAGMA freelist_count") ?? 0)
-        let partial = (Int(pages) &+ space.occupied) &* 4096 &- (totals.bytes &- totals.fileBytes) &- Self.pageAllowance
+        let stored = totals.bytes &- totals.fileBytes
+        let partial = (Int(pages) &+ space.occupied) &* 4096 &- stored &- Self.pageAllowance
         return checkpointer.excess(capacity: capacity) + max(0, partial)
     }
 

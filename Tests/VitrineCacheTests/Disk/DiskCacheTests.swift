@@ -200,7 +200,9 @@ import VitrineDatabase
         let fixture = try DiskFixture()
         do {
             let cache = fixture.cache().blocking
-            for number in 0..<40 { try cache.set(DiskFixture.bytes(number * 50, seed: number), forKey: CacheKey("k\(number)")) }
+            for number in 0..<40 {
+                try cache.set(DiskFixture.bytes(number * 50, seed: number), forKey: CacheKey("k\(number)"))
+            }
             try cache.flush()
         }
         let path = try await fixture.closedDatabase()
@@ -209,7 +211,8 @@ import VitrineDatabase
         _ = try await fixture.closedDatabase()
         func check(_ cache: DiskCache.Blocking) throws {
             for number in 0..<40 {
-                #expect(try cache.bytes(forKey: CacheKey("k\(number)")) == DiskFixture.bytes(number * 50, seed: number))
+                let bytes = try cache.bytes(forKey: CacheKey("k\(number)"))
+                #expect(bytes == DiskFixture.bytes(number * 50, seed: number))
             }
         }
         let reader = fixture.cache { $0.isReadOnly = true }.blocking
