@@ -1,11 +1,11 @@
 // A loader for the libraries of FFmpeg. They name some eighty other libraries, for encoders, network protocols and
 // graphics processors, which the dynamic linker loads and binds in 25 ms, before anything is decoded. The decoders on the
 // list of this program call none of them. Whatever is unusual about a file is left to dlopen(3).
-// Formats: System V ABI (generic and x86-64 supplement), ELF for the Arm 64-bit architecture.
+// Other machines than x86-64 always use dlopen. Format: System V ABI, generic and x86-64 supplement.
 #include "image.h"
 #include <stdlib.h>
 
-#if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
+#if defined(__GLIBC__) && defined(__x86_64__)
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -17,13 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifdef __x86_64__
-#define MACHINE EM_X86_64
 enum { ABSOLUTE = R_X86_64_64, DATA = R_X86_64_GLOB_DAT, CALL = R_X86_64_JUMP_SLOT, OWN = R_X86_64_RELATIVE };
-#else
-#define MACHINE EM_AARCH64
-enum { ABSOLUTE = R_AARCH64_ABS64, DATA = R_AARCH64_GLOB_DAT, CALL = R_AARCH64_JUMP_SLOT, OWN = R_AARCH64_RELATIVE };
-#endif
 
 void *cffmpeg_image_symbol(const cffmpeg_images *images, const char *name) {
     // The hash function and the table of DT_GNU_HASH, without its filter.
@@ -220,7 +214,7 @@ static bool map_file(mapping *m, cffmpeg_images *images, int fd, unsigned char *
     ssize_t count = pread(fd, head, capacity, 0);
     const ElfW(Ehdr) *file = (const void *)head;
     if (fstat(fd, &status) || count < (ssize_t)sizeof *file || memcmp(file->e_ident, ELFMAG, SELFMAG) ||
-        file->e_ident[EI_CLASS] != ELFCLASS64 || file->e_machine != MACHINE || file->e_type != ET_DYN ||
+        file->e_ident[EI_CLASS] != ELFCLASS64 || file->e_machine != EM_X86_64 || file->e_type != ET_DYN ||
         file->e_phentsize != sizeof(ElfW(Phdr)) || file->e_phoff > (size_t)count ||
         file->e_phnum > ((size_t)count - file->e_phoff) / sizeof(ElfW(Phdr)) || file->e_phoff % sizeof(ElfW(Addr)))
         return false;
