@@ -7,7 +7,7 @@ struct VitrineBenchmarks: AsyncParsableCommand {
         commandName: "vitrine-benchmarks",
         subcommands: [
             ImagingBenchmark.self, QualityBenchmark.self, CancellationBenchmark.self, IsolationBenchmark.self,
-            LatencyBenchmark.self, MeasuredChild.self,
+            MeasuredChild.self,
         ],
         defaultSubcommand: ImagingBenchmark.self)
 }
