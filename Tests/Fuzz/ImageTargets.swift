@@ -33,10 +33,8 @@ extension FuzzTargets {
         targets += ImageFormat.raster.flatMap { format in
             DecoderRegistry.standard.decoders(for: format).map { raster(format, $0) }
         }
-        #if LibJPEG
+        #if SystemCodecs
             targets.insert(decoding("decode-jpeg", .jpeg, LibJPEGDecoder()), at: 0)
-        #endif
-        #if LibWebP
             targets.insert(decoding("decode-webp", .webp, WebPDecoder()), at: 0)
         #endif
         return targets
