@@ -15,7 +15,7 @@ struct PowerLossTests {
             let plan = WritePlan(seed: 77, keys: Self.keys)
             let recorded = directory.file("cache"), log = directory.file("log")
             let child = try ChildProcess(
-                ["write", recorded, String(plan.seed), String(plan.keys), String(Int.max), "0", "24"],
+                ["write", recorded, String(plan.seed), String(plan.keys), String(Int.max), "0", "40"],
                 wrapper: FileTrace.command(log: log))
             let findings = child.findings()
             #expect(child.wait() == .exit(0), "\(findings)")

@@ -173,7 +173,7 @@ struct StorageLimitTests {
                 usleep(2000)
             }
         }
-        for number in 0..<2 * capacity / size {
+        for number in 0..<6 * capacity / size {
             try await cache.set([UInt8](repeating: UInt8(number % 251), count: size), forKey: SampleEntry.key(number))
         }
         try await cache.flush()

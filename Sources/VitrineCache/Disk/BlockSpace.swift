@@ -62,6 +62,8 @@ package struct BlockSpace {
     package private(set) var end = 0
     /// Blocks that the transaction has released.
     private var released: [Extent] = []
+    /// The number of these blocks.
+    private var releasedCount = 0
     /// The chunks that differ from the stored ones.
     package private(set) var changed: Set<Int> = []
     /// The block where the next search begins.
@@ -223,12 +225,20 @@ package struct BlockSpace {
 
     /// Gives the blocks of a removed body back when the transaction is committed. Extents of a damaged row whose blocks
     /// are not in use are ignored.
-    package mutating func release(_ extents: [Extent]) { released += extents }
+    package mutating func release(_ extents: [Extent]) {
+        released += extents
+        releasedCount += extents.reduce(0) { $0 + $1.count }
+    }
+
+    /// Whether the transaction has released so many blocks that it is to be committed, so that they can be used again
+    /// instead of new ones.
+    package var isReleaseDue: Bool { releasedCount > used / 64 + 32 }
 
     /// Ends the transaction's changes: released blocks are free in what is stored.
     package mutating func applyReleases() {
         for extent in released where isUsed(extent) { free(extent) }
         released = []
+        releasedCount = 0
     }
 
     /// All chunks are stored.

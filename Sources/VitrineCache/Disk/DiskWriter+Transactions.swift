@@ -36,7 +36,7 @@ extension DiskWriter {
     /// A clock that is behind by less is not looked at: processes read it at slightly different times.
     static let clockSlack: Int64 = 1_000_000_000
 
-    /// Applies operations in order, in one transaction but for large bodies. May be repeated after a failure.
+    /// Applies operations in order, in one transaction but for large bodies and many released blocks. May be repeated after a failure.
     func apply(_ steps: [Step], hits: [Int64: HitRecorder.Hit], conditions: BatchConditions) throws {
         tallies = [:]
         let total = conditions.total
@@ -61,6 +61,10 @@ extension DiskWriter {
                 case .remove:
                     if let stored = try find(step.key.id) { try delete(stored) }
                 case .patch(let patch): try apply(patch, to: step.key)
+                }
+                if space.isReleaseDue {
+                    try commit()
+                    try begin()
                 }
             }
             // A longer validator may have taken it above the capacity.
