@@ -15,9 +15,10 @@ static const char *missing;
 
 #define NAME(library, version) "lib" library ".so." AV_STRINGIFY(version)
 
-// Each behind those that it needs. libavcodec also names libswresample, for decoders of sound.
+// Each behind those that it needs. Decoders of sound call libswresample.
 static const char *const libraries[] = {
     NAME("avutil", LIBAVUTIL_VERSION_MAJOR),
+    NAME("swresample", LIBSWRESAMPLE_VERSION_MAJOR),
     NAME("avcodec", LIBAVCODEC_VERSION_MAJOR),
     NAME("avformat", LIBAVFORMAT_VERSION_MAJOR),
     NAME("swscale", LIBSWSCALE_VERSION_MAJOR),

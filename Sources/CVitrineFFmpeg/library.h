@@ -9,6 +9,8 @@
 #include <libavutil/display.h>
 #include <libavutil/imgutils.h>
 #include <libavutil/pixdesc.h>
+#include <libavutil/samplefmt.h>
+#include <libswresample/version.h>
 #include <libswscale/swscale.h>
 
 // Loads the libraries, once. NULL, or the reason why it failed.
@@ -17,10 +19,10 @@ const char *cffmpeg_load(void);
 #ifdef __linux__
 #define CFFMPEG_FUNCTIONS(X) \
     X(av_dict_get) X(av_display_rotation_get) X(av_frame_alloc) X(av_frame_free) X(av_frame_move_ref) \
-    X(av_frame_unref) X(av_free) X(av_freep) X(av_guess_frame_rate) X(av_guess_sample_aspect_ratio) \
+    X(av_frame_unref) X(av_free) X(av_freep) X(av_get_packed_sample_fmt) X(av_guess_frame_rate) X(av_guess_sample_aspect_ratio) \
     X(av_log_set_level) X(av_malloc) X(av_mallocz) X(av_match_list) X(av_match_name) X(av_new_packet) \
     X(av_packet_alloc) X(av_packet_free) X(av_packet_unref) X(av_pix_fmt_desc_get) X(av_probe_input_buffer2) X(av_probe_input_format3) \
-    X(av_read_frame) X(av_rescale_q) X(av_seek_frame) X(av_strdup) X(av_stream_get_side_data) \
+    X(av_read_frame) X(av_rescale_q) X(av_sample_fmt_is_planar) X(av_seek_frame) X(av_strdup) X(av_stream_get_side_data) \
     X(av_version_info) X(avcodec_alloc_context3) X(avcodec_find_decoder) X(avcodec_find_decoder_by_name) \
     X(avcodec_flush_buffers) X(avcodec_free_context) X(avcodec_get_name) X(avcodec_open2) \
     X(avcodec_parameters_to_context) X(avcodec_receive_frame) X(avcodec_send_packet) X(avformat_alloc_context) \
@@ -46,6 +48,7 @@ extern cffmpeg_functions cffmpeg_library;
 #define av_frame_unref(...) cffmpeg_library.av_frame_unref(__VA_ARGS__)
 #define av_free(...) cffmpeg_library.av_free(__VA_ARGS__)
 #define av_freep(...) cffmpeg_library.av_freep(__VA_ARGS__)
+#define av_get_packed_sample_fmt(...) cffmpeg_library.av_get_packed_sample_fmt(__VA_ARGS__)
 #define av_guess_frame_rate(...) cffmpeg_library.av_guess_frame_rate(__VA_ARGS__)
 #define av_guess_sample_aspect_ratio(...) cffmpeg_library.av_guess_sample_aspect_ratio(__VA_ARGS__)
 #define av_log_set_level(...) cffmpeg_library.av_log_set_level(__VA_ARGS__)
@@ -62,6 +65,7 @@ extern cffmpeg_functions cffmpeg_library;
 #define av_probe_input_buffer2(...) cffmpeg_library.av_probe_input_buffer2(__VA_ARGS__)
 #define av_read_frame(...) cffmpeg_library.av_read_frame(__VA_ARGS__)
 #define av_rescale_q(...) cffmpeg_library.av_rescale_q(__VA_ARGS__)
+#define av_sample_fmt_is_planar(...) cffmpeg_library.av_sample_fmt_is_planar(__VA_ARGS__)
 #define av_seek_frame(...) cffmpeg_library.av_seek_frame(__VA_ARGS__)
 #define av_strdup(...) cffmpeg_library.av_strdup(__VA_ARGS__)
 #define av_stream_get_side_data(...) cffmpeg_library.av_stream_get_side_data(__VA_ARGS__)

@@ -7,7 +7,7 @@
 
 // Formats of sound in the containers that are read. Where there are two decoders of one, FFmpeg prefers the one named.
 static const char decoders[] =
-    "mp3float,mp3,mp2float,mp2,mp1float,mp1,aac,aac_latm,ac3,eac3,flac,alac,vorbis,opus,libopus,libspeex,speex,wmav1,"
+    "mp3float,mp3,mp2float,mp2,mp1float,mp1,aac,aac_latm,ac3,eac3,flac,alac,vorbis,opus,speex,wmav1,"
     "wmav2,wmapro,wmalossless,ape,wavpack,tta,tak,mpc7,mpc8,dsd_lsbf,dsd_msbf,dsd_lsbf_planar,dsd_msbf_planar,"
     "amrnb,amrwb,cook,ra_144,ra_288,gsm,gsm_ms,adpcm_ms,adpcm_ima_wav,adpcm_ima_qt,adpcm_swf,adpcm_yamaha,nellymoser,"
     "pcm_s8,pcm_u8,pcm_s16le,pcm_s16be,pcm_u16le,pcm_u16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,pcm_f32le,pcm_f32be,"
