@@ -3,6 +3,13 @@ import VitrineCore
 import VitrineImaging
 import VitrinePipeline
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else

@@ -1,7 +1,14 @@
-import Foundation
 import Synchronization
 import VitrineCore
 import VitrineImaging
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 
 /// Plays an animation in the terminal, in place, until its last loop or a key.
 struct TerminalPlayback {

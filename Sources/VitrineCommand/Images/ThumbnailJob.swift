@@ -118,7 +118,7 @@ struct ThumbnailJob: Sendable {
                 report.source = .made
                 report.milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
             } catch {
-                report.fail(error, after: start)
+                report.fail(InputFailure(item, error), after: start)
             }
             reports.append(report)
         }
