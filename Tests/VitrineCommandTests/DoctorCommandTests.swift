@@ -132,7 +132,7 @@ import Testing
             ["thumbnail", "--isolate", "--no-cache", "-o", scratch.file("out").path] + pictures, home: scratch.url)
         #expect(outcome.status == 1)
         func count(_ text: String) -> Int { outcome.errors.components(separatedBy: text).count - 1 }
-        #expect(count("vitrine-worker ends, as the kernel or the container forbids seccomp") == 1, "\(outcome.errors)")
+        #expect(count("\(worker) ends, as the kernel or the container forbids seccomp") == 1, "\(outcome.errors)")
         #expect(count("could not enter its sandbox") == 3, "\(outcome.errors)")
         let doctor = try await run(["VITRINE_WORKER=\(worker)"], ["doctor"], home: scratch.url)
         #expect(doctor.status == 1)

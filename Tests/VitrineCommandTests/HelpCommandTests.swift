@@ -227,7 +227,7 @@ import Testing
         let path = Samples.path(sample)
         let outcome = try await Self.run(
             "/usr/bin/env",
-            ["\(variable)=/none", Tool.executable.path, "thumbnail", path, "-o", scratch.file("x").path])
+            ["\(variable)=/none", Tool.executable.path, "thumbnail", path, "--no-cache", "-o", scratch.file("x").path])
         #expect(outcome.status == 1 && outcome.errors.hasPrefix("\(path): vitrine-"), "\(outcome.errors)")
         #expect(outcome.errors.contains("set \(variable) to its path"))
         #expect(scratch.contents == [])
