@@ -42,14 +42,15 @@ import VitrineDatabase
     private func readFromTheDatabase(_ isMapped: Bool) throws {
         let fixture = try DiskFixture()
         let cache = fixture.cache { $0.mapsDatabase = isMapped }.blocking
-        let bytes = DiskFixture.bytes(40_000)
-        for number in 0..<20 { try cache.set(bytes, forKey: CacheKey("k\(number)")) }
+        // Bodies that the database holds itself.
+        let bytes = DiskFixture.bytes(1500)
+        for number in 0..<500 { try cache.set(bytes, forKey: CacheKey("k\(number)")) }
         try cache.flush()
         // Into the file: the log is never mapped.
         _ = try Database(path: fixture.database).execute("PRAGMA wal_checkpoint(TRUNCATE)")
         let path = try #require(FilePath.resolved(fixture.database))
         func read() throws {
-            for number in 0..<20 { #expect(try cache.bytes(forKey: CacheKey("k\(number)")) == bytes) }
+            for number in 0..<500 { #expect(try cache.bytes(forKey: CacheKey("k\(number)")) == bytes) }
         }
         if isMapped {
             // A connection that was idle is closed and opened again.
