@@ -41,13 +41,17 @@ import VitrineDatabase
 
     private func readFromTheDatabase(_ isMapped: Bool) throws {
         let fixture = try DiskFixture()
-        let cache = fixture.cache { $0.mapsDatabase = isMapped }.blocking
         // Bodies that the database holds itself.
         let bytes = DiskFixture.bytes(1500)
-        for number in 0..<500 { try cache.set(bytes, forKey: CacheKey("k\(number)")) }
-        try cache.flush()
-        // Into the file: the log is never mapped.
+        do {
+            let writer = fixture.cache().blocking
+            for number in 0..<500 { try writer.set(bytes, forKey: CacheKey("k\(number)")) }
+            try writer.flush()
+        }
+        // Connections map what the database has when they are opened, and the log is never mapped.
+        try DatabaseFiles.waitUntilClosed(fixture.database)
         _ = try Database(path: fixture.database).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let cache = fixture.cache { $0.mapsDatabase = isMapped }.blocking
         let path = try #require(FilePath.resolved(fixture.database))
         func read() throws {
             for number in 0..<500 { #expect(try cache.bytes(forKey: CacheKey("k\(number)")) == bytes) }
