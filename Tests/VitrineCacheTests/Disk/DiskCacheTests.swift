@@ -28,7 +28,9 @@ import VitrineDatabase
 
     /// The largest mapping of a file into this process, in bytes.
     private func mappedBytes(of path: String) throws -> Int {
-        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+        // Whole, which `String(contentsOfFile:)` does not read a long file without a size.
+        let file = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
+        let maps = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
         return maps.split(separator: "\n").filter { $0.hasSuffix(path) }.map { line in
             let ends = line.prefix { $0 != " " }.split(separator: "-").compactMap { Int($0, radix: 16) }
             return ends.count == 2 ? ends[1] - ends[0] : 0
