@@ -36,7 +36,7 @@ final class BlockFile: Sendable {
 
     // MARK: Reading
 
-    /// What was read of a body.
+    /// The bytes that were read of a body.
     enum Found {
         case bytes([UInt8])
         /// The file is missing or too short, or the extents do not fit the size.
@@ -154,7 +154,7 @@ final class BlockFile: Sendable {
         return descriptor
     }
 
-    /// Cuts what lies behind the last block in use. Called by the one writer.
+    /// Cuts the blocks behind the last one in use. Called by the one writer.
     func cut(to end: Int) {
         var status = stat()
         let size = end * BlockSpace.blockBytes
@@ -165,7 +165,7 @@ final class BlockFile: Sendable {
     }
 
     /// Returns when the bodies that were written are on the medium. Called before their rows are moved out of the log,
-    /// so that a power cut costs the entries of the log at most. Failures are ignored: checksums find what is missing.
+    /// so that a power cut costs the entries of the log at most. Failures are ignored: checksums find missing bodies.
     func synchronize() {
         let descriptor = descriptorForReading()
         guard descriptor >= 0 else { return }
@@ -210,7 +210,7 @@ final class BlockWriter {
         }
     }
 
-    /// Writes what was gathered.
+    /// Writes the gathered blocks.
     func flush() throws(FileError) {
         guard !buffer.isEmpty else { return }
         defer { buffer.removeAll(keepingCapacity: true) }
@@ -220,6 +220,6 @@ final class BlockWriter {
         try result.get()
     }
 
-    /// Drops what was gathered.
+    /// Drops the gathered blocks.
     func drop() { buffer.removeAll(keepingCapacity: true) }
 }

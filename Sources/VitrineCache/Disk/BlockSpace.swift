@@ -234,7 +234,7 @@ package struct BlockSpace {
     /// instead of new ones.
     package var isReleaseDue: Bool { releasedCount > used / 64 + 32 }
 
-    /// Ends the transaction's changes: released blocks are free in what is stored.
+    /// Ends the transaction's changes: released blocks are free in the stored map.
     package mutating func applyReleases() {
         for extent in released where isUsed(extent) { free(extent) }
         released = []

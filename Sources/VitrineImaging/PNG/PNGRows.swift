@@ -15,7 +15,7 @@ struct PNGRowReader: ~Copyable {
 
     /// A reader for rows of at most `width` pixels.
     ///
-    /// - Parameter stage: What inflates `source` on another thread; nil to inflate here.
+    /// - Parameter stage: The stage that inflates `source` on another thread; nil to inflate here.
     init(_ source: consuming PNGDataSource, _ header: PNGHeader, width: Int, stage: PNGInflateStage? = nil) {
         inflater = stage == nil ? Inflater(source) : nil
         self.stage = stage
