@@ -60,6 +60,13 @@ package struct DocumentTarget: Sendable, Equatable {
         wire.write(fit.rawValue)
         wire.write(allowsUpscaling)
     }
+
+    /// Returns the target as a rule for pictures.
+    package func resizer(limits: ImageLimits) -> ImageResizer {
+        var resizer = ImageResizer(size: size, mode: fit.mode, allowsUpscaling: allowsUpscaling)
+        resizer.maximumSide = limits.maximumOutputSide
+        return resizer
+    }
 }
 
 /// The size in pixels of a drawn page.

@@ -45,14 +45,6 @@ package struct VideoParameters: Sendable, Equatable {
         target = DocumentTarget(&wire)
         guard wire.isComplete else { return nil }
     }
-
-    /// Returns ``target`` as a rule for pictures.
-    package func resizer(limits: ImageLimits) -> ImageResizer {
-        var resizer = ImageResizer(
-            size: target.size, mode: target.fit.mode, allowsUpscaling: target.allowsUpscaling)
-        resizer.maximumSide = limits.maximumOutputSide
-        return resizer
-    }
 }
 
 /// The description of a file by `vitrine-video`.

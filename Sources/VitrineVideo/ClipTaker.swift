@@ -22,7 +22,7 @@ struct ClipTaker {
     init(video: OpenVideo, parameters: ClipParameters, limits: ImageLimits) {
         self.video = video
         self.parameters = parameters
-        taker = FrameTaker(video: video, rule: parameters.resizer(limits: limits))
+        taker = FrameTaker(video: video, rule: parameters.target.resizer(limits: limits))
     }
 
     /// The clip.

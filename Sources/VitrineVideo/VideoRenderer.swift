@@ -30,7 +30,7 @@ final class VideoRenderer: DocumentRendering {
         else { throw .invalidRequest(reason: "a second must be a number of 0 or more") }
         if parameters.moment == .waveform {
             let waveform = Waveform(try loudness(source, request.limits))
-            return try waveform.drawn(by: parameters.resizer(limits: request.limits))
+            return try waveform.drawn(by: parameters.target.resizer(limits: request.limits))
         }
         let video = try video(source, request.limits)
         defer { video.finish() }
@@ -68,7 +68,7 @@ final class VideoRenderer: DocumentRendering {
     private static func image(
         _ video: OpenVideo, _ parameters: VideoParameters, _ limits: ImageLimits
     ) throws(ImageError) -> Image {
-        let taker = FrameTaker(video: video, rule: parameters.resizer(limits: limits))
+        let taker = FrameTaker(video: video, rule: parameters.target.resizer(limits: limits))
         if parameters.prefersCover, video.hasCover, let cover = try? taker.cover() { return cover }
         guard video.hasVideo else { throw VideoFailure.noVideo.error }
         switch parameters.moment {

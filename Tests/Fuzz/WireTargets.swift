@@ -83,7 +83,7 @@ extension FuzzTargets {
     ) { bytes in
         guard let request = DocumentRequest(bytes) else { throw FuzzRefusal() }
         _ = PDFParameters(request.parameters)
-        _ = VideoParameters(request.parameters)?.resizer(limits: .standard)
+        _ = VideoParameters(request.parameters)?.target.resizer(limits: .standard)
         _ = TextParameters(request.parameters)
     }
 
@@ -109,9 +109,9 @@ extension FuzzTargets {
             ]
         }
     ) { bytes in
-        _ = (PDFParameters(bytes), VideoParameters(bytes)?.resizer(limits: .standard))
+        _ = (PDFParameters(bytes), VideoParameters(bytes)?.target.resizer(limits: .standard))
         let film = VideoDescription(bytes).map { VideoInfo($0) }
-        _ = (ClipParameters(bytes)?.resizer(limits: .standard), FrameParameters(bytes))
+        _ = (ClipParameters(bytes)?.target.resizer(limits: .standard), FrameParameters(bytes))
         if let clip = VideoClip(bytes, limits: .standard) { _ = clip.image(at: clip.frameCount - 1) }
         if film == nil, PDFDescription(bytes) == nil { throw FuzzRefusal() }
     }

@@ -142,6 +142,22 @@ struct DownloadManagerTests {
         #expect(server.requests.last?.header("Range") == "bytes=50000-")
     }
 
+    @Test func completionsAreStoredBeforeTheListCloses() async throws {
+        let site = FileSite([UInt8](repeating: 7, count: 100)), fixture = try DownloadFixture()
+        let server = try LoopbackServer { site.reply(to: $0) }
+        for index in 0..<40 {
+            let first = fixture.manager()
+            let download = try await first.start(server.url("/\(index)").absoluteString)
+            await download.reaches { $0.state == .completed }
+            await first.close()
+            let second = fixture.manager()
+            // A download that is not stored as completed would run again.
+            #expect(try await second.restore().allSatisfy { $0.status?.state == .completed })
+            await second.close()
+        }
+        #expect(server.requests.count == 40)
+    }
+
     @Test func whatIsRemovedWhileItEndsIsForgotten() async throws {
         let site = FileSite(content), fixture = try DownloadFixture()
         let server = try LoopbackServer { site.reply(to: $0) }

@@ -116,6 +116,8 @@ extension DownloadEngine {
                 do throws(DownloadError) { try await save(record, endsRun: true) } catch {
                     log.error("A download was not stored", metadata: ["id": "\(record.id)", "error": "\(error)"])
                 }
+                state.withLock { $0.unstoredEnds -= 1 }
+                broadcaster.touch()
                 if let delay { scheduleRetry(record.id, after: delay) }
                 return
             }
@@ -148,6 +150,7 @@ extension DownloadEngine {
                     delay = entry.fail(error, before: before.status.received, isOffline: isOffline, configuration)
                 }
             }
+            state.unstoredEnds += 1
             return .over(keep(entry, in: &state), retryAfter: delay)
         }
     }

@@ -60,6 +60,8 @@ final class DownloadEngine: DownloadBackend {
         var limit: Int
         var limitPerHost: Int
         var isShutDown = false
+        /// The number of runs that have ended, but whose end is not stored yet.
+        var unstoredEnds = 0
         /// The revision of the last changed record.
         var revision = 0
         var watch: NetworkWatch?
@@ -73,9 +75,9 @@ final class DownloadEngine: DownloadBackend {
         /// All records of the list, in no order.
         var records: [DownloadRecord] { entries.values.filter { $0.pendingAction != .remove }.map(\.record) }
 
-        /// Whether no download runs, waits or is delayed.
+        /// Whether no download runs, waits or is delayed, and the journal has the end of each.
         var isSettled: Bool {
-            entries.values.allSatisfy { $0.task == nil && $0.record.status.state.isSettled }
+            unstoredEnds == 0 && entries.values.allSatisfy { $0.task == nil && $0.record.status.state.isSettled }
         }
     }
 
@@ -194,8 +196,19 @@ final class DownloadEngine: DownloadBackend {
     func close() async {
         shutDown()
         for task in state.withLock({ $0.entries.values.compactMap(\.task) }) { await task.value }
+        await storeEnds()
         if let journal = state.withLock({ $0.journal.take() }) { await journal.close() }
         broadcaster.close()
+    }
+
+    /// Returns once the journal has the ends of all runs, also in a cancelled task.
+    private func storeEnds() async {
+        while true {
+            let version = broadcaster.version
+            if state.withLock({ $0.unstoredEnds == 0 }) { return }
+            // A cancelled task would not wait.
+            await Task { await broadcaster.waitForChange(since: version) }.value
+        }
     }
 
     func settled() async throws(DownloadError) {

@@ -31,15 +31,21 @@ extension ImagePipeline {
     /// Opens the animation of a request whose image is shown, unless that takes more than a look at a file or at the
     /// cache of original bytes.
     package func availableAnimation(for request: ImageRequest) async -> AnimatedImage? {
-        var source = request.source
-        guard source is any MovingSource || source is URLImageSource, let identity = try? await identity(of: source),
+        guard mayBeAnimated(request), let identity = try? await identity(of: request.source),
             !stillSources.contains(identity)
         else { return nil }
+        var source = request.source
         if let remote = source as? URLImageSource {
             guard let local = await remote.storedSource(in: originals) else { return nil }
             source = local
         }
         return try? await animation(of: source, for: request, identity)
+    }
+
+    /// Whether a request may have an animation, as far as that is known without a look at its file.
+    package func mayBeAnimated(_ request: ImageRequest) -> Bool {
+        guard request.source is any MovingSource || request.source is URLImageSource else { return false }
+        return request.source.knownIdentity.map { !stillSources.contains($0) } ?? true
     }
 
     private func animation(

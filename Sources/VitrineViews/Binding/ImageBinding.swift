@@ -236,7 +236,8 @@ public final class ImageBinding<Target: ImageTarget> {
 
     /// Looks whether the request that is shown has further frames, and plays them.
     private func openAnimation() {
-        guard options.playsAnimations, target?.prefersReducedMotion == false, let sized, let request = sized.requests.first
+        guard options.playsAnimations, target?.prefersReducedMotion == false, let sized,
+            let request = sized.requests.first, sized.pipeline.mayBeAnimated(request)
         else { return }
         let (pipeline, number) = (sized.pipeline, number)
         opening = Task { @MainActor [weak self] in

@@ -137,18 +137,18 @@ package final class ImageServer: Service {
                 name: "admin", endpoint: $0, setup: adminSetup, maximumConnections: 256, logger: connectionLogger)
         }
 
-        let listeners = listeners
-        let adminListeners = admin
-        let exporter = exporter
-        metrics.registry.onCollect { [drain] registry in
-            for (name, listeners) in [("main", listeners), ("admin", adminListeners)] {
-                registry.setGauge(
-                    "vitrine_connections", [("listener", name)],
-                    to: Double(listeners.map(\.connectionCount).reduce(0, +)))
-            }
-            registry.setGauge("vitrine_draining", to: drain.isDraining ? 1 : 0)
-            if let exporter { registry.setCounter("vitrine_spans_dropped_total", to: Double(exporter.dropped)) }
+        // The listeners reference the metrics.
+        metrics.registry.onCollect { [weak self] registry in self?.collect(into: registry) }
+    }
+
+    private func collect(into registry: PrometheusRegistry) {
+        for (name, listeners) in [("main", listeners), ("admin", admin)] {
+            registry.setGauge(
+                "vitrine_connections", [("listener", name)],
+                to: Double(listeners.map(\.connectionCount).reduce(0, +)))
         }
+        registry.setGauge("vitrine_draining", to: drain.isDraining ? 1 : 0)
+        if let exporter { registry.setCounter("vitrine_spans_dropped_total", to: Double(exporter.dropped)) }
     }
 
     /// The configuration in effect, for parts that outlive a reload.

@@ -6,8 +6,13 @@ import VitrineCore
 
 /// Connects the parts that work on images with the metrics and the traces.
 package final class ServerObservation: Sendable {
+    /// A renderer references the observation of its transfers.
+    private struct Watched: Sendable {
+        weak var renderer: Renderer?
+    }
+
     private let metrics: ServerMetrics
-    private let renderer = Mutex<Renderer?>(nil)
+    private let watched = Mutex<Watched?>(nil)
     private let diskSizes = Mutex<[String: Int]>([:])
 
     package init(_ metrics: ServerMetrics) {
@@ -43,9 +48,9 @@ package final class ServerObservation: Sendable {
 
     /// Reports on the work of a renderer from now on, in place of an earlier one.
     package func watch(_ new: Renderer) {
-        let isFirst = renderer.withLock { renderer in
-            defer { renderer = new }
-            return renderer == nil
+        let isFirst = watched.withLock { watched in
+            defer { watched = Watched(renderer: new) }
+            return watched == nil
         }
         // A renderer after a reload has the caches of the one before.
         guard isFirst else { return }
@@ -60,7 +65,8 @@ package final class ServerObservation: Sendable {
     }
 
     private func collect(into registry: PrometheusRegistry) {
-        if let renderer = renderer.withLock({ $0 }) {
+        let renderer = watched.withLock { $0?.renderer }
+        if let renderer {
             let (renders, loads) = (renderer.admission.renders, renderer.admission.loads)
             registry.setGauge("vitrine_renders_in_flight", to: Double(renders.running))
             registry.setGauge("vitrine_render_queue_length", to: Double(renders.waiting))
@@ -74,7 +80,7 @@ package final class ServerObservation: Sendable {
         for (level, bytes) in diskSizes.withLock({ $0 }) {
             registry.setGauge("vitrine_cache_bytes", [("level", level)], to: Double(bytes))
         }
-        renderer.withLock { $0 }?.remote?.collect(into: registry)
+        renderer?.remote?.collect(into: registry)
         let workers = ChildProcesses.now()
         registry.setGauge("vitrine_workers", to: Double(workers.count))
         registry.setGauge("vitrine_workers_resident_memory_bytes", to: Double(workers.residentBytes))
