@@ -71,3 +71,18 @@ int64_t cfilesystem_read_resident(int descriptor, void *target, size_t count, in
     return -1;
 #endif
 }
+
+int cfilesystem_punch(int descriptor, int64_t offset, int64_t count) {
+#if defined(__linux__)
+    int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    return fallocate(descriptor, mode, (off_t)offset, (off_t)count) == 0 ? 0 : errno;
+#elif defined(F_PUNCHHOLE)
+    struct fpunchhole hole = {.fp_offset = offset, .fp_length = count};
+    return fcntl(descriptor, F_PUNCHHOLE, &hole) == 0 ? 0 : errno;
+#else
+    (void)descriptor;
+    (void)offset;
+    (void)count;
+    return EOPNOTSUPP;
+#endif
+}

@@ -22,4 +22,8 @@ int cfilesystem_synchronize_all(int descriptor);
 /// file system cannot tell, on other systems than Linux, and for an error.
 int64_t cfilesystem_read_resident(int descriptor, void *target, size_t count, int64_t offset);
 
+/// Gives the disk blocks of a part of a file back: it reads as zeros. Returns 0 or an errno, EOPNOTSUPP where the file
+/// system cannot.
+int cfilesystem_punch(int descriptor, int64_t offset, int64_t count);
+
 #endif

@@ -164,6 +164,23 @@ final class BlockFile: Sendable {
         if ftruncate(descriptor, off_t(size)) != 0 { _ = errno }
     }
 
+    /// Gives free blocks back to the file system until the file takes at most a number of them on the disk. Called by
+    /// the one writer. Nothing happens where the file system cannot do that.
+    ///
+    /// - Parameter limit: The number of blocks.
+    func giveBack(_ free: [Extent], limit: Int) {
+        var status = stat()
+        // 512 bytes: the unit of `st_blocks` (stat(2)).
+        guard !free.isEmpty, stat(path, &status) == 0 else { return }
+        var surplus = Int(status.st_blocks) / (BlockSpace.blockBytes / 512) - limit
+        guard surplus > 0, let descriptor = try? descriptorForWriting() else { return }
+        for extent in free where surplus > 0 {
+            let (offset, count) = (extent.start * BlockSpace.blockBytes, extent.count * BlockSpace.blockBytes)
+            guard FileHole.punch(descriptor, at: offset, count: count) else { return }
+            surplus -= extent.count
+        }
+    }
+
     /// Returns when the bodies that were written are on the medium. Called before their rows are moved out of the log,
     /// so that a power cut costs the entries of the log at most. Failures are ignored: checksums find missing bodies.
     func synchronize() {

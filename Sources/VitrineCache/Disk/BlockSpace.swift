@@ -232,13 +232,37 @@ package struct BlockSpace {
 
     /// Whether the transaction has released so many blocks that it is to be committed, so that they can be used again
     /// instead of new ones.
-    package var isReleaseDue: Bool { releasedCount > used / 64 + 32 }
+    package var isReleaseDue: Bool { releasedCount > releaseLimit }
+
+    private var releaseLimit: Int { used / 64 + 32 }
+
+    /// The number of free blocks that may stay on the disk: the reserve, and the blocks that a transaction releases while
+    /// it takes others. Further ones are given back.
+    package var spare: Int { Self.reserve(used: used) + releaseLimit }
 
     /// Ends the transaction's changes: released blocks are free in the stored map.
-    package mutating func applyReleases() {
-        for extent in released where isUsed(extent) { free(extent) }
+    ///
+    /// - Returns: The blocks that have become free.
+    @discardableResult
+    package mutating func applyReleases() -> [Extent] {
+        var freed: [Extent] = []
+        for extent in released where isUsed(extent) {
+            free(extent)
+            freed.append(extent)
+        }
         released = []
         releasedCount = 0
+        return freed
+    }
+
+    /// All runs of free blocks between those in use.
+    package var freeRuns: [Extent] {
+        var runs: [Extent] = [], block = 0
+        while let run = nextRun(from: block, longest: end) {
+            runs.append(run)
+            block = run.end
+        }
+        return runs
     }
 
     /// All chunks are stored.

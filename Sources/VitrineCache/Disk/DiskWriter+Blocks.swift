@@ -33,9 +33,11 @@ extension DiskWriter {
     }
 
     /// Stores the changed chunks of the map in the transaction.
-    func storeSpace() throws(DatabaseError) {
-        space.applyReleases()
-        guard !space.changed.isEmpty else { return }
+    ///
+    /// - Returns: The blocks that are free once it is committed.
+    func storeSpace() throws(DatabaseError) -> [Extent] {
+        let freed = space.applyReleases()
+        guard !space.changed.isEmpty else { return freed }
         let core = try statements()
         for number in space.changed {
             if let bits = space.chunk(number) {
@@ -48,6 +50,14 @@ extension DiskWriter {
             }
         }
         space.markStored()
+        return freed
+    }
+
+    /// Gives free blocks that are not kept in reserve back to the file system, after the transaction that has released
+    /// them. The caller holds the process lock, so that no other process takes them meanwhile.
+    func giveBack(_ free: [Extent]) {
+        guard space.end - space.used > space.spare else { return }
+        blocks.giveBack(free, limit: space.used + space.spare)
     }
 
     /// Makes the map anew from the rows, in a transaction.
@@ -61,9 +71,10 @@ extension DiskWriter {
         }
     }
 
-    /// Cuts the free end of the file. The caller holds the process lock.
+    /// Cuts the free end of the file, and gives other free blocks back. The caller holds the process lock.
     func cutBlocks() {
         guard (try? transaction {}) != nil else { return }
         blocks.cut(to: space.end)
+        giveBack(space.freeRuns)
     }
 }

@@ -397,7 +397,7 @@ final class DiskWriter: @unchecked Sendable {
         let core = try statements()
         try blockWriter.flush()
         try storeAccounts()
-        try storeSpace()
+        let freed = try storeSpace()
         for id in filesToDelete { try addOrphanCandidate(id) }
         try core.database.commitTransaction()
         storedTotals = totals
@@ -405,6 +405,7 @@ final class DiskWriter: @unchecked Sendable {
         for (id, account) in accounts { sizes[id] = account.bytes }
         for id in filesToDelete { BodyFile.remove(bodyPath(id)) }
         filesToDelete = []
+        giveBack(freed)
     }
 
     /// Drops the transaction, if there is one.

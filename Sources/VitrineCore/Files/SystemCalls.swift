@@ -105,3 +105,13 @@ package enum ResidentBytes {
         return count < 0 ? nil : Int(count)
     }
 }
+
+/// Parts of files that take no space on the disk.
+package enum FileHole {
+    /// Gives the space of a part of a file back to the file system. The part then reads as zeros.
+    ///
+    /// - Returns: Whether the file system can do that.
+    package static func punch(_ descriptor: Int32, at offset: Int, count: Int) -> Bool {
+        cfilesystem_punch(descriptor, Int64(offset), Int64(count)) == 0
+    }
+}

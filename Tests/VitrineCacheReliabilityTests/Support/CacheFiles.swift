@@ -25,6 +25,12 @@ enum CacheFiles {
         return lstat(path, &info) == 0 ? Int(info.st_size) : 0
     }
 
+    /// Bytes that a file takes on the disk, without its holes.
+    static func sizeOnDisk(_ path: String) -> Int {
+        var info = stat()
+        return lstat(path, &info) == 0 ? Int(info.st_blocks) * 512 : 0
+    }
+
     /// Bytes of all files below `directory`, or of those with a name.
     static func bytes(of name: String? = nil, in directory: String) -> Int {
         all(in: directory).filter { name == nil || $0.split(separator: "/").last.map(String.init) == name }
