@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import RedisSupport
 import Testing
 import VitrineCore
 @_spi(JPEGRows) import VitrineImaging
@@ -224,9 +225,7 @@ import VitrineServer
     private static func ruin(_ path: String) throws {
         // Dates of Foundation are not exact.
         func touch(_ path: String, like other: String) throws {
-            let program = try Process.run(URL(filePath: "/usr/bin/touch"), arguments: ["-r", other, path])
-            program.waitUntilExit()
-            #expect(program.terminationStatus == 0)
+            #expect(try ChildProcess.run("/usr/bin/touch", ["-r", other, path]).status == 0)
         }
         try touch(path + ".time", like: path)
         let file = try FileHandle(forUpdating: URL(filePath: path))
@@ -261,6 +260,22 @@ import VitrineServer
             // Another band, which is not in memory.
             _ = try await Self.tile(fixture, "\(name)/0,512,512,512/512,512")
         }
+    }
+
+    /// The levels of one decode serve all tiles, also while they are on their way to the disk.
+    @Test func levelsAreUsedWhileTheyAreStored() async throws {
+        let picture = Self.picture(1_700, 1_300)
+        let (fixture, root) = try Self.fixture(["a.png": try picture.encoded(as: .png)]) { $0.tileMemory = .megabytes(12) }
+        _ = try await Self.tile(fixture, "a.png/0,0,1700,1300/425,325")
+        // Another decode would fail.
+        try Self.ruin(root + "/a.png")
+        for (y, height) in [(0, 512), (512, 512), (1_024, 276)] {
+            let tile = try await Self.tile(fixture, "a.png/512,\(y),512,\(height)/512,\(height)")
+            #expect(Self.difference(tile, try Self.crop(picture, 512, y, 512, height)).most == 0)
+        }
+        await fixture.renderer.whenTilesAreStored()
+        let last = try await Self.tile(fixture, "a.png/1024,1024,512,276/512,276")
+        #expect(Self.difference(last, try Self.crop(picture, 1_024, 1_024, 512, 276)).most == 0)
     }
 
     /// The server isolates everything by default. Tiles are the same without.

@@ -18,6 +18,8 @@ extension Renderer {
         var isJPEG: Bool { header.header.format == .jpeg }
         /// Whether parts are found by a survey.
         var isSurveyed: Bool { isJPEG && hasParts }
+        /// Identifies this version of it.
+        var version: CacheKey { source.key.appending(header.version) }
     }
 
     /// Returns a tile of a local picture that is cut from a band of its level; nil for other images, and for pictures
@@ -33,7 +35,8 @@ extension Renderer {
         let size = picture.size
         let part = try parameters.part(of: size)
         guard parameters.degrees == 0, !parameters.isMirrored, !job.options.grayscale, !header.header.isVector,
-            let place = TilePlace(part, of: size, bandBytes: tiles.bandBytes, hasParts: picture.hasParts)
+            let place = TilePlace(
+                part, of: size, bandBytes: tiles.bandBytes, hasParts: picture.hasParts || hasPyramid(picture))
         else { return nil }
         let began = ContinuousClock.now
         let key = TileBands.Key(job.source.key, header.version, place.factor, place.band)
@@ -98,6 +101,10 @@ extension Renderer {
             [self] (priority: SharedPriority) async throws(RequestError) in
             // It may have come while this one waited for the last one.
             if let band = tiles[key] { return band }
+            if let band = try tiles[pyramid: picture.version]?.band(place) {
+                tiles.keep(band, for: key)
+                return band
+            }
             if let band = await storedBand(key, place) {
                 tiles.keep(band, for: key)
                 return band
@@ -123,13 +130,17 @@ extension Renderer {
         defer { withExtendedLifetime(file) {} }
         let region = place.region(of: picture.size)
         if isForPyramid(place, picture) {
-            return try await makePyramid(key, place, picture, file, job, priority)
+            guard let band = try await pyramid(place, picture, file, job, priority).band(place) else {
+                throw Self.anotherSize
+            }
+            tiles.keep(band, for: key)
+            return band
         }
         var index: JPEGRowIndex?
         if picture.isSurveyed {
             if place.factor >= surveyFactor(picture) {
                 let survey = try await survey(picture, file, job, priority)
-                if let band = try survey.band(place) { return band }
+                if let band = try survey.pyramid.band(place) { return band }
             } else if let region, region.y > 0 {
                 // The rows at the top are found without an index.
                 index = try await self.index(of: picture, file, job, priority)
@@ -219,7 +230,7 @@ extension Renderer {
         _ picture: Picture, _ file: OpenedFile, _ job: RenderJob, _ priority: SharedPriority
     ) async throws(RequestError) -> TileBands.Survey {
         let (source, version) = (picture.source.key, picture.header.version)
-        return try await tiles.surveys.value(for: source.appending(version), priority: priority.value) {
+        return try await tiles.surveys.value(for: picture.version, priority: priority.value) {
             [self] (priority: SharedPriority) async throws(RequestError) in
             let (factor, size) = (surveyFactor(picture), picture.size)
             let level = TilePlace.level(factor, of: size)
@@ -230,10 +241,10 @@ extension Renderer {
             let found = try? await decoder(for: level).survey(.file(file.path), at: level)
             if Task.isCancelled { throw .cancelled }
             let index = found?.index?.size == size ? found?.index : nil
-            let survey = TileBands.Survey(index: index, levels: await levels(of: found?.image, factor, size))
-            tiles.keep(survey.index, of: source, version: version)
-            keepLevels(of: survey, picture, job)
-            return survey
+            let pyramid = TileBands.Pyramid(levels: await levels(of: found?.image, factor, size))
+            tiles.keep(index, of: source, version: version)
+            keepLevels(of: pyramid, picture, job)
+            return TileBands.Survey(index: index, pyramid: pyramid)
         }.value
     }
 
@@ -251,11 +262,11 @@ extension Renderer {
         }
     }
 
-    private func keepLevels(of survey: TileBands.Survey, _ picture: Picture, _ job: RenderJob) {
+    private func keepLevels(of pyramid: TileBands.Pyramid, _ picture: Picture, _ job: RenderJob) {
         let (bandBytes, header) = (tiles.bandBytes, picture.header)
         var bands: [(key: TileBands.Key, image: Image)] = []
         // The small ones are kept longest.
-        for (factor, image) in survey.levels {
+        for (factor, image) in pyramid.levels {
             guard let step = TilePlace.step(of: image.size, bandBytes: bandBytes, hasParts: true) else { continue }
             for rect in TilePlace.bands(of: image.size, step: step) {
                 let key = TileBands.Key(job.source.key, header.version, factor, rect)
@@ -286,11 +297,14 @@ extension Renderer {
 
     /// Whether one decode makes all levels.
     private func isForPyramid(_ place: TilePlace, _ picture: Picture) -> Bool {
-        guard configuration.resultDisk.bytes > 0, !picture.hasParts, picture.size.pixelCount > Self.smallPicture,
-            4 * picture.size.pixelCount <= tiles.capacity
-        else { return false }
         // The first scans of a progressive JPEG suffice for its small levels.
-        return !picture.isJPEG || place.factor < 8
+        hasPyramid(picture) && (!picture.isJPEG || place.factor < 8)
+    }
+
+    /// Whether all levels of a picture are stored once they were made.
+    private func hasPyramid(_ picture: Picture) -> Bool {
+        configuration.resultDisk.bytes > 0 && !picture.hasParts && picture.size.pixelCount > Self.smallPicture
+            && 4 * picture.size.pixelCount <= tiles.capacity
     }
 
     private func isWorthStoring(_ place: TilePlace, _ picture: Picture) -> Bool {
@@ -320,59 +334,58 @@ extension Renderer {
     }
 
     /// Decodes a picture once for all its levels, and stores these.
-    ///
-    /// - Returns: The band that is wanted.
-    private func makePyramid(
-        _ key: TileBands.Key, _ place: TilePlace, _ picture: Picture, _ file: OpenedFile, _ job: RenderJob,
-        _ priority: SharedPriority
-    ) async throws(RequestError) -> Image {
-        let size = picture.size
-        var factors = [1]
-        while let last = factors.last, max(size.width, size.height) > 512 * last { factors.append(2 * last) }
-        if let last = factors.last, last < place.factor { factors.append(place.factor) }
-        let sizes = factors.map { TilePlace.level($0, of: size) }
-        let bytes = picture.header.header.estimatedBytes(decodingTo: nil, sourceBytes: 0)
-        let slot = try await admission.render(bytes: bytes, priority: priority.value)
-        let images: [Image]
-        do throws(RequestError) {
-            images = try await decode(sizes, file)
-            guard images.map(\.size) == sizes else { throw Self.anotherSize }
-        } catch {
-            slot.release()
-            throw error
-        }
-        let levels = zip(factors, images).map { (factor: $0, image: $1) }
-        let bandBytes = tiles.bandBytes
-        guard let level = levels.first(where: { $0.factor == place.factor })?.image else { throw Self.anotherSize }
-        let band: Image
-        do {
-            band = place.band.size == level.size ? level : try Self.cut(place.band, from: level)
-        } catch {
-            slot.release()
-            throw RequestError(rendering: error)
-        }
-        tiles.keep(band, for: key)
-        guard background.begin(key.stored) else {
-            slot.release()
-            return band
-        }
-        tiles.beginStoring()
-        // The place is held until its pixels are not needed any more.
-        slot.keep(cost: sizes.reduce(0) { $0 + 4 * $1.pixelCount })
-        Task { [self] in
-            for (factor, image) in levels {
-                let step = TilePlace.step(of: image.size, bandBytes: bandBytes, hasParts: false) ?? image.size
-                for rect in TilePlace.bands(of: image.size, step: step) {
-                    guard let part = try? Self.cut(rect, from: image) else { continue }
-                    let key = TileBands.Key(key.source, key.version, factor, rect)
-                    await storeBand(part, key, picture.header, job)
-                }
+    private func pyramid(
+        _ place: TilePlace, _ picture: Picture, _ file: OpenedFile, _ job: RenderJob, _ priority: SharedPriority
+    ) async throws(RequestError) -> TileBands.Pyramid {
+        let version = picture.version
+        return try await tiles.wholes.value(for: version, priority: priority.value) {
+            [self] (priority: SharedPriority) async throws(RequestError) in
+            // It may have come while this one waited for the last one.
+            if let pyramid = tiles[pyramid: version] { return pyramid }
+            let size = picture.size
+            var factors = [1]
+            while let last = factors.last, max(size.width, size.height) > 512 * last { factors.append(2 * last) }
+            if let last = factors.last, last < place.factor { factors.append(place.factor) }
+            let sizes = factors.map { TilePlace.level($0, of: size) }
+            let bytes = picture.header.header.estimatedBytes(decodingTo: nil, sourceBytes: 0)
+            let slot = try await admission.render(bytes: bytes, priority: priority.value)
+            let images: [Image]
+            do throws(RequestError) {
+                images = try await decode(sizes, file)
+                guard images.map(\.size) == sizes else { throw Self.anotherSize }
+            } catch {
+                slot.release()
+                throw error
             }
-            slot.release()
-            background.end(key.stored)
-            tiles.endStoring()
+            let pyramid = TileBands.Pyramid(levels: zip(factors, images).map { (factor: $0, image: $1) })
+            guard background.begin(version) else {
+                slot.release()
+                return pyramid
+            }
+            // The place is held until its pixels are not needed any more.
+            slot.keep(cost: sizes.reduce(0) { $0 + 4 * $1.pixelCount })
+            tiles[pyramid: version] = pyramid
+            tiles.beginStoring()
+            Task { [self] in
+                await storeLevels(of: pyramid, picture, job)
+                tiles[pyramid: version] = nil
+                slot.release()
+                background.end(version)
+                tiles.endStoring()
+            }
+            return pyramid
+        }.value
+    }
+
+    private func storeLevels(of pyramid: TileBands.Pyramid, _ picture: Picture, _ job: RenderJob) async {
+        for (factor, image) in pyramid.levels {
+            let step = TilePlace.step(of: image.size, bandBytes: tiles.bandBytes, hasParts: true) ?? image.size
+            for rect in TilePlace.bands(of: image.size, step: step) {
+                guard let part = try? Self.cut(rect, from: image) else { continue }
+                let key = TileBands.Key(picture.source.key, picture.header.version, factor, rect)
+                await storeBand(part, key, picture.header, job)
+            }
         }
-        return band
     }
 
     static func cut(_ rect: PixelRect, from image: Image) throws(ImageError) -> Image {

@@ -110,7 +110,12 @@ final class TileBands: Sendable {
     struct Survey: Sendable {
         /// nil for a file that has none.
         let index: JPEGRowIndex?
-        /// The small levels, the largest first; none of a file that cannot be decoded.
+        /// The small levels; none of a file that cannot be decoded.
+        let pyramid: Pyramid
+    }
+
+    /// A picture and its reductions, the largest first.
+    struct Pyramid: Sendable {
         let levels: [(factor: Int, image: Image)]
 
         /// The band of a tile; nil if its level was not made.
@@ -134,6 +139,8 @@ final class TileBands: Sendable {
         var headers: [CacheKey: (version: String, header: LocalRoot.Header)] = [:]
         var indexes: [CacheKey: (version: String, index: JPEGRowIndex?)] = [:]
         var indexBytes = 0
+        /// The pyramids that are being stored.
+        var pyramids: [CacheKey: Pyramid] = [:]
         var storing = 0
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
@@ -150,12 +157,15 @@ final class TileBands: Sendable {
     let work: SharedWork<Key, Image>
     /// The surveys under way.
     let surveys: SharedWork<CacheKey, Survey>
+    /// The decodes of whole pictures under way.
+    let wholes: SharedWork<CacheKey, Pyramid>
 
     /// - Parameter overloaded: Returns the error of callers whose time has passed in queues of this server.
     init(capacity: Int, overloaded: @escaping @Sendable () -> RequestError) {
         self.capacity = capacity
         work = SharedWork(overloaded: overloaded)
         surveys = SharedWork(overloaded: overloaded)
+        wholes = SharedWork(overloaded: overloaded)
     }
 
     /// The bytes of a band, at most: two fit at once.
@@ -234,6 +244,19 @@ final class TileBands: Sendable {
     }
 
     // MARK: Bands on disk
+
+    /// The pyramid of a version of a picture while it is being stored. Tiles are cut from it meanwhile.
+    subscript(pyramid version: CacheKey) -> Pyramid? {
+        get { state.withLock { $0.pyramids[version] } }
+        set {
+            // The old one is freed behind the lock.
+            let old = state.withLock { state in
+                defer { state.pyramids[version] = newValue }
+                return state.pyramids[version]
+            }
+            withExtendedLifetime(old) {}
+        }
+    }
 
     func beginStoring() { state.withLock { $0.storing += 1 } }
 
