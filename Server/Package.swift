@@ -135,7 +135,7 @@ let package = Package(
         .testTarget(
             name: "VitrineS3Tests",
             dependencies: [
-                "VitrineS3", .product(name: "VitrineCore", package: "Vitrine"),
+                "VitrineS3", "RedisSupport", .product(name: "VitrineCore", package: "Vitrine"),
                 .product(name: "VitrineNetwork", package: "Vitrine"),
                 .product(name: "VitrineStores", package: "Vitrine"),
                 .product(name: "Crypto", package: "swift-crypto"),

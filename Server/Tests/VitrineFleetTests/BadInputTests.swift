@@ -70,22 +70,45 @@ import Darwin
         let server = try await RedisServer()
         let tier = try await makeTiers(1, server)[0]
         try await tier.put("present", key)
+        try await replaceValue(server, "future", created: 3_600, freshUntil: 7_200)
+        try await tier.put("anew", key)
+        #expect(tier.statistics.damagedValues == 1)
+        #expect(await tier.text(key) == "anew")
+    }
+
+    /// The clock of another node may be a little ahead.
+    @Test func valuesAreFreshNoLongerThanTheirLifetime() async throws {
+        let server = try await RedisServer()
+        let tier = try await makeTiers(1, server)[0]
+        try await tier.put("present", key)
+        try await replaceValue(server, "ahead", created: 50, freshUntil: 150)
+        guard case .value(let value, nil) = await tier.lookup(key) else {
+            Issue.record("no value")
+            return
+        }
+        #expect(String(buffer: value.contents) == "ahead")
+        #expect(value.age == .zero && value.freshness == .seconds(100))
+    }
+
+    /// Replaces the only value in Redis.
+    ///
+    /// - Parameters:
+    ///   - created: In seconds from now.
+    ///   - freshUntil: In seconds from now.
+    private func replaceValue(_ server: RedisServer, _ text: String, created: Int64, freshUntil: Int64) async throws {
         let stored = try #require(await server.command("KEYS", "*:v").items?.first?.text)
         let generations = try #require(await server.command("KEYS", "*:g").items?.first?.text)
         let generation = try #require(await server.command("GET", generations).text)
         let now = try #require(await server.command("TIME").items?.first?.integer)
         var value = TierValue(
-            generation: generation, created: .seconds(now + 3_600), freshUntil: .seconds(now + 7_200))
-        value.contents = ByteBuffer(string: "future")
+            generation: generation, created: .seconds(now + created), freshUntil: .seconds(now + freshUntil))
+        value.contents = ByteBuffer(string: text)
         let connection = try await RedisConnection.connect(
             to: server.address, .init(connectTimeout: .seconds(30), limits: .init(size: 1_000_000)),
             group: .singletonMultiThreadedEventLoopGroup)
         _ = try await connection.call(
             RESPCommand("SET", .text(stored), .bytes(value.encoded(key: key))), timeout: .seconds(30))
         connection.close()
-        try await tier.put("anew", key)
-        #expect(tier.statistics.damagedValues == 1)
-        #expect(await tier.text(key) == "anew")
     }
 
     // MARK: A namespace that another application uses

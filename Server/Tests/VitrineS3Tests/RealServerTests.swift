@@ -1,4 +1,5 @@
 import Foundation
+import RedisSupport
 import Synchronization
 import Testing
 import VitrineCore
@@ -35,20 +36,13 @@ struct RealServerTests {
     ) async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("s3-\(UUID())")
         defer { try? FileManager.default.removeItem(at: directory) }
-        let process = Process()
-        let input = Pipe()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("s3-servers/serve")
-        process.arguments = [kind.rawValue, directory.path]
-        (process.standardInput, process.standardOutput) = (input, output)
-        let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
-        process.terminationHandler = { _ in continuation.finish() }
-        try Self.start(process)
-        let result = await Self.result { try await use(output, body) }
+        let program = try Program(script.path, [kind.rawValue, directory.path])
+        let result = await Self.result { try await use(program, body) }
         // The end of its input ends the server.
-        try input.fileHandleForWriting.close()
-        for await _ in ended {}
+        program.closeInput()
+        await program.waitUntilEnd()
         try result.get()
     }
 
@@ -56,22 +50,11 @@ struct RealServerTests {
         do { return .success(try await body()) } catch { return .failure(error) }
     }
 
-    /// Starts a process that receives signals: threads of a pool block them, and processes inherit that.
-    private static func start(_ process: Process) throws {
-        var none = sigset_t()
-        var old = sigset_t()
-        sigemptyset(&none)
-        pthread_sigmask(SIG_SETMASK, &none, &old)
-        defer { pthread_sigmask(SIG_SETMASK, &old, nil) }
-        try process.run()
-    }
-
     private static func use(
-        _ output: Pipe, _ body: (@escaping @Sendable (String) throws -> S3Client) async throws -> Void
+        _ program: Program, _ body: (@escaping @Sendable (String) throws -> S3Client) async throws -> Void
     ) async throws {
-        let line = await BlockingExecutor.shared.run {
-            String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-        }
+        _ = await program.hasSaid("\n")
+        let line = program.output
         let words = line.split(whereSeparator: \.isWhitespace).map(String.init)
         guard words.count == 4, words[0] == "ready" else { throw Failure(log: line) }
         try await body { secret in

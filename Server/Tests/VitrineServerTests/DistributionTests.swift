@@ -119,7 +119,9 @@ import VitrineServer
             ], mergesErrors: true)
         try await eventually("nginx listens") {
             #expect(balancer.isRunning, "\(balancer.output)")
-            return !balancer.isRunning || FileManager.default.fileExists(atPath: socket)
+            // The socket's file exists before it accepts connections.
+            if !balancer.isRunning { return true }
+            return (try? await onThread { _ = try PlainClient(path: socket) }) != nil
         }
         func ask(_ width: Int) async throws -> PlainClient.Answer {
             let path = try Self.path("lake.jpg", width)

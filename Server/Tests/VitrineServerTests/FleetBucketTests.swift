@@ -43,18 +43,11 @@ import VitrineServer
     /// Starts a server, runs a test and ends the server.
     static func run(_ kind: Kind, _ body: (Store) async throws -> Void) async throws {
         let directory = try TemporaryDirectory()
-        let process = Process()
-        let (input, output) = (Pipe(), Pipe())
-        process.executableURL = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "s3-servers/serve")
-        process.arguments = [kind.rawValue, directory.path]
-        (process.standardInput, process.standardOutput) = (input, output)
-        let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
-        process.terminationHandler = { _ in continuation.finish() }
-        try start(process)
-        let reading = output.fileHandleForReading
-        let words = try await onThread { String(decoding: reading.availableData, as: UTF8.self) }
-            .split(whereSeparator: \.isWhitespace).map(String.init)
+        let program = try Program(script.path, [kind.rawValue, directory.path])
+        _ = await program.hasSaid("\n")
+        let words = program.output.split(whereSeparator: \.isWhitespace).map(String.init)
         var failure: (any Error)?
         if words.count == 4, words[0] == "ready" {
             do {
@@ -66,18 +59,9 @@ import VitrineServer
             Issue.record("the S3 server did not start: \(words)")
         }
         // The end of its input ends the server.
-        try input.fileHandleForWriting.close()
-        for await _ in ended {}
+        program.closeInput()
+        await program.waitUntilEnd()
         if let failure { throw failure }
-    }
-
-    /// Threads of a pool block signals, and processes inherit that.
-    private static func start(_ process: Process) throws {
-        var (none, old) = (sigset_t(), sigset_t())
-        sigemptyset(&none)
-        pthread_sigmask(SIG_SETMASK, &none, &old)
-        defer { pthread_sigmask(SIG_SETMASK, &old, nil) }
-        try process.run()
     }
 
     @Test(arguments: Kind.allCases.filter(\.isInstalled))

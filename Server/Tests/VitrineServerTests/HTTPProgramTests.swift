@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import NIOCore
+import RedisSupport
 import Synchronization
 import Testing
 import VitrineImaging
@@ -468,15 +469,12 @@ import VitrineServer
     func workOfTheProgramIsCancelledWhenTheClientLeaves(version: String) async throws {
         let backend = MemoryBackend()
         try await Self.program(backend) { program in
-            let client = Process()
-            client.executableURL = URL(filePath: Self.curl)
-            client.arguments = ["-s", version, "http://127.0.0.1:\(program.port)/insecure/plain/slow"]
-            client.standardOutput = FileHandle.nullDevice
-            try client.run()
+            let url = "http://127.0.0.1:\(program.port)/insecure/plain/slow"
+            let client = try Program(Self.curl, ["-s", version, url])
             try await backend.started.wait()
-            kill(client.processIdentifier, SIGKILL)
+            client.send(SIGKILL)
             try await backend.cancelled.wait()
-            try await onThread { client.waitUntilExit() }
+            await client.waitUntilEnd()
             #expect(try await program.ask("/insecure/plain/lake").status == 200)
         }
     }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import RedisSupport
 import Synchronization
 import Testing
 import VitrineCore
@@ -153,23 +154,19 @@ private func executable(_ name: String) -> String? {
             """, to: "prometheus.yml")
         let (descriptor, port) = try listeningSocket()
         close(descriptor)
-        let prometheus = Process()
-        prometheus.executableURL = URL(filePath: try #require(executable("prometheus")))
-        prometheus.arguments = [
-            "--config.file=\(directory.path)/prometheus.yml", "--storage.tsdb.path=\(directory.path)/data",
-            "--web.listen-address=127.0.0.1:\(port)",
-        ]
-        prometheus.standardError = FileHandle.nullDevice
-        prometheus.standardOutput = FileHandle.nullDevice
-        try prometheus.run()
-        defer { prometheus.terminate() }
+        let prometheus = try Program(
+            try #require(executable("prometheus")),
+            [
+                "--config.file=\(directory.path)/prometheus.yml", "--storage.tsdb.path=\(directory.path)/data",
+                "--web.listen-address=127.0.0.1:\(port)",
+            ])
         let query = "/api/v1/query?query=vitrine_cache_results_total%7Blevel%3D%22made%22%7D"
         try await eventually("Prometheus knows the metric") {
             let answer = try? await get(port, query)
             return answer?.body.contains("\"level\":\"made\"") == true && answer?.body.contains(",\"1\"]") == true
         }
-        prometheus.terminate()
-        try await onThread { prometheus.waitUntilExit() }
+        prometheus.send(SIGTERM)
+        await prometheus.waitUntilEnd()
         try await server.end()
     }
 

@@ -4,6 +4,7 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
+import RedisSupport
 import Synchronization
 import Testing
 
@@ -17,19 +18,10 @@ import Darwin
 
 /// Runs a program. Returns its exit status and its output.
 func run(_ program: String, _ arguments: [String]) async throws -> (status: Int32, output: String) {
-    try await onThread {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = output
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return (process.terminationStatus, text)
-    }
+    let process = try Program(program, arguments, mergesErrors: true)
+    process.closeInput()
+    await process.waitUntilEnd()
+    return (process.status ?? 0, process.output)
 }
 
 private let hasCurl = FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")

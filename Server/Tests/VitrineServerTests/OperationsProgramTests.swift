@@ -1,4 +1,5 @@
 import Foundation
+import RedisSupport
 import Synchronization
 import Testing
 
@@ -10,11 +11,13 @@ import Glibc
 import Darwin
 #endif
 
-/// `vitrine-server` as a process of its own, perhaps with a listening socket as descriptor 3.
+/// `vitrine-server` as a process of its own, perhaps with a listening socket as descriptor 3. It ends with the test.
 final class ServerProcess: Sendable {
-    let pid: pid_t
-    private let said = Mutex("")
-    private let ended = Mutex<Int32?>(nil)
+    /// Its output so far.
+    private final class Said: Sendable { let bytes = Mutex<[UInt8]>([]) }
+
+    private let process: ChildProcess
+    private let said: Said
 
     static var program: String {
         let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
@@ -28,51 +31,29 @@ final class ServerProcess: Sendable {
     }
 
     init(_ arguments: [String], environment: [String: String] = [:], socket: Int32? = nil) throws {
-        var pipes: [Int32] = [0, 0]
-        try #require(pipe(&pipes) == 0)
-        for descriptor in pipes { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-        let (reading, writing) = (pipes[0], pipes[1])
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, writing, 1)
-        posix_spawn_file_actions_adddup2(&actions, writing, 2)
-        var variables = ["PATH=/usr/bin:/bin"] + environment.map { "\($0.key)=\($0.value)" }
+        var variables = environment
+        variables["PATH"] = variables["PATH"] ?? "/usr/bin:/bin"
         var words = [Self.program] + arguments
-        if let socket {
-            posix_spawn_file_actions_adddup2(&actions, socket, 3)
-            variables += ["LISTEN_FDS=1"]
+        if socket != nil {
+            variables["LISTEN_FDS"] = "1"
             // Only the process itself knows its identifier.
             words = ["/bin/sh", "-c", "LISTEN_PID=$$ exec \"$0\" \"$@\""] + words
         }
-        var process: pid_t = 0
-        let argv = words.map { strdup($0) } + [nil]
-        let envp = variables.map { strdup($0) } + [nil]
-        defer { for text in argv + envp { free(text) } }
-        let status = posix_spawn(&process, words[0], &actions, nil, argv, envp)
-        close(writing)
-        try #require(status == 0)
-        let child = process
-        pid = child
-        Thread.detachNewThread {
-            var buffer = [UInt8](repeating: 0, count: 4096)
-            while true {
-                let count = read(reading, &buffer, buffer.count)
-                guard count > 0 else { break }
-                self.said.withLock { $0 += String(decoding: buffer.prefix(count), as: UTF8.self) }
-            }
-            close(reading)
-            var status: Int32 = 0
-            waitpid(child, &status, 0)
-            self.ended.withLock { $0 = status & 0x7F == 0 ? status >> 8 & 0xFF : -(status & 0x7F) }
+        let said = Said()
+        self.said = said
+        process = try ChildProcess(words[0], Array(words.dropFirst()), environment: variables, socket: socket) { part in
+            said.bytes.withLock { $0 += part }
         }
     }
 
-    var output: String { said.withLock { $0 } }
-    /// The exit status, or the negative number of a signal; nil while it runs.
-    var status: Int32? { ended.withLock { $0 } }
+    deinit { process.end() }
 
-    func send(_ signal: Int32) { if status == nil { kill(pid, signal) } }
+    var pid: pid_t { process.identifier }
+    var output: String { String(decoding: said.bytes.withLock { $0 }, as: UTF8.self) }
+    /// The exit status, or the negative number of a signal; nil while it runs.
+    var status: Int32? { process.status }
+
+    func send(_ signal: Int32) { process.send(signal) }
 
     func waitUntilReady() async throws {
         try await eventually("the program is ready: \(output)") {
@@ -157,6 +138,40 @@ func listeningSocket() throws -> (descriptor: Int32, port: Int) {
         try #require(Glibc.bind(descriptor, base, size) == 0 && listen(descriptor, 4096) == 0)
         try #require(getsockname(descriptor, base, &size) == 0)
         return (descriptor, Int(UInt16(bigEndian: bytes.loadUnaligned(as: sockaddr_in.self).sin_port)))
+    }
+}
+
+/// Processes that tests start.
+@Suite struct ChildProcessTests {
+    /// Descriptors that this process closes, a child would keep open.
+    @Test func childrenInheritNoDescriptors() async throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { for descriptor in ends { close(descriptor) } }
+        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(ends[1])")
+        let process = try ServerProcess(ImageServerProcess.loopback)
+        try await process.waitUntilReady()
+        let program = try Program("/bin/sleep", ["600"])
+        for child in [process.pid, program.identifier] {
+            let directory = "/proc/\(child)/fd"
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+            // One may have been closed meanwhile.
+            let targets = names.compactMap {
+                try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\($0)")
+            }
+            #expect(!targets.isEmpty && !targets.contains(own), "\(targets)")
+        }
+    }
+
+    /// A test that fails leaves none behind.
+    @Test func serversEndWithTheirTest() async throws {
+        func start() async throws -> pid_t {
+            let process = try ServerProcess(ImageServerProcess.loopback)
+            try await process.waitUntilReady()
+            return process.pid
+        }
+        let process = try await start()
+        try await eventually("the server has ended") { kill(process, 0) != 0 }
     }
 }
 

@@ -1,5 +1,6 @@
 #if os(Linux)
 import Foundation
+import RedisSupport
 import Testing
 
 import VitrineServer
@@ -11,7 +12,7 @@ import VitrineServer
 
     /// nginx with the block of the guide, in a directory and on a port of its own.
     private struct Proxy {
-        let process: Process
+        let program: Program
         let port: Int
 
         static func start(_ directory: TemporaryDirectory, upstream: Int) async throws -> Proxy {
@@ -42,19 +43,14 @@ import VitrineServer
             let program = try #require(nginx)
             let (status, output) = try await run(program, ["-t", "-c", directory.path + "/nginx.conf"])
             #expect(status == 0, "\(output)")
-            let process = Process()
-            process.executableURL = URL(filePath: program)
-            process.arguments = ["-c", directory.path + "/nginx.conf"]
-            process.standardError = FileHandle.nullDevice
-            try process.run()
+            let server = try Program(program, ["-c", directory.path + "/nginx.conf"])
             try await eventually("nginx listens") { (try? await get(port, "/health"))?.status == 200 }
-            return Proxy(process: process, port: port)
+            return Proxy(program: server, port: port)
         }
 
         func end() async throws {
-            let process = process
-            process.terminate()
-            try await onThread { process.waitUntilExit() }
+            program.send(SIGTERM)
+            await program.waitUntilEnd()
         }
     }
 

@@ -24,7 +24,7 @@ private final class Remnants: Sendable {
     @Test func stoppedServersReleaseTheirParts() async throws {
         let origin = try await Origin.samples()
         let remnants = Remnants()
-        try await RunningServer.run { server in
+        try await RunningServer.run { (server: RunningServer) async throws in
             remnants.add("server", server.server)
             remnants.add("backend", server.backend)
             remnants.add("renderer", server.renderer)

@@ -1,6 +1,7 @@
 #if os(Linux)
 import Foundation
 import Glibc
+import RedisSupport
 import Testing
 
 /// Addresses that strangers must not reach through the server.
@@ -10,20 +11,9 @@ import Testing
     private static let program = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
         .appending(path: "vitrine-server").path(percentEncoded: false)
 
-    private static func run(_ words: [String]) throws -> (status: Int32, output: String, errors: String) {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = words
-        let directory = try TemporaryDirectory()
-        try directory.write("", to: "errors")
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle(forWritingAtPath: directory.path + "/errors")
-        try process.run()
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        let errors = try String(contentsOfFile: directory.path + "/errors", encoding: .utf8)
-        return (process.terminationStatus, String(decoding: data, as: UTF8.self), errors)
+    private static func run(_ words: [String]) throws -> (status: Int32, output: String) {
+        let result = try ChildProcess.run("/usr/bin/env", words)
+        return (result.status, String(decoding: result.output, as: UTF8.self))
     }
 
     /// Whether this system gives a program networks of its own.
@@ -36,8 +26,11 @@ import Testing
     /// All notations, directly and by five kinds of redirects, and names that change their address between two looks.
     @Test(.enabled(if: hasNetworks, "network namespaces or Python are not available"))
     func privateListenersAreNotReached() async throws {
-        let result = try await onThread { try Self.run([Self.script, Self.program, Samples.directory]) }
-        #expect(result.status == 0, "\(result.output) \(result.errors.suffix(2000))")
+        let directory = try TemporaryDirectory()
+        let words = ["sh", "-c", "exec \"$@\" 2>\(directory.path)/errors", "sh"]
+        let result = try await onThread { try Self.run(words + [Self.script, Self.program, Samples.directory]) }
+        let errors = try String(contentsOfFile: directory.path + "/errors", encoding: .utf8)
+        #expect(result.status == 0, "\(result.output) \(errors.suffix(2000))")
         let object = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
         #expect((object?["requests"] as? Int ?? 0) > 800)
         #expect((object?["reached"] as? [String: Any])?.isEmpty == true)

@@ -1,5 +1,6 @@
 #if os(Linux)
 import Foundation
+import RedisSupport
 import Synchronization
 import Testing
 import VitrineCache
@@ -88,15 +89,9 @@ import VitrineServer
 
     /// 64 MB of zeros as 64 KB of gzip(1).
     private static func bomb(_ fields: [String]) -> [Step] {
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = ["-c", "head -c 64000000 /dev/zero | gzip -9"]
-        let output = Pipe()
-        process.standardOutput = output
-        guard (try? process.run()) != nil else { return [.close] }
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return ScriptedOrigin.answer([UInt8](data), fields)
+        let script = "head -c 64000000 /dev/zero | gzip -9"
+        guard let made = try? ChildProcess.run("/bin/sh", ["-c", script]) else { return [.close] }
+        return ScriptedOrigin.answer(made.output, fields)
     }
 
     @Test(arguments: cases)

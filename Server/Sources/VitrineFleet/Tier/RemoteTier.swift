@@ -338,9 +338,11 @@ public final class RemoteTier: Sendable {
             return nil
         }
         guard !value.isUnshared else { return .bypass }
+        // Nodes know the time of the server to within half of a round trip.
+        let age = max(.zero, now - value.created)
         let result = Value(
-            contents: value.contents, contentType: value.contentType, age: max(.zero, now - value.created),
-            freshness: value.freshUntil - now)
+            contents: value.contents, contentType: value.contentType, age: age,
+            freshness: value.freshUntil - value.created - age)
         let early = (value.freshUntil - value.created) * configuration.earlyRefresh
         guard result.freshness <= early else { return .value(result, refresh: nil) }
         return .value(result, refresh: await refreshLease(key, names))
