@@ -85,6 +85,8 @@ struct GalleryMeasurements {
                 "--bind", "127.0.0.1:\(port)", "--admin-bind", "127.0.0.1:\(adminPort)", "--gallery",
                 "--local-root", root.path, "--log-level", "error", "--lame-duck", "0",
             ]
+            // The program refuses settings that it does not have, such as those of these measurements.
+            process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("VITRINE_") }
             let start = ContinuousClock.now
             try process.run()
             defer {
@@ -92,6 +94,7 @@ struct GalleryMeasurements {
                 process.waitUntilExit()
             }
             while (try? PlainClient(port: port)) == nil, process.isRunning { usleep(5_000) }
+            try #require(process.isRunning, "the program has ended")
             print("start to listening \(milliseconds(since: start)) ms")
             try body(Running(page: page, process: process, port: port, adminPort: adminPort, start: start))
             #expect(page.problems.isEmpty, "\(page.problems)")
