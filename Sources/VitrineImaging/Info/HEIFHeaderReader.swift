@@ -179,7 +179,7 @@ private struct HEIFSequence {
     private static func delays(_ reader: ByteReader, _ payload: Range<Int>, scale: Int) -> [(count: Int, seconds: Double)] {
         guard let entries = try? reader.u32(at: payload.lowerBound + 4) else { return [] }
         var delays: [(count: Int, seconds: Double)] = []
-        for entry in 0..<min(entries, (payload.count - 8) / 8) {
+        for entry in 0..<min(entries, max(0, payload.count - 8) / 8) {
             let at = payload.lowerBound + 8 + entry * 8
             guard let count = try? reader.u32(at: at), let units = try? reader.u32(at: at + 4) else { break }
             delays.append((count, Double(units) / Double(scale)))

@@ -55,6 +55,20 @@ struct HostileAnimationTests {
         #expect(decoded >= 1)
     }
 
+    /// The box of the durations claims any size, from none for its content on.
+    @Test func tablesOfDurationsThatAreCutAreRead() throws {
+        let file = try Fixture.bytes("Info/sequence.avif")
+        let name = Array("stts".utf8)
+        let place = try #require(file.indices.dropLast(4).first { Array(file[$0..<$0 + 4]) == name })
+        for size in 8...24 {
+            var cut = file
+            cut[place - 1] = UInt8(size)
+            // The other boxes of the track may be lost with it.
+            let frames = try? Self.open(cut)?.timing.frameCount
+            #expect(frames ?? 4 <= 4)
+        }
+    }
+
     @Test(arguments: ["GIF/restore.gif", "PNG/animation.png", "WebP/animated.webp", "Info/animated.webp"])
     func mutationsEndInFramesOrErrors(_ name: String) throws {
         let file = try Fixture.bytes(name)
