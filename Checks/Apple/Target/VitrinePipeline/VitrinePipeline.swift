@@ -37,6 +37,7 @@ public final class ImagePipeline: Sendable {
     public func cachedImage(for request: ImageRequest) -> Image? { nil }
     package func cachedImage(for request: ImageRequest, _ identity: ImageRequest.ViewIdentity?) -> Image? { nil }
     package func availableAnimation(for request: ImageRequest) async -> AnimatedImage? { nil }
+    package func mayBeAnimated(_ request: ImageRequest) -> Bool { false }
     public func contains(_ request: ImageRequest) async -> Bool { false }
     public func image(for request: ImageRequest) async throws -> Image { fatalError("a declaration") }
 }
