@@ -164,16 +164,19 @@ final class BlockFile: Sendable {
         if ftruncate(descriptor, off_t(size)) != 0 { _ = errno }
     }
 
-    /// Gives free blocks back to the file system until the file takes at most a number of them on the disk. Called by
-    /// the one writer. Nothing happens where the file system cannot do that.
+    /// Gives free blocks back to the file system if the file takes more than a number of them on the disk. Called by the
+    /// one writer. Nothing happens where the file system cannot do that.
     ///
-    /// - Parameter limit: The number of blocks.
-    func giveBack(_ free: [Extent], limit: Int) {
+    /// - Parameters:
+    ///   - limit: The number of blocks that are left alone.
+    ///   - target: The number of blocks above which they are given back.
+    func giveBack(_ free: [Extent], above limit: Int, downTo target: Int) {
         var status = stat()
         // 512 bytes: the unit of `st_blocks` (stat(2)).
         guard !free.isEmpty, stat(path, &status) == 0 else { return }
-        var surplus = Int(status.st_blocks) / (BlockSpace.blockBytes / 512) - limit
-        guard surplus > 0, let descriptor = try? descriptorForWriting() else { return }
+        let taken = Int(status.st_blocks) / (BlockSpace.blockBytes / 512)
+        guard taken > limit, let descriptor = try? descriptorForWriting() else { return }
+        var surplus = taken - target
         for extent in free where surplus > 0 {
             let (offset, count) = (extent.start * BlockSpace.blockBytes, extent.count * BlockSpace.blockBytes)
             guard FileHole.punch(descriptor, at: offset, count: count) else { return }

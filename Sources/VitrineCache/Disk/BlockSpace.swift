@@ -236,9 +236,13 @@ package struct BlockSpace {
 
     private var releaseLimit: Int { used / 64 + 32 }
 
-    /// The number of free blocks that may stay on the disk: the reserve, and the blocks that a transaction releases while
-    /// it takes others. Further ones are given back.
+    /// The number of free blocks that stay on the disk when others are given back: the reserve, and the blocks that a
+    /// transaction releases while it takes others.
     package var spare: Int { Self.reserve(used: used) + releaseLimit }
+
+    /// The number of free blocks above which some are given back. Evictions free many at once, and to write into blocks
+    /// costs less than to give them back and take them again.
+    package var mostSpare: Int { used / 4 + 64 }
 
     /// Ends the transaction's changes: released blocks are free in the stored map.
     ///

@@ -56,8 +56,8 @@ extension DiskWriter {
     /// Gives free blocks that are not kept in reserve back to the file system, after the transaction that has released
     /// them. The caller holds the process lock, so that no other process takes them meanwhile.
     func giveBack(_ free: [Extent]) {
-        guard space.end - space.used > space.spare else { return }
-        blocks.giveBack(free, limit: space.used + space.spare)
+        guard space.end - space.used > space.mostSpare else { return }
+        blocks.giveBack(free, above: space.used + space.mostSpare, downTo: space.used + space.spare)
     }
 
     /// Makes the map anew from the rows, in a transaction.
