@@ -278,6 +278,18 @@ import VitrineServer
         #expect(Self.difference(last, try Self.crop(picture, 1_024, 1_024, 512, 276)).most == 0)
     }
 
+    /// Results that are smaller than the smallest level of a pyramid are made, also while it is being stored.
+    @Test func smallerResultsThanAllLevelsAreMade() async throws {
+        let picture = Self.picture(1_700, 1_300)
+        let (fixture, _) = try Self.fixture(["a.png": try picture.encoded(as: .png)]) { $0.tileMemory = .megabytes(12) }
+        _ = try await Self.tile(fixture, "a.png/0,0,512,512/512,512")
+        for factor in [8, 16, 64] {
+            let size = PixelSize(width: (1_700 + factor - 1) / factor, height: (1_300 + factor - 1) / factor)
+            let small = try await Self.tile(fixture, "a.png/0,0,1700,1300/\(size.width),\(size.height)")
+            #expect(small.size == size)
+        }
+    }
+
     /// The server isolates everything by default. Tiles are the same without.
     @Test(arguments: [Isolation.always, .automatic])
     func isolatedTilesAreThoseOfTheWorker(isolation: Isolation) async throws {

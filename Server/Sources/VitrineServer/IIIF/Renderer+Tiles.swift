@@ -95,7 +95,7 @@ extension Renderer {
     ) async throws(RequestError) -> Image? {
         if let band = tiles[key] { return band }
         // A damaged band is not decoded again for each of its tiles.
-        let failureKey = key.source.appending(key.version).appending("band \(key.factor) \(key.x) \(key.y)")
+        let failureKey = picture.version.appending("band \(key.factor) \(key.x) \(key.y)")
         if let failure = failures[failureKey] { throw failure }
         let (band, _) = try await tiles.work.value(for: key, priority: priority.value) {
             [self] (priority: SharedPriority) async throws(RequestError) in
@@ -130,7 +130,7 @@ extension Renderer {
         defer { withExtendedLifetime(file) {} }
         let region = place.region(of: picture.size)
         if isForPyramid(place, picture) {
-            guard let band = try await pyramid(place, picture, file, job, priority).band(place) else {
+            guard let band = try await pyramid(of: picture, file, job, priority).band(place) else {
                 throw Self.anotherSize
             }
             tiles.keep(band, for: key)
@@ -298,7 +298,18 @@ extension Renderer {
     /// Whether one decode makes all levels.
     private func isForPyramid(_ place: TilePlace, _ picture: Picture) -> Bool {
         // The first scans of a progressive JPEG suffice for its small levels.
-        hasPyramid(picture) && (!picture.isJPEG || place.factor < 8)
+        hasPyramid(picture) && Self.pyramidFactors(picture.size).contains(place.factor)
+            && (!picture.isJPEG || place.factor < 8)
+    }
+
+    /// The reductions of the levels of a pyramid, down to one that fits a tile.
+    private static func pyramidFactors(_ size: PixelSize) -> [Int] {
+        var factors = [1], last = 1
+        while max(size.width, size.height) > 512 * last {
+            last *= 2
+            factors.append(last)
+        }
+        return factors
     }
 
     /// Whether all levels of a picture are stored once they were made.
@@ -335,18 +346,15 @@ extension Renderer {
 
     /// Decodes a picture once for all its levels, and stores these.
     private func pyramid(
-        _ place: TilePlace, _ picture: Picture, _ file: OpenedFile, _ job: RenderJob, _ priority: SharedPriority
+        of picture: Picture, _ file: OpenedFile, _ job: RenderJob, _ priority: SharedPriority
     ) async throws(RequestError) -> TileBands.Pyramid {
         let version = picture.version
         return try await tiles.wholes.value(for: version, priority: priority.value) {
             [self] (priority: SharedPriority) async throws(RequestError) in
             // It may have come while this one waited for the last one.
             if let pyramid = tiles[pyramid: version] { return pyramid }
-            let size = picture.size
-            var factors = [1]
-            while let last = factors.last, max(size.width, size.height) > 512 * last { factors.append(2 * last) }
-            if let last = factors.last, last < place.factor { factors.append(place.factor) }
-            let sizes = factors.map { TilePlace.level($0, of: size) }
+            let factors = Self.pyramidFactors(picture.size)
+            let sizes = factors.map { TilePlace.level($0, of: picture.size) }
             let bytes = picture.header.header.estimatedBytes(decodingTo: nil, sourceBytes: 0)
             let slot = try await admission.render(bytes: bytes, priority: priority.value)
             let images: [Image]
