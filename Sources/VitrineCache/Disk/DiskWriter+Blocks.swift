@@ -55,9 +55,9 @@ extension DiskWriter {
 
     /// Gives free blocks that are not kept in reserve back to the file system, after the transaction that has released
     /// them. The caller holds the process lock, so that no other process takes them meanwhile.
-    func giveBack(_ free: [Extent]) {
+    func giveBack(_ free: @autoclosure () -> [Extent]) {
         guard space.end - space.used > space.mostSpare else { return }
-        blocks.giveBack(free, above: space.used + space.mostSpare, downTo: space.used + space.spare)
+        blocks.giveBack(free(), above: space.used + space.mostSpare, downTo: space.used + space.spare)
     }
 
     /// Makes the map anew from the rows, in a transaction.

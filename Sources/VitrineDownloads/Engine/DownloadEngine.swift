@@ -196,13 +196,13 @@ final class DownloadEngine: DownloadBackend {
     func close() async {
         shutDown()
         for task in state.withLock({ $0.entries.values.compactMap(\.task) }) { await task.value }
-        await storeEnds()
+        await endsAreStored()
         if let journal = state.withLock({ $0.journal.take() }) { await journal.close() }
         broadcaster.close()
     }
 
     /// Returns once the journal has the ends of all runs, also in a cancelled task.
-    private func storeEnds() async {
+    private func endsAreStored() async {
         while true {
             let version = broadcaster.version
             if state.withLock({ $0.unstoredEnds == 0 }) { return }
