@@ -5,6 +5,7 @@ import RedisSupport
 import Synchronization
 import Testing
 import VitrineCore
+import VitrineFleet
 import VitrineServer
 
 /// Several `vitrine-server` with one redis-server.
@@ -29,6 +30,27 @@ struct FleetProgramTests {
         let fields = ["content-type", "etag", "cache-control", "last-modified", "vary"]
         for answer in answers { for field in fields { #expect(answer.fields[field] == answers[0].fields[field]) } }
         try await fleet.end()
+    }
+
+    /// The first purge of a node is that of all it may have missed. What is made while it is applied is not shared.
+    @Test func resultsAreSharedOnceTheFirstPurgeIsApplied() async throws {
+        let redis = try await RedisServer()
+        let tier = try RemoteTier(.init(redis: try RedisConfiguration(url: redis.url), namespace: "late"))
+        let results = RemoteResults(tier: tier, durable: nil, wait: .seconds(1))
+        let allowed = Mutex(false)
+        let applied = Mutex(false)
+        results.follow { _ in
+            while !allowed.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(1)) }
+            applied.withLock { $0 = true }
+        }
+        try await tier.connect(within: .seconds(60))
+        #expect(!results.isUp)
+        let connecting = Task { try await results.connect() }
+        allowed.withLock { $0 = true }
+        try await connecting.value
+        #expect(results.isUp && applied.withLock { $0 })
+        await results.shutDown()
+        #expect(!results.isUp)
     }
 
     /// Images and tiles of a directory that all nodes see. Each change of the file is seen by all.

@@ -187,6 +187,9 @@ public final class RemoteTier: Sendable {
         }
     }
 
+    /// Whether purges are followed, and those from before the connection was made are applied.
+    package var isCaughtUp: Bool { journal.isCaughtUp }
+
     /// Counts of events since the tier was created.
     public var statistics: Statistics { counters.snapshot }
 

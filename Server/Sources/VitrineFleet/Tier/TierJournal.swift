@@ -38,6 +38,8 @@ final class TierJournal: Sendable {
         var pulse: Signal?
         /// Those who wait for the first connection.
         var ready: [Signal] = []
+        /// The position when the connection was made.
+        var opened: Position?
         var saved: Position?
         var lastError: RedisError?
     }
@@ -84,6 +86,13 @@ final class TierJournal: Sendable {
     var epoch: String? { state.withLock { $0.epoch } }
 
     var isConnected: Bool { state.withLock { $0.isConnected } }
+
+    /// Whether purges are followed, and those from before the connection was made are applied.
+    var isCaughtUp: Bool {
+        let (position, opened) = state.withLock { ($0.position, $0.isConnected ? $0.opened : nil) }
+        guard let opened, let handled = invalidations.handled(through: position) else { return false }
+        return handled >= opened
+    }
 
     var lastError: RedisError? { state.withLock { $0.lastError } }
 
@@ -159,6 +168,7 @@ final class TierJournal: Sendable {
             guard reply.text == "vitrine" else { throw .protocolViolation("another reply to PING") }
             try await open()
             let ready = state.withLock { state in
+                if !state.isConnected { state.opened = state.position }
                 (state.isConnected, state.lastError) = (true, nil)
                 defer { state.ready = [] }
                 return state.ready

@@ -54,7 +54,6 @@ extension RemoteResults {
     func collect(into registry: PrometheusRegistry) {
         if let tier {
             let counts = tier.statistics
-            let isUp = if case .up = tier.status { true } else { false }
             registry.setGauge("vitrine_tier_up", to: isUp ? 1 : 0)
             for (result, count) in [
                 ("hit", counts.hits), ("stale", counts.staleHits), ("lease", counts.leases),

@@ -234,9 +234,8 @@ package struct WarmCommand: Sendable {
         }
 
         func begin() async -> String? {
-            guard let tier = images.renderer.remote?.tier else { return nil }
             do {
-                try await tier.connect()
+                try await images.renderer.remote?.connect()
                 return nil
             } catch {
                 return "the images are not shared by the tier: \(error)"

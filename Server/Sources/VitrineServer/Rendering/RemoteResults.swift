@@ -88,6 +88,24 @@ package final class RemoteResults: Sendable {
         following.withLock { $0 = task }
     }
 
+    /// Whether results are shared with other nodes.
+    ///
+    /// A purge from before the connection was made would remove what is made while it is applied.
+    package var isUp: Bool { tier.map { $0.status == .up && $0.isCaughtUp } ?? false }
+
+    /// Waits until results are shared with other nodes.
+    ///
+    /// - Throws: The reason for which they are not after five seconds.
+    package func connect() async throws(RedisError) {
+        guard let tier else { return }
+        let end = ContinuousClock.now + .seconds(5)
+        try await tier.connect(within: .seconds(5))
+        while !tier.isCaughtUp {
+            guard ContinuousClock.now < end else { throw .timedOut }
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
     /// Completes writes, for some seconds, and ends all connections.
     package func shutDown() async {
         await durable?.flush(atMost: .seconds(5))
