@@ -123,6 +123,28 @@ struct StorageLimitTests {
         }
     }
 
+    /// Blocks of evicted bodies are given back where rows of the database take their place.
+    @Test func bodiesInRowsTakeThePlaceOfBodiesInBlocks() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("cache"), capacity = 100_000_000
+        let cache = DiskCache(directory: path, configuration: .init(capacity: ByteCount(capacity)))
+        for number in 0..<5_000 {
+            try await cache.set([UInt8](repeating: 1, count: 20_000), forKey: SampleEntry.key(number))
+        }
+        try await cache.flush()
+        let database = try #require(CacheFiles.database(in: path))
+        #expect(CacheFiles.sizeOnDisk(database + "-bodies") > capacity * 9 / 10)
+        var most = 0
+        for number in 0..<20_000 {
+            try await cache.set([UInt8](repeating: 2, count: 1_900), forKey: SampleEntry.key(10_000 + number))
+            guard number % 500 == 499 else { continue }
+            try await cache.flush()
+            most = max(most, CacheFiles.size(database) + CacheFiles.sizeOnDisk(database + "-bodies"))
+        }
+        #expect(most <= capacity + 8 << 20 + capacity / 32 + Self.databaseSlack, "\(most)")
+        #expect(CacheFiles.size(database) > capacity / 4)
+    }
+
     /// What a moment of a storm looks like from outside, in bytes.
     private struct Sample: Sendable {
         var accounted: Int

@@ -218,10 +218,12 @@ import VitrineFleet
 
 /// Servers that break the rules.
 @Suite struct HostileServerTests {
-    private func status(of server: FakeServer) async throws -> RemoteTier.Status {
+    private func status(
+        of server: FakeServer, timeout: Duration = .seconds(60)
+    ) async throws -> RemoteTier.Status {
         var configuration = RemoteTier.configuration(.init(.single(server.address)))
-        configuration.redis.commandTimeout = .milliseconds(300)
-        configuration.redis.connectTimeout = .milliseconds(300)
+        configuration.redis.commandTimeout = timeout
+        configuration.redis.connectTimeout = timeout
         let tier = try RemoteTier(configuration)
         await tier.waitUntilDown()
         guard case .bypass = await tier.lookup(RemoteKey("a")) else {
@@ -266,7 +268,7 @@ import VitrineFleet
 
     @Test func silentServersTimeOut() async throws {
         let server = try await FakeServer { _ in .silence }
-        guard case .down(.timedOut) = try await status(of: server) else {
+        guard case .down(.timedOut) = try await status(of: server, timeout: .milliseconds(300)) else {
             Issue.record("another status")
             return
         }

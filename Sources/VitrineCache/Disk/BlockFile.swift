@@ -170,18 +170,22 @@ final class BlockFile: Sendable {
     /// - Parameters:
     ///   - limit: The number of blocks that are left alone.
     ///   - target: The number of blocks above which they are given back.
-    func giveBack(_ free: [Extent], above limit: Int, downTo target: Int) {
-        var status = stat()
-        // 512 bytes: the unit of `st_blocks` (stat(2)).
-        guard !free.isEmpty, stat(path, &status) == 0 else { return }
-        let taken = Int(status.st_blocks) / (BlockSpace.blockBytes / 512)
-        guard taken > limit, let descriptor = try? descriptorForWriting() else { return }
-        var surplus = taken - target
-        for extent in free where surplus > 0 {
-            let (offset, count) = (extent.start * BlockSpace.blockBytes, extent.count * BlockSpace.blockBytes)
-            guard FileHole.punch(descriptor, at: offset, count: count) else { return }
-            surplus -= extent.count
+    func giveBack(_ free: @autoclosure () -> [Extent], above limit: Int, downTo target: Int) {
+        guard let taken, taken > limit, let descriptor = try? descriptorForWriting() else { return }
+        // Free blocks may have been given back before.
+        for extent in free() {
+            guard let taken = self.taken, taken > target else { return }
+            let block = BlockSpace.blockBytes
+            guard FileHole.punch(descriptor, at: extent.start * block, count: extent.count * block) else { return }
         }
+    }
+
+    /// The number of blocks that the file takes on the disk; nil if there is no file.
+    private var taken: Int? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        // 512 bytes: the unit of `st_blocks` (stat(2)).
+        return Int(status.st_blocks) / (BlockSpace.blockBytes / 512)
     }
 
     /// Returns when the bodies that were written are on the medium. Called before their rows are moved out of the log,

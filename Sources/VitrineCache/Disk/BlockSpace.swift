@@ -99,8 +99,8 @@ package struct BlockSpace {
     /// not grow.
     package static func reserve(used: Int) -> Int { used / 32 + 16 }
 
-    /// The blocks that the file takes from the disk: those in use and the reserve.
-    package var occupied: Int { used + min(end - used, Self.reserve(used: used)) }
+    /// The blocks that count towards the capacity: those in use, and free ones that the file needs between them.
+    package var occupied: Int { used + min(end - used, spare) }
 
     // MARK: Allocating
 
@@ -236,12 +236,12 @@ package struct BlockSpace {
 
     private var releaseLimit: Int { used / 64 + 32 }
 
-    /// The number of free blocks that stay on the disk when others are given back: the reserve, and the blocks that a
-    /// transaction releases while it takes others.
+    /// The number of free blocks that stay on the disk in any case: the reserve, and the blocks that a transaction
+    /// releases while it takes others.
     package var spare: Int { Self.reserve(used: used) + releaseLimit }
 
-    /// The number of free blocks above which some are given back. Evictions free many at once, and to write into blocks
-    /// costs less than to give them back and take them again.
+    /// The number of free blocks above which some are given back even if the capacity has room for them. Evictions free
+    /// many at once, and to write into blocks costs less than to give them back and take them again.
     package var mostSpare: Int { used / 4 + 64 }
 
     /// Ends the transaction's changes: released blocks are free in the stored map.

@@ -53,11 +53,27 @@ extension DiskWriter {
         return freed
     }
 
-    /// Gives free blocks that are not kept in reserve back to the file system, after the transaction that has released
-    /// them. The caller holds the process lock, so that no other process takes them meanwhile.
-    func giveBack(_ free: @autoclosure () -> [Extent]) {
-        guard space.end - space.used > space.mostSpare else { return }
-        blocks.giveBack(free(), above: space.used + space.mostSpare, downTo: space.used + space.spare)
+    /// Gives free blocks back to the file system that are too many, or for which the capacity has no room. Called after
+    /// the transaction that has released some. The caller holds the process lock, so that no other process takes them
+    /// meanwhile.
+    ///
+    /// - Parameter freed: The blocks that have just become free; nil if all free blocks may be on the disk.
+    func giveBack(_ freed: [Extent]?) {
+        let free = space.end - space.used, least = space.used + space.spare
+        guard free > space.spare else { return }
+        if free > space.mostSpare, freed?.isEmpty != true {
+            blocks.giveBack(freed ?? space.freeRuns, above: space.used + space.mostSpare, downTo: least)
+        }
+        // Those that are over by little are used again soon.
+        let (room, slack) = (max(blockRoom, least), min(blockRoom / 64, BlockSpace.blockLimit))
+        if space.end > room + slack { blocks.giveBack(space.freeRuns, above: room + slack, downTo: room) }
+    }
+
+    /// Notes how many blocks the capacity has room for beside the pages and the files. In a transaction.
+    func noteBlockRoom(capacity: Int, pages: Int) {
+        let room = capacity.addingReportingOverflow(Self.pageAllowance)
+        let others = max(0, pages) &* BlockSpace.blockBytes &+ max(0, totals.fileBytes)
+        blockRoom = room.overflow ? BlockSpace.blockLimit : max(0, room.partialValue &- others) / BlockSpace.blockBytes
     }
 
     /// Makes the map anew from the rows, in a transaction.
@@ -72,9 +88,9 @@ extension DiskWriter {
     }
 
     /// Cuts the free end of the file, and gives other free blocks back. The caller holds the process lock.
-    func cutBlocks() {
-        guard (try? transaction {}) != nil else { return }
+    func cutBlocks(capacity: Int) {
+        guard (try? transaction { _ = try excess(capacity: capacity) }) != nil else { return }
         blocks.cut(to: space.end)
-        giveBack(space.freeRuns)
+        giveBack(nil)
     }
 }

@@ -91,6 +91,8 @@ final class DiskWriter: @unchecked Sendable {
     let blockWriter: BlockWriter
     /// The blocks in use, as the transaction leaves them. Loaded when another connection has changed the database.
     var space = BlockSpace()
+    /// The number of blocks for which the capacity has room.
+    var blockRoom = BlockSpace.blockLimit
     /// The number of changes by other connections when ``space`` was loaded; nil if it is to be loaded.
     var spaceVersion: Int64?
     private let checkpointer: WALCheckpointer
@@ -470,7 +472,7 @@ final class DiskWriter: @unchecked Sendable {
     func openLog(capacity: Int) {
         guard let core else { return }
         checkpointer.begin(core.database, capacity: capacity)
-        cutBlocks()
+        cutBlocks(capacity: capacity)
     }
 
     /// A batch was written.
@@ -482,14 +484,16 @@ final class DiskWriter: @unchecked Sendable {
     /// and blocks that are used in part or kept in reserve. In a transaction.
     func excess(capacity: Int) throws(DatabaseError) -> Int {
         let database = try statements().database
-        let pages = try (database.integer("PRAGMA page_count") ?? 0) &- (database.integer("PRAGMA freelist_count") ?? 0)
+        let pages = Int(
+            try (database.integer("PRAGMA page_count") ?? 0) &- (database.integer("PRAGMA freelist_count") ?? 0))
+        noteBlockRoom(capacity: capacity, pages: pages)
         let stored = totals.bytes &- totals.fileBytes
-        let partial = (Int(pages) &+ space.occupied) &* 4096 &- stored &- Self.pageAllowance
+        let partial = (pages &+ space.occupied) &* 4096 &- stored &- Self.pageAllowance
         return checkpointer.excess(capacity: capacity) + max(0, partial)
     }
 
     /// The number of bytes by which pages may exceed their contents.
-    private static let pageAllowance = 8 << 20
+    static let pageAllowance = 8 << 20
 
     /// Moves the log into the database, so that its space can be used again.
     func checkpoint() {
