@@ -171,21 +171,20 @@ final class BlockFile: Sendable {
     ///   - limit: The number of blocks that are left alone.
     ///   - target: The number of blocks above which they are given back.
     func giveBack(_ free: @autoclosure () -> [Extent], above limit: Int, downTo target: Int) {
-        guard let taken, taken > limit, let descriptor = try? descriptorForWriting() else { return }
+        guard let descriptor = try? descriptorForWriting(), Self.blocks(of: descriptor) > limit else { return }
         // Free blocks may have been given back before.
         for extent in free() {
-            guard let taken = self.taken, taken > target else { return }
+            guard Self.blocks(of: descriptor) > target else { return }
             let block = BlockSpace.blockBytes
             guard FileHole.punch(descriptor, at: extent.start * block, count: extent.count * block) else { return }
         }
     }
 
-    /// The number of blocks that the file takes on the disk; nil if there is no file.
-    private var taken: Int? {
+    /// The number of blocks that a file takes on the disk.
+    private static func blocks(of descriptor: Int32) -> Int {
         var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
         // 512 bytes: the unit of `st_blocks` (stat(2)).
-        return Int(status.st_blocks) / (BlockSpace.blockBytes / 512)
+        return fstat(descriptor, &status) == 0 ? Int(status.st_blocks) / (BlockSpace.blockBytes / 512) : 0
     }
 
     /// Returns when the bodies that were written are on the medium. Called before their rows are moved out of the log,

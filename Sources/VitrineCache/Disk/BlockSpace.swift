@@ -58,7 +58,7 @@ package struct BlockSpace {
     private var words: [UInt64] = []
     /// The blocks in use, including released ones.
     package private(set) var used = 0
-    /// The end of the blocks that have been in use since the map was loaded. Those behind it are free.
+    /// The end of the blocks that have been in use since the map was loaded or the end was cut. Those behind it are free.
     package private(set) var end = 0
     /// Blocks that the transaction has released.
     private var released: [Extent] = []
@@ -68,6 +68,10 @@ package struct BlockSpace {
     package private(set) var changed: Set<Int> = []
     /// The block where the next search begins.
     private var cursor = 0
+    /// All blocks before this one are in use.
+    private var lowest = 0
+    /// The number of blocks that the capacity has room for.
+    package var room = blockLimit
 
     package init() {}
 
@@ -102,6 +106,10 @@ package struct BlockSpace {
     /// The blocks that count towards the capacity: those in use, and free ones that the file needs between them.
     package var occupied: Int { used + min(end - used, spare) }
 
+    /// Whether the file is longer than the capacity has room for. Then bodies go to its beginning, so that its end gets
+    /// free.
+    package var isCrowded: Bool { end > room + room / 64 }
+
     // MARK: Allocating
 
     /// Takes blocks for a body: in one piece where possible.
@@ -110,6 +118,10 @@ package struct BlockSpace {
     package mutating func allocate(_ count: Int) -> [Extent]? {
         let free = end - used
         if free < max(count, Self.reserve(used: used)) { return append(count).map { [$0] } }
+        if isCrowded {
+            lowest = next(from: lowest, isUsed: false) ?? end
+            cursor = lowest
+        }
         if let run = run(of: count) {
             take(run)
             cursor = run.end
@@ -205,6 +217,7 @@ package struct BlockSpace {
             word &= ~mask
         }
         used -= extent.count
+        lowest = min(lowest, extent.start)
     }
 
     private mutating func forEachWord(_ extent: Extent, _ change: (inout UInt64, UInt64) -> Void) {
@@ -259,6 +272,13 @@ package struct BlockSpace {
         return freed
     }
 
+    /// Takes the free blocks at the end out of the file.
+    package mutating func cutEnd() {
+        var index = min((end + 63) >> 6, words.count) - 1
+        while index >= 0, words[index] == 0 { index -= 1 }
+        end = index < 0 ? 0 : index << 6 + 64 - words[index].leadingZeroBitCount
+    }
+
     /// All runs of free blocks between those in use.
     package var freeRuns: [Extent] {
         var runs: [Extent] = [], block = 0
@@ -278,7 +298,7 @@ package struct BlockSpace {
             words[index] = 0
             changed.insert(index / Self.chunkWords)
         }
-        used = 0
+        (used, lowest) = (0, 0)
         for extent in released { addUsed(extent) }
     }
 

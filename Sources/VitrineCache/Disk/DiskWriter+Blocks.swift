@@ -19,7 +19,9 @@ extension DiskWriter {
         let database = try statements().database
         let version = try database.changesOfOthers()
         guard spaceVersion != version else { return }
+        let room = space.room
         space = BlockSpace()
+        space.room = room
         let select = try database.cachedStatement("SELECT id,bits FROM space ORDER BY id")
         defer { select.reset() }
         var isSound = true
@@ -64,16 +66,18 @@ extension DiskWriter {
         if free > space.mostSpare, freed?.isEmpty != true {
             blocks.giveBack(freed ?? space.freeRuns, above: space.used + space.mostSpare, downTo: least)
         }
-        // Those that are over by little are used again soon.
-        let (room, slack) = (max(blockRoom, least), min(blockRoom / 64, BlockSpace.blockLimit))
-        if space.end > room + slack { blocks.giveBack(space.freeRuns, above: room + slack, downTo: room) }
+        guard space.isCrowded else { return }
+        space.cutEnd()
+        blocks.cut(to: space.end)
+        // Those that are over by little are used again soon. From the end, as new bodies go to the beginning.
+        blocks.giveBack(space.freeRuns.reversed(), above: space.room + space.room / 64, downTo: max(space.room, least))
     }
 
     /// Notes how many blocks the capacity has room for beside the pages and the files. In a transaction.
     func noteBlockRoom(capacity: Int, pages: Int) {
         let room = capacity.addingReportingOverflow(Self.pageAllowance)
         let others = max(0, pages) &* BlockSpace.blockBytes &+ max(0, totals.fileBytes)
-        blockRoom = room.overflow ? BlockSpace.blockLimit : max(0, room.partialValue &- others) / BlockSpace.blockBytes
+        space.room = room.overflow ? BlockSpace.blockLimit : max(0, room.partialValue &- others) / BlockSpace.blockBytes
     }
 
     /// Makes the map anew from the rows, in a transaction.

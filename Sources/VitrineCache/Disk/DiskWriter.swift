@@ -91,8 +91,6 @@ final class DiskWriter: @unchecked Sendable {
     let blockWriter: BlockWriter
     /// The blocks in use, as the transaction leaves them. Loaded when another connection has changed the database.
     var space = BlockSpace()
-    /// The number of blocks for which the capacity has room.
-    var blockRoom = BlockSpace.blockLimit
     /// The number of changes by other connections when ``space`` was loaded; nil if it is to be loaded.
     var spaceVersion: Int64?
     private let checkpointer: WALCheckpointer

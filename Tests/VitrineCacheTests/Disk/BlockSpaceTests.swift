@@ -72,6 +72,34 @@ import VitrineCache
         #expect(old.contains(reused[0].start))
     }
 
+    /// As after the capacity was lowered: the file gets shorter as bodies come and go.
+    @Test func bodiesGoToTheBeginningOfAFileThatIsTooLong() throws {
+        var space = BlockSpace(), random = SeededGenerator(4)
+        var bodies = try (0..<4000).map { _ in try Self.take(4, &space) }
+        bodies.shuffle(using: &random)
+        for _ in 0..<2000 { space.release(bodies.removeLast()) }
+        space.applyReleases()
+        space.room = 9000
+        #expect(space.isCrowded && space.end == 16_000)
+        var turns = 0
+        while space.isCrowded, turns < 1000 {
+            for _ in 0..<8 {
+                bodies.insert(try Self.take(4, &space), at: 0)
+                space.release(bodies.removeLast())
+            }
+            space.applyReleases()
+            space.cutEnd()
+            #expect(space.used == 8000)
+            turns += 1
+        }
+        #expect(space.end <= 9000 + 9000 / 64)
+        // One turn replaces eight bodies, all turns each body once.
+        #expect(turns <= 2000 / 8 + 10, "\(turns)")
+        let owners = Set(bodies.flatMap { $0.flatMap { Array($0.start..<$0.end) } })
+        #expect(owners.count == 8000 && owners.max() == space.end - 1)
+        #expect(Self.reloaded(space).used == 8000)
+    }
+
     @Test func bodiesAreSplitWhereNoRunIsLongEnough() throws {
         var space = BlockSpace()
         let single = try (0..<4000).map { _ in try Self.take(1, &space) }
