@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 // Everything that must be freed after a longjmp lives here, outside the frame that setjmp returns to.
 typedef struct {
@@ -49,6 +50,25 @@ static void on_write(png_structp png, png_bytep data, size_t count) {
 
 static void on_flush(png_structp png) { (void)png; }
 
+static void on_count(png_structp png, png_bytep data, size_t count) {
+    (void)data;
+    state *s = png_get_io_ptr(png);
+    s->count += count;
+}
+
+// How zlib compresses.
+typedef struct {
+    int level;
+    int strategy;
+} method;
+
+// Finds repeated bytes anywhere in the last 32 KiB. zlib's default level 6 saves 1 to 6 % more in twice the time.
+static const method thorough = {5, Z_FILTERED};
+// Finds runs of one byte only: an eighth of the time.
+static const method quick = {6, Z_RLE};
+// What the former gains shows at this level as well, in less time.
+static const method trial = {4, Z_FILTERED};
+
 static void write_header(png_structp png, png_infop info, const cpng_input *in) {
     static const int types[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
                                 PNG_COLOR_TYPE_RGB_ALPHA};
@@ -90,11 +110,16 @@ static void write_header(png_structp png, png_infop info, const cpng_input *in) 
     if (depth < 8) png_set_packing(png);
 }
 
-static void encode(png_structp png, png_infop info, const cpng_input *in, state *s) {
-    png_set_write_fn(png, s, on_write, on_flush);
-    png_set_compression_level(png, in->level);
+static void begin(png_structp png, png_infop info, const cpng_input *in, method how) {
+    png_set_compression_level(png, how.level);
+    png_set_compression_strategy(png, how.strategy);
     png_set_filter(png, PNG_FILTER_TYPE_BASE, in->palette ? PNG_FILTER_NONE : PNG_ALL_FILTERS);
     write_header(png, info, in);
+}
+
+static void encode(png_structp png, png_infop info, const cpng_input *in, method how, state *s) {
+    png_set_write_fn(png, s, on_write, on_flush);
+    begin(png, info, in, how);
     if (in->interlaced) {
         s->rows = calloc(in->height, sizeof *s->rows);
         if (!s->rows) png_error(png, "out of memory");
@@ -106,6 +131,64 @@ static void encode(png_structp png, png_infop info, const cpng_input *in, state 
     png_write_end(png, info);
 }
 
+// The sample: bands of rows, a quarter of all.
+enum { band_rows = 16, band_distance = 64 };
+
+static uint32_t sample_rows(uint32_t height) {
+    uint32_t rest = height % band_distance;
+    return height / band_distance * band_rows + (rest < band_rows ? rest : band_rows);
+}
+
+// Counts the bytes of the sample.
+static void encode_sample(png_structp png, png_infop info, const cpng_input *in, method how, state *s) {
+    png_set_write_fn(png, s, on_count, on_flush);
+    cpng_input sample = *in;
+    sample.height = sample_rows(in->height);
+    sample.interlaced = 0;
+    sample.exif = NULL;
+    sample.xmp = NULL;
+    begin(png, info, &sample, how);
+    for (uint32_t y = 0; y < in->height; y++) {
+        if (y % band_distance < band_rows) png_write_row(png, in->pixels + y * in->bytes_per_row);
+    }
+    png_write_end(png, info);
+}
+
+typedef void (*encoding)(png_structp, png_infop, const cpng_input *, method, state *);
+
+// Returns whether it has succeeded. What it has written or counted is in the state.
+static int run(encoding body, const cpng_input *input, method how, state *s) {
+    png_infop info = NULL;
+    volatile int done = 0;
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, s, NULL, on_warning);
+    if (png) info = png_create_info_struct(png);
+    if (info) {
+        png_set_error_fn(png, s, on_error, on_warning);
+        png_structp volatile kept_png = png;
+        png_infop volatile kept_info = info;
+        s->count = 0;
+        if (setjmp(s->jump) == 0) {
+            body(kept_png, kept_info, input, how, s);
+            done = 1;
+        } else {
+            done = 0;
+        }
+        png = kept_png;
+        info = kept_info;
+    }
+    if (png) png_destroy_write_struct(&png, &info);
+    return done;
+}
+
+static method chosen(const cpng_input *input, state *s) {
+    // Differences of palette indices mean nothing: what compresses them is the search.
+    if (input->palette || !run(encode_sample, input, trial, s)) return thorough;
+    size_t searched = s->count;
+    if (!run(encode_sample, input, quick, s)) return thorough;
+    // Of photos the quick one is within 3 % of the search, and the trial 2 % above it.
+    return s->count <= searched + searched / 20 ? quick : thorough;
+}
+
 int cpng_encode(const cpng_input *input, cpng_output *output) {
     memset(output, 0, sizeof *output);
     if (input->channels < 1 || input->channels > 4 || input->palette_count > 256) return -1;
@@ -113,34 +196,18 @@ int cpng_encode(const cpng_input *input, cpng_output *output) {
     if (!s) return -1;
     s->message = output->message;
     s->message_size = sizeof output->message;
-    png_structp png = NULL;
-    png_infop info = NULL;
-    volatile int failed = 1;
-    png = png_create_write_struct(PNG_LIBPNG_VER_STRING, s, NULL, on_warning);
-    if (png) info = png_create_info_struct(png);
-    if (info) {
-        png_set_error_fn(png, s, on_error, on_warning);
-        png_structp volatile kept_png = png;
-        png_infop volatile kept_info = info;
-        if (setjmp(s->jump) == 0) {
-            encode(kept_png, kept_info, input, s);
-            failed = 0;
-        } else {
-            failed = 1;
-        }
-        png = kept_png;
-        info = kept_info;
-    }
-    if (png) png_destroy_write_struct(&png, &info);
+    method how = chosen(input, s);
+    memset(output->message, 0, sizeof output->message);
+    int done = run(encode, input, how, s);
     free(s->rows);
-    if (failed) {
-        free(s->bytes);
-    } else {
+    if (done) {
         output->bytes = s->bytes;
         output->count = s->count;
+    } else {
+        free(s->bytes);
     }
     free(s);
-    return failed ? -1 : 0;
+    return done ? 0 : -1;
 }
 
 void cpng_free(void *bytes) { free(bytes); }

@@ -14,8 +14,6 @@ typedef struct {
     const uint8_t *palette;
     int palette_count;
     int palette_transparent_count;
-    // zlib level, 0 to 9.
-    int level;
     int interlaced;
     // TIFF structure, NULL for none.
     const uint8_t *exif;
