@@ -28,16 +28,19 @@ struct JSONOption: ParsableArguments {
 
 /// Runs one piece of work per input, a few at a time, and reports the results in the order of the inputs.
 enum Batch {
+    private static func width(processors: Int) -> Int { processors + max(2, processors / 2) }
+
     /// Runs the work and returns when all of it is reported.
     ///
     /// - Parameters:
-    ///   - width: How many run at a time. Default: the number of processors.
+    ///   - width: How many run at a time. Default: more than there are processors, which would else be idle while a
+    ///     picture goes from one thread to another. Decoders run as many as there are processors.
     ///   - progress: Shows the number of finished inputs; nil for none.
     ///   - name: The name of an input in the progress bar.
     ///   - begin: Called with the number of each input before its work begins, in their order.
     static func run<Input: Sendable, Result: Sendable>(
         _ inputs: [Input],
-        width: Int = max(1, ProcessInfo.processInfo.activeProcessorCount),
+        width: Int = width(processors: ProcessInfo.processInfo.activeProcessorCount),
         progress: ProgressBar?,
         name: @escaping @Sendable (Input) -> String,
         begin: (Int) -> Void = { _ in },
