@@ -101,18 +101,18 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             path: "Benchmarks/Fleet", swiftSettings: swift),
-        // Redis servers for tests: single ones, clusters and sentinels.
+        // Processes that tests start, and Redis servers: alone, in clusters and with sentinels.
         .target(
-            name: "RedisSupport",
+            name: "ServerTestSupport",
             dependencies: [
                 "VitrineFleet", .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
-            path: "Tests/RedisSupport", swiftSettings: swift),
+            path: "Tests/ServerTestSupport", swiftSettings: swift),
         .testTarget(
             name: "VitrineFleetTests",
             dependencies: [
-                "VitrineFleet", "RedisSupport", "fleet-node", .product(name: "NIOCore", package: "swift-nio"),
+                "VitrineFleet", "ServerTestSupport", "fleet-node", .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -120,7 +120,7 @@ let package = Package(
         .testTarget(
             name: "VitrineServerTests",
             dependencies: [
-                "VitrineServer", "VitrineFleet", "VitrineS3", "RedisSupport",
+                "VitrineServer", "VitrineFleet", "VitrineS3", "ServerTestSupport",
                 .product(name: "VitrineCore", package: "Vitrine"),
                 .product(name: "VitrineCache", package: "Vitrine"),
                 .product(name: "VitrineImaging", package: "Vitrine"),
@@ -135,7 +135,7 @@ let package = Package(
         .testTarget(
             name: "VitrineS3Tests",
             dependencies: [
-                "VitrineS3", "RedisSupport", .product(name: "VitrineCore", package: "Vitrine"),
+                "VitrineS3", "ServerTestSupport", .product(name: "VitrineCore", package: "Vitrine"),
                 .product(name: "VitrineNetwork", package: "Vitrine"),
                 .product(name: "VitrineStores", package: "Vitrine"),
                 .product(name: "Crypto", package: "swift-crypto"),

@@ -4,7 +4,7 @@
 #include <malloc.h>
 #endif
 
-void vitrine_server_share_arenas(void) {
+void vitrine_server_configure_allocator(void) {
 #ifdef M_ARENA_MAX
     mallopt(M_ARENA_MAX, 2);
     mallopt(M_MMAP_THRESHOLD, 1 << 20);

@@ -3,7 +3,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Synchronization
-import RedisSupport
+import ServerTestSupport
 import Testing
 import VitrineFleet
 

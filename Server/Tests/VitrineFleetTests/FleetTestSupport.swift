@@ -5,7 +5,7 @@ import NIOPosix
 import Synchronization
 import Testing
 
-import RedisSupport
+import ServerTestSupport
 import VitrineFleet
 
 /// Waits until a condition is true. The limit only ends a test that would never end.

@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import Synchronization
-import RedisSupport
+import ServerTestSupport
 import Testing
 import VitrineFleet
 

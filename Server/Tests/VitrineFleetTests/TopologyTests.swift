@@ -1,7 +1,7 @@
 import Foundation
 import NIOCore
 import Synchronization
-import RedisSupport
+import ServerTestSupport
 import Testing
 import VitrineFleet
 

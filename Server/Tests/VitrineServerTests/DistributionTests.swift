@@ -1,7 +1,7 @@
 #if os(Linux)
 import Foundation
 import Glibc
-import RedisSupport
+import ServerTestSupport
 import Testing
 import VitrineS3
 import VitrineServer

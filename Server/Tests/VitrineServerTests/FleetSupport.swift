@@ -1,5 +1,5 @@
 #if os(Linux)
-import RedisSupport
+import ServerTestSupport
 import Synchronization
 import Testing
 import VitrineServer

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import NIOCore
-import RedisSupport
+import ServerTestSupport
 import Synchronization
 import Testing
 import VitrineImaging

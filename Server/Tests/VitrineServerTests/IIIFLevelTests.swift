@@ -1,6 +1,6 @@
 import Foundation
 import NIOCore
-import RedisSupport
+import ServerTestSupport
 import Testing
 import VitrineCore
 @_spi(JPEGRows) import VitrineImaging

@@ -1,6 +1,6 @@
 import Foundation
 import HTTPTypes
-import RedisSupport
+import ServerTestSupport
 import Synchronization
 import Testing
 import VitrineCore

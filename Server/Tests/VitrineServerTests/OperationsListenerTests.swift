@@ -4,7 +4,7 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
-import RedisSupport
+import ServerTestSupport
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import RedisSupport
+import ServerTestSupport
 import Synchronization
 import Testing
 

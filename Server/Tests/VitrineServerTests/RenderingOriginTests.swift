@@ -1,6 +1,6 @@
 #if os(Linux)
 import Foundation
-import RedisSupport
+import ServerTestSupport
 import Synchronization
 import Testing
 import VitrineCache

@@ -263,21 +263,14 @@ extension Renderer {
     }
 
     private func keepLevels(of pyramid: TileBands.Pyramid, _ picture: Picture, _ job: RenderJob) {
-        let (bandBytes, header) = (tiles.bandBytes, picture.header)
-        var bands: [(key: TileBands.Key, image: Image)] = []
+        let header = picture.header
+        let bands = Array(
+            pyramid.bands(of: job.source.key, version: header.version, bandBytes: tiles.bandBytes))
         // The small ones are kept longest.
-        for (factor, image) in pyramid.levels {
-            guard let step = TilePlace.step(of: image.size, bandBytes: bandBytes, hasParts: true) else { continue }
-            for rect in TilePlace.bands(of: image.size, step: step) {
-                let key = TileBands.Key(job.source.key, header.version, factor, rect)
-                guard let band = rect.size == image.size ? image : try? Self.cut(rect, from: image) else { continue }
-                tiles.keep(band, for: key)
-                bands.append((key, band))
-            }
-        }
+        for band in bands { tiles.keep(band.image, for: band.key) }
         guard configuration.resultDisk.bytes > 0, picture.size.pixelCount >= Self.largeJPEG else { return }
         tiles.beginStoring()
-        Task { [self, bands] in
+        Task { [self] in
             for band in bands { await storeBand(band.image, band.key, header, job) }
             tiles.endStoring()
         }
@@ -375,7 +368,12 @@ extension Renderer {
             tiles[pyramid: version] = pyramid
             tiles.beginStoring()
             Task { [self] in
-                await storeLevels(of: pyramid, picture, job)
+                let header = picture.header
+                for band in pyramid.bands(
+                    of: picture.source.key, version: header.version, bandBytes: tiles.bandBytes)
+                {
+                    await storeBand(band.image, band.key, header, job)
+                }
                 tiles[pyramid: version] = nil
                 slot.release()
                 background.end(version)
@@ -383,17 +381,6 @@ extension Renderer {
             }
             return pyramid
         }.value
-    }
-
-    private func storeLevels(of pyramid: TileBands.Pyramid, _ picture: Picture, _ job: RenderJob) async {
-        for (factor, image) in pyramid.levels {
-            let step = TilePlace.step(of: image.size, bandBytes: tiles.bandBytes, hasParts: true) ?? image.size
-            for rect in TilePlace.bands(of: image.size, step: step) {
-                guard let part = try? Self.cut(rect, from: image) else { continue }
-                let key = TileBands.Key(picture.source.key, picture.header.version, factor, rect)
-                await storeBand(part, key, picture.header, job)
-            }
-        }
     }
 
     static func cut(_ rect: PixelRect, from image: Image) throws(ImageError) -> Image {

@@ -125,6 +125,19 @@ final class TileBands: Sendable {
             if place.band.size == level.size { return level }
             do { return try Renderer.cut(place.band, from: level) } catch { throw RequestError(rendering: error) }
         }
+
+        /// The bands of all levels, of which each is cut when it is asked for.
+        func bands(
+            of source: CacheKey, version: String, bandBytes: Int
+        ) -> some Sequence<(key: Key, image: Image)> {
+            levels.lazy.flatMap { factor, image in
+                let step = TilePlace.step(of: image.size, bandBytes: bandBytes, hasParts: true) ?? image.size
+                return TilePlace.bands(of: image.size, step: step).lazy.compactMap { rect in
+                    let band = rect.size == image.size ? image : try? Renderer.cut(rect, from: image)
+                    return band.map { (key: Key(source, version, factor, rect), image: $0) }
+                }
+            }
+        }
     }
 
     private struct Entry {

@@ -66,7 +66,7 @@ package struct ServerCommand: Sendable {
     /// Runs the program. Returns its exit status.
     package func run() async -> Int32 {
         // Sources of megabytes are freed by other threads than they came in by. Each thread's arena would keep them.
-        vitrine_server_share_arenas()
+        vitrine_server_configure_allocator()
         do {
             return try await perform()
         } catch let error as ConfigurationError {
