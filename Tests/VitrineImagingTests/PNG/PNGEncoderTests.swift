@@ -33,6 +33,31 @@ import VitrineImaging
         }
     }
 
+    /// Patterns need the search for repeated bytes and no filter, photos a filter.
+    @Test func compressesPatternsAndPhotosEachInTheirWay() throws {
+        let side = 256, raw = 3 * side * side
+        let tile = noise(16 * 16, alpha: 255)
+        let pattern = (0..<side * side).flatMap { i -> ArraySlice<UInt8> in
+            let place = ((i / side) % 16 * 16 + i % 16) * 4
+            return tile[place..<place + 4]
+        }
+        let patternFile = try encode(image(side, side, .opaque, pattern))
+        #expect(patternFile.count < raw / 20, "\(patternFile.count)")
+        #expect(PNGSupport.samples(try PNGSupport.decode(patternFile)).count == raw)
+
+        var random = SeededGenerator(6)
+        let photo = (0..<side * side).flatMap { i -> [UInt8] in
+            let (x, y) = (i % side, i / side)
+            return [x / 2 + y / 3, x / 3 + y / 2, (x + y) / 4].map {
+                UInt8($0 + Int.random(in: 0..<4, using: &random))
+            } + [255]
+        }
+        let photoFile = try encode(image(side, side, .opaque, photo))
+        #expect(photoFile.count < raw * 2 / 5, "\(photoFile.count)")
+        let samples = photo.indices.filter { $0 % 4 != 3 }.map { photo[$0] }
+        #expect(PNGSupport.samples(try PNGSupport.decode(photoFile)) == samples)
+    }
+
     @Test func writesStraightAlphaFromPremultiplied() throws {
         let file = try encode(image(3, 1, .premultiplied, [100, 50, 0, 128, 0, 0, 0, 0, 7, 8, 9, 255]))
         #expect(PNGSupport.samples(try PNGSupport.decode(file)) == [199, 100, 0, 128, 0, 0, 0, 0, 7, 8, 9, 255])
