@@ -34,6 +34,7 @@ struct VitrineTool: AsyncParsableCommand {
     )
 
     static func main() async {
+        VitrineWorkerMain.runIfRequested()
         let words = ProcessArguments.words
         // Packages install vitrine-agent as a link to this program, which contains the agent's code in any case.
         if CommandLine.arguments.first?.split(separator: "/").last == "vitrine-agent" {

@@ -23,6 +23,8 @@ public struct ImageDecoder: Sendable {
     package var pool: WorkerPool
     /// The helpers that decode HEIC tile by tile; nil to leave all of it to `pool`.
     package var tilePool: WorkerPool?
+    /// The running program as a worker, which starts sooner than `pool`'s with libvips; nil to leave all to `pool`.
+    package var ownPool: WorkerPool?
 
     /// Creates a decoder.
     ///
@@ -31,6 +33,7 @@ public struct ImageDecoder: Sendable {
     ///   - isolation: Which decoders run in worker processes.
     public init(limits: ImageLimits = .standard, isolation: Isolation = .standard) {
         self.init(limits: limits, isolation: isolation, registry: .standard, pool: .shared, tilePool: .video)
+        ownPool = .own
     }
 
     package init(
@@ -132,15 +135,23 @@ public struct ImageDecoder: Sendable {
         case .inProcess:
             return registry.decoders(for: format)
         case .always:
-            return tiles + [IsolatedDecoder(pool: pool)]
+            return tiles + own(format) + [IsolatedDecoder(pool: pool)]
         case .automatic:
             let local = registry.decoders(for: format)
             let trusted = local.filter { !$0.needsIsolation }
             let remaining = local.filter(\.needsIsolation)
             // Without a worker, decoding in process is still better than not at all; foreign-only formats then say
             // what is missing.
-            return tiles + trusted + (pool.isAvailable || remaining.isEmpty ? [IsolatedDecoder(pool: pool)] : remaining)
+            guard pool.isAvailable || remaining.isEmpty else { return tiles + trusted + remaining }
+            return tiles + trusted + (remaining.isEmpty ? [] : own(format)) + [IsolatedDecoder(pool: pool)]
         }
+    }
+
+    /// The running program's decoder of a format in a worker, where that of ``pool`` is another program.
+    private func own(_ format: ImageFormat) -> [any ImageDecoding] {
+        // What its decoder of JPEG XL does not read is the rule.
+        guard let ownPool, format != .jxl, !registry.decoders(for: format).isEmpty, pool.hasProgram else { return [] }
+        return [IsolatedDecoder(formats: [format], pool: ownPool, leavesDamaged: format == .avif)]
     }
 }
 

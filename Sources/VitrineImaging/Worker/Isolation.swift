@@ -40,6 +40,7 @@ package struct IsolatedDecoder: ImageDecoding {
     package var needsIsolation: Bool { false }
     private let pool: WorkerPool
     private let decoder: String?
+    private let leavesDamaged: Bool
 
     /// Every format the worker reads.
     package static let allFormats = Set(ImageFormat.builtIn)
@@ -48,16 +49,24 @@ package struct IsolatedDecoder: ImageDecoding {
     ///   - formats: The formats it decodes.
     ///   - pool: The pool whose workers decode.
     ///   - decoder: The type name of the worker's decoder to use; nil for the first that reads the format.
+    ///   - leavesDamaged: Whether files that are damaged for it are left to the next decoder.
     package init(
-        formats: Set<ImageFormat> = IsolatedDecoder.allFormats, pool: WorkerPool = .shared, decoder: String? = nil
+        formats: Set<ImageFormat> = IsolatedDecoder.allFormats, pool: WorkerPool = .shared, decoder: String? = nil,
+        leavesDamaged: Bool = false
     ) {
         self.formats = formats
         self.pool = pool
         self.decoder = decoder
+        self.leavesDamaged = leavesDamaged
     }
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        try pool.decode(source, request, decoder: decoder)
+        do throws(ImageError) {
+            return try pool.decode(source, request, decoder: decoder)
+        } catch {
+            guard leavesDamaged, case .corrupt(let input, let reason) = error else { throw error }
+            throw .unsupported(input: input, reason: reason)
+        }
     }
 
     package func frames(of source: ByteSource, _ request: DecodeRequest) -> any FrameDecoding {

@@ -64,7 +64,8 @@ package struct WorkerCommand: Sendable, Hashable {
     }
 }
 
-/// Lets a program serve as its own worker where no `vitrine-worker` is installed.
+/// Lets a program serve as its own worker: for all formats where no `vitrine-worker` is installed, else for those that
+/// this library has decoders for, as it starts sooner.
 ///
 /// ```swift
 /// @main struct MyProgram {

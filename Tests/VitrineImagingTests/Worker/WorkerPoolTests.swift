@@ -15,6 +15,32 @@ import VitrineImaging
         #expect(file.firstPlane.count == 96 * 64 * 3)
     }
 
+    /// The program's own worker has no libvips to load. What it calls damaged, libheif may read.
+    @Test func theRunningProgramDecodesWhatItCan() throws {
+        let pool = WorkerFixture.pool(1)
+        let own = WorkerPool(
+            program: "WorkerTestHost", arguments: [WorkerProtocol.argument], location: .executable(WorkerFixture.host),
+            maximumWorkers: 1, memory: HelperMemory(total: 64 << 30))
+        var decoder = ImageDecoder(limits: .standard, isolation: .automatic, registry: .standard, pool: pool)
+        decoder.ownPool = own
+        let bytes = try Fixture.bytes("Info/turned-6.avif")
+        let image = try decoder.decode(.bytes(bytes, name: "turned"))
+        #expect(own.idleIdentifiers.count == 1 && pool.idleIdentifiers.isEmpty)
+
+        // libavif wants the handler first.
+        var other = bytes
+        let handler = try #require(bytes.firstRange(of: Array("hdlr".utf8)))
+        other.replaceSubrange(handler, with: Array("free".utf8))
+        #expect(try decoder.decode(.bytes(other, name: "other")).size == image.size)
+        #expect(pool.idleIdentifiers.count == 1)
+        #expect(throws: ImageError.self) { try decoder.decode(.bytes(Array(bytes.prefix(300)), name: "cut")) }
+
+        decoder.isolation = .always
+        #expect(try decoder.decode(.file(Fixture.path("worker/quadrants.tif"))).size == PixelSize(width: 96, height: 64))
+        decoder.pool = WorkerPool(location: .executable("/nowhere"))
+        #expect(throws: ImageError.self) { try decoder.decode(.bytes(bytes, name: "turned")) }
+    }
+
     @Test func keepsOneWorkerForManyRequests() throws {
         let pool = WorkerFixture.pool(1)
         let request = WorkerFixture.request(.tiff, 96, 64)
