@@ -32,7 +32,7 @@ struct FleetProgramTests {
         try await fleet.end()
     }
 
-    /// The first purge of a node is that of all it may have missed. What is made while it is applied is not shared.
+    /// The first purge of a node is that of all it may have missed. Results made meanwhile are not shared.
     @Test func resultsAreSharedOnceTheFirstPurgeIsApplied() async throws {
         let redis = try await RedisServer()
         let tier = try RemoteTier(.init(redis: try RedisConfiguration(url: redis.url), namespace: "late"))

@@ -90,7 +90,7 @@ package final class RemoteResults: Sendable {
 
     /// Whether results are shared with other nodes.
     ///
-    /// A purge from before the connection was made would remove what is made while it is applied.
+    /// Results that are made while a purge from before the connection is applied would not be shared.
     package var isUp: Bool { tier.map { $0.status == .up && $0.isCaughtUp } ?? false }
 
     /// Waits until results are shared with other nodes.
