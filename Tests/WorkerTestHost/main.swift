@@ -4,7 +4,7 @@ import VitrineImaging
 
 // A program that is its own worker, as VitrineWorkerMain describes it. What is asked of it comes after this line:
 //   WorkerTestHost decode FILE   decodes a file in a worker that is this program, and says what came of it
-//   WorkerTestHost locate        says what a pool that finds no vitrine-worker would start
+//   WorkerTestHost locate        says whether it is its own worker
 //   WorkerTestHost exit          decodes and exits while one worker is idle, and another one works
 //   WorkerTestHost wait          the same, but says "ready" and waits for a signal
 //   WorkerTestHost isolated FILE decodes a file by a decoder that is told nothing of isolation, which is always wanted
@@ -23,7 +23,8 @@ case "decode":
     let isOtherProcess = pool.idleIdentifiers.count == 1 && pool.idleIdentifiers[0] != getpid()
     print("\(plane.width) \(plane.height) \(digest) \(isOtherProcess)")
 case "locate":
-    print(WorkerLocation.automatic.resolve(program: "vitrine-absent")?.arguments.joined(separator: " ") ?? "nothing")
+    print(WorkerPool.own?.isAvailable == true ? "own" : "none")
+    print(WorkerLocation.automatic.resolve(program: "vitrine-absent")?.path ?? "nothing")
 case "exit", "wait":
     let pool = WorkerPool(
         program: "WorkerTestHost", location: .executable(CommandLine.arguments[0]), maximumWorkers: 2)

@@ -45,6 +45,9 @@ struct SizeArgument: ExpressibleByArgument, Hashable, Sendable {
     var width: Int?
     var height: Int?
 
+    /// The pixels of a result; of one without a second side, those of a square.
+    var pixels: Int { (width ?? height ?? 0) * (height ?? width ?? 0) }
+
     init?(argument: String) {
         func side(_ text: Substring) -> Int? { Int(text).flatMap { $0 > 0 && $0 <= 1_000_000 ? $0 : nil } }
         let parts = argument.lowercased().split(separator: "x", omittingEmptySubsequences: false)

@@ -141,7 +141,8 @@ private struct FormatReport: Encodable {
                 readers.append(
                     Reader(
                         method: decoder.library == nil ? "decoder" : "library", library: decoder.library,
-                        process: decoder.needsIsolation ? "vitrine-worker" : "vitrine"))
+                        // This program may be its own worker.
+                        process: decoder.needsIsolation && WorkerPool.own == nil ? "vitrine-worker" : "vitrine"))
             }
             if format == .heic {
                 // Plain pictures, tile by tile; the next reader gets the others.

@@ -28,8 +28,6 @@ struct CacheOptions: ParsableArguments {
         // Each entry is read once, and the pages of many would stay.
         configuration.mapsDiskCache = false
         configuration.memoryPressure = nil
-        // Another picture is decoded while one goes from a helper or decoder to the encoder.
-        configuration.concurrency += 1
         if desktop { configuration.externalThumbnails = RecordedThumbnails(DesktopThumbnails()) }
         return ImagePipeline(configuration)
     }

@@ -127,7 +127,10 @@ struct ThumbnailCommand: AsyncParsableCommand {
         let ahead = FileReadAhead(items.map { (try? $0.get())?.path })
         var failures = 0
         let bar = ProgressBar(total: work.count, isQuiet: progress.quiet)
-        await Batch.run(work, progress: bar, name: { $0.1.name }, begin: ahead.begin) { _, work in
+        let width = Batch.width(pixels: geometry.boxes.map(\.pixels).max() ?? 0)
+        // Another picture is decoded while one goes from a helper or decoder to the encoder.
+        if width > Batch.processors { service.concurrency += 1 }
+        await Batch.run(work, width: width, progress: bar, name: { $0.1.name }, begin: ahead.begin) { _, work in
             switch work.1 {
             case .success(let item): await job.run(item, work.0)
             case .failure(let failure): [ThumbnailReport(failure)]

@@ -28,19 +28,24 @@ struct JSONOption: ParsableArguments {
 
 /// Runs one piece of work per input, a few at a time, and reports the results in the order of the inputs.
 enum Batch {
-    private static func width(processors: Int) -> Int { processors + max(2, processors / 2) }
+    static let processors = max(1, ProcessInfo.processInfo.activeProcessorCount)
+
+    /// How many run at a time: more than there are processors, which would else be idle while a picture goes from one
+    /// thread to another; no more where each holds a large result.
+    ///
+    /// - Parameter pixels: The pixels of a result, at most.
+    static func width(pixels: Int) -> Int { pixels > 4_000_000 ? processors : processors + max(2, processors / 2) }
 
     /// Runs the work and returns when all of it is reported.
     ///
     /// - Parameters:
-    ///   - width: How many run at a time. Default: more than there are processors, which would else be idle while a
-    ///     picture goes from one thread to another. Decoders run as many as there are processors.
+    ///   - width: How many run at a time. Default: as for small results.
     ///   - progress: Shows the number of finished inputs; nil for none.
     ///   - name: The name of an input in the progress bar.
     ///   - begin: Called with the number of each input before its work begins, in their order.
     static func run<Input: Sendable, Result: Sendable>(
         _ inputs: [Input],
-        width: Int = width(processors: ProcessInfo.processInfo.activeProcessorCount),
+        width: Int = width(pixels: 0),
         progress: ProgressBar?,
         name: @escaping @Sendable (Input) -> String,
         begin: (Int) -> Void = { _ in },

@@ -23,7 +23,7 @@ public struct ImageDecoder: Sendable {
     package var pool: WorkerPool
     /// The helpers that decode HEIC tile by tile; nil to leave all of it to `pool`.
     package var tilePool: WorkerPool?
-    /// The running program as a worker, which starts sooner than `pool`'s with libvips; nil to leave all to `pool`.
+    /// The running program as a worker, for the formats of `registry`; nil to leave all of them to `pool`.
     package var ownPool: WorkerPool?
 
     /// Creates a decoder.
@@ -118,8 +118,8 @@ public struct ImageDecoder: Sendable {
         guard format.isBuiltIn else {
             return isolation != .always && RegisteredDecoders.shared.decoder(for: format.rawValue) != nil
         }
-        return (isolation != .always && !registry.decoders(for: format).isEmpty)
-            || (isolation != .inProcess && (pool.isAvailable || (format == .heic && tilePool?.hasProgram == true)))
+        if !registry.decoders(for: format).isEmpty, isolation != .always || ownPool != nil { return true }
+        return isolation != .inProcess && (pool.isAvailable || (format == .heic && tilePool?.isAvailable == true))
     }
 
     /// The decoders for one format, with those that need it moved into the worker.
@@ -135,23 +135,29 @@ public struct ImageDecoder: Sendable {
         case .inProcess:
             return registry.decoders(for: format)
         case .always:
-            return tiles + own(format) + [IsolatedDecoder(pool: pool)]
+            return tiles + isolated(format)
         case .automatic:
             let local = registry.decoders(for: format)
             let trusted = local.filter { !$0.needsIsolation }
             let remaining = local.filter(\.needsIsolation)
+            if remaining.isEmpty { return tiles + trusted + [IsolatedDecoder(pool: pool)] }
             // Without a worker, decoding in process is still better than not at all; foreign-only formats then say
             // what is missing.
-            guard pool.isAvailable || remaining.isEmpty else { return tiles + trusted + remaining }
-            return tiles + trusted + (remaining.isEmpty ? [] : own(format)) + [IsolatedDecoder(pool: pool)]
+            return tiles + trusted + (ownPool != nil || pool.isAvailable ? isolated(format) : remaining)
         }
     }
 
-    /// The running program's decoder of a format in a worker, where that of ``pool`` is another program.
-    private func own(_ format: ImageFormat) -> [any ImageDecoding] {
-        // What its decoder of JPEG XL does not read is the rule.
-        guard let ownPool, format != .jxl, !registry.decoders(for: format).isEmpty, pool.hasProgram else { return [] }
-        return [IsolatedDecoder(formats: [format], pool: ownPool, leavesDamaged: format == .avif)]
+    /// The decoders of a format in workers: that of the running program, which starts sooner than one with libvips, and
+    /// that of ``pool``.
+    private func isolated(_ format: ImageFormat) -> [any ImageDecoding] {
+        let isInstalled = pool.isAvailable
+        // This library's decoder of JPEG XL reads small sizes only.
+        guard let ownPool, !registry.decoders(for: format).isEmpty, format != .jxl || !isInstalled else {
+            return [IsolatedDecoder(pool: pool)]
+        }
+        // libheif reads some files that libavif calls damaged.
+        let own = IsolatedDecoder(formats: [format], pool: ownPool, leavesDamaged: format == .avif && isInstalled)
+        return isInstalled ? [own, IsolatedDecoder(pool: pool)] : [own]
     }
 }
 

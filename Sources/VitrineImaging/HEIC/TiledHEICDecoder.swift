@@ -20,7 +20,7 @@ package struct TiledHEICDecoder: ImageDecoding {
     package init(pool: WorkerPool = .video) { self.pool = pool }
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        guard pool.hasProgram else { throw Self.refusal(source, "the helper is not installed") }
+        guard pool.isAvailable else { throw Self.refusal(source, "the helper is not installed") }
         guard request.page == 0 else { throw Self.refusal(source, "a later picture") }
         // Before a helper is started for it.
         let container: HEIFContainer

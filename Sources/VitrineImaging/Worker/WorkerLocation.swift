@@ -12,8 +12,7 @@ import Darwin
 /// The place of the helper executable.
 package enum WorkerLocation: Sendable, Hashable {
     /// The first of: the path in the environment variable `VITRINE_WORKER`; `vitrine-worker` beside the running
-    /// program; `vitrine-worker` in `PATH`; the running program itself, when its main calls
-    /// ``VitrineWorkerMain/runIfRequested()``.
+    /// program; `vitrine-worker` in `PATH`.
     case automatic
     /// The executable at a path.
     case executable(String)
@@ -22,19 +21,14 @@ package enum WorkerLocation: Sendable, Hashable {
     case hostProgram
 
     /// Returns the program to start, or nil when none is installed.
-    ///
-    /// - Parameter allowsHost: Whether the running program may serve where ``automatic`` finds no helper.
-    package func resolve(program: String = "vitrine-worker", allowsHost: Bool = true) -> WorkerCommand? {
+    package func resolve(program: String = "vitrine-worker") -> WorkerCommand? {
         switch self {
         case .executable(let path):
             return HelperProgram.isExecutable(path) ? WorkerCommand(path: path, arguments: [path]) : nil
         case .hostProgram:
             return HelperProgram.running.map { WorkerCommand(path: $0, arguments: [$0, WorkerProtocol.argument]) }
         case .automatic:
-            if let path = HelperProgram.path(of: program) {
-                return WorkerCommand(path: path, arguments: [path])
-            }
-            return allowsHost && VitrineWorkerMain.isOffered ? WorkerLocation.hostProgram.resolve() : nil
+            return HelperProgram.path(of: program).map { WorkerCommand(path: $0, arguments: [$0]) }
         }
     }
 }
@@ -64,8 +58,7 @@ package struct WorkerCommand: Sendable, Hashable {
     }
 }
 
-/// Lets a program serve as its own worker: for all formats where no `vitrine-worker` is installed, else for those that
-/// this library has decoders for, as it starts sooner.
+/// Lets a program serve as its own worker for the formats that this library has decoders for.
 ///
 /// ```swift
 /// @main struct MyProgram {

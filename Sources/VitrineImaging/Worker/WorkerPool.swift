@@ -52,7 +52,6 @@ public final class WorkerPool: Sendable {
     let recycling: WorkerRecycling
     private let memory: HelperMemory
     private let isFound = Atomic<Bool>(false)
-    private let isProgramFound = Atomic<Bool>(false)
     private let wantCode = Atomic<Int>(Want.nothing.rawValue)
     private let state = Locked(State())
 
@@ -142,15 +141,6 @@ public final class WorkerPool: Sendable {
         if arguments.isEmpty { return found }
         return found.arguments.count == 1
             ? WorkerCommand(path: found.path, arguments: found.arguments + arguments) : nil
-    }
-
-    /// Whether the helper's own program is installed, not only a host that serves as a worker. Searches the file system
-    /// until it finds one.
-    package var hasProgram: Bool {
-        if isProgramFound.load(ordering: .relaxed) { return true }
-        guard location.resolve(program: program, allowsHost: false) != nil else { return false }
-        isProgramFound.store(true, ordering: .relaxed)
-        return true
     }
 
     /// Process numbers of the idle workers, for tests.

@@ -323,8 +323,8 @@ import Glibc
     }
 
     @Test func hostsThatServeAsWorkersAreNotAskedForTiles() {
-        #expect(!WorkerPool(program: "vitrine-none").hasProgram)
-        #expect(WorkerPool(program: "vitrine-none", location: .executable("/bin/true")).hasProgram)
+        #expect(!WorkerPool(program: "vitrine-none").isAvailable)
+        #expect(WorkerPool(program: "vitrine-none", location: .executable("/bin/true")).isAvailable)
     }
 
     @Test func withTheHelperAloneTilesAreDecoded() throws {

@@ -51,7 +51,8 @@ import VitrineImaging
     }
 
     @Test func aProgramIsItsOwnWorkerOnlyWhenItsMainSaysSo() throws {
-        #expect(try host("locate") == "\(WorkerFixture.host) \(WorkerProtocol.argument)")
+        #expect(try host("locate") == "own\nnothing")
+        #expect(WorkerPool.own == nil)
         #expect(WorkerLocation.automatic.resolve(program: "vitrine-absent") == nil)
     }
 

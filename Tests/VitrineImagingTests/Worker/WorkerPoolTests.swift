@@ -37,8 +37,12 @@ import VitrineImaging
 
         decoder.isolation = .always
         #expect(try decoder.decode(.file(Fixture.path("worker/quadrants.tif"))).size == PixelSize(width: 96, height: 64))
+        // Alone, it decodes what it has decoders for.
         decoder.pool = WorkerPool(location: .executable("/nowhere"))
-        #expect(throws: ImageError.self) { try decoder.decode(.bytes(bytes, name: "turned")) }
+        #expect(try decoder.decode(.bytes(bytes, name: "turned")).size == image.size)
+        #expect(decoder.canDecode(.avif) && decoder.canDecode(.png) && !decoder.canDecode(.tiff))
+        #expect(throws: ImageError.self) { try decoder.decode(.bytes(other, name: "other")) }
+        #expect(throws: ImageError.self) { try decoder.decode(.file(Fixture.path("worker/quadrants.tif"))) }
     }
 
     @Test func keepsOneWorkerForManyRequests() throws {
