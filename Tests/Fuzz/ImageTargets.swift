@@ -62,7 +62,7 @@ extension FuzzTargets {
     /// The block means of a JPEG file on several threads, which are those on one.
     private static let jpegPieces: FuzzTarget = {
         let alone = BlockMeanDecoder(cores: IdleCores(count: 1))
-        let together = BlockMeanDecoder(cores: IdleCores(count: 3), minimumPieceBytes: 64)
+        let together = BlockMeanDecoder(cores: IdleCores(count: 3), minimumPieceBytes: 64, minimumBlockBytes: 0)
         return FuzzTarget("jpeg-pieces", seeds: { Seeds.pictures(.jpeg, 40, upTo: 9 << 10) }) { [limits] bytes in
             let source = ByteSource(bytes: bytes, name: "pieces")
             let info = try ImageInfo(reading: source, limits: limits)

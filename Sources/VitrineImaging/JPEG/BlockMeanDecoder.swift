@@ -22,17 +22,26 @@ package struct BlockMeanDecoder: ImageDecoding {
 
     private let cores: IdleCores
     private let minimumPieceBytes: Int
+    private let minimumBlockBytes: Int
 
     /// - Parameters:
     ///   - cores: The processors that a decode may use beside the calling thread. Files with more than
     ///     `minimumPieceBytes` for each are decoded on several threads while processors are idle.
     ///   - minimumPieceBytes: The fewest bytes that are worth a thread.
-    package init(cores: IdleCores = .shared, minimumPieceBytes: Int = BlockMeanDecoder.minimumPieceBytes) {
-        (self.cores, self.minimumPieceBytes) = (cores, minimumPieceBytes)
+    ///   - minimumBlockBytes: The fewest bytes of a block, on average, that are worth threads.
+    package init(
+        cores: IdleCores = .shared, minimumPieceBytes: Int = BlockMeanDecoder.minimumPieceBytes,
+        minimumBlockBytes: Int = BlockMeanDecoder.minimumBlockBytes
+    ) {
+        self.cores = cores
+        self.minimumPieceBytes = minimumPieceBytes
+        self.minimumBlockBytes = minimumBlockBytes
     }
 
     /// The fewest bytes that are worth a thread, by default: about two milliseconds of work.
     package static let minimumPieceBytes = 512 << 10
+    /// The fewest bytes of a block that are worth threads, by default: photos have about ten.
+    package static let minimumBlockBytes = 1
 
     package var formats: Set<ImageFormat> { [.jpeg] }
     package var needsIsolation: Bool { false }
@@ -54,6 +63,7 @@ package struct BlockMeanDecoder: ImageDecoding {
         let minimum = isEighth ? Self.minimumEighthReduction : Self.minimumQuarterReduction
         reader.refinesColor = !request.acceptsMeans && request.reduction < 2 * minimum
         (reader.cores, reader.minimumPieceBytes) = (cores, minimumPieceBytes)
+        reader.minimumBlockBytes = minimumBlockBytes
         if request.notesRows { reader.recorder = JPEGRowRecorder() }
         var image = try reader.decode().image
         image.colorProfile = request.info.colorProfile

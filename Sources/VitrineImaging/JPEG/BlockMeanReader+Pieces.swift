@@ -13,8 +13,9 @@ extension BlockMeanReader {
         let possible = (end - start) / max(1, minimumPieceBytes) - 1
         // With one code for all components, a decoder never finds the first block of an MCU.
         let tellsBlocks = template.count == 1 || Set(template.map { $0.ac.fast }).count > 1
+        // Of blocks of a few bits, to keep the coefficients costs more than to read them.
         guard let cores, possible > 0, recorder == nil, tellsBlocks || restartInterval > 0,
-            header.components.count == frame.components.count
+            header.components.count == frame.components.count, end - start >= minimumBlockBytes * count * template.count
         else { return [] }
         let claimed = cores.claim(possible)
         let scan = BlockMeanPiece.Scan(

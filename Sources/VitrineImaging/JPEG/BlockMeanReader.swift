@@ -45,6 +45,7 @@ struct BlockMeanReader: ~Copyable {
     /// The processors that parts of a scan may be decoded on, and the fewest bytes of a part.
     var cores: IdleCores?
     var minimumPieceBytes = BlockMeanDecoder.minimumPieceBytes
+    var minimumBlockBytes = BlockMeanDecoder.minimumBlockBytes
     /// Where the picture ends in a file with others behind it: 0 if the file does not tell. nil in other files.
     private(set) var pictureEnd: Int?
 

@@ -6,7 +6,7 @@ import VitrineImaging
 /// Decodes of one picture on several threads.
 @Suite struct BlockMeanPieceTests {
     private let alone = BlockMeanDecoder(cores: IdleCores(count: 1))
-    private let together = BlockMeanDecoder(cores: IdleCores(count: 4), minimumPieceBytes: 128)
+    private let together = BlockMeanDecoder(cores: IdleCores(count: 4), minimumPieceBytes: 128, minimumBlockBytes: 0)
 
     /// Compares what one thread and several threads make of a file: samples, or the error.
     private func compare(_ bytes: [UInt8], _ name: String) {
