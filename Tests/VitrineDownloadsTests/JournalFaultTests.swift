@@ -67,6 +67,27 @@ struct JournalFaultTests {
         #expect(try await manager.restore().count == 1)
     }
 
+    /// Between fork and exec, a child has all descriptors of this process, and so its locks.
+    @Test func journalsAreSetAsideWhileProgramsAreStarted() async throws {
+        let fixture = try DownloadFixture(), finished = Counter()
+        async let starting: Void = offPool {
+            while finished.value == 0 {
+                let process = Process()
+                process.executableURL = URL(filePath: "/bin/true")
+                try process.run()
+                process.waitUntilExit()
+            }
+        }
+        let manager = fixture.manager { $0.identifier = "list" }
+        for _ in 0..<150 {
+            try damage(fixture.journal.file("list.sqlite"), .schema)
+            #expect(await code { try await manager.restore() } == -630)
+            #expect(await code { _ = try await manager.setListAside() } == nil)
+        }
+        finished.add(1)
+        try await starting
+    }
+
     @Test func anAgentWithADamagedJournalSaysSoAndGoesOn() async throws {
         let fixture = try AgentFixture(), site = FileSite(content)
         let server = try LoopbackServer { site.reply(to: $0) }

@@ -118,7 +118,7 @@ final class Journal: Sendable {
     private let path: String
     private let writer: DatabaseWriter
     /// Held while the journal is open: two programs would load each file twice.
-    private let lock: FileDescriptor
+    private let lock: FileLock
 
     /// Opens a journal, or creates it.
     ///
@@ -134,12 +134,9 @@ final class Journal: Sendable {
         path = Self.path(directory, identifier)
         do {
             try Directory.create(directory, isDurable: true)
+            guard let lock = try FileLock(path: path + ".lock") else { throw DownloadError.inUse(path: path) }
+            self.lock = lock
             // Otherwise SQLite would create the file with a mode for other users.
-            lock = try FileDescriptor(opening: path + ".lock", flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
-            guard flock(lock.number, LOCK_EX | LOCK_NB) == 0 else {
-                if errno == EWOULDBLOCK { throw DownloadError.inUse(path: path) }
-                throw FileError(operation: "flock", path: path, code: errno)
-            }
             _ = try FileDescriptor(opening: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
             writer = DatabaseWriter(try Self.database(path))
         } catch let error as DownloadError {
@@ -330,9 +327,8 @@ final class Journal: Sendable {
     }
 
     private static func moveAside(_ path: String) throws(FileError) -> String {
-        let lock = try FileDescriptor(opening: path + ".lock", flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
-        guard flock(lock.number, LOCK_EX | LOCK_NB) == 0 else {
-            throw FileError(operation: "flock", path: path, code: errno)
+        guard let lock = try FileLock(path: path + ".lock") else {
+            throw FileError(operation: "flock", path: path, code: EWOULDBLOCK)
         }
         var now = time(nil), date = tm()
         gmtime_r(&now, &date)
@@ -349,7 +345,7 @@ final class Journal: Sendable {
             try FileRename.move(path + suffix, to: target + suffix, replaces: false)
         }
         Log.logger("downloads").error("A damaged list of downloads was set aside", metadata: ["path": "\(target)"])
-        withExtendedLifetime(lock.number) {}
+        lock.release()
         return target
     }
 
@@ -362,7 +358,7 @@ final class Journal: Sendable {
     }
 
     /// Closes the journal at once.
-    func release() { flock(lock.number, LOCK_UN) }
+    func release() { lock.release() }
 
     private func run<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
