@@ -106,9 +106,12 @@ package struct BlockSpace {
     /// The blocks that count towards the capacity: those in use, and free ones that the file needs between them.
     package var occupied: Int { used + min(end - used, spare) }
 
+    /// The blocks that are left alone: those that the capacity has room for, and some more, which are used again soon.
+    package var mostRoom: Int { room + room / 64 }
+
     /// Whether the file is longer than the capacity has room for. Then bodies go to its beginning, so that its end gets
     /// free.
-    package var isCrowded: Bool { end > room + room / 64 }
+    package var isCrowded: Bool { end > mostRoom }
 
     // MARK: Allocating
 

@@ -69,8 +69,8 @@ extension DiskWriter {
         guard space.isCrowded else { return }
         space.cutEnd()
         blocks.cut(to: space.end)
-        // Those that are over by little are used again soon. From the end, as new bodies go to the beginning.
-        blocks.giveBack(space.freeRuns.reversed(), above: space.room + space.room / 64, downTo: max(space.room, least))
+        // From the end, as new bodies go to the beginning.
+        blocks.giveBack(space.freeRuns.reversed(), above: space.mostRoom, downTo: max(space.room, least))
     }
 
     /// Notes how many blocks the capacity has room for beside the pages and the files. In a transaction.

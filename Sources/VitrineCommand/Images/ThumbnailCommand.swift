@@ -129,7 +129,7 @@ struct ThumbnailCommand: AsyncParsableCommand {
         let bar = ProgressBar(total: work.count, isQuiet: progress.quiet)
         let width = Batch.width(pixels: geometry.boxes.map(\.pixels).max() ?? 0)
         // Another picture is decoded while one goes from a helper or decoder to the encoder.
-        if width > Batch.processors { service.concurrency += 1 }
+        if width > ProcessorCount.active { service.concurrency += 1 }
         await Batch.run(work, width: width, progress: bar, name: { $0.1.name }, begin: ahead.begin) { _, work in
             switch work.1 {
             case .success(let item): await job.run(item, work.0)

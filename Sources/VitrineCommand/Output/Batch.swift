@@ -28,13 +28,14 @@ struct JSONOption: ParsableArguments {
 
 /// Runs one piece of work per input, a few at a time, and reports the results in the order of the inputs.
 enum Batch {
-    static let processors = max(1, ProcessInfo.processInfo.activeProcessorCount)
-
     /// How many run at a time: more than there are processors, which would else be idle while a picture goes from one
     /// thread to another; no more where each holds a large result.
     ///
     /// - Parameter pixels: The pixels of a result, at most.
-    static func width(pixels: Int) -> Int { pixels > 4_000_000 ? processors : processors + max(2, processors / 2) }
+    static func width(pixels: Int) -> Int {
+        let processors = ProcessorCount.active
+        return pixels > 4_000_000 ? processors : processors + max(2, processors / 2)
+    }
 
     /// Runs the work and returns when all of it is reported.
     ///

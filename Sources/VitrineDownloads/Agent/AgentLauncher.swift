@@ -69,18 +69,8 @@ struct AgentLauncher: Sendable {
     /// - Returns: A connection to it, or nil if it has ended meanwhile.
     private func start() throws(DownloadError) -> AgentChannel? {
         do {
-            // One at a time, of all processes. Closing the descriptor releases the lock.
-            let lock = try FileDescriptor(
-                opening: location.startLock, flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
-            let start = ContinuousClock.now
-            while flock(lock.number, LOCK_EX | LOCK_NB) != 0 {
-                guard errno == EINTR || errno == EWOULDBLOCK else {
-                    throw FileError(operation: "flock", path: lock.path, code: errno)
-                }
-                // The process with the lock waits for the agent as long as this one.
-                if let time = settings.agentResponseTime, ContinuousClock.now - start > time * 2 { throw timeout(nil) }
-                usleep(1000)
-            }
+            let lock = try acquireStartLock()
+            defer { lock.release() }
             // The previous owner of the lock may have started it.
             if let channel = try connectIfRunning() { return channel }
             try spawn()
@@ -91,6 +81,17 @@ struct AgentLauncher: Sendable {
             throw .file(error)
         } catch {
             throw .agent(reason: "\(error)")
+        }
+    }
+
+    /// Waits for the lock under which agents are started, one at a time of all processes.
+    private func acquireStartLock() throws -> FileLock {
+        let start = ContinuousClock.now
+        while true {
+            if let lock = try FileLock(path: location.startLock) { return lock }
+            // The process with the lock waits for the agent as long as this one.
+            if let time = settings.agentResponseTime, ContinuousClock.now - start > time * 2 { throw timeout(nil) }
+            usleep(1000)
         }
     }
 

@@ -27,7 +27,7 @@ struct FileLock: ~Copyable {
         self.descriptor = descriptor
     }
 
-    deinit { flock(descriptor.number, LOCK_UN) }
+    deinit { release() }
 
     /// Releases the lock at once.
     func release() { flock(descriptor.number, LOCK_UN) }
