@@ -29,11 +29,12 @@ import VitrineServer
         return "/\(signer.sign(path))\(path)"
     }
 
-    /// Starts the program as an example does.
+    /// Starts the program as an example does, but that a busy machine has time for commands of Redis.
     private static func start(
         _ arguments: [String], _ environment: [String: String]
     ) async throws -> ImageServerProcess {
-        let process = try ServerProcess(arguments, environment: environment)
+        let patience = ["VITRINE_REDIS_TIMEOUT": "5", "VITRINE_REDIS_CONNECT_TIMEOUT": "10"]
+        let process = try ServerProcess(arguments, environment: environment.merging(patience) { given, _ in given })
         let ports = try await process.ports()
         return ImageServerProcess(process: process, main: ports.main, admin: ports.admin)
     }

@@ -131,6 +131,12 @@ public final class DiskCache: Sendable {
         try await run { (blocking) throws(CacheError) in try blocking.info(forKey: key) }
     }
 
+    /// Whether a key certainly has no entry, told at once: most that have none have not.
+    package func excludes(_ key: CacheKey) -> Bool { engine.excludes(entryKey(key)) }
+
+    /// The number of the last purge, if it is known without asking the database.
+    package var knownPurge: Int64? { engine.knownPurgeMark()?.sequence }
+
     // MARK: Writing
 
     /// Stores bytes for a key, replacing earlier ones.

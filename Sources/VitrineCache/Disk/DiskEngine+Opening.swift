@@ -257,6 +257,11 @@ extension DiskEngine {
                 name: name, path: path, isReadOnly: false, mapsDatabase: configuration.mapsDatabase)
             let writer = try DiskWriter(
                 generation: generation, eviction: configuration.eviction, version: configuration.version)
+            // Nobody else knows it yet: the first misses need not ask it.
+            if let version = generation.watch.version {
+                generation.filter.begin(in: version)
+                generation.lastPurge.set(0, in: version)
+            }
             fill(writer)
             // Or it would take the place of one that somebody has made in a new directory under a new lock.
             guard isLocked else { throw CacheError.file(.notFound(path: layout.root)) }

@@ -230,10 +230,7 @@ extension DiskEngine {
                 let ids = try? reader.identifiers(limit: EntryFilter.countLimit)
             else { return generation.filter.cancelMaking() }
             generation.giveBack(reader)
-            guard generation.watch.check() == .intact, let now = generation.watch.version else {
-                return generation.filter.cancelMaking()
-            }
-            generation.filter.finishMaking(ids, in: now)
+            generation.filter.finishMaking(ids)
         }
     }
 

@@ -45,6 +45,13 @@ extension DiskWriter {
         return purged
     }
 
+    /// Reads the last purge where no reader has. Readers may never get to know it while one commit follows another: a
+    /// state is over when they have read it. The caller's transaction has begun, so that this state is current.
+    func learnLastPurge() throws(DatabaseError) {
+        guard let version = watch.version, lastPurge.mark(in: version) == nil else { return }
+        lastPurge.set(try statements().database.integer(Self.lastPurgeSQL) ?? 0, in: version)
+    }
+
     /// - Returns: The number of the purge.
     private func record(_ tag: UInt64) throws(DatabaseError) -> Int64 {
         let database = try statements().database

@@ -84,6 +84,7 @@ extension DiskWriter {
             try resetFutureTimes(now: conditions.now, expires: conditions.expiresFutureEntries)
         }
         if !hits.isEmpty { try record(hits) }
+        try learnLastPurge()
         _ = try removePurged()
         for format in formats {
             try purge(format.id, before: conditions.now &- conditions.retention)

@@ -38,6 +38,8 @@ package final class EntryFilter: Sendable {
 
     /// More entries are not filtered: the table would take more than 16 MB.
     static let countLimit = 4_000_000
+    /// Words of the smallest table, for 4,096 entries.
+    private static let fewestWords = 1024
     /// A table is not made more often, in nanoseconds.
     private static let interval: Int64 = 250_000_000
 
@@ -108,20 +110,29 @@ package final class EntryFilter: Sendable {
         }
     }
 
-    /// Uses the table that was read, unless another process has written since.
-    package func finishMaking(_ ids: [Int64], in version: Version) {
-        var words = 1024
+    /// Begins with no entries, in a state of the database that has none.
+    package func begin(in version: Version) {
+        state.withLock { state in
+            state.bits = [UInt64](repeating: 0, count: Self.fewestWords)
+            state.room = Self.fewestWords * 4
+            state.version = version
+        }
+    }
+
+    /// Uses the table that was read since making began. It holds for the state after the last commit that was carried
+    /// on; one that is under way is carried on when it ends, and where another process has written, no version is equal.
+    package func finishMaking(_ ids: [Int64]) {
+        var words = Self.fewestWords
         while words &* 4 < ids.count &* 2 { words &*= 2 }
         var bits = [UInt64](repeating: 0, count: words)
         for id in ids { Self.insert(id, &bits) }
         state.withLock { state in
             guard let making = state.making else { return }
             state.making = nil
-            guard making.version == version else { return }
             for id in making.added { Self.insert(id, &bits) }
             state.bits = bits
             state.room = words * 4 - ids.count - making.added.count
-            state.version = version
+            state.version = making.version
         }
     }
 

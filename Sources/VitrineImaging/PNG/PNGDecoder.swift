@@ -1,10 +1,10 @@
 import VitrineCore
 
 /// Decodes PNG and animated PNG, in pure Swift, in the memory of a few rows and the result. A large image is inflated
-/// on another thread if a processor is idle.
+/// on two threads if a processor is idle, in up to 12 MB more.
 ///
 /// When the result is to be smaller than half the image, rows are averaged over square blocks as they are inflated,
-/// so that a 200-pixel thumbnail of any image needs less than 4 MB. All colour types, depths, transparency chunks and
+/// so that a 200-pixel thumbnail of any image needs less than 4 MB on one thread. All colour types, depths, transparency chunks and
 /// Adam7 are read. Alpha is straight at full size and premultiplied in a reduced image.
 ///
 /// Samples are in ``ImageInfo/colorProfile`` where the header has one. Without it, a gAMA chunk that differs clearly
@@ -24,12 +24,17 @@ package struct PNGDecoder: ImageDecoding {
     package static let minimumStageBytes = 4 << 20
     private let cores: IdleCores
     private let minimumStageBytes: Int
+    private let lead: PNGInflateStage.Lead
 
     /// - Parameters:
     ///   - cores: The processors that a decode may use beside the calling thread: one of them inflates.
     ///   - minimumStageBytes: The fewest bytes of samples that are worth a thread.
-    package init(cores: IdleCores = .shared, minimumStageBytes: Int = PNGDecoder.minimumStageBytes) {
+    ///   - leadBytes: How far ahead of that thread the calling thread inflates, in bytes of the file.
+    package init(
+        cores: IdleCores = .shared, minimumStageBytes: Int = PNGDecoder.minimumStageBytes, leadBytes: Int = 4 << 20
+    ) {
         (self.cores, self.minimumStageBytes) = (cores, minimumStageBytes)
+        lead = PNGInflateStage.Lead(distance: leadBytes, partBytes: 2 * leadBytes)
     }
 
     package var formats: Set<ImageFormat> { [.png] }
@@ -58,7 +63,7 @@ package struct PNGDecoder: ImageDecoding {
             source: source, file: file, allowPartial: request.allowPartial, cancellation: request.cancellation)
         let header = file.header
         let bytes = header.rowBytes(width: header.width).multipliedReportingOverflow(by: header.height)
-        if bytes.overflow || bytes.partialValue >= minimumStageBytes { decoder.cores = cores }
+        if bytes.overflow || bytes.partialValue >= minimumStageBytes { (decoder.cores, decoder.lead) = (cores, lead) }
         let reduction = Self.reduction(header, request)
         let factor = Self.factor(reduction)
         let size = PixelSize(width: header.width, height: header.height)
@@ -144,6 +149,7 @@ struct PNGImageDecoder {
     let cancellation: CancellationToken
     /// The processors one of which may inflate; nil to use the calling thread alone.
     var cores: IdleCores?
+    var lead = PNGInflateStage.Lead(distance: 0, partBytes: 0)
 
     /// Decodes the image whose data starts with `data`.
     ///
@@ -158,7 +164,7 @@ struct PNGImageDecoder {
     ) throws(ImageError) -> Result {
         let rows = rows ?? 0..<height
         let claimed = cores?.claim(1) ?? 0
-        let stage = claimed > 0 ? PNGInflateStage(PNGDataSource(source, first: data)) : nil
+        let stage = claimed > 0 ? PNGInflateStage(PNGDataSource(source, first: data), lead: lead) : nil
         defer {
             stage?.stop()
             cores?.release(claimed)

@@ -100,6 +100,32 @@ import VitrineDatabase
         for i in 0..<300 { #expect(try await one.contains(CacheKey("k\(i)"))) }
     }
 
+    @Test func aNewCacheAnswersMissesWithoutItsDatabase() throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache()
+        func excludes(_ key: CacheKey) throws -> Bool {
+            // Looks at the directory again if it is time.
+            _ = try cache.blocking.info(forKey: "a")
+            return cache.excludes(key)
+        }
+        #expect(try excludes("a"))
+        for i in 0..<3 {
+            try cache.blocking.set([1], forKey: CacheKey("k\(i)"))
+            try cache.blocking.flush()
+            #expect(try !excludes(CacheKey("k\(i)")) && excludes("b"))
+            #expect(cache.knownPurge == 0)
+        }
+    }
+
+    @Test func aWriterKnowsTheLastPurgeWithoutAReader() async throws {
+        let fixture = try DiskFixture()
+        try await fixture.cache().removeAll(tag: "t")
+        let cache = fixture.cache()
+        try cache.blocking.set([1], forKey: "a")
+        try cache.blocking.flush()
+        #expect(cache.knownPurge == 1)
+    }
+
     @Test func replacesByLargerAndSmaller() throws {
         let fixture = try DiskFixture()
         let cache = fixture.cache().blocking

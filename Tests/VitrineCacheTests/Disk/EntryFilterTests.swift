@@ -17,11 +17,40 @@ struct EntryFilterTests {
         let others = (0..<20_000).map { _ in 0x1234 << 48 | Int64.random(in: 0..<1 << 48, using: &random) }
         let filter = EntryFilter()
         #expect(filter.beginMaking(in: Self.version(1), time: 0))
-        filter.finishMaking(Array(ids[..<65_536]), in: Self.version(1))
+        filter.finishMaking(Array(ids[..<65_536]))
         filter.advance(from: Self.version(1), to: Self.version(2), adding: Array(ids[65_536...]))
         #expect(!ids.contains { filter.excludes($0, in: Self.version(2)) })
         let past = others.count { !filter.excludes($0, in: Self.version(2)) }
         #expect(Double(past) <= limit * Double(others.count), "\(past) of \(others.count)")
         #expect(!filter.excludes(others[0], in: Self.version(1)))
+    }
+
+    @Test func aCommitThatEndsAfterTheTableIsMadeIsCarriedOn() {
+        let filter = EntryFilter()
+        #expect(filter.beginMaking(in: Self.version(1), time: 0))
+        filter.advance(from: Self.version(1), to: Self.version(2), adding: [2])
+        // Its rows are in the file, and perhaps among those that were read.
+        filter.finishMaking([1])
+        #expect(!filter.excludes(5, in: Self.version(3)))
+        filter.advance(from: Self.version(2), to: Self.version(3), adding: [3])
+        for id: Int64 in [1, 2, 3] { #expect(!filter.excludes(id, in: Self.version(3))) }
+        #expect(filter.excludes(5, in: Self.version(3)))
+    }
+
+    @Test func aTableThatAnotherProcessHasOvertakenExcludesNothing() {
+        let filter = EntryFilter()
+        #expect(filter.beginMaking(in: Self.version(1), time: 0))
+        filter.finishMaking([1])
+        #expect(!filter.excludes(5, in: Self.version(2)))
+        filter.advance(from: Self.version(2), to: Self.version(3), adding: [3])
+        #expect(!filter.excludes(5, in: Self.version(3)) && !filter.excludes(5, in: Self.version(1)))
+    }
+
+    @Test func aNewDatabaseExcludesAllButWhatIsAdded() {
+        let filter = EntryFilter()
+        filter.begin(in: Self.version(1))
+        #expect(filter.excludes(1, in: Self.version(1)))
+        filter.advance(from: Self.version(1), to: Self.version(2), adding: [1])
+        #expect(!filter.excludes(1, in: Self.version(2)) && filter.excludes(2, in: Self.version(2)))
     }
 }

@@ -91,8 +91,8 @@ package final class Renderer: Sendable {
         package init(cacheRoot: String) { self.cacheRoot = cacheRoot }
     }
 
-    /// The number of processors.
-    static let processors = max(1, ProcessInfo.processInfo.activeProcessorCount)
+    /// The number of processors that the process may use, by its affinity and the quota of its control group.
+    static let processors = System.coreCount
 
     /// The configuration.
     package let configuration: Configuration
