@@ -115,7 +115,7 @@ package final class AheadInflater<Source: InflaterSource> {
     /// - Parameters:
     ///   - past: The 32 KiB in front of it.
     ///   - adler: The checksum of all bytes before it.
-    /// - Returns: A decoder for what comes behind ``bytes``; nil if there are none.
+    /// - Returns: A decoder for the rest of the stream behind ``bytes``; nil if there are none.
     package func inflater(behind past: UnsafeRawBufferPointer, _ adler: Adler32) -> Inflater<Source>? {
         guard count > 0, past.count == Self.history, var last = inflater.take() else { return nil }
         for (i, mark) in marks.enumerated() where mark != Self.known { memory.bytes[i] = past[Int(mark)] }

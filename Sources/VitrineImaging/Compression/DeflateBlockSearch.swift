@@ -91,7 +91,7 @@ package struct DeflateBlockSearch {
         return Self.sum(words) == 1 << 15 || used == 0 || (used == 1 && words.contains(1))
     }
 
-    /// What the words of a code take of all words of 15 bits.
+    /// The number of words of 15 bits that begin with a word of a code.
     private static func sum(_ lengths: ArraySlice<UInt8>) -> Int {
         lengths.reduce(0) { $0 + ($1 > 0 ? 1 << (15 - Int($1)) : 0) }
     }

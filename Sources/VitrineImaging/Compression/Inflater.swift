@@ -145,7 +145,7 @@ package struct Inflater<Source: InflaterSource>: ~Copyable {
     /// Puts the right bytes in the place of the 32 KiB before the next one, when they are known.
     ///
     /// - Parameters:
-    ///   - pieces: At least 32 KiB together, the last one next to what comes.
+    ///   - pieces: The last bytes, at least 32 KiB together.
     ///   - adler: The checksum of all bytes so far.
     package mutating func resume(behind pieces: [UnsafeRawBufferPointer], _ adler: Adler32) {
         var end = Self.history

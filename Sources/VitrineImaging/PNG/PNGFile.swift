@@ -340,7 +340,7 @@ struct PNGDataSource: InflaterSource {
         return filled
     }
 
-    /// Passes over bytes, of which only what lies between chunks is read.
+    /// Passes over bytes, reading the headers of chunks alone.
     ///
     /// - Parameter chunks: The most chunks to pass over.
     /// - Returns: Whether the stream is that long and the chunks are that few.

@@ -4,8 +4,8 @@ import VitrineCore
 /// inflates a later part of the data itself (``AheadInflater``), from whose end the other thread goes on when it has
 /// come to the part's beginning.
 ///
-/// Unchecked: `monitor` guards all but what follows. The thread alone uses the inflater and writes the buffers that are
-/// free. The part belongs to the thread of the rows until the other thread takes it.
+/// Unchecked: `monitor` guards the queue. The thread alone uses the inflater and writes the buffers that are free. The
+/// part belongs to the thread of the rows until the other thread takes it.
 final class PNGInflateStage: @unchecked Sendable {
     /// How far ahead the thread of the rows works.
     struct Lead: Sendable {
@@ -106,7 +106,7 @@ final class PNGInflateStage: @unchecked Sendable {
         return UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
-    /// Gives back what the rows have read. Under the lock.
+    /// Gives back the piece or part that the rows have read. Under the lock.
     private func leave() {
         if isReading {
             isReading = false
@@ -212,7 +212,7 @@ final class PNGInflateStage: @unchecked Sendable {
         monitor.broadcast()
     }
 
-    /// Goes on behind the part, in front of which the inflater is. What follows the last piece is then the part.
+    /// Goes on behind the part, in front of which the inflater is. The part then follows the last piece.
     private func takePart() {
         monitor.lock()
         partState = .wanted
