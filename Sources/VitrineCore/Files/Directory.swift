@@ -75,18 +75,24 @@ package enum Directory {
         try names(in: path) { _, _ in true }
     }
 
+    /// Returns the names in a directory that have a prefix, in the order of their bytes. The other names do not become
+    /// texts.
+    package static func names(in path: String, prefix: String) throws(FileError) -> [String] {
+        try names(in: path) { _, name in name.starts(with: prefix.utf8) }
+    }
+
     /// Returns the names of the regular files in a directory, in the order of their bytes. Links are not followed.
     package static func names(ofFilesIn path: String) throws(FileError) -> [String] {
         try names(in: path) { type, name in
             if type != DT_UNKNOWN { return type == DT_REG }
             // Some file systems do not report the type.
             var status = stat()
-            return lstat(FilePath.join(path, name()), &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+            return lstat(FilePath.join(path, PathText.text(of: name)), &status) == 0 && status.st_mode & S_IFMT == S_IFREG
         }
     }
 
     private static func names(
-        in path: String, where isWanted: (_ type: Int, _ name: () -> String) -> Bool
+        in path: String, where isWanted: (_ type: Int, _ name: UnsafeRawBufferPointer) -> Bool
     ) throws(FileError) -> [String] {
         let found = PathText.withSystemPath(path, failure: nil) { opendir($0) }
         guard let directory = found else { throw FileError(operation: "opendir", path: path, code: errno) }
@@ -97,7 +103,7 @@ package enum Directory {
             withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 let name = UnsafeRawPointer(pointer).assumingMemoryBound(to: CChar.self)
                 let bytes = UnsafeRawBufferPointer(start: name, count: strlen(name))
-                guard !isSelfOrParent(bytes), isWanted(type, { PathText.text(of: bytes) }) else { return }
+                guard !isSelfOrParent(bytes), isWanted(type, bytes) else { return }
                 names.append(bytes)
             }
         }

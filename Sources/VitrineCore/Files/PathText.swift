@@ -23,9 +23,7 @@ package enum PathText {
 
     /// Returns the text of a path or name.
     package static func text(of bytes: some Collection<UInt8>) -> String {
-        guard bytes.contains(firstByte) || String(validating: bytes, as: UTF8.self) == nil else {
-            return String(decoding: bytes, as: UTF8.self)
-        }
+        if !bytes.contains(firstByte), let text = String(validating: bytes, as: UTF8.self) { return text }
         var scalars = String.UnicodeScalarView()
         var parser = Unicode.UTF8.ForwardParser()
         var rest = bytes.makeIterator()

@@ -38,7 +38,7 @@ extension AtomicFile {
     ) throws(FileError) -> Int {
         var removed = 0
         let limit = moment(before: age)
-        for name in try Directory.names(in: directory) where name.hasPrefix(temporaryPrefix) {
+        for name in try Directory.names(in: directory, prefix: temporaryPrefix) {
             if removeIfDead(name, in: directory, changedBefore: limit) { removed += 1 }
         }
         return removed
@@ -50,9 +50,15 @@ extension AtomicFile {
     /// - Returns: The number of removed files.
     @discardableResult
     package static func removeTemporariesOfDeadWriters(in directory: String) throws(FileError) -> Int {
+        removeTemporariesOfDeadWriters(among: try Directory.names(in: directory, prefix: temporaryPrefix), in: directory)
+    }
+
+    /// Does the same for names that were found in the directory, of which the others are ignored.
+    @discardableResult
+    package static func removeTemporariesOfDeadWriters(among names: some Sequence<String>, in directory: String) -> Int {
         var removed = 0
         let limit = moment(before: .seconds(60))
-        for name in try Directory.names(in: directory) where name.hasPrefix(temporaryPrefix) {
+        for name in names where name.hasPrefix(temporaryPrefix) {
             let isMarked = kind(of: name) != nil
             if removeIfDead(name, in: directory, changedBefore: isMarked ? nil : limit) { removed += 1 }
         }

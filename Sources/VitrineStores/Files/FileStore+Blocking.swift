@@ -140,10 +140,10 @@ extension FileStore {
         /// The blocking form of ``FileStore/names``.
         public var names: [String] {
             get throws(StoreError) {
-                open()
                 var names = try ofDirectory([]) { () throws(FileError) in
                     try Directory.names(ofFilesIn: store.directory)
                 }
+                open(names)
                 names.removeAll { StoreName.isForeign($0, reserved: store.reservedName) }
                 return names
             }

@@ -67,10 +67,16 @@ extension FileStore.Blocking {
     }
 
     /// Removes the temporary files of dead writers, when this process uses the directory for the first time.
-    func open() {
+    ///
+    /// - Parameter names: The names in the directory; read from it if the caller does not have them.
+    func open(_ names: [String]? = nil) {
         guard OpenedDirectories.isFirstUse(of: store.directory) else { return }
         // Both are care for others' failures: a directory that is only readable is used all the same.
-        _ = try? AtomicFile.removeTemporariesOfDeadWriters(in: store.directory)
+        if let names {
+            AtomicFile.removeTemporariesOfDeadWriters(among: names, in: store.directory)
+        } else {
+            _ = try? AtomicFile.removeTemporariesOfDeadWriters(in: store.directory)
+        }
         // Whoever made it may have been killed before its name was on the medium.
         if store.durability == .full { try? Directory.synchronizeName(of: store.directory) }
     }

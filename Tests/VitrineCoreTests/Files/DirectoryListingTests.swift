@@ -37,6 +37,13 @@ import VitrineCore
         #expect(seen == ["0 é 1 40", "1 b 3 30"])
     }
 
+    @Test func namesWithAPrefixAreFound() throws {
+        for name in [".%tmp-b", ".%tmp-a", ".%tmp", "x.%tmp-"] { try directory.write("x", to: name) }
+        #expect(try Directory.names(in: directory.path, prefix: ".%tmp-") == [".%tmp-a", ".%tmp-b"])
+        #expect(try Directory.names(in: directory.path, prefix: "") == Directory.names(in: directory.path))
+        #expect(try Directory.names(in: directory.path, prefix: "é") == ["é"])
+    }
+
     @Test func aDirectoryThatCannotBeReadIsAnError() {
         #expect(throws: FileError.notFound(path: directory.file("none"))) {
             try DirectoryListing.items(in: directory.file("none"))
