@@ -144,6 +144,16 @@ extension ImageFormat {
         return try detectRaster(reader)
     }
 
+    private static let animated: Set<ImageFormat> = [.gif, .png, .webp, .heic, .avif, .jxl]
+
+    /// Whether the first bytes of a file are those of a format that ``AnimatedImage`` plays. Asks no registered decoder.
+    package static func mayBeAnimated(_ bytes: [UInt8]) -> Bool {
+        guard let format = try? detectBySignature(ByteReader(ByteSource(bytes: bytes, name: "bytes"))) else {
+            return false
+        }
+        return animated.contains(format)
+    }
+
     /// Brands of ISO/IEC 23008-12 annex B (HEVC) and the AV1 image format §6. The structural brands `mif1` and `msf1`
     /// do not name a codec; the type of the primary item decides.
     private static func detectByBrands(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {

@@ -44,8 +44,13 @@ extension ImagePipeline {
 
     /// Whether a request may have an animation, as far as that is known without a look at its file.
     package func mayBeAnimated(_ request: ImageRequest) -> Bool {
-        guard request.source is any MovingSource || request.source is URLImageSource else { return false }
+        guard request.source is URLImageSource || request.source.mayBeAnimated else { return false }
         return request.source.knownIdentity.map { !stillSources.contains($0) } ?? true
+    }
+
+    /// Notes whether the content of a remote source may be an animation, which may have changed since the last load.
+    func noteMotion(of loaded: any ImageSource, _ identity: CacheKey) {
+        if loaded.mayBeAnimated { stillSources.remove(identity) } else { stillSources.insert(identity) }
     }
 
     private func animation(
@@ -174,6 +179,11 @@ private struct PreviewFetcher: Fetcher {
     }
 }
 
+extension ImageSource {
+    /// Whether an animation may be made from the source itself, as far as that is known without a look at a file.
+    fileprivate var mayBeAnimated: Bool { (self as? any MovingSource)?.mayBeAnimated ?? false }
+}
+
 /// The sources that are known not to be animations, so that views do not look at their files again.
 final class StillSources: Sendable {
     /// Beyond this number, all are forgotten.
@@ -189,4 +199,6 @@ final class StillSources: Sendable {
             identities.insert(identity)
         }
     }
+
+    func remove(_ identity: CacheKey) { identities.withLock { _ = $0.remove(identity) } }
 }

@@ -1,8 +1,11 @@
 import VitrineCore
 import VitrineImaging
 
-/// A source whose content may move: an animation or a video. All methods block.
+/// A source whose content may move: an animation or a video. Its methods block.
 package protocol MovingSource: ImageSource {
+    /// Whether it may have an animation, as far as that is known without a look at a file. Does not block.
+    var mayBeAnimated: Bool { get }
+
     /// Opens the animation; nil for a still image and for a video.
     ///
     /// - Parameters:
@@ -35,6 +38,15 @@ package struct ClipSpec: Sendable, Hashable {
 }
 
 extension ImageFileSource: MovingSource {
+    package var mayBeAnimated: Bool {
+        guard page == 1 else { return false }
+        return switch input {
+        case .file: true
+        case .bytes(let bytes, _): ImageFormat.mayBeAnimated(bytes)
+        case nil: false
+        }
+    }
+
     package func animation(_ request: RenderRequest, processors: [ImageProcessor]) throws -> AnimatedImage? {
         try opened(request, processors, budget: .shared)
     }
@@ -102,6 +114,8 @@ extension AnimationTiming {
 }
 
 extension VideoFrameSource: MovingSource {
+    package var mayBeAnimated: Bool { false }
+
     package func animation(_ request: RenderRequest, processors: [ImageProcessor]) -> AnimatedImage? { nil }
 
     package func clip(

@@ -21,6 +21,7 @@ extension ImagePipeline {
                 var context = beginLoad(priority: batch.slot.priority)
                 context.arriving = arriving?.bytes
                 let loaded = try await remote.load(context)
+                noteMotion(of: loaded.source, batch.identity)
                 guard change({ scheduler, _ in scheduler.setLoaded(loaded, ofBatch: id) }) else { return }
                 batch.slot.enqueue(on: making) { [self] in start(id, batch, loaded.source) }
             } catch {

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import VitrineCore
 import VitrineImaging
@@ -49,6 +50,20 @@ struct AnimatedImageTests {
     ) throws -> AnimatedImage {
         try #require(
             try AnimatedImage(.file(Fixture.path(name)), at: resizer, decoder: decoder, budget: budget))
+    }
+
+    @Test func animationsAreKnownByTheirSignatures() throws {
+        let folder = try Fixture.path("")
+        var formats: Set<ImageFormat> = []
+        for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
+            guard let animation = try? AnimatedImage(.file(folder + "/" + name)) else { continue }
+            formats.insert(animation.info.format)
+            #expect(ImageFormat.mayBeAnimated(try Fixture.bytes(name)), "\(name)")
+        }
+        #expect(formats.isSuperset(of: [.gif, .png, .webp, .avif, .jxl]))
+        for bytes in [try Fixture.bytes("JPEG/two-scans.jpg"), try Fixture.bytes("Info/pages.tif"), [], [0x47]] {
+            #expect(!ImageFormat.mayBeAnimated(bytes))
+        }
     }
 
     @Test(arguments: digests) func framesAreComposedAsPillowDoes(_ name: String, _ digests: [UInt64]) throws {

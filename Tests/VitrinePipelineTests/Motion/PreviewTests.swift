@@ -136,6 +136,22 @@ struct PreviewTests {
         #expect(try await pipeline.previews.count() == 0)
     }
 
+    @Test func contentThatIsStillIsKnownWithoutALookForAnAnimation() throws {
+        let moon = Samples.path("moon.gif")
+        var still: [any ImageSource] = [
+            BuiltInSource.image(Image(size: PixelSize(8)), identity: "white"), BuiltInSource.file(moon, page: 2),
+            BuiltInSource.bytes(try Samples.bytes("moon.gif"), page: 2), BuiltInSource.pdf(Samples.path("lake.pdf")),
+        ]
+        for name in ["lake.jpg", "lake.tif", "lake.bmp", "lake.mp4", "lake.pdf", "vitrine.svg"] {
+            still.append(BuiltInSource.bytes(try Samples.bytes(name)))
+        }
+        try still.append(Self.film("seconds.mp4"))
+        for source in still { #expect(!pipeline.mayBeAnimated(ImageRequest(source)), "\(source)") }
+        for source in [BuiltInSource.file(moon), .bytes(try Samples.bytes("moon.gif"))] {
+            #expect(pipeline.mayBeAnimated(ImageRequest(source)))
+        }
+    }
+
     @Test func animationsAreFoundByTheirContent() async throws {
         let moon = try await pipeline.animation(for: ImageRequest(.file(Samples.path("moon.gif")), size: .fit(30)))
         #expect(moon?.timing.frameCount == 16 && moon?.size.longestSide == 30)

@@ -107,6 +107,20 @@ import VitrinePipeline
         #expect(site.server.requests.count == 3)
     }
 
+    @Test func everyTransferTellsWhetherItsImageMayBeAnimated() async throws {
+        let site = try Site(["Content-Type: image/jpeg", "Cache-Control: max-age=60"], Samples.bytes("lake.jpg"))
+        let request = ImageRequest(site.source(), size: .fit(16))
+        #expect(site.service.mayBeAnimated(request))
+        _ = try await site.image(16)
+        #expect(!site.service.mayBeAnimated(request))
+        #expect(try await site.service.animation(for: request) == nil)
+        site.page.now = (["Content-Type: image/gif", "Cache-Control: max-age=60"], try Samples.bytes("moon.gif"))
+        site.clock.advance(by: .seconds(61))
+        _ = try await site.image(16)
+        #expect(site.service.mayBeAnimated(request))
+        #expect(await site.service.availableAnimation(for: request)?.timing.frameCount == 16)
+    }
+
     @Test func storesNothingOfWhatMayNotBeStored() async throws {
         let site = try Site(["Content-Type: image/png", "Cache-Control: no-store"], Samples.bytes("leaf.png"))
         _ = try await site.image(16)
