@@ -54,7 +54,7 @@ enum TagBenchmark {
                 try await cache.set([1], forKey: workload.key(number), tags: tags, levels: .memory)
             }
             let keys = workload.shuffled(entries, seed: 9).prefix(200_000).map { workload.key($0) }
-            try measure("hit-\(kind)", keys.indices) { precondition(cache[keys[$0]] != nil) }
+            measure("hit-\(kind)", keys.indices) { precondition(cache[keys[$0]] != nil) }
         }
         try await remove("memory") { try await cache.removeAll(tag: tag($0), levels: .memory) }
     }
