@@ -257,7 +257,7 @@ extension FuzzTargets {
         var expected: [UInt8] = []
         let failure = rest(&plain, &expected)
         let from = stream.count * Int(bytes[0]) / 256
-        let ahead = try AheadInflater(from: from, capacity: 1 << 17) { byte in
+        let ahead = try AheadInflater(from: from, in: .init(capacity: 1 << 17)) { byte in
             byte < stream.count ? InflaterBytes(Array(stream[byte...])) : nil
         }
         guard let ahead else { throw FuzzRefusal() }

@@ -26,21 +26,33 @@ package final class AheadInflater<Source: InflaterSource> {
     package private(set) var isDone = false
     private var inflater: Inflater<Source>?
     private var other: Inflater<Source>?
-    private let memory: ScratchMemory
-    private let capacity: Int
+    private let memory: Memory
     private var count = 0
     /// For the first bytes, the places before the part that they were copied from.
     private var marks: [UInt16] = []
+
+    /// Room for a part, which several can use in turn.
+    package final class Memory {
+        fileprivate let capacity: Int
+        fileprivate let scratch: ScratchMemory
+
+        /// - Parameter capacity: The most bytes of a part, at least 64 KiB.
+        package init(capacity: Int) {
+            self.capacity = max(capacity, AheadInflater.pieceBytes)
+            scratch = ScratchMemory(
+                byteCount: self.capacity + AheadInflater.pieceBytes + Inflater<Source>.slack + 64)
+        }
+    }
 
     /// Looks for a block.
     ///
     /// - Parameters:
     ///   - position: Where the search begins in the stream, in bytes.
-    ///   - capacity: The most bytes to inflate, at least 64 KiB.
+    ///   - memory: Room for the part, which nothing else uses until this object is gone.
     ///   - source: Returns the stream from a byte on; nil if there is no such byte.
     /// - Returns: nil if none is found.
     package init?(
-        from position: Int, capacity: Int, _ source: (_ byte: Int) throws(ImageError) -> Source?
+        from position: Int, in memory: Memory, _ source: (_ byte: Int) throws(ImageError) -> Source?
     ) throws(ImageError) {
         let searched = ScratchMemory(byteCount: Self.searchedBytes + 64)
         searched.bytes.initializeMemory(as: UInt8.self, repeating: 0)
@@ -57,8 +69,7 @@ package final class AheadInflater<Source: InflaterSource> {
             return nil
         }
         start = position * 8 + found
-        self.capacity = max(capacity, Self.pieceBytes)
-        memory = ScratchMemory(byteCount: self.capacity + Self.pieceBytes + Inflater<Source>.slack + 64)
+        self.memory = memory
         inflater = try makeInflater(source) { UInt8(truncatingIfNeeded: $0) }
         // The lowest bits differ.
         other = try makeInflater(source) { UInt8(truncatingIfNeeded: $0 >> 8) << 1 | ~UInt8(truncatingIfNeeded: $0) & 1 }
@@ -73,17 +84,17 @@ package final class AheadInflater<Source: InflaterSource> {
     }
 
     /// The bytes, right when ``inflater(behind:_:)`` was called.
-    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory.bytes[..<count]) }
+    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory.scratch.bytes[..<count]) }
 
     /// Inflates one more piece.
     package func advance() {
         do throws(InflateError) {
             guard !isDone, let piece = try inflater?.next(), !piece.isEmpty else { return isDone = true }
-            UnsafeMutableRawBufferPointer(rebasing: memory.bytes[count...]).copyMemory(from: piece)
+            UnsafeMutableRawBufferPointer(rebasing: memory.scratch.bytes[count...]).copyMemory(from: piece)
             // It takes the same path, so that its pieces have the same length.
             if let same = try other?.next() { mark(piece, same) }
             count += piece.count
-            if count >= capacity { isDone = true }
+            if count >= memory.capacity { isDone = true }
         } catch {
             // Who goes on with it meets the same error.
             isDone = true
@@ -118,7 +129,7 @@ package final class AheadInflater<Source: InflaterSource> {
     /// - Returns: A decoder for the rest of the stream behind ``bytes``; nil if there are none.
     package func inflater(behind past: UnsafeRawBufferPointer, _ adler: Adler32) -> Inflater<Source>? {
         guard count > 0, past.count == Self.history, var last = inflater.take() else { return nil }
-        for (i, mark) in marks.enumerated() where mark != Self.known { memory.bytes[i] = past[Int(mark)] }
+        for (i, mark) in marks.enumerated() where mark != Self.known { memory.scratch.bytes[i] = past[Int(mark)] }
         var adler = adler
         adler.update(bytes)
         last.resume(behind: [past, bytes], adler)

@@ -63,8 +63,9 @@ final class PNGInflateStage: @unchecked Sendable {
     /// Whether the thread of the rows works on the part now.
     private var isAhead = false
     private var failures = 0
-    /// The stream, from ``scouted`` on. Used by the thread of the rows alone.
+    /// The stream, from ``scouted`` on, and room for the part. Used by the thread of the rows alone.
     private var scout: PNGDataSource
+    private var partMemory: AheadInflater<PNGDataSource>.Memory?
     private var scouted = 0
     /// Whether there is no part left that far ahead.
     private var isNearEnd = false
@@ -146,7 +147,9 @@ final class PNGInflateStage: @unchecked Sendable {
         isNearEnd = (try? !scout.skip(begin - scouted, chunks: Self.maximumChunks)) ?? true
         guard !isNearEnd else { return nil }
         scouted = begin
-        return try AheadInflater(from: begin, capacity: lead.partBytes) { [scout] byte throws(ImageError) in
+        let memory = partMemory ?? AheadInflater.Memory(capacity: lead.partBytes)
+        partMemory = memory
+        return try AheadInflater(from: begin, in: memory) { [scout] byte throws(ImageError) in
             var source = scout
             return try source.skip(byte - begin, chunks: Self.maximumChunks) ? source : nil
         }

@@ -34,7 +34,7 @@ import VitrineImaging
     private func inflate(_ stream: [UInt8], from position: Int, capacity: Int, pieces: Int) throws -> (
         bytes: [UInt8], ahead: Int
     )? {
-        let ahead = try AheadInflater(from: position, capacity: capacity) { byte in
+        let ahead = try AheadInflater(from: position, in: .init(capacity: capacity)) { byte in
             byte < stream.count ? InflaterBytes(Array(stream[byte...])) : nil
         }
         guard let ahead else { return nil }
