@@ -12,24 +12,15 @@ struct ResampleJob {
 
     /// Scratch memory, allocated once a run.
     private struct Scratch {
-        /// Source rows, `ringRows` of them.
-        let ring: UnsafeMutablePointer<Vector>
-        /// Eight lines of source width, interleaved sample by sample.
-        let columns: UnsafeMutablePointer<Vector>
-        /// Eight result lines, interleaved likewise.
+        let columns: ResampleColumns
+        /// Eight result lines, interleaved sample by sample.
         let result: UnsafeMutablePointer<SIMD8<UInt8>>
         let sums: UnsafeMutablePointer<UInt32>
-        /// Weights of the rows of eight lines, and the rows themselves, each line's at a multiple of the largest count.
-        let weights: UnsafeMutablePointer<Int16>
-        let taps: UnsafeMutablePointer<UnsafePointer<Int16>?>
 
         func deallocate() {
-            ring.deallocate()
             columns.deallocate()
             result.deallocate()
             sums.deallocate()
-            weights.deallocate()
-            taps.deallocate()
         }
     }
 
@@ -49,22 +40,20 @@ struct ResampleJob {
     func run(_ cancellation: CancellationToken?, source: Source) -> PixelPlane? {
         let channels = rows.plane.channels
         let storage = PixelStorage(uninitializedByteCount: size.width * size.height * channels)
-        let ringRows = ringSize()
         let hasBox = rows.boxWidth > 1 || rows.boxHeight > 1
         let scratch = Scratch(
-            ring: .allocate(capacity: rows.stride * ringRows), columns: .allocate(capacity: rows.stride * 8),
+            columns: ResampleColumns(down, samples: rows.width * channels, lines: size.height),
             result: .allocate(capacity: size.width * channels),
-            sums: .allocate(capacity: hasBox ? rows.plane.width * channels : 1),
-            weights: .allocate(capacity: 8 * down.maximumCount), taps: .allocate(capacity: 8 * down.maximumCount))
+            sums: .allocate(capacity: hasBox ? rows.plane.width * channels : 1))
         defer { scratch.deallocate() }
         guard let target = storage.bytes.bindMemory(to: UInt8.self).baseAddress,
-            run(from: source, into: target, scratch, ringRows: ringRows, cancellation)
+            run(from: source, into: target, scratch, cancellation)
         else { return nil }
         return PixelPlane(width: size.width, height: size.height, channels: channels, storage: storage)
     }
 
     private func run(
-        from source: Source, into target: UnsafeMutablePointer<UInt8>, _ scratch: Scratch, ringRows: Int,
+        from source: Source, into target: UnsafeMutablePointer<UInt8>, _ scratch: Scratch,
         _ cancellation: CancellationToken?
     ) -> Bool {
         let channels = rows.plane.channels
@@ -72,17 +61,15 @@ struct ResampleJob {
         for y in stride(from: 0, to: size.height, by: 8) {
             if let cancellation, cancellation.isCancelled { return false }
             let count = min(8, size.height - y)
-            let end = down.starts[y + count - 1] + down.counts[y + count - 1]
-            loaded = max(loaded, down.starts[y])
-            while loaded < end {
+            let needed = scratch.columns.rows(of: y, count: count)
+            loaded = max(loaded, needed.lowerBound)
+            while loaded < needed.upperBound {
                 guard let row = source(loaded) else { return false }
-                UnsafeMutableRawPointer(scratch.ring + (loaded % ringRows) * rows.stride).withMemoryRebound(
-                    to: Int16.self, capacity: rows.stride * 8
-                ) { rows.load(loaded, from: row, into: $0, sums: scratch.sums) }
+                rows.load(loaded, from: row, into: scratch.columns.row(loaded), sums: scratch.sums)
                 loaded += 1
             }
-            filterDown(y, count, scratch, ringRows)
-            filterAcross(scratch.columns, into: scratch.result)
+            scratch.columns.filter(y, count: count)
+            filterAcross(scratch.columns.columns, into: scratch.result)
             let row = size.width * channels
             UnsafeRawPointer(scratch.result).withMemoryRebound(to: UInt8.self, capacity: row * 8) { result in
                 cpixels_store_lines(result, row, target + y * row, row, Int32(count))
@@ -91,60 +78,14 @@ struct ResampleJob {
         return true
     }
 
-    /// The largest number of source rows for eight result rows.
-    private func ringSize() -> Int {
-        var most = 1
-        for y in stride(from: 0, to: size.height, by: 8) {
-            let last = min(y + 7, size.height - 1)
-            most = max(most, down.starts[last] + down.counts[last] - down.starts[y])
-        }
-        return most
-    }
-
-    /// Eight result rows at source width, interleaved; the last of `lines` again if there are fewer.
-    private func filterDown(_ y: Int, _ lines: Int, _ scratch: Scratch, _ ringRows: Int) {
-        let width = down.maximumCount
-        let samples = rows.stride * 8
-        withUnsafeTemporaryAllocation(of: Int32.self, capacity: 8) { counts in
-            withUnsafeTemporaryAllocation(of: Int16.self, capacity: 8) { biases in
-                for i in 0..<8 {
-                    let line = y + min(i, lines - 1)
-                    biases[i] = down.biases[line]
-                    var count = 0
-                    for k in 0..<down.counts[line] {
-                        let weight = down.weights[line * width + k]
-                        guard weight != 0 else { continue }
-                        let row = scratch.ring + ((down.starts[line] + k) % ringRows) * rows.stride
-                        scratch.weights[i * width + count] = weight
-                        scratch.taps[i * width + count] = UnsafeRawPointer(row).assumingMemoryBound(to: Int16.self)
-                        count += 1
-                    }
-                    counts[i] = Int32(count)
-                }
-                UnsafeMutableRawPointer(scratch.columns).withMemoryRebound(to: Int16.self, capacity: samples * 8) {
-                    cpixels_sum_rows(
-                        scratch.taps, scratch.weights, width, counts.baseAddress, biases.baseAddress, samples, $0)
-                }
-            }
-        }
-    }
-
     private func filterAcross(_ columns: UnsafePointer<Vector>, into result: UnsafeMutablePointer<SIMD8<UInt8>>) {
-        let stride = across.maximumCount
         let shift = Int16(truncatingIfNeeded: across.bits + down.bits - 24)
         let channels = rows.plane.channels
-        across.starts.withUnsafeBufferPointer { starts in
-            across.counts.withUnsafeBufferPointer { counts in
-                across.biases.withUnsafeBufferPointer { biases in
-                    across.weights.withUnsafeBufferPointer { weights in
-                        guard let weights = weights.baseAddress else { return }
-                        for x in 0..<size.width {
-                            Self.filterAcross(
-                                columns + starts[x] &* channels, weights + x &* stride, counts[x], bias: biases[x],
-                                channels: channels, shift: shift, into: result + x &* channels)
-                        }
-                    }
-                }
+        across.withTaps { taps in
+            for x in 0..<size.width {
+                Self.filterAcross(
+                    columns + taps.starts[x] &* channels, taps.weights + x &* taps.stride, taps.counts[x],
+                    bias: taps.biases[x], channels: channels, shift: shift, into: result + x &* channels)
             }
         }
     }
@@ -231,8 +172,6 @@ struct ResampleRows {
     let height: Int
     /// Whether the last of 2 or 4 channels is straight alpha that the others are to be multiplied by.
     let premultiplies: Bool
-    /// Lanes from one row of the ring to the next.
-    let stride: Int
 
     init(plane: Shape, boxWidth: Int, boxHeight: Int, premultiplies: Bool) {
         self.plane = plane
@@ -241,7 +180,6 @@ struct ResampleRows {
         self.premultiplies = premultiplies
         width = (plane.width + boxWidth - 1) / boxWidth
         height = (plane.height + boxHeight - 1) / boxHeight
-        stride = (width * plane.channels + 31) / 32 * 4
     }
 
     /// Fills one row of the ring from the source rows at `source`. `sums` has room for `plane.width * plane.channels`

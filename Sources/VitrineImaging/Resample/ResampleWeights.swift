@@ -54,6 +54,35 @@ struct ResampleWeights: Sendable {
     /// Weights, `maximumCount` a result sample, each group adding up to `1 << bits` (saturated at `Int16.max`).
     private(set) var weights: [Int16]
 
+    /// The addresses of the arrays, for a loop to keep in registers.
+    struct Taps {
+        let starts: UnsafePointer<Int>
+        let counts: UnsafePointer<Int>
+        let biases: UnsafePointer<Int16>
+        let weights: UnsafePointer<Int16>
+        /// Weights from one result sample to the next.
+        let stride: Int
+    }
+
+    /// Calls `body` with the addresses, which are valid until it returns.
+    func withTaps(_ body: (Taps) -> Void) {
+        starts.withUnsafeBufferPointer { starts in
+            counts.withUnsafeBufferPointer { counts in
+                biases.withUnsafeBufferPointer { biases in
+                    weights.withUnsafeBufferPointer { weights in
+                        guard let starts = starts.baseAddress, let counts = counts.baseAddress,
+                            let biases = biases.baseAddress, let weights = weights.baseAddress
+                        else { return }
+                        body(
+                            Taps(
+                                starts: starts, counts: counts, biases: biases, weights: weights,
+                                stride: maximumCount))
+                    }
+                }
+            }
+        }
+    }
+
     /// Computes the weights of an axis. ``ResampleWeightsCache`` may have them already.
     init(_ axis: Axis) {
         let count = axis.count
