@@ -4,6 +4,16 @@
 // Samples of a row that are summed before they are transposed: few enough for registers and the first cache.
 #define STEP 32
 
+// Half the cosines of a transform of four points, in 1/8192.
+#define FIRST 2896
+#define SECOND 3784
+#define SECOND_INNER 1567
+#define THIRD 2896
+#define FOURTH 1567
+#define FOURTH_INNER 3784
+// Two weights as the halves of a word.
+#define PAIR(low, high) (int32_t)((uint32_t)(uint16_t)(low) | (uint32_t)(uint16_t)(high) << 16)
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -86,7 +96,68 @@ static size_t store_eights(const uint8_t *columns, size_t samples, uint8_t *targ
   }
   return x;
 }
+
+// Four lines by four coefficients of each: sums in 1/8192, shifted right and rounded.
+static inline void transform_lines(__m128i even, __m128i odd, int shift, __m128i *upper, __m128i *lower) {
+  __m128i round = _mm_set1_epi32(1 << (shift - 1)), count = _mm_cvtsi32_si128(shift);
+  __m128i sum = _mm_add_epi32(round, _mm_madd_epi16(even, _mm_set1_epi32(PAIR(FIRST, THIRD))));
+  __m128i rest = _mm_add_epi32(round, _mm_madd_epi16(even, _mm_set1_epi32(PAIR(FIRST, -THIRD))));
+  __m128i outer = _mm_madd_epi16(odd, _mm_set1_epi32(PAIR(SECOND, FOURTH)));
+  __m128i inner = _mm_madd_epi16(odd, _mm_set1_epi32(PAIR(SECOND_INNER, -FOURTH_INNER)));
+  *upper = _mm_packs_epi32(_mm_sra_epi32(_mm_add_epi32(sum, outer), count),
+                           _mm_sra_epi32(_mm_add_epi32(rest, inner), count));
+  *lower = _mm_packs_epi32(_mm_sra_epi32(_mm_sub_epi32(rest, inner), count),
+                           _mm_sra_epi32(_mm_sub_epi32(sum, outer), count));
+}
+
+void cpixels_transform_half(const int16_t block[16], void *rows, ptrdiff_t bytes_per_row) {
+  __m128i a = _mm_loadu_si128((const __m128i *)block), b = _mm_loadu_si128((const __m128i *)block + 1);
+  __m128i upper, lower;
+  transform_lines(_mm_unpacklo_epi16(a, b), _mm_unpackhi_epi16(a, b), 9, &upper, &lower);
+  // From columns 0 and 1, 2 and 3 to pairs of rows 0 and 2, 1 and 3.
+  __m128i one = _mm_unpacklo_epi16(upper, _mm_srli_si128(upper, 8));
+  __m128i two = _mm_unpacklo_epi16(lower, _mm_srli_si128(lower, 8));
+  __m128i top = _mm_unpacklo_epi32(one, two), bottom = _mm_unpackhi_epi32(one, two);
+  transform_lines(_mm_unpacklo_epi16(top, bottom), _mm_unpackhi_epi16(top, bottom), 9, &upper, &lower);
+  char *row = rows;
+  _mm_storel_epi64((__m128i *)row, upper);
+  _mm_storel_epi64((__m128i *)(row + bytes_per_row), _mm_srli_si128(upper, 8));
+  _mm_storel_epi64((__m128i *)(row + 2 * bytes_per_row), lower);
+  _mm_storel_epi64((__m128i *)(row + 3 * bytes_per_row), _mm_srli_si128(lower, 8));
+}
 #else
+static int16_t limited(int32_t sum) {
+  int32_t value = (int32_t)((uint32_t)sum + (1u << 8)) >> 9;
+  return (int16_t)(value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value);
+}
+
+// Sums wrap around, as those of vectors do.
+static int32_t weighted(int16_t a, int32_t weight, int16_t b, int32_t other) {
+  return (int32_t)((uint32_t)(a * weight) + (uint32_t)(b * other));
+}
+
+static void transform_lines(const int16_t in[16], int16_t out[16]) {
+  for (int i = 0; i < 4; i++) {
+    uint32_t sum = (uint32_t)weighted(in[i], FIRST, in[8 + i], THIRD);
+    uint32_t rest = (uint32_t)weighted(in[i], FIRST, in[8 + i], -THIRD);
+    uint32_t outer = (uint32_t)weighted(in[4 + i], SECOND, in[12 + i], FOURTH);
+    uint32_t inner = (uint32_t)weighted(in[4 + i], SECOND_INNER, in[12 + i], -FOURTH_INNER);
+    out[i] = limited((int32_t)(sum + outer));
+    out[4 + i] = limited((int32_t)(rest + inner));
+    out[8 + i] = limited((int32_t)(rest - inner));
+    out[12 + i] = limited((int32_t)(sum - outer));
+  }
+}
+
+void cpixels_transform_half(const int16_t block[16], void *rows, ptrdiff_t bytes_per_row) {
+  int16_t lines[16], turned[16];
+  transform_lines(block, lines);
+  for (int y = 0; y < 4; y++)
+    for (int x = 0; x < 4; x++) turned[4 * y + x] = lines[4 * x + y];
+  transform_lines(turned, lines);
+  for (int y = 0; y < 4; y++) memcpy((char *)rows + y * bytes_per_row, lines + 4 * y, 4 * sizeof *lines);
+}
+
 void cpixels_sum_rows(const int16_t *const *rows, const int16_t *weights, size_t stride, const int32_t counts[8],
                       const int16_t biases[8], size_t samples, int16_t *columns) {
   for (size_t x = 0; x < samples; x += STEP) {

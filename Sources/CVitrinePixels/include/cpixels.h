@@ -1,4 +1,4 @@
-// The two loops of the resampler that the processor's wider vectors make faster. The same result on every processor.
+// Loops of the resampler and of the JPEG decoder for the processor's vectors. The same result on every processor.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +18,10 @@ void cpixels_sum_rows(const int16_t *const *rows, const int16_t *weights, size_t
 // The first `lines` (1...8) of eight lines that are transposed:
 // target[line * bytes_per_line + x] = columns[8 * x + line].
 void cpixels_store_lines(const uint8_t *columns, size_t samples, uint8_t *target, size_t bytes_per_line, int lines);
+
+// Four rows of four samples by the 4 x 4 lowest coefficients of a block, each times its step, column after column.
+// A sample is the level less 128, in 1/256, limited to 16 bits. The rows are `bytes_per_row` apart.
+void cpixels_transform_half(const int16_t block[16], void *rows, ptrdiff_t bytes_per_row);
 
 #ifdef __cplusplus
 }

@@ -1,3 +1,5 @@
+import CVitrinePixels
+
 /// The inner loops of the block-mean decoder: entropy-coded MCUs to samples.
 ///
 /// A block's mean is its DC coefficient. AC coefficients are only passed over, several codes a look-up; nothing is
@@ -475,6 +477,68 @@ struct BlockMeanLoop {
 }
 
 extension BlockMeanLoop {
+    /// The steps and places of a component's coefficients for ``halves(_:_:until:)``: 64 by zigzag index.
+    ///
+    /// The low half of an entry is the step. The high half is the place of the coefficient in a block of 4 × 4, column
+    /// after column, or 16 for one that does not count.
+    static func fillPlaces(_ table: UnsafeMutablePointer<Int32>, steps: [Int32]) {
+        table.initialize(repeating: 16 << 16, count: 64)
+        // The zigzag indices of the four lowest coefficients of the first four columns.
+        for (place, k) in [0, 2, 3, 9, 1, 4, 8, 11, 5, 7, 12, 18, 6, 13, 17, 24].enumerated() {
+            table[k] = Int32(place) << 16 | steps[k] & 0xFFFF
+        }
+    }
+
+    /// Decodes up to `count` MCUs like ``blocks(_:_:until:)``, to sixteen samples a block that are not rounded.
+    ///
+    /// A level `v` is stored as `(v - 128) * 256`, in 16 bits, as the resampler holds it.
+    @inline(never)
+    func halves(_ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>) -> Outcome {
+        var r = reader
+        defer { reader = r }
+        while count > 0 {
+            guard r.next < end else { return .needsInput }
+            for i in 0..<slotCount { guard wideHalf(&r, slots + i) else { return .corrupt } }
+            count &-= 1
+        }
+        return .done
+    }
+
+    @inline(__always)
+    private func wideHalf(_ r: inout JPEGBitReader, _ slot: UnsafeMutablePointer<BlockMeanSlot>) -> Bool {
+        guard let value = takeDC(&r, slot) else { return false }
+        let places = slot.pointee.allSteps
+        return withUnsafeTemporaryAllocation(of: SIMD16<Int16>.self, capacity: 2) { memory in
+            guard let memory = memory.baseAddress else { return false }
+            memory[0] = .zero
+            let block = UnsafeMutableRawPointer(memory).assumingMemoryBound(to: Int16.self)
+            block[0] = Int16(truncatingIfNeeded: value &* places[0])
+            var k = 0
+            // (3,3) is the last of the 4 x 4 lowest coefficients.
+            while k < 24 {
+                r.refill()
+                let entry = UInt64(slot.pointee.ac.symbol(r.next16))
+                guard entry != 0 else { return false }
+                r.take(entry &>> 8)
+                let run = Int(truncatingIfNeeded: (entry &>> 4) & 15)
+                if entry & 15 == 0 {
+                    guard run == 15 else {
+                        k = 64
+                        break
+                    }
+                    k &+= 16
+                } else {
+                    k &+= run &+ 1
+                    let place = places[k]
+                    block[Int(place &>> 16)] = Int16(truncatingIfNeeded: r.takeSigned(entry & 15) &* (place & 0xFFFF))
+                }
+            }
+            cpixels_transform_half(block, slot.pointee.output, slot.pointee.bytesPerRow)
+            slot.pointee.output += slot.pointee.advance
+            return k >= 63 || passAC(&r, from: UInt64(k), fitting: 0, slot)
+        }
+    }
+
     /// A band of AC coefficients that a scan brings for the first time.
     struct Band {
         /// First and last coefficient, by zigzag index, 1...63.

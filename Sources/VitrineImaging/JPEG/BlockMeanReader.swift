@@ -38,6 +38,9 @@ struct BlockMeanReader: ~Copyable {
     /// They then come from 4 or 16 samples a block instead of 1 or 4. Baseline files only: of progressive ones the
     /// first scans suffice as they are.
     var refinesColor = false
+    /// The size to scale rows to while they are decoded, of 4:2:2 only; nil to keep the planes.
+    var target: PixelSize?
+    private var scaler: YCbCrRowScaler?
     var restartInterval = 0
     var damage: Damage?
     /// Notes where rows begin; nil for no notes.
@@ -213,7 +216,14 @@ struct BlockMeanReader: ~Copyable {
                 input: name, limit: .pixels, actual: size.pixelCount, allowed: limits.maximumPixels)
         }
         planes = new.components.indices.map {
-            BlockMeanPlane(new, component: $0, perBlock: samplesPerBlock(of: $0, new))
+            BlockMeanPlane(
+                new, component: $0, perBlock: samplesPerBlock(of: $0, new), isStrip: target != nil)
+        }
+        if let target {
+            guard new.hasHalvedColumns, !new.isProgressive, let scaler = makeScaler(to: target) else {
+                throw unsupported("rows that are not scaled")
+            }
+            self.scaler = scaler
         }
         progress = new.components.map { _ in (0, new.mcuRows) }
         // Whole blocks bring all coefficients at once.
@@ -280,6 +290,9 @@ extension BlockMeanReader {
     /// Decodes the entropy-coded data behind a scan header, if it brings anything that is needed.
     mutating func decodeScan(_ header: JPEGScanHeader, of frame: JPEGFrame) throws(ImageError) {
         guard let kind = try kind(of: header, frame) else { return }
+        if target != nil, header.components.count < 3 || hints.isRGB(frame.components) {
+            throw unsupported("rows that are not scaled")
+        }
         let isInterleaved = header.components.count > 1
         let blocks = frame.blocks(of: header.components[0].index)
         var position = Position(
@@ -289,7 +302,7 @@ extension BlockMeanReader {
             for component in header.components { progress[component.index] = (0, position.rows) }
         }
         let bits = skipBits(frame)
-        let tables = UnsafeMutablePointer<Int32>.allocate(capacity: 32 * header.components.count)
+        let tables = UnsafeMutablePointer<Int32>.allocate(capacity: 64 * header.components.count)
         defer { tables.deallocate() }
         var template = try makeSlots(header, frame, kind, skipBits: bits, tables)
         // Four predictors, the coefficients of a block, and the run of blocks without any.
@@ -345,17 +358,22 @@ extension BlockMeanReader {
             let skip = frame.isProgressive ? ac.code.fast : ac.skip(bits: skipBits)
             let plane = planes[entry.index]
             let samples = plane.perBlock
-            let table = tables + 32 * order
-            table.initialize(from: steps, count: 32)
+            let table = tables + 64 * order
+            if target == nil {
+                table.initialize(from: steps, count: 32)
+            } else {
+                BlockMeanLoop.fillPlaces(table, steps: steps)
+            }
             for y in 0..<(isInterleaved ? component.vertical : 1) {
                 for x in 0..<(isInterleaved ? component.horizontal : 1) {
                     slots.append(
                         BlockMeanSlot(
                             dc: dc.code, ac: ac.code, skip: skip, predictor: order, side: samples,
                             steps: SIMD4(steps[0], steps[1], steps[2], steps[4]), allSteps: table,
-                            output: plane.base + (y * plane.bytesPerRow + x) * samples,
-                            advance: (isInterleaved ? component.horizontal : 1) * samples,
-                            rowAdvance: (isInterleaved ? component.vertical : 1) * samples * plane.bytesPerRow,
+                            output: plane.base + (y * plane.bytesPerRow + x * plane.bytesPerSample) * samples,
+                            advance: (isInterleaved ? component.horizontal : 1) * samples * plane.bytesPerSample,
+                            rowAdvance: plane.isStrip
+                                ? 0 : (isInterleaved ? component.vertical : 1) * samples * plane.bytesPerRow,
                             bytesPerRow: plane.bytesPerRow))
                 }
             }
@@ -445,6 +463,7 @@ extension BlockMeanReader {
             }
             position.advance(done)
             left -= done
+            if done > 0, position.column == 0 { scaleRows(of: frame) }
             if isShort { try feed.feed(&window, &reader) }
         }
     }
@@ -454,6 +473,7 @@ extension BlockMeanReader {
         until end: UnsafePointer<UInt8>
     ) -> BlockMeanLoop.Outcome {
         switch kind {
+        case .blocks where target != nil: loop.halves(&count, &reader, until: end)
         case .blocks: loop.blocks(&count, &reader, until: end)
         case .firstDC: loop.firstDC(&count, &reader, until: end, side: scale.samplesPerBlock)
         case .firstAC(let band): loop.firstAC(&count, &reader, until: end, band: band)
@@ -480,12 +500,36 @@ extension BlockMeanReader {
 }
 
 extension BlockMeanReader {
+    private func makeScaler(to target: PixelSize) -> YCbCrRowScaler? {
+        func plane(_ i: Int) -> YCbCrRowScaler.Plane {
+            YCbCrRowScaler.Plane(width: planes[i].size.width, extent: planes[i].extentWidth)
+        }
+        return YCbCrRowScaler(
+            luma: plane(0), chroma: plane(1), height: planes[0].size.height, extentHeight: planes[0].extentHeight,
+            to: target)
+    }
+
+    /// Scales the rows of the row of MCUs in the planes.
+    private func scaleRows(of frame: JPEGFrame?) {
+        guard let scaler, let frame else { return }
+        for y in 0..<(frame.maximumVertical * scale.samplesPerBlock) {
+            func row(_ i: Int) -> UnsafePointer<Int16> {
+                UnsafeRawPointer(planes[i].base + y * planes[i].bytesPerRow).assumingMemoryBound(to: Int16.self)
+            }
+            scaler.add(row(0), row(1), row(2))
+        }
+    }
+
     /// The planes in the form the contract of decoders has for their colour model.
     func makeResult() throws(ImageError) -> Result {
         guard let frame else { throw corrupt("no frame header") }
         let model: DecodedImage.Model
         let pixelPlanes: [PixelPlane]
-        if planes.count == 1 {
+        if let scaler {
+            guard let scaled = scaler.scaled else { throw corrupt("rows are missing") }
+            model = .rgb
+            pixelPlanes = [scaled]
+        } else if planes.count == 1 {
             model = .gray
             pixelPlanes = planes.map(\.plane)
         } else if hints.isRGB(frame.components) {
@@ -497,7 +541,8 @@ extension BlockMeanReader {
         }
         let completeness = progress.map { Double($0.done) / Double(max(1, $0.of)) }.min() ?? 0
         return Result(
-            image: DecodedImage(planes: pixelPlanes, model: model, isPartial: damage != nil, samplesAreMeans: true),
+            image: DecodedImage(
+                planes: pixelPlanes, model: model, isPartial: damage != nil, samplesAreMeans: scaler == nil),
             isProgressive: frame.isProgressive, completeness: completeness)
     }
 

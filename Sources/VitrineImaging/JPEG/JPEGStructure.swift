@@ -89,6 +89,13 @@ struct JPEGFrame {
         maximumVertical = components.map(\.vertical).max() ?? 1
     }
 
+    /// Whether colour has half the columns of brightness and all its rows: 4:2:2.
+    var hasHalvedColumns: Bool {
+        components.count == 3 && components.allSatisfy { $0.vertical == maximumVertical }
+            && components[0].horizontal == maximumHorizontal
+            && components.dropFirst().allSatisfy { 2 * $0.horizontal == maximumHorizontal }
+    }
+
     /// MCUs a row and rows of MCUs of an interleaved scan.
     var mcuColumns: Int { (width + 8 * maximumHorizontal - 1) / (8 * maximumHorizontal) }
     var mcuRows: Int { (height + 8 * maximumVertical - 1) / (8 * maximumVertical) }
