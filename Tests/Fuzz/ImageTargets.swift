@@ -124,12 +124,13 @@ extension FuzzTargets {
             try limits.check(info, source: source)
             let choice = bytes.count % 8
             let stored = info.storedSize
-            // Block means and low frequencies are for large reductions only.
-            let divisor = [1, 2, 16][bytes.count % 3]
+            // Block means and low frequencies are for large reductions only, rows are scaled at medium ones.
+            let divisor = [1, 2, 4, 16][bytes.count % 4]
             let target = PixelSize(width: max(1, stored.width / divisor), height: max(1, stored.height / divisor))
-            let request = DecodeRequest(
+            var request = DecodeRequest(
                 info: info, target: divisor == 1 ? nil : target, page: choice == 5 ? 1 : 0,
                 allowPartial: choice & 2 != 0, limits: limits)
+            request.allowsScaling = choice & 4 != 0
             _ = try decoder.decode(source, request)
         }
     }
