@@ -81,9 +81,13 @@ import VitrineFleet
             Issue.record("a value survived")
             return
         }
-        // A node that was away learns the tag, too.
+        // A node that was away learns the tag, too. What it writes before that is not seen by the others.
+        let late = Purges(tiers[0])
         try await server.command("CLIENT", "KILL", "TYPE", "pubsub")
         #expect(await tiers[1].purge(tag: "blue"))
+        let blue = RemoteTier.Invalidation.tag(RemoteKey.digest(of: "blue"))
+        try await eventually("the node that was away learns the tag") { late.list.contains(blue) }
+        late.end()
         try await tiers[0].put("new", key)
         #expect(await tiers[1].text(key) == "new")
     }

@@ -214,7 +214,8 @@ final class DiskReader: @unchecked Sendable {
         guard let bodies = core?.bodies, try bodies.open(row: number) == row.size else { return false }
         var failure: DatabaseError?
         let size = row.size
-        row.body = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+        // Filling an array of no bytes writes to memory that all empty arrays share.
+        row.body = size == 0 ? [] : [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             do throws(DatabaseError) {
                 // The array may have taken more room than was asked for.
                 try bodies.read(into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: size))
