@@ -16,8 +16,8 @@ package enum PhysicalMemory {
         let (bytes, overflow) = pages.multipliedReportingOverflow(by: size)
         let machine = overflow ? Int.max : bytes
         #if os(Linux)
-        let membership = (try? FileContents.read("/proc/self/cgroup", limit: 1 << 20)) ?? []
-        return max(1, min(machine, groupLimit(membership: membership, root: "/sys/fs/cgroup") ?? machine))
+        let limit = groupLimit(membership: ControlGroups.membership, root: ControlGroups.root)
+        return max(1, min(machine, limit ?? machine))
         #else
         return machine
         #endif
@@ -52,8 +52,7 @@ package enum ProcessorCount {
     package static let active: Int = {
         let online = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         #if os(Linux)
-        let membership = (try? FileContents.read("/proc/self/cgroup", limit: 1 << 20)) ?? []
-        let quota = groupLimit(membership: membership, root: "/sys/fs/cgroup")
+        let quota = groupLimit(membership: ControlGroups.membership, root: ControlGroups.root)
         return max(1, min(online, allowed ?? online, quota ?? online))
         #else
         return online
@@ -101,6 +100,11 @@ package enum ProcessorCount {
 
 /// The control groups of Linux.
 private enum ControlGroups {
+    /// The mount point.
+    static let root = "/sys/fs/cgroup"
+    /// The text that names the groups of this process.
+    static var membership: [UInt8] { (try? FileContents.read("/proc/self/cgroup", limit: 1 << 20)) ?? [] }
+
     /// The directories of a process's group and of the groups around it. A container often sees its own group as the
     /// root.
     ///

@@ -194,32 +194,16 @@ struct BlockMeanLoop {
         _ r: inout JPEGBitReader, _ output: UnsafeMutablePointer<Int16>,
         _ slot: UnsafeMutablePointer<BlockMeanSlot>, _ kept: inout Int16
     ) -> Int? {
-        var k = 0
         var last = 0
         UnsafeMutableRawPointer(output).storeBytes(of: .zero, as: SIMD16<UInt16>.self)
         UnsafeMutableRawPointer(output + 16).storeBytes(of: .zero, as: SIMD8<UInt16>.self)
-        while k < 24 {
-            r.refill()
-            let entry = UInt64(slot.pointee.ac.symbol(r.next16))
-            guard entry != 0 else { return nil }
-            r.take(entry &>> 8)
-            let run = Int(truncatingIfNeeded: (entry &>> 4) & 15)
-            if entry & 15 == 0 {
-                guard run == 15 else {
-                    k = 64
-                    break
-                }
-                k &+= 16
-            } else {
-                k &+= run &+ 1
-                let value = r.takeSigned(entry & 15)
-                guard k <= 24 else { break }
-                output[k &- 1] = Int16(truncatingIfNeeded: value)
-                last = k
-            }
+        let end = visitLowAC(&r, to: 24, slot) { k, value in
+            guard k <= 24 else { return }
+            output[k &- 1] = Int16(truncatingIfNeeded: value)
+            last = k
         }
         kept = Int16(truncatingIfNeeded: (last &+ 7) & ~7)
-        return k
+        return end
     }
 
     /// Reads the DC coefficient of a block; nil for a code that does not exist.
@@ -234,14 +218,15 @@ struct BlockMeanLoop {
         return value
     }
 
-    /// Reads the AC coefficients of a block into ``low`` until one at `last` or behind it.
+    /// Reads the AC coefficients of a block until one at `last` or behind it.
     ///
+    /// - Parameter visit: Given the zigzag index of each that is not zero, less than `last` and 16, and its value.
     /// - Returns: The zigzag index of the last one, 64 behind the end of the block; nil for a code that does not exist.
     @inline(__always)
-    private func takeLowAC(
-        _ r: inout JPEGBitReader, to last: Int, _ slot: UnsafeMutablePointer<BlockMeanSlot>
+    private func visitLowAC(
+        _ r: inout JPEGBitReader, to last: Int, _ slot: UnsafeMutablePointer<BlockMeanSlot>,
+        _ visit: (_ k: Int, _ value: Int32) -> Void
     ) -> Int? {
-        let low = low
         var k = 0
         while k < last {
             r.refill()
@@ -254,10 +239,19 @@ struct BlockMeanLoop {
                 k &+= 16
             } else {
                 k &+= run &+ 1
-                low[k & 63] = r.takeSigned(entry & 15)
+                visit(k, r.takeSigned(entry & 15))
             }
         }
         return k
+    }
+
+    /// Reads the AC coefficients of a block into ``low`` like ``visitLowAC(_:to:_:_:)``.
+    @inline(__always)
+    private func takeLowAC(
+        _ r: inout JPEGBitReader, to last: Int, _ slot: UnsafeMutablePointer<BlockMeanSlot>
+    ) -> Int? {
+        let low = low
+        return visitLowAC(&r, to: last, slot) { k, value in low[k & 63] = value }
     }
 
     /// One sample of a block.
@@ -513,26 +507,12 @@ extension BlockMeanLoop {
             memory[0] = .zero
             let block = UnsafeMutableRawPointer(memory).assumingMemoryBound(to: Int16.self)
             block[0] = Int16(truncatingIfNeeded: value &* places[0])
-            var k = 0
             // (3,3) is the last of the 4 x 4 lowest coefficients.
-            while k < 24 {
-                r.refill()
-                let entry = UInt64(slot.pointee.ac.symbol(r.next16))
-                guard entry != 0 else { return false }
-                r.take(entry &>> 8)
-                let run = Int(truncatingIfNeeded: (entry &>> 4) & 15)
-                if entry & 15 == 0 {
-                    guard run == 15 else {
-                        k = 64
-                        break
-                    }
-                    k &+= 16
-                } else {
-                    k &+= run &+ 1
-                    let place = places[k]
-                    block[Int(place &>> 16)] = Int16(truncatingIfNeeded: r.takeSigned(entry & 15) &* (place & 0xFFFF))
-                }
+            let end = visitLowAC(&r, to: 24, slot) { k, value in
+                let place = places[k & 63]
+                block[Int(place &>> 16)] = Int16(truncatingIfNeeded: value &* (place & 0xFFFF))
             }
+            guard let k = end else { return false }
             cpixels_transform_half(block, slot.pointee.output, slot.pointee.bytesPerRow)
             slot.pointee.output += slot.pointee.advance
             return k >= 63 || passAC(&r, from: UInt64(k), fitting: 0, slot)

@@ -215,15 +215,14 @@ struct BlockMeanReader: ~Copyable {
             throw .limitExceeded(
                 input: name, limit: .pixels, actual: size.pixelCount, allowed: limits.maximumPixels)
         }
+        if target != nil, !new.hasHalvedColumns || new.isProgressive { throw unsupported("rows that are not scaled") }
         planes = new.components.indices.map {
             BlockMeanPlane(
                 new, component: $0, perBlock: samplesPerBlock(of: $0, new), isStrip: target != nil)
         }
         if let target {
-            guard new.hasHalvedColumns, !new.isProgressive, let scaler = makeScaler(to: target) else {
-                throw unsupported("rows that are not scaled")
-            }
-            self.scaler = scaler
+            scaler = makeScaler(to: target)
+            if scaler == nil { throw unsupported("rows that are not scaled") }
         }
         progress = new.components.map { _ in (0, new.mcuRows) }
         // Whole blocks bring all coefficients at once.

@@ -22,19 +22,22 @@ package struct PNGDecoder: ImageDecoding {
 
     /// The fewest bytes of samples that are worth a thread, by default: about ten milliseconds of work.
     package static let minimumStageBytes = 4 << 20
+    /// How far ahead of the other thread the calling thread inflates, by default, in bytes of the file: far enough that
+    /// the beginning of a part, which is inflated twice, is a twentieth of the work.
+    package static let leadBytes = 4 << 20
     private let cores: IdleCores
     private let minimumStageBytes: Int
-    private let lead: PNGInflateStage.Lead
+    private let leadBytes: Int
 
     /// - Parameters:
     ///   - cores: The processors that a decode may use beside the calling thread: one of them inflates.
     ///   - minimumStageBytes: The fewest bytes of samples that are worth a thread.
     ///   - leadBytes: How far ahead of that thread the calling thread inflates, in bytes of the file.
     package init(
-        cores: IdleCores = .shared, minimumStageBytes: Int = PNGDecoder.minimumStageBytes, leadBytes: Int = 4 << 20
+        cores: IdleCores = .shared, minimumStageBytes: Int = PNGDecoder.minimumStageBytes,
+        leadBytes: Int = PNGDecoder.leadBytes
     ) {
-        (self.cores, self.minimumStageBytes) = (cores, minimumStageBytes)
-        lead = PNGInflateStage.Lead(distance: leadBytes, partBytes: 2 * leadBytes)
+        (self.cores, self.minimumStageBytes, self.leadBytes) = (cores, minimumStageBytes, leadBytes)
     }
 
     package var formats: Set<ImageFormat> { [.png] }
@@ -63,7 +66,7 @@ package struct PNGDecoder: ImageDecoding {
             source: source, file: file, allowPartial: request.allowPartial, cancellation: request.cancellation)
         let header = file.header
         let bytes = header.rowBytes(width: header.width).multipliedReportingOverflow(by: header.height)
-        if bytes.overflow || bytes.partialValue >= minimumStageBytes { (decoder.cores, decoder.lead) = (cores, lead) }
+        if bytes.overflow || bytes.partialValue >= minimumStageBytes { (decoder.cores, decoder.leadBytes) = (cores, leadBytes) }
         let reduction = Self.reduction(header, request)
         let factor = Self.factor(reduction)
         let size = PixelSize(width: header.width, height: header.height)
@@ -149,7 +152,8 @@ struct PNGImageDecoder {
     let cancellation: CancellationToken
     /// The processors one of which may inflate; nil to use the calling thread alone.
     var cores: IdleCores?
-    var lead = PNGInflateStage.Lead(distance: 0, partBytes: 0)
+    /// See ``PNGDecoder/leadBytes``.
+    var leadBytes = PNGDecoder.leadBytes
 
     /// Decodes the image whose data starts with `data`.
     ///
@@ -164,7 +168,7 @@ struct PNGImageDecoder {
     ) throws(ImageError) -> Result {
         let rows = rows ?? 0..<height
         let claimed = cores?.claim(1) ?? 0
-        let stage = claimed > 0 ? PNGInflateStage(PNGDataSource(source, first: data), lead: lead) : nil
+        let stage = claimed > 0 ? PNGInflateStage(PNGDataSource(source, first: data), leadBytes: leadBytes) : nil
         defer {
             stage?.stop()
             cores?.release(claimed)

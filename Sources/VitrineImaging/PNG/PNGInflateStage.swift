@@ -7,14 +7,6 @@ import VitrineCore
 /// Unchecked: `monitor` guards the queue. The thread alone uses the inflater and writes the buffers that are free. The
 /// part belongs to the thread of the rows until the other thread takes it.
 final class PNGInflateStage: @unchecked Sendable {
-    /// How far ahead the thread of the rows works.
-    struct Lead: Sendable {
-        /// Bytes of the stream from where the other thread is to the part.
-        var distance: Int
-        /// The most bytes that the part becomes.
-        var partBytes: Int
-    }
-
     /// Bytes of a piece, and the most pieces between the two threads.
     private static let pieceBytes = 128 << 10
     private static let pieceCount = 6
@@ -57,7 +49,7 @@ final class PNGInflateStage: @unchecked Sendable {
     /// Where the inflater is, in bits of the stream; 0 before it has begun.
     private var position = 0
 
-    private let lead: Lead
+    private let leadBytes: Int
     private var part: AheadInflater<PNGDataSource>?
     private var partState = PartState.open
     /// Whether the thread of the rows works on the part now.
@@ -70,10 +62,12 @@ final class PNGInflateStage: @unchecked Sendable {
     /// Whether there is no part left that far ahead.
     private var isNearEnd = false
 
-    init(_ source: PNGDataSource, lead: Lead) {
+    /// - Parameter leadBytes: Bytes of the stream from where the other thread is to the part, which becomes at most
+    ///   twice as many.
+    init(_ source: PNGDataSource, leadBytes: Int) {
         inflater = Inflater(source, chunk: Self.pieceBytes)
         scout = source
-        self.lead = lead
+        self.leadBytes = leadBytes
     }
 
     private func piece(_ number: Int) -> UnsafeMutableRawBufferPointer {
@@ -128,7 +122,7 @@ final class PNGInflateStage: @unchecked Sendable {
 
     /// Works on the part for a while. Called and returns under the lock, which it releases meanwhile.
     private func workAhead() {
-        let known = part, begin = position >> 3 + lead.distance
+        let known = part, begin = position >> 3 + leadBytes
         isAhead = true
         monitor.unlock()
         var found = known
@@ -147,7 +141,7 @@ final class PNGInflateStage: @unchecked Sendable {
         isNearEnd = (try? !scout.skip(begin - scouted, chunks: Self.maximumChunks)) ?? true
         guard !isNearEnd else { return nil }
         scouted = begin
-        let memory = partMemory ?? AheadInflater.Memory(capacity: lead.partBytes)
+        let memory = partMemory ?? AheadInflater.Memory(capacity: 2 * leadBytes)
         partMemory = memory
         return try AheadInflater(from: begin, in: memory) { [scout] byte throws(ImageError) in
             var source = scout
