@@ -127,6 +127,9 @@ final class TestPage {
             + "else setTimeout(look, 16); }; look(); })")
     }
 
+    /// Lets the page work for a moment.
+    func pause() throws { try evaluate("new Promise((done) => setTimeout(done, 50))") }
+
     /// Waits until all visible tiles have their pictures.
     func waitForPictures() throws {
         try wait(Self.allShown)
@@ -287,10 +290,10 @@ extension TestPage {
     /// Opens the gallery of a directory, and expects that the browser reports nothing.
     static func browse(
         _ root: GalleryRoot, _ change: (inout ServerConfiguration) -> Void = { _ in }, place: String = "",
-        on make: @escaping @Sendable () throws -> TestPage = { try TestPage() },
+        gate: RequestGate? = nil, on make: @escaping @Sendable () throws -> TestPage = { try TestPage() },
         _ body: @escaping @Sendable (TestPage, ImageProgram) throws -> Void
     ) async throws {
-        try await GalleryTests.run(root, change) { program in
+        try await GalleryTests.run(root, change, gate: gate) { program in
             try await onThread {
                 let page = try make()
                 try page.open("http://127.0.0.1:\(program.port)/gallery/\(place)")

@@ -112,12 +112,16 @@ struct GalleryBrowserTests {
 
     @Test func requestsThatLeaveTheWindowAreCancelled() async throws {
         let root = try GalleryRoot()
-        // Slow ones, so that some are under way when the window moves.
         try root.links(of: "lake-progressive.jpg", count: 2_000)
-        try await Self.browse(root, { $0.workers = 1 }) { page in
-            try page.wait("gallery.statistics.started > 0")
+        let gate = RequestGate("/gallery/media/")
+        try await TestPage.browse(root, gate: gate) { page, _ in
+            try page.waitForPictures()
+            gate.close()
             try page.evaluate("scrollTo(0, 40000)")
+            while gate.held == 0 { try page.pause() }
+            try page.evaluate("scrollTo(0, 80000)")
             try page.wait("gallery.statistics.cancelled > 0")
+            gate.open()
             try page.waitForPictures()
             #expect(page.cancelled > 0)
         }

@@ -51,7 +51,7 @@ struct GalleryLoadTests {
             try page.wait("gallery.statistics.cancelled > 0")
             try page.waitForPictures()
             let seen = { try program.metric("vitrine_requests_total", "status=\"499\"") }
-            while try seen() == 0 { try page.evaluate("new Promise((done) => setTimeout(done, 50))") }
+            while try seen() == 0 { try page.pause() }
             let gone = try seen()
             let made = try program.metric("vitrine_cache_results_total", "level=\"made\"")
             let (started, cancelled) = (

@@ -77,15 +77,16 @@ final class GalleryRoot: Sendable {
     }
 
     static func run(
-        _ root: GalleryRoot, _ change: (inout ServerConfiguration) -> Void = { _ in },
+        _ root: GalleryRoot, _ change: (inout ServerConfiguration) -> Void = { _ in }, gate: RequestGate? = nil,
         _ body: (ImageProgram) async throws -> Void
     ) async throws {
-        try await ImageProgram.run({ configuration in
+        let adjust = { (configuration: inout ServerConfiguration) in
             configuration.localRoot = root.path
             configuration.gallery = true
             configuration.timeout = 600
             change(&configuration)
-        }) { try await body($0) }
+        }
+        try await ImageProgram.run(adjust, gate: gate, body)
         withExtendedLifetime(root) {}
     }
 

@@ -293,19 +293,25 @@ struct ImageProgram {
         return configuration
     }
 
-    /// - Parameter hooks: Nil for the real ones.
+    /// - Parameters:
+    ///   - hooks: Nil for the real ones.
+    ///   - gate: What requests wait behind.
     static func run(
         _ change: (inout ServerConfiguration) -> Void = { _ in }, hooks: ImageServer.Hooks? = nil,
-        _ body: (ImageProgram) async throws -> Void
+        gate: RequestGate? = nil, _ body: (ImageProgram) async throws -> Void
     ) async throws {
         let configuration = configuration(change)
         let metrics = ServerMetrics()
         let output = LogOutput(format: .json, level: .critical, write: { _ in })
-        let parts: ImageServer.Hooks
+        var parts: ImageServer.Hooks
         if let hooks {
             parts = hooks
         } else {
             parts = try await ServerCommand.Parts.images.hooks(configuration, metrics, output.logger(label: "test"))
+        }
+        if let gate {
+            parts.responder = gate.holding(parts.responder)
+            parts.immediate = nil
         }
         let server = try ImageServer(
             configuration: configuration, notifier: ServiceNotifier(environment: [:]), output: output,
@@ -321,6 +327,35 @@ struct ImageProgram {
             }
             server.stop()
             try await group.waitForAll()
+        }
+    }
+}
+
+/// Holds the requests for some paths, so that they can be ended however fast the machine answers.
+final class RequestGate: Sendable {
+    private let prefix: String
+    private let state = Mutex((isOpen: true, held: 0))
+
+    init(_ prefix: String) { self.prefix = prefix }
+
+    func open() { state.withLock { $0.isOpen = true } }
+    func close() { state.withLock { $0.isOpen = false } }
+    /// The number of requests that wait.
+    var held: Int { state.withLock { $0.held } }
+
+    func holding(
+        _ responder: any HTTPResponder<ServerRequestContext>
+    ) -> CallbackResponder<ServerRequestContext> {
+        CallbackResponder { [self] request, context in
+            if request.uri.path.hasPrefix(prefix) {
+                state.withLock { $0.held += 1 }
+                defer { state.withLock { $0.held -= 1 } }
+                // Requests whose client has left go on, as the server has its own answer for them.
+                try? await ClientDeparture.cancelling(context.channel) { [self] in
+                    while !state.withLock({ $0.isOpen }) { try await Task.sleep(for: .milliseconds(10)) }
+                }
+            }
+            return try await responder.respond(to: request, context: context)
         }
     }
 }

@@ -1,14 +1,14 @@
-import NIOCore
+package import NIOCore
 import Synchronization
 
 /// Cancels work when the client closes its connection or resets its stream.
-enum ClientDeparture {
+package enum ClientDeparture {
     /// Runs an operation, and cancels it when the channel becomes inactive or the client closes its side.
     ///
     /// Hummingbird's `consumeWithCancellationOnInboundClose` reads the connection itself and loses the next request of
     /// a kept connection, so a handler in the channel's pipeline listens instead. A half-closed connection counts as
     /// one that the client left.
-    static func cancelling<Value: Sendable>(
+    package static func cancelling<Value: Sendable>(
         _ channel: (any Channel)?, _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         guard let channel else { return try await operation() }
