@@ -295,7 +295,7 @@ struct ImageProgram {
 
     /// - Parameters:
     ///   - hooks: Nil for the real ones.
-    ///   - gate: What requests wait behind.
+    ///   - gate: Holds requests.
     static func run(
         _ change: (inout ServerConfiguration) -> Void = { _ in }, hooks: ImageServer.Hooks? = nil,
         gate: RequestGate? = nil, _ body: (ImageProgram) async throws -> Void
