@@ -41,17 +41,23 @@ struct GalleryLoadTests {
         let root = try GalleryRoot()
         // Files of their own, as one render is for all the names of a file.
         for number in 0..<400 { try root.copy("lake-progressive.jpg", to: "IMG_\(number).jpg") }
-        try await TestPage.browse(root, { $0.workers = 1 }) { page, program in
+        let gate = RequestGate("/gallery/media/")
+        try await TestPage.browse(root, { $0.workers = 1 }, gate: gate) { page, program in
             try page.wait("gallery.statistics.started > 0")
-            for _ in 0..<6 {
+            for _ in 0..<5 {
                 // A fling, and a moment of rest.
                 try page.evaluate("(\(Self.scroll))(150, 12)")
                 try page.evaluate("new Promise((done) => setTimeout(done, 200))")
             }
+            gate.close()
+            try page.evaluate("scrollTo(0, document.body.scrollHeight)")
+            while gate.held == 0 { try page.pause() }
+            try page.evaluate("scrollTo(0, 0)")
             try page.wait("gallery.statistics.cancelled > 0")
-            try page.waitForPictures()
             let seen = { try program.metric("vitrine_requests_total", "status=\"499\"") }
             while try seen() == 0 { try page.pause() }
+            gate.open()
+            try page.waitForPictures()
             let gone = try seen()
             let made = try program.metric("vitrine_cache_results_total", "level=\"made\"")
             let (started, cancelled) = (
