@@ -334,9 +334,15 @@ void csandbox_close_from(int first) {
     for (long fd = first; fd < (most > 0 ? most : 1024); fd++) close((int)fd);
 }
 
+void csandbox_limit_arenas(int count) {
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, count);
+#endif
+}
+
 void csandbox_tune_allocator(void) {
 #ifdef __GLIBC__
-    mallopt(M_ARENA_MAX, 1);
+    csandbox_limit_arenas(1);
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
     mallopt(M_TRIM_THRESHOLD, 4 << 20);
 #endif

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CVitrineSandbox
 import VitrineCore
 import VitrineDownloads
 import VitrineImaging
@@ -35,6 +36,8 @@ struct VitrineTool: AsyncParsableCommand {
 
     static func main() async {
         VitrineWorkerMain.runIfRequested()
+        // Memory that one of many threads has freed serves all of them.
+        csandbox_limit_arenas(Int32(max(2, ProcessorCount.active)))
         let words = ProcessArguments.words
         // Packages install vitrine-agent as a link to this program, which contains the agent's code in any case.
         if CommandLine.arguments.first?.split(separator: "/").last == "vitrine-agent" {

@@ -92,6 +92,9 @@ int csandbox_catch_termination(int *fd);
 // Ends this process by the default action of `signal`.
 void csandbox_end_by(int signal);
 
+// Lets all threads share `count` malloc arenas (mallopt(3), M_ARENA_MAX); to be called before there are other threads.
+void csandbox_limit_arenas(int count);
+
 // One aligned 64-bit word of shared memory, sequentially consistent.
 void csandbox_store(void *word, uint64_t value);
 uint64_t csandbox_load(const void *word);

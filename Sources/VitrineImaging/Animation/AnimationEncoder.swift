@@ -232,8 +232,9 @@ private final class AVIFWriter: AnimationEncoder.Writer {
     private let animation: OpaquePointer
     private let size: PixelSize
 
-    /// The speed of libavif's encoder, of 10.
-    private static let speed: Int32 = 8
+    /// The speed of libavif's encoder, of 10. It takes a tenth to a quarter less time than 8 for the same size and
+    /// quality; 10 is the same in libaom 3.6.
+    private static let speed: Int32 = 9
     private static let maximumSide = 65_535
 
     init(_ size: PixelSize, quality: Double, hasAlpha: Bool, loopCount: Int) throws(ImageError) {
