@@ -93,7 +93,7 @@ struct ResizedImages {
             let plan = plans[index]
             let size = info.orientation.upright(plan.rendered)
             let image: Image
-            if let larger = whole.last(where: { serves($0, plan) }) {
+            if let larger = whole.last(where: { Self.serves(info.orientation.upright($0.size), plan) }) {
                 if cancellation.isCancelled { throw .cancelled(input: inputName) }
                 let region = try resizers[index].cropRegion(for: info.size)
                 image = larger.scaled(to: size, region: region.map { PixelRegion($0, of: larger.size) })
@@ -124,12 +124,22 @@ struct ResizedImages {
             && Double(size.height) <= plane.extentHeight * area.height
     }
 
-    /// Whether the part of a finished image that `plan` shows has enough pixels for it.
-    private func serves(_ larger: Image, _ plan: DecodePlan) -> Bool {
-        let stored = info.orientation.upright(larger.size)
+    /// Whether the part that `plan` shows of a finished image has enough pixels for it.
+    ///
+    /// - Parameter larger: The size of that image in the orientation of the file.
+    private static func serves(_ larger: PixelSize, _ plan: DecodePlan) -> Bool {
         let region = plan.region ?? .full
-        return Double(stored.width) * region.width >= Double(plan.rendered.width * Self.reduction)
-            && Double(stored.height) * region.height >= Double(plan.rendered.height * Self.reduction)
+        return Double(larger.width) * region.width >= Double(plan.rendered.width * reduction)
+            && Double(larger.height) * region.height >= Double(plan.rendered.height * reduction)
+    }
+
+    /// Whether the largest image is all of the file at the size of the decode, and the others can be made from it.
+    static func largestServesAll(_ plans: [DecodePlan], at target: PixelSize?) -> Bool {
+        guard
+            let largest = plans.indices.max(by: { plans[$0].rendered.pixelCount < plans[$1].rendered.pixelCount }),
+            plans[largest].region == nil, plans[largest].rendered == target
+        else { return false }
+        return plans.indices.allSatisfy { $0 == largest || serves(plans[largest].rendered, plans[$0]) }
     }
 }
 

@@ -227,8 +227,7 @@ extension ImageDecoder {
         request.notesRows = rows != nil
         // A later page may have another shape, which its samples will tell.
         request.allowsScaling =
-            region == nil && plans.count == 1 && options.page == 0 && plans[0].region == nil
-            && plans[0].rendered == plans[0].target
+            region == nil && options.page == 0 && ResizedImages.largestServesAll(plans, at: request.target)
         let decoded: DecodedImage
         if let preview = try embeddedPreview(in: source, request) {
             decoded = preview

@@ -40,6 +40,25 @@ import VitrineImaging
         }
     }
 
+    @Test func smallerSizesLeaveTheLargestAsItIsAlone() throws {
+        let decoder = ImageDecoder()
+        for name in ["lake.jpg", "lake-progressive.jpg", "orientation-6.jpg", "leaf.png", "lake.webp"] {
+            let input = ImageInput.file(Samples.path(name))
+            for (large, small) in [(120, [30, 60]), (150, [10, 75, 40]), (100, [90])] {
+                let resizers = (small + [large]).map { ImageResizer.fit($0) } + [.crop(width: 20, height: 20)]
+                let together = try decoder.decode(input, at: resizers)
+                let alone = try decoder.decode(input, at: .fit(large))
+                // A size that is not half of it or less has it made from more samples than it has alone.
+                let isAlone = small.allSatisfy { 2 * $0 <= large }
+                #expect(isAlone ? together[small.count] == alone : difference(together[small.count], alone) < 1, "\(name)")
+                for (resizer, image) in zip(resizers, together) {
+                    let error = difference(image, try decoder.decode(input, at: resizer))
+                    #expect(error < 4, "\(name) at \(resizer.size): \(error)")
+                }
+            }
+        }
+    }
+
     @Test(arguments: 1...8)
     func cropIsCutInUprightCoordinatesWhateverTheOrientation(_ value: Int) async throws {
         let input = ImageInput.file(Samples.path("orientation-\(value).jpg"))
