@@ -127,8 +127,10 @@ final class TestPage {
             + "else setTimeout(look, 16); }; look(); })")
     }
 
-    /// Lets the page work for a moment.
-    func pause() throws { try evaluate("new Promise((done) => setTimeout(done, 50))") }
+    /// Waits for something outside of the page, which goes on meanwhile.
+    func wait(until isTrue: () throws -> Bool) throws {
+        while try !isTrue() { try evaluate("new Promise((done) => setTimeout(done, 50))") }
+    }
 
     /// Waits until all visible tiles have their pictures.
     func waitForPictures() throws {

@@ -8,10 +8,9 @@ import VitrineServer
 @Suite(.enabled(if: TestPage.isAvailable, TestPage.reason), .serialized)
 struct GalleryBrowserTests {
     private static func browse(
-        _ root: GalleryRoot, _ change: (inout ServerConfiguration) -> Void = { _ in }, place: String = "",
-        _ body: @escaping @Sendable (TestPage) throws -> Void
+        _ root: GalleryRoot, place: String = "", _ body: @escaping @Sendable (TestPage) throws -> Void
     ) async throws {
-        try await TestPage.browse(root, change, place: place) { page, _ in try body(page) }
+        try await TestPage.browse(root, place: place) { page, _ in try body(page) }
     }
 
     private static func samples() throws -> GalleryRoot {
@@ -118,7 +117,7 @@ struct GalleryBrowserTests {
             try page.waitForPictures()
             gate.close()
             try page.evaluate("scrollTo(0, 40000)")
-            while gate.held == 0 { try page.pause() }
+            try page.wait { gate.held > 0 }
             try page.evaluate("scrollTo(0, 80000)")
             try page.wait("gallery.statistics.cancelled > 0")
             gate.open()

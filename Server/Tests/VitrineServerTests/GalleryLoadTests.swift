@@ -51,11 +51,11 @@ struct GalleryLoadTests {
             }
             gate.close()
             try page.evaluate("scrollTo(0, document.body.scrollHeight)")
-            while gate.held == 0 { try page.pause() }
+            try page.wait { gate.held > 0 }
             try page.evaluate("scrollTo(0, 0)")
             try page.wait("gallery.statistics.cancelled > 0")
             let seen = { try program.metric("vitrine_requests_total", "status=\"499\"") }
-            while try seen() == 0 { try page.pause() }
+            try page.wait { try seen() > 0 }
             gate.open()
             try page.waitForPictures()
             let gone = try seen()

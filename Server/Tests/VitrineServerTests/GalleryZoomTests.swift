@@ -154,10 +154,10 @@ struct GalleryZoomTests {
             gate.close()
             let before = try left()
             try page.evaluate("gallery.lightbox.zoom.zoom(5, 100, 100)")
-            while gate.held == 0 { try page.pause() }
+            try page.wait { gate.held > 0 }
             try page.evaluate("gallery.lightbox.zoom.pan(-4000, -2500)")
             try page.wait("gallery.tileStatistics.cancelled > 0")
-            while try left() == before { try page.pause() }
+            try page.wait { try left() > before }
             gate.open()
             try page.wait(Self.isSharp)
             #expect(page.cancelled > 0)

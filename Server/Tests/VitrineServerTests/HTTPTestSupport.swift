@@ -334,12 +334,12 @@ struct ImageProgram {
 /// Holds the requests for some paths, so that they can be ended however fast the machine answers.
 final class RequestGate: Sendable {
     private let prefix: String
-    private let state = Mutex((isOpen: true, held: 0))
+    private let state = Mutex<(gate: TestGate?, held: Int)>((nil, 0))
 
     init(_ prefix: String) { self.prefix = prefix }
 
-    func open() { state.withLock { $0.isOpen = true } }
-    func close() { state.withLock { $0.isOpen = false } }
+    func close() { state.withLock { $0.gate = TestGate() } }
+    func open() { state.withLock { $0.gate.take() }?.open() }
     /// The number of requests that wait.
     var held: Int { state.withLock { $0.held } }
 
@@ -347,13 +347,11 @@ final class RequestGate: Sendable {
         _ responder: any HTTPResponder<ServerRequestContext>
     ) -> CallbackResponder<ServerRequestContext> {
         CallbackResponder { [self] request, context in
-            if request.uri.path.hasPrefix(prefix) {
+            if request.uri.path.hasPrefix(prefix), let gate = state.withLock({ $0.gate }) {
                 state.withLock { $0.held += 1 }
                 defer { state.withLock { $0.held -= 1 } }
                 // Requests whose client has left go on, as the server has its own answer for them.
-                try? await ClientDeparture.cancelling(context.channel) { [self] in
-                    while !state.withLock({ $0.isOpen }) { try await Task.sleep(for: .milliseconds(10)) }
-                }
+                try? await ClientDeparture.cancelling(context.channel) { try await gate.wait() }
             }
             return try await responder.respond(to: request, context: context)
         }

@@ -26,8 +26,8 @@ public struct DecodeRequest: Sendable {
     public var cancellation: CancellationToken
     /// Where a worker's decoder may put its planes, so that they need not be copied there; nil elsewhere.
     package var room: SharedBuffer?
-    /// Whether samples that are already scaled to exactly ``target`` will do: for a single result that shows the whole
-    /// image. A decoder then scales row by row, and a worker sends fewer bytes.
+    /// Whether samples that are already scaled to exactly ``target`` will do: for a result that shows the whole image,
+    /// from which all others can be made. A decoder then scales row by row, and a worker sends fewer bytes.
     package var allowsScaling = false
     /// Whether the pixels of a result may be the means of 4, 16 or 64 pixels each, where the reduction is 2, 4 or 8.
     package var acceptsMeans = false

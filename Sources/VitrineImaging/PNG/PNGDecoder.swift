@@ -66,7 +66,9 @@ package struct PNGDecoder: ImageDecoding {
             source: source, file: file, allowPartial: request.allowPartial, cancellation: request.cancellation)
         let header = file.header
         let bytes = header.rowBytes(width: header.width).multipliedReportingOverflow(by: header.height)
-        if bytes.overflow || bytes.partialValue >= minimumStageBytes { (decoder.cores, decoder.leadBytes) = (cores, leadBytes) }
+        if bytes.overflow || bytes.partialValue >= minimumStageBytes {
+            (decoder.cores, decoder.leadBytes) = (cores, leadBytes)
+        }
         let reduction = Self.reduction(header, request)
         let factor = Self.factor(reduction)
         let size = PixelSize(width: header.width, height: header.height)

@@ -50,7 +50,8 @@ import VitrineImaging
                 let alone = try decoder.decode(input, at: .fit(large))
                 // A size that is not half of it or less has it made from more samples than it has alone.
                 let isAlone = small.allSatisfy { 2 * $0 <= large }
-                #expect(isAlone ? together[small.count] == alone : difference(together[small.count], alone) < 1, "\(name)")
+                let largest = together[small.count]
+                #expect(isAlone ? largest == alone : difference(largest, alone) < 1, "\(name)")
                 for (resizer, image) in zip(resizers, together) {
                     let error = difference(image, try decoder.decode(input, at: resizer))
                     #expect(error < 4, "\(name) at \(resizer.size): \(error)")
