@@ -15,5 +15,7 @@ if let missing = cffmpeg_start() {
     exit(127)
 }
 HelperVersion.printIfRequested("vitrine-video", [("FFmpeg", String(cString: cffmpeg_version()))])
-let server = WorkerServer(decoders: [HEVCTileDecoder()], documents: VideoRenderer())
+// The host starts several of these programs, and says how many threads each may use.
+IdleCores.shared.limit(to: 1)
+let server = WorkerServer(decoders: [ReducedHEICDecoder(), HEVCTileDecoder()], documents: VideoRenderer())
 exit(server.run().rawValue)

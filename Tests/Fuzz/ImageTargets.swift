@@ -22,6 +22,7 @@ extension FuzzTargets {
     static var decoders: [FuzzTarget] {
         var targets = [
             decoding("decode-jxl-low-frequency", .jxl, JXLLowFrequencyDecoder(), pixels: 1 << 18),
+            decoding("decode-heic-reduced", .heic, ReducedHEICDecoder(), divisors: [8, 9, 16, 60]), hevc,
             decoding("decode-jpeg-means", .jpeg, BlockMeanDecoder()),
             decoding("decode-png", .png, PNGDecoder(), repair: Seeds.withChecksums),
             decoding("decode-gif", .gif, GIFDecoder()), decoding("decode-bmp", .bmp, BMPDecoder()),
@@ -38,6 +39,29 @@ extension FuzzTargets {
             targets.insert(decoding("decode-webp", .webp, WebPDecoder()), at: 0)
         #endif
         return targets
+    }
+
+    /// Pictures of HEVC, as streams with start codes.
+    private static var hevc: FuzzTarget {
+        FuzzTarget("decode-hevc", seeds: { Seeds.files(200, upTo: 8 << 10) { $0.starts(with: [0, 0, 0, 1, 0x40]) } }) {
+            [limits] bytes in
+            let picture = HEVCByteStream(bytes)
+            let decoder = try HEVCIntraDecoder(
+                configuration: picture.configuration, maximumSide: limits.maximumSide,
+                maximumPixels: limits.maximumWholeImagePixels)
+            // The second picture meets what the first has left.
+            for _ in 0..<2 {
+                try picture.stream.withUnsafeBufferPointer { stream in
+                    for plane in try decoder.decode(stream) {
+                        var sum = 0
+                        for y in 0..<plane.height {
+                            for x in 0..<plane.width { sum &+= Int(plane.samples[y * plane.bytesPerRow + x]) }
+                        }
+                        if sum < 0 { throw FuzzRefusal() }
+                    }
+                }
+            }
+        }
     }
 
     /// The index of a JPEG file, and files of some of its rows.
@@ -112,7 +136,8 @@ extension FuzzTargets {
     /// One decoder, at full size or reduced, whole or in part, of any page.
     private static func decoding(
         _ name: String, _ format: ImageFormat, _ decoder: any ImageDecoding,
-        pixels: Int = limits.maximumPixels, repair: (@Sendable ([UInt8]) -> [UInt8])? = nil
+        pixels: Int = limits.maximumPixels, divisors: [Int] = [1, 2, 4, 16],
+        repair: (@Sendable ([UInt8]) -> [UInt8])? = nil
     ) -> FuzzTarget {
         var limits = limits
         limits.maximumWholeImagePixels = pixels
@@ -125,7 +150,7 @@ extension FuzzTargets {
             let choice = bytes.count % 8
             let stored = info.storedSize
             // Block means and low frequencies are for large reductions only, rows are scaled at medium ones.
-            let divisor = [1, 2, 4, 16][bytes.count % 4]
+            let divisor = divisors[bytes.count % divisors.count]
             let target = PixelSize(width: max(1, stored.width / divisor), height: max(1, stored.height / divisor))
             var request = DecodeRequest(
                 info: info, target: divisor == 1 ? nil : target, page: choice == 5 ? 1 : 0,

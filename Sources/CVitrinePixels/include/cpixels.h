@@ -23,6 +23,22 @@ void cpixels_store_lines(const uint8_t *columns, size_t samples, uint8_t *target
 // A sample is the level less 128, in 1/256, limited to 16 bits. The rows are `bytes_per_row` apart.
 void cpixels_transform_half(const int16_t block[16], void *rows, ptrdiff_t bytes_per_row);
 
+// Predicts a square block of HEVC from the samples beside it (ITU-T H.265 §8.4.4.2).
+//
+// The side is 4, 8, 16 or 32. `border` has four times the side and one more: from the lowest sample at the left up to the
+// corner, and on to the last at the right. `mode` is 0...34. Only luma is smoothed, blocks of 32 strongly if asked for.
+void cpixels_hevc_predict(const uint8_t *border, unsigned log_side, unsigned mode, int is_luma, int is_strong,
+                          uint8_t *to, size_t stride);
+
+enum cpixels_hevc_residual { CPIXELS_HEVC_COSINE, CPIXELS_HEVC_SINE, CPIXELS_HEVC_SKIP, CPIXELS_HEVC_BYPASS };
+
+// Adds a residual to a predicted block, by its scaled coefficients row by row (§8.6.4.2), and sets these to 0.
+//
+// All coefficients from `rows` and `columns` on are 0. Both are multiples of four, or 1 for the first coefficient alone.
+// SINE is for blocks of 4.
+void cpixels_hevc_add(int16_t *coefficients, unsigned log_side, enum cpixels_hevc_residual kind, unsigned rows,
+                      unsigned columns, uint8_t *to, size_t stride);
+
 #ifdef __cplusplus
 }
 #endif

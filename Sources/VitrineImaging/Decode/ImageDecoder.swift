@@ -140,10 +140,10 @@ public struct ImageDecoder: Sendable {
             let local = registry.decoders(for: format)
             let trusted = local.filter { !$0.needsIsolation }
             let remaining = local.filter(\.needsIsolation)
-            if remaining.isEmpty { return tiles + trusted + [IsolatedDecoder(pool: pool)] }
+            if remaining.isEmpty { return trusted + tiles + [IsolatedDecoder(pool: pool)] }
             // Without a worker, decoding in process is still better than not at all; foreign-only formats then say
             // what is missing.
-            return tiles + trusted + (ownPool != nil || pool.isAvailable ? isolated(format) : remaining)
+            return trusted + tiles + (ownPool != nil || pool.isAvailable ? isolated(format) : remaining)
         }
     }
 
@@ -151,8 +151,10 @@ public struct ImageDecoder: Sendable {
     /// that of ``pool``.
     private func isolated(_ format: ImageFormat) -> [any ImageDecoding] {
         let isInstalled = pool.isAvailable
-        // This library's decoder of JPEG XL reads small sizes only.
-        guard let ownPool, !registry.decoders(for: format).isEmpty, format != .jxl || !isInstalled else {
+        // This library's decoders of JPEG XL and HEIC are for small sizes only.
+        guard let ownPool, !registry.decoders(for: format).isEmpty,
+            !isInstalled || format != .jxl && format != .heic
+        else {
             return [IsolatedDecoder(pool: pool)]
         }
         // libheif reads some files that libavif calls damaged.

@@ -117,6 +117,7 @@ package struct DecoderRegistry: Sendable {
         #endif
         let jpeg = decoders
         decoders += [png, GIFDecoder(), BMPDecoder(), ICODecoder(png: png), JXLLowFrequencyDecoder()]
+        decoders.append(ReducedHEICDecoder())
         decoders += raster(pictures: [png], jpeg: jpeg)
         #if SystemCodecs
         decoders.append(WebPDecoder())

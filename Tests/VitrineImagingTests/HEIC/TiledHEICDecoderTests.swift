@@ -336,10 +336,11 @@ import Glibc
         #expect(throws: ImageError.self) { try decoder.decode(.bytes(Fixture.bytes("HEIC/deep.heic"))) }
     }
 
-    @Test func decodingInProcessReadsNoHEIC() throws {
+    @Test func decodingInProcessReadsSmallHEICAlone() throws {
         let decoder = ImageDecoder(
             limits: .standard, isolation: .inProcess, registry: .standard, pool: Self.pool, tilePool: Self.tilePool)
-        #expect(!decoder.canDecode(.heic))
+        #expect(decoder.canDecode(.heic))
+        #expect(try decoder.decode(.bytes(HEICSample().bytes), at: .fit(16)).width == 16)
         #expect(throws: ImageError.self) { try decoder.decode(.bytes(HEICSample().bytes)) }
     }
 

@@ -1,0 +1,126 @@
+import VitrineCore
+
+/// Decodes plain HEIC pictures to a quarter of their sides and less, tile by tile in this process.
+///
+/// ``HEVCIntraDecoder`` leaves out the loop filters, whose work the means of blocks of four pixels and more hide. Each
+/// tile is averaged at once. This takes a quarter of the processor time of libheif with libde265.
+///
+/// Everything else is left to ``TiledHEICDecoder`` and to libheif in the worker:
+///
+/// - larger results
+/// - pictures that ``HEICTiles`` does not describe, and later pictures of a file
+/// - streams that ``HEVCIntraDecoder`` does not read, and damaged ones
+package struct ReducedHEICDecoder: ImageDecoding {
+    package let formats: Set<ImageFormat> = [.heic]
+    package let needsIsolation = false
+    private let cores: IdleCores
+
+    /// The side of blocks from which on their means hide the edges that the loop filters smooth.
+    package static let minimumFactor = 4
+    /// Pixels of a region or picture from which on idle processors are used.
+    private static let minimumPixelsOfThread = 1_000_000
+    /// Pixels beside a region that the final filter reads: three samples of chroma, and one more for rounding.
+    package static let margin = 8
+
+    package init(cores: IdleCores = .shared) { self.cores = cores }
+
+    package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        guard request.page == 0 else { throw Self.refusal(source, "a later picture") }
+        do throws(ImageError) {
+            let container = try HEIFContainer(ByteReader(source))
+            let tiles = try HEICTiles(container, limits: request.limits)
+            guard tiles.shown.size == request.info.storedSize else { throw Self.refusal(source, "another size") }
+            if request.allowsEmbeddedPreview, request.region == nil, let target = request.target,
+                let preview = HEICTiles(thumbnailOf: container, covering: target, limits: request.limits)
+            {
+                return try decode(preview, preview.shown, source, request)
+            }
+            let margin = Self.margin * request.blockSide(for: tiles.shown.size)
+            return try decode(tiles, tiles.area(for: request.region, margin: margin), source, request)
+        } catch {
+            switch error {
+            case .cancelled, .timedOut: throw error
+            // The next decoder knows more varieties, and how to fill a picture that ends early.
+            default: throw Self.refusal(source, error.reason)
+            }
+        }
+    }
+
+    private func decode(
+        _ tiles: HEICTiles, _ area: PixelRect, _ source: ByteSource, _ request: DecodeRequest
+    ) throws(ImageError) -> DecodedImage {
+        let factor = request.blockSide(for: tiles.shown.size)
+        guard factor >= Self.minimumFactor else { throw Self.refusal(source, "a large result") }
+        let first = try HEVCTileSession(tiles, source, request)
+        let isLarge = tiles.streams.count > 1 && area.size.pixelCount >= Self.minimumPixelsOfThread
+        let claimed = isLarge ? cores.claim(tiles.streams.count - 1) : 0
+        defer { cores.release(claimed) }
+        var sessions: [any HEICTileSession] = [first]
+        // A worker has none to claim, and is told how many it may use.
+        let others = max(claimed, isLarge ? min(request.threads, tiles.streams.count) - 1 : 0)
+        for _ in 0..<others { sessions.append(try HEVCTileSession(tiles, source, request)) }
+        var image = try tiles.reduce(area, factor: factor, sessions: sessions) { cores.run($0) }
+        image.colorProfile = request.info.colorProfile
+        return image
+    }
+
+    private static func refusal(_ source: ByteSource, _ reason: String) -> ImageError {
+        .unsupported(input: source.name, reason: reason)
+    }
+}
+
+/// Decodes tiles by ``HEVCIntraDecoder``.
+///
+/// Unchecked: one thread at a time uses the decoder.
+private final class HEVCTileSession: HEICTileSession, @unchecked Sendable {
+    private let tiles: HEICTiles
+    private let source: ByteSource
+    private let cancellation: CancellationToken
+    private let decoder: HEVCIntraDecoder
+
+    init(_ tiles: HEICTiles, _ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
+        (self.tiles, self.source, cancellation) = (tiles, source, request.cancellation)
+        let configuration = try Self.bytes(tiles.configuration, of: source)
+        do throws(HEVCFault) {
+            decoder = try HEVCIntraDecoder(
+                configuration: configuration, maximumSide: request.limits.maximumSide,
+                maximumPixels: request.limits.maximumWholeImagePixels)
+        } catch {
+            throw error.error(source.name)
+        }
+    }
+
+    var colors: (matrix: Int, isFullRange: Bool) { decoder.colors }
+
+    func decode(_ index: Int) throws(ImageError) -> [HEICTileSamples] {
+        let stream = try Self.bytes(tiles.streams[index], of: source)
+        let planes: [HEVCIntraDecoder.Plane]
+        do throws(HEVCFault) {
+            planes = try stream.withUnsafeBufferPointer { (bytes) throws(HEVCFault) in
+                try decoder.decode(bytes, cancellation)
+            }
+        } catch {
+            throw error.error(source.name)
+        }
+        guard planes[0].width == tiles.tileSize.width, planes[0].height == tiles.tileSize.height else {
+            throw .unsupported(input: source.name, reason: "a tile differs from its description")
+        }
+        return planes.map { HEICTileSamples(first: $0.samples, bytesPerRow: $0.bytesPerRow) }
+    }
+
+    private static func bytes(_ range: Range<Int>, of source: ByteSource) throws(ImageError) -> [UInt8] {
+        let bytes = try source.bytes(at: range.lowerBound, count: range.count)
+        guard bytes.count == range.count else { throw .truncated(input: source.name) }
+        return bytes
+    }
+}
+
+extension HEVCFault {
+    fileprivate func error(_ input: String) -> ImageError {
+        switch self {
+        case .corrupt(let reason): .corrupt(input: input, reason: "HEVC: \(reason)")
+        case .unsupported(let reason): .unsupported(input: input, reason: "HEVC: \(reason)")
+        case .cancelled: .cancelled(input: input)
+        }
+    }
+}

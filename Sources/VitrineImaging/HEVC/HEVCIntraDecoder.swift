@@ -1,0 +1,113 @@
+import VitrineCore
+
+/// Decodes intra pictures of HEVC with 8 bits and 4:2:0 chroma, such as the tiles of HEIC, without its loop filters.
+///
+/// It is for pictures that are made smaller: the means of blocks of four samples and more hide the edges that the
+/// filters smooth. All else is exact. Pictures with extensions of the format, and such that refer to others, are not
+/// decoded.
+///
+/// Memory: the samples of the picture, and one byte for each eight of them.
+///
+/// Source: ITU-T H.265 (08/2021); numbers in comments are sections of it.
+package final class HEVCIntraDecoder {
+    /// One channel of a picture. Valid until the next picture, and no longer than the decoder.
+    package struct Plane {
+        /// The first sample that is shown.
+        package let samples: UnsafePointer<UInt8>
+        package let bytesPerRow: Int
+        package let width: Int
+        package let height: Int
+    }
+
+    let sequences: [HEVCSequence]
+    let pictures: [HEVCPictureParameters]
+    private let lengthSize: Int
+    private let maximumSide: Int
+    private let maximumPixels: Int
+    private var picture: HEVCIntraPicture?
+
+    /// Reads the parameter sets of a configuration (hvcC, ISO/IEC 14496-15 §8.3.3).
+    package init(configuration: [UInt8], maximumSide: Int, maximumPixels: Int) throws(HEVCFault) {
+        (self.maximumSide, self.maximumPixels) = (min(maximumSide, 1 << 16), maximumPixels)
+        guard configuration.count >= 23 else { throw .corrupt("the configuration") }
+        lengthSize = Int(configuration[21] & 3) + 1
+        var sequences: [HEVCSequence] = []
+        var pictures: [HEVCPictureParameters] = []
+        var at = 23
+        for _ in 0..<configuration[22] {
+            guard at + 3 <= configuration.count else { throw .corrupt("the configuration") }
+            let type = configuration[at] & 0x3F
+            let count = Int(configuration[at + 1]) << 8 | Int(configuration[at + 2])
+            at += 3
+            for _ in 0..<count {
+                guard at + 2 <= configuration.count else { throw .corrupt("the configuration") }
+                let length = Int(configuration[at]) << 8 | Int(configuration[at + 1])
+                at += 2
+                guard length >= 3, at + length <= configuration.count else { throw .corrupt("the configuration") }
+                let bytes = configuration[at..<(at + length)].withUnsafeBufferPointer(HEVCBits.payload)
+                at += length
+                switch type {
+                case 33: sequences.append(try HEVCSequence(bytes, maximumSide: self.maximumSide))
+                case 34: pictures.append(try HEVCPictureParameters(bytes))
+                default: break
+                }
+            }
+        }
+        (self.sequences, self.pictures) = (sequences, pictures)
+    }
+
+    /// The code point of the colour matrix of the last picture, and whether its samples have the full range.
+    package var colors: (matrix: Int, isFullRange: Bool) {
+        (picture?.sequence.matrix ?? 2, picture?.sequence.isFullRange ?? false)
+    }
+
+    /// Decodes one picture: NAL units with their lengths in front.
+    package func decode(
+        _ stream: UnsafeBufferPointer<UInt8>, _ cancellation: CancellationToken = CancellationToken()
+    ) throws(HEVCFault) -> [Plane] {
+        var previous: HEVCSliceHeader?
+        var parameters: HEVCPictureParameters?
+        var at = 0
+        while at < stream.count {
+            guard at + lengthSize <= stream.count else { throw .corrupt("the length of a NAL unit") }
+            var length = 0
+            for i in 0..<lengthSize { length = length << 8 | Int(stream[at + i]) }
+            at += lengthSize
+            guard length >= 3, length <= stream.count - at else { throw .corrupt("the length of a NAL unit") }
+            let unit = UnsafeBufferPointer(rebasing: stream[at..<(at + length)])
+            at += length
+            let type = Int(unit[0] >> 1) & 0x3F
+            // Other layers, and what is no slice and no parameter set.
+            guard unit[0] & 1 == 0, unit[1] >> 3 == 0, type < 35 else { continue }
+            guard type == 19 || type == 20 else { throw .unsupported("a NAL unit of type \(type)") }
+            let bytes = HEVCBits.payload(unit)
+            let header = try HEVCSliceHeader(
+                bytes, unitType: type, sets: pictures, sequence: { id in self.sequences.last { $0.id == id } },
+                previous: previous, parameters: &parameters)
+            guard let parameters else { throw .corrupt("parameters that are missing") }
+            if previous == nil { try begin(parameters) }
+            guard let picture else { throw .corrupt("parameters that are missing") }
+            try bytes.withUnsafeBufferPointer { (buffer) throws(HEVCFault) in
+                try picture.decode(header, UnsafeBufferPointer(rebasing: buffer[header.dataStart...]), cancellation)
+            }
+            previous = header
+        }
+        guard let picture, previous != nil, picture.isComplete else { throw .corrupt("a picture with missing blocks") }
+        return picture.planes
+    }
+
+    private func begin(_ parameters: HEVCPictureParameters) throws(HEVCFault) {
+        guard let sequence = sequences.last(where: { $0.id == parameters.sequence }) else {
+            throw .corrupt("parameters that are missing")
+        }
+        guard sequence.width * sequence.height <= maximumPixels else {
+            throw .unsupported("a picture beyond the limits")
+        }
+        if let picture, picture.sequence.id == sequence.id, picture.parameters.id == parameters.id {
+            picture.begin()
+        } else {
+            picture = nil
+            picture = try HEVCIntraPicture(sequence, parameters)
+        }
+    }
+}
