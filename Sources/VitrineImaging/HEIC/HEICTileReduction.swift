@@ -18,7 +18,7 @@ package protocol HEICTileSession: AnyObject, Sendable {
     /// - Returns: Y, Cb and Cr. They are valid until the next call.
     func decode(_ index: Int) throws(ImageError) -> [HEICTileSamples]
 
-    /// What the stream says of the colours of the last tile: the code point of the matrix, and the range.
+    /// The colours of the last tile according to its stream: the code point of the matrix, and the range.
     var colors: (matrix: Int, isFullRange: Bool) { get }
 }
 

@@ -2,7 +2,7 @@
 package enum HEVCFault: Error, Equatable {
     /// The stream breaks a rule of the format, or ends early.
     case corrupt(String)
-    /// The stream uses what the decoder does not know.
+    /// The stream uses a part of the format that the decoder does not read.
     case unsupported(String)
     case cancelled
 }

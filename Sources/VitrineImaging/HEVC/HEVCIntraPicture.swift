@@ -268,7 +268,7 @@ final class HEVCIntraPicture {
         HEVCContext.begin(memory.contexts, quantizer: slice.quantizer)
     }
 
-    /// Reads what the filter of sample offsets would use (7.3.8.3).
+    /// Reads the parameters of the filter of sample offsets, which is left out (7.3.8.3).
     private func skipOffsets(_ block: Int, _ x: Int, _ y: Int, _ owner: Int) {
         let contexts = memory.contexts
         if x > 0, sliceAddress[block - 1] == owner, tile[block - 1] == tile[block],
@@ -459,7 +459,7 @@ final class HEVCIntraPicture {
 
     // MARK: Transform blocks
 
-    /// What the blocks of a transform tree share.
+    /// Properties that the blocks of a transform tree share.
     private struct Tree {
         let chromaMode: Int
         let isDivided: Bool

@@ -1,4 +1,4 @@
-/// What the sequence parameter set of an intra picture says (SPS, ITU-T H.265 §7.3.2.2).
+/// The sequence parameter set, as far as intra pictures need it (SPS, ITU-T H.265 §7.3.2.2).
 struct HEVCSequence: Sendable {
     let id: Int
     /// The samples of luma that are coded, multiples of the smallest coding block.
@@ -262,7 +262,7 @@ struct HEVCScaling: Sendable {
     }
 }
 
-/// What the picture parameter set says (PPS, §7.3.2.3).
+/// The picture parameter set, as far as intra pictures need it (PPS, §7.3.2.3).
 struct HEVCPictureParameters: Sendable {
     let id: Int
     let sequence: Int

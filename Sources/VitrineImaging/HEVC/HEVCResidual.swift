@@ -2,7 +2,7 @@ import CVitrinePixels
 
 /// Reads the coefficients of a block (residual_coding, §7.3.8.11), and scales them (§8.6.4.2).
 struct HEVCResidual {
-    /// What the block needs to know of its picture.
+    /// A block, and the properties of its picture that matter here.
     struct Block {
         /// The logarithm of the side.
         var log: Int

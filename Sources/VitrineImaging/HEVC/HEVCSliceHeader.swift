@@ -1,4 +1,4 @@
-/// What the header of a slice segment of an intra picture says (§7.3.6).
+/// The header of a slice segment, as far as intra pictures need it (§7.3.6).
 struct HEVCSliceHeader {
     /// Begins with a state of its own: not a dependent slice segment.
     var isIndependent = true
