@@ -14,8 +14,7 @@ struct HEVCEntropy {
     private var next: UnsafePointer<UInt8>
     private let start: UnsafePointer<UInt8>
     private let end: UnsafePointer<UInt8>
-    private let ranges: UnsafePointer<UInt64>
-    private let transitions: UnsafePointer<UInt8>
+    private let states: UnsafePointer<UInt64>
     private let reciprocals: UnsafePointer<UInt32>
     /// Bytes behind the end that were needed.
     private(set) var overrun = 0
@@ -28,8 +27,7 @@ struct HEVCEntropy {
         start = bytes.baseAddress ?? UnsafePointer(bitPattern: 1)!
         next = start
         end = start + bytes.count
-        ranges = UnsafePointer(tables.ranges)
-        transitions = UnsafePointer(tables.transitions)
+        states = UnsafePointer(tables.states)
         reciprocals = UnsafePointer(tables.reciprocals)
         begin()
     }
@@ -49,20 +47,30 @@ struct HEVCEntropy {
     }
 
     /// Reads four bytes.
+    @inline(__always)
     private mutating func refill() {
         if end - next >= 4 {
             let word = UnsafeRawPointer(next).loadUnaligned(as: UInt32.self)
             value = value &<< 32 | UInt64(UInt32(bigEndian: word))
             next += 4
+            spare &+= 32
         } else {
-            for _ in 0..<4 {
-                value = value &<< 8
-                if next < end {
-                    value |= UInt64(next.pointee)
-                    next += 1
-                } else {
-                    overrun &+= 1
-                }
+            // The function gets a copy, so that the original may be kept in registers. So do others below.
+            var copy = self
+            copy.refillAtEnd()
+            self = copy
+        }
+    }
+
+    @inline(never)
+    private mutating func refillAtEnd() {
+        for _ in 0..<4 {
+            value = value &<< 8
+            if next < end {
+                value |= UInt64(next.pointee)
+                next += 1
+            } else {
+                overrun &+= 1
             }
         }
         spare &+= 32
@@ -71,23 +79,23 @@ struct HEVCEntropy {
     /// Reads a bit by the probability of its context, and adapts that.
     @inline(__always)
     mutating func bit(_ context: UnsafeMutablePointer<UInt8>) -> Int {
-        let state = Int(context.pointee)
-        let entry = ranges[state] &>> ((range &>> 2) & 0x30)
-        let low = entry & 0xFF
+        let state = context.pointee
+        let entry = states[Int(state)]
+        let low = (entry &>> ((range &>> 3) & 0x18)) & 0xFF
         let high = range &- low
         let scaled = high &<< spare
         let isLow: UInt64 = value >= scaled ? 1 : 0
         let mask = 0 &- isLow
         value &-= scaled & mask
-        // A range above 255 is not shifted.
+        // A range above 255 is not shifted, and one of the likely bit once at most.
+        let lowShift = UInt64(truncatingIfNeeded: (low | 1).leadingZeroBitCount &- 55)
         let highShift = (high &>> 8) ^ 1
-        let shift = highShift ^ ((highShift ^ ((entry &>> 8) & 7)) & mask)
+        let shift = highShift ^ ((highShift ^ lowShift) & mask)
         range = (high ^ ((high ^ low) & mask)) &<< shift
         spare &-= shift
-        let index = state &<< 1 | Int(truncatingIfNeeded: isLow)
-        context.pointee = transitions[index]
+        context.pointee = UInt8(truncatingIfNeeded: entry &>> (32 &+ (mask & 8)))
         if spare < 16 { refill() }
-        return (state ^ Int(truncatingIfNeeded: isLow)) & 1
+        return Int(truncatingIfNeeded: (UInt64(state) ^ isLow) & 1)
     }
 
     /// Reads `n` bits of equal probability, at most ``mostEqualBits``.
@@ -124,9 +132,13 @@ struct HEVCEntropy {
             take(bits, length)
             return ones &<< rice | (Int(truncatingIfNeeded: bits) & ((1 &<< rice) &- 1))
         }
-        return longRemaining(ones, rice)
+        var copy = self
+        let value = copy.longRemaining(ones, rice)
+        self = copy
+        return value
     }
 
+    @inline(never)
     private mutating func longRemaining(_ known: Int, _ rice: Int) -> Int {
         var ones = min(known, 16)
         _ = equal(ones)
@@ -242,10 +254,9 @@ enum HEVCContext {
 final class HEVCTables: @unchecked Sendable {
     static let shared = HEVCTables()
 
-    /// For each state, four ranges of the unlikely bit and the shifts behind it, of 16 bits each.
-    let ranges: UnsafeMutablePointer<UInt64>
-    /// The state behind each state and bit, which is 1 when it was unlikely.
-    let transitions: UnsafeMutablePointer<UInt8>
+    /// For each state, bytes from the lowest on: the range of the unlikely bit for each quarter of the range, the state
+    /// behind the likely bit, and that behind the unlikely one.
+    let states: UnsafeMutablePointer<UInt64>
     /// 2³⁹ / range, rounded up.
     let reciprocals: UnsafeMutablePointer<UInt32>
     let scans: HEVCScan
@@ -271,21 +282,16 @@ final class HEVCTables: @unchecked Sendable {
     ]
 
     private init() {
-        ranges = .allocate(capacity: 128)
-        transitions = .allocate(capacity: 256)
+        states = .allocate(capacity: 128)
         reciprocals = .allocate(capacity: 256)
         scans = HEVCScan()
         for state in 0..<64 {
-            var entry: UInt64 = 0
-            for quarter in 0..<4 {
-                let range = Self.unlikely[state * 4 + quarter]
-                entry |= (UInt64(range) | UInt64(range.leadingZeroBitCount + 1) << 8) << (16 * UInt64(quarter))
-            }
             for likely in 0..<2 {
-                ranges[state * 2 + likely] = entry
-                transitions[(state * 2 + likely) * 2] = UInt8(min(state + 1, 62) * 2 + likely)
-                transitions[(state * 2 + likely) * 2 + 1] = UInt8(
-                    Int(Self.behindUnlikely[state]) * 2 + (state == 0 ? 1 - likely : likely))
+                let behindLikely = min(state + 1, 62) * 2 + likely
+                let behindUnlikely = Int(Self.behindUnlikely[state]) * 2 + (state == 0 ? 1 - likely : likely)
+                var entry = UInt64(behindLikely) << 32 | UInt64(behindUnlikely) << 40
+                for quarter in 0..<4 { entry |= UInt64(Self.unlikely[state * 4 + quarter]) << UInt64(8 * quarter) }
+                states[state * 2 + likely] = entry
             }
         }
         for range in 256..<512 { reciprocals[range - 256] = UInt32(((1 << 39) + range - 1) / range) }

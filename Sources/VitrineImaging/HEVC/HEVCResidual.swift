@@ -121,7 +121,8 @@ struct HEVCResidual {
                 while i < flags {
                     let bit = entropy.bit(aboveOneContexts + step)
                     aboveOne |= bit &<< i
-                    step = bit == 1 ? 0 : step > 0 && step < 3 ? step &+ 1 : step
+                    // 0 behind a one, and from 1 up to 3 otherwise.
+                    step = (0xF8 &>> (2 &* step)) & 3 & (bit &- 1)
                     i &+= 1
                 }
                 hadAboveOne = step == 0
