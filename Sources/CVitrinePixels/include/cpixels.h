@@ -39,6 +39,23 @@ enum cpixels_hevc_residual { CPIXELS_HEVC_COSINE, CPIXELS_HEVC_SINE, CPIXELS_HEV
 void cpixels_hevc_add(int16_t *coefficients, unsigned log_side, enum cpixels_hevc_residual kind, unsigned rows,
                       unsigned columns, uint8_t *to, size_t stride);
 
+// Filters four lines across an edge between two blocks of luma (§8.7.2.5.7). `edge` is the first sample behind the edge,
+// whose neighbours are `across` and whose lines are `along` apart. `keeps` has bit 0 if the samples in front stay as they
+// are, and bit 1 for those behind.
+void cpixels_hevc_deblock_luma(uint8_t *edge, ptrdiff_t across, ptrdiff_t along, int beta, int tc, int keeps);
+
+// The same for chroma (§8.7.2.5.8).
+void cpixels_hevc_deblock_chroma(uint8_t *edge, ptrdiff_t across, ptrdiff_t along, int tc, int keeps);
+
+// Adds offsets to the samples of four of 32 bands of values, of which `position` is the first (§8.7.3.2).
+void cpixels_hevc_offset_bands(uint8_t *to, const uint8_t *from, size_t count, unsigned position,
+                               const int8_t offsets[4]);
+
+// Adds offsets to samples that are below or above those at the distances `neighbor` and -`neighbor`: below both, below
+// one, above one, above both (§8.7.3.2).
+void cpixels_hevc_offset_edges(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t neighbor,
+                               const int8_t offsets[4]);
+
 #ifdef __cplusplus
 }
 #endif

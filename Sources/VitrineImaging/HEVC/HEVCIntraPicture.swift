@@ -9,18 +9,10 @@ final class HEVCIntraPicture {
     let sequence: HEVCSequence
     let parameters: HEVCPictureParameters
     private let tables = HEVCTables.shared
-    private let memory: Memory
+    private let memory: HEVCPictureMemory
 
-    // MARK: Places of coding tree blocks
-
-    private let side: Int
-    private let columns: Int
-    private let rows: Int
-    /// The block of the picture that is decoded as the i-th.
-    private let rasterOrder: [Int]
-    /// The tile of each block of the picture.
-    private let tile: [Int]
-    private let isFirstOfTileRow: [Bool]
+    private let layout: HEVCBlockLayout
+    private let filters: HEVCLoopFilters?
 
     // MARK: State of slices
 
@@ -41,119 +33,18 @@ final class HEVCIntraPicture {
     private var isBypass = false
     private let logGroup: Int
 
-    /// Memory of a picture.
-    private final class Memory {
-        let samples: UnsafeMutablePointer<UInt8>
-        let strides: (luma: Int, chroma: Int)
-        let chromaStart: Int
-        let chromaCount: Int
-        /// For 4 × 4 samples of luma each: the region if it is decoded, or 0. One column and row in front, and 17 behind,
-        /// are of no picture.
-        let regions: UnsafeMutablePointer<UInt16>
-        let unitsPerRow: Int
-        let regionCount: Int
-        /// The mode of luma, in units like those of `regions`.
-        let modes: UnsafeMutablePointer<UInt8>
-        /// For 8 × 8 samples of luma each, with one column and row in front.
-        let depths: UnsafeMutablePointer<UInt8>
-        let quantizers: UnsafeMutablePointer<Int8>
-        let blocksPerRow: Int
-        let blockCount: Int
-        let contexts: UnsafeMutablePointer<UInt8>
-        /// Contexts as they were behind the second block of a row, and behind the last block of a slice segment.
-        let rowContexts: UnsafeMutablePointer<UInt8>
-        let sliceContexts: UnsafeMutablePointer<UInt8>
-        let coefficients: UnsafeMutablePointer<Int16>
-        let border: UnsafeMutablePointer<UInt8>
-        let positions: UnsafeMutablePointer<UInt8>
-        /// 1,024 for each size and channel; nil: all 16.
-        let factors: UnsafeMutablePointer<UInt8>?
-
-        init(width: Int, height: Int, factors lists: [[[UInt8]]]?) {
-            strides = (width, width / 2)
-            chromaStart = width * height
-            chromaCount = width / 2 * (height / 2)
-            samples = .allocate(capacity: chromaStart + 2 * chromaCount)
-            samples.initialize(repeating: 128, count: chromaStart + 2 * chromaCount)
-            unitsPerRow = width / 4 + 18
-            regionCount = unitsPerRow * (height / 4 + 18)
-            regions = .allocate(capacity: regionCount)
-            regions.initialize(repeating: 0, count: regionCount)
-            modes = .allocate(capacity: regionCount)
-            modes.initialize(repeating: 1, count: regionCount)
-            blocksPerRow = width / 8 + 1
-            blockCount = blocksPerRow * (height / 8 + 1)
-            depths = .allocate(capacity: blockCount)
-            depths.initialize(repeating: 0, count: blockCount)
-            quantizers = .allocate(capacity: blockCount)
-            quantizers.initialize(repeating: 0, count: blockCount)
-            contexts = .allocate(capacity: HEVCContext.count)
-            rowContexts = .allocate(capacity: HEVCContext.count)
-            sliceContexts = .allocate(capacity: HEVCContext.count)
-            for pointer in [contexts, rowContexts, sliceContexts] { HEVCContext.begin(pointer, quantizer: 26) }
-            coefficients = .allocate(capacity: 32 * 32)
-            coefficients.initialize(repeating: 0, count: 32 * 32)
-            border = .allocate(capacity: 4 * 32 + 1)
-            border.initialize(repeating: 128, count: 4 * 32 + 1)
-            positions = .allocate(capacity: 17)
-            positions.initialize(repeating: 0, count: 17)
-            factors = lists.map { lists in
-                let factors = UnsafeMutablePointer<UInt8>.allocate(capacity: 12 * 1024)
-                factors.initialize(repeating: 16, count: 12 * 1024)
-                for (i, list) in lists.joined().enumerated() {
-                    list.withUnsafeBufferPointer { (factors + i * 1024).update(from: $0.baseAddress!, count: $0.count) }
-                }
-                return factors
-            }
-        }
-
-        deinit {
-            samples.deallocate()
-            regions.deallocate()
-            modes.deallocate()
-            depths.deallocate()
-            quantizers.deallocate()
-            contexts.deallocate()
-            rowContexts.deallocate()
-            sliceContexts.deallocate()
-            coefficients.deallocate()
-            border.deallocate()
-            positions.deallocate()
-            factors?.deallocate()
-        }
-    }
-
     deinit { entropy.deallocate() }
 
-    init(_ sequence: HEVCSequence, _ parameters: HEVCPictureParameters) throws(HEVCFault) {
+    init(_ sequence: HEVCSequence, _ parameters: HEVCPictureParameters, hasFilters: Bool) throws(HEVCFault) {
         (self.sequence, self.parameters) = (sequence, parameters)
-        side = 1 << sequence.logCodingTreeBlock
-        (columns, rows) = (sequence.widthInTreeBlocks, sequence.heightInTreeBlocks)
         guard (parameters.quantizerDepth ?? 0) <= sequence.logCodingTreeBlock - sequence.logMinCodingBlock else {
             throw .corrupt("diff_cu_qp_delta_depth")
         }
         logGroup = sequence.logCodingTreeBlock - (parameters.quantizerDepth ?? 0)
-        let count = columns * rows
-        let bounds =
-            try parameters.tiles?.bounds(width: columns, height: rows) ?? (columns: [0, columns], rows: [0, rows])
-        var rasterOrder: [Int] = []
-        var tile = [Int](repeating: 0, count: count)
-        var isFirst = [Bool](repeating: false, count: count)
-        rasterOrder.reserveCapacity(count)
-        for (j, (top, bottom)) in zip(bounds.rows, bounds.rows.dropFirst()).enumerated() {
-            for (i, (left, right)) in zip(bounds.columns, bounds.columns.dropFirst()).enumerated() {
-                for y in top..<bottom {
-                    for x in left..<right {
-                        tile[y * columns + x] = j * (bounds.columns.count - 1) + i
-                        isFirst[y * columns + x] = x == left
-                        rasterOrder.append(y * columns + x)
-                    }
-                }
-            }
-        }
-        (self.rasterOrder, self.tile, isFirstOfTileRow) = (rasterOrder, tile, isFirst)
-        sliceAddress = Array(repeating: -1, count: count)
-        memory = Memory(
+        layout = try HEVCBlockLayout(sequence, parameters)
+        filters = hasFilters ? HEVCLoopFilters(sequence, parameters, layout) : nil
+        sliceAddress = Array(repeating: -1, count: layout.count)
+        memory = HEVCPictureMemory(
             width: sequence.width, height: sequence.height,
             factors: sequence.scaling.map { (parameters.scaling ?? $0).factors })
         slice = HEVCSliceHeader()
@@ -168,28 +59,26 @@ final class HEVCIntraPicture {
         region = 0
         next = 0
         isMalformed = false
+        filters?.begin()
     }
 
-    var isComplete: Bool { next == rasterOrder.count }
+    /// Runs the loop filters, if there are any.
+    func finish() {
+        filters?.filter(memory.planes) { Int(memory.quantizers[eighth($0, $1)]) }
+    }
+
+    var isComplete: Bool { next == layout.decodingOrder.count }
 
     var planes: [HEVCIntraDecoder.Plane] {
         (0..<3).map { channel in
             let shift = channel == 0 ? 0 : 1
             let (x, y) = (sequence.shown.x, sequence.shown.y)
-            let stride = stride(channel)
+            let stride = memory.planes.bytesPerRow(channel)
+            let first = memory.planes.samples(channel) + (y.lowerBound >> shift * stride + x.lowerBound >> shift)
             return HEVCIntraDecoder.Plane(
-                samples: UnsafePointer(samples(channel) + (y.lowerBound >> shift * stride + x.lowerBound >> shift)),
-                bytesPerRow: stride, width: x.count >> shift, height: y.count >> shift)
+                samples: UnsafePointer(first), bytesPerRow: stride, width: x.count >> shift, height: y.count >> shift)
         }
     }
-
-    private func samples(_ channel: Int) -> UnsafeMutablePointer<UInt8> {
-        channel == 0
-            ? memory.samples
-            : memory.samples + memory.chromaStart + (channel &- 1) &* memory.chromaCount
-    }
-
-    private func stride(_ channel: Int) -> Int { channel == 0 ? memory.strides.luma : memory.strides.chroma }
 
     // MARK: Slices
 
@@ -197,20 +86,22 @@ final class HEVCIntraPicture {
     func decode(
         _ header: HEVCSliceHeader, _ bytes: UnsafeBufferPointer<UInt8>, _ cancellation: CancellationToken
     ) throws(HEVCFault) {
-        guard next < rasterOrder.count, rasterOrder[next] == header.address else {
+        guard next < layout.decodingOrder.count, layout.decodingOrder[next] == header.address else {
             throw .corrupt("slice_segment_address")
         }
-        let owner = header.isIndependent ? header.address : next > 0 ? sliceAddress[rasterOrder[next - 1]] : 0
+        let owner = header.isIndependent ? header.address : next > 0 ? sliceAddress[layout.decodingOrder[next - 1]] : 0
         slice = header
+        filters?.beginSlice(header)
         entropy.pointee = HEVCEntropy(bytes, tables)
         var isFirst = true
         while true {
             if next & 15 == 0, cancellation.isCancelled { throw .cancelled }
-            let block = rasterOrder[next]
-            let (x, y) = (block % columns, block / columns)
-            let beginsTile = next == 0 || tile[block] != tile[rasterOrder[next - 1]]
+            let block = layout.decodingOrder[next]
+            let (x, y) = (block % layout.columns, block / layout.columns)
+            let beginsTile = next == 0 || layout.tile[block] != layout.tile[layout.decodingOrder[next - 1]]
             sliceAddress[block] = owner
-            let beginsRow = parameters.resetsEachRow && isFirstOfTileRow[block]
+            filters?.noteTreeBlock(block)
+            let beginsRow = parameters.resetsEachRow && layout.isFirstOfTileRow[block]
             if isFirst && header.isIndependent || beginsTile {
                 guard region < .max else { throw .unsupported("very many slices") }
                 region += 1
@@ -218,21 +109,21 @@ final class HEVCIntraPicture {
             try beginContexts(block, x, y, isFirst: isFirst, beginsTile: beginsTile, beginsRow: beginsRow)
             if isFirst && header.isIndependent || beginsTile || beginsRow { lastQuantizer = header.quantizer }
             isFirst = false
-            if header.hasLumaOffsets || header.hasChromaOffsets { skipOffsets(block, x, y, owner) }
-            codingTree(x * side, y * side, sequence.logCodingTreeBlock, 0)
+            if header.hasLumaOffsets || header.hasChromaOffsets { readOffsets(block, x, y, owner) }
+            codingTree(x * layout.side, y * layout.side, sequence.logCodingTreeBlock, 0)
             guard !isMalformed, entropy.pointee.overrun <= Self.maximumOverrun else {
                 throw .corrupt("a coding tree block")
             }
             let isEnd = entropy.pointee.isEnd()
             next += 1
-            let isSecond = isFirstOfTileRow[block] ? isLastOfTileRow(block) : isFirstOfTileRow[block - 1]
+            let isSecond = layout.isFirstOfTileRow[block] ? layout.isLastOfTileRow(block) : layout.isFirstOfTileRow[block - 1]
             if parameters.resetsEachRow, isSecond {
                 memory.rowContexts.update(from: memory.contexts, count: HEVCContext.count)
             }
             if isEnd { break }
-            guard next < rasterOrder.count else { throw .corrupt("a slice without an end") }
-            let following = rasterOrder[next]
-            if tile[following] != tile[block] || parameters.resetsEachRow && isFirstOfTileRow[following] {
+            guard next < layout.decodingOrder.count else { throw .corrupt("a slice without an end") }
+            let following = layout.decodingOrder[next]
+            if layout.tile[following] != layout.tile[block] || parameters.resetsEachRow && layout.isFirstOfTileRow[following] {
                 guard entropy.pointee.isEnd() else { throw .corrupt("the end of a part") }
                 entropy.pointee.beginPart()
             }
@@ -245,10 +136,6 @@ final class HEVCIntraPicture {
     /// Bytes of zeros behind the end that the decoder may read ahead.
     private static let maximumOverrun = 8
 
-    private func isLastOfTileRow(_ block: Int) -> Bool {
-        (block + 1) % columns == 0 || tile[block + 1] != tile[block]
-    }
-
     /// Sets the contexts at the begin of a slice segment, a tile, and a row (9.3.1).
     private func beginContexts(
         _ block: Int, _ x: Int, _ y: Int, isFirst: Bool, beginsTile: Bool, beginsRow: Bool
@@ -256,8 +143,8 @@ final class HEVCIntraPicture {
         guard isFirst || beginsTile || beginsRow else { return }
         if !beginsTile, beginsRow {
             // The block above at the right, in the same slice and tile, or none.
-            let above = block - columns + 1
-            if y > 0, x + 1 < columns, sliceAddress[above] == sliceAddress[block], tile[above] == tile[block] {
+            let above = block - layout.columns + 1
+            if y > 0, x + 1 < layout.columns, sliceAddress[above] == sliceAddress[block], layout.tile[above] == layout.tile[block] {
                 memory.contexts.update(from: memory.rowContexts, count: HEVCContext.count)
                 return
             }
@@ -268,37 +155,40 @@ final class HEVCIntraPicture {
         HEVCContext.begin(memory.contexts, quantizer: slice.quantizer)
     }
 
-    /// Reads the parameters of the filter of sample offsets, which is left out (7.3.8.3).
-    private func skipOffsets(_ block: Int, _ x: Int, _ y: Int, _ owner: Int) {
+    /// Reads the parameters of the filter of sample offsets (7.3.8.3).
+    private func readOffsets(_ block: Int, _ x: Int, _ y: Int, _ owner: Int) {
         let contexts = memory.contexts
-        if x > 0, sliceAddress[block - 1] == owner, tile[block - 1] == tile[block],
-            entropy.pointee.bit(contexts + HEVCContext.mergesOffsets) == 1
-        {
-            return
-        }
-        if y > 0, sliceAddress[block - columns] == owner, tile[block - columns] == tile[block],
-            entropy.pointee.bit(contexts + HEVCContext.mergesOffsets) == 1
-        {
-            return
-        }
-        var type = 0
-        for channel in 0..<3 where channel == 0 ? slice.hasLumaOffsets : slice.hasChromaOffsets {
-            if channel < 2 {
-                type = entropy.pointee.bit(contexts + HEVCContext.offsetType)
-                if type == 1 { type += entropy.pointee.equal(1) }
+        for (isInside, other) in [(x > 0, block - 1), (y > 0, block - layout.columns)] {
+            guard isInside, sliceAddress[other] == owner, layout.tile[other] == layout.tile[block] else { continue }
+            if entropy.pointee.bit(contexts + HEVCContext.mergesOffsets) == 1 {
+                filters?.mergeOffsets(block, with: other)
+                return
             }
-            guard type > 0 else { continue }
-            var nonzero = 0
-            for _ in 0..<4 {
+        }
+        var offsets = HEVCLoopFilters.Offsets()
+        for channel in 0..<3 where channel == 0 ? slice.hasLumaOffsets : slice.hasChromaOffsets {
+            // Cr has the kind and the direction of Cb.
+            if channel < 2 {
+                offsets.kind = .none
+                if entropy.pointee.bit(contexts + HEVCContext.offsetType) == 1 {
+                    offsets.kind = entropy.pointee.equal(1) == 0 ? .bands : .edges
+                }
+            }
+            guard offsets.kind != .none else { continue }
+            var values = (0..<4).map { _ in
                 var value = 0
                 while value < 7, entropy.pointee.equal(1) == 1 { value += 1 }
-                nonzero += value > 0 ? 1 : 0
+                return value
             }
-            if type == 1 {
-                _ = entropy.pointee.equal(nonzero + 5)
-            } else if channel < 2 {
-                _ = entropy.pointee.equal(2)
+            if offsets.kind == .bands {
+                for i in 0..<4 where values[i] > 0 && entropy.pointee.equal(1) == 1 { values[i] = -values[i] }
+                offsets.position = entropy.pointee.equal(5)
+            } else {
+                for i in 2..<4 { values[i] = -values[i] }
+                if channel < 2 { offsets.position = entropy.pointee.equal(2) }
             }
+            offsets.values = (Int8(values[0]), Int8(values[1]), Int8(values[2]), Int8(values[3]))
+            filters?.noteOffsets(block, channel, offsets)
         }
     }
 
@@ -335,8 +225,8 @@ final class HEVCIntraPicture {
         isStepCoded = false
         var (left, above) = (lastQuantizer, lastQuantizer)
         // Neighbours in the same coding tree block are always decoded.
-        if x & (side - 1) > 0 { left = Int(memory.quantizers[eighth(x - 1, y)]) }
-        if y & (side - 1) > 0 { above = Int(memory.quantizers[eighth(x, y - 1)]) }
+        if x & (layout.side - 1) > 0 { left = Int(memory.quantizers[eighth(x - 1, y)]) }
+        if y & (layout.side - 1) > 0 { above = Int(memory.quantizers[eighth(x, y - 1)]) }
         predictedQuantizer = (left + above + 1) >> 1
         quantizer = predictedQuantizer
     }
@@ -364,6 +254,7 @@ final class HEVCIntraPicture {
             (memory.quantizers + eighth(x, y + 8 * row)).update(repeating: Int8(quantizer), count: eighths)
         }
         lastQuantizer = quantizer
+        if isBypass { filters?.noteKept(x, y, log) }
     }
 
     /// pcm_sample (7.3.8.7).
@@ -376,11 +267,12 @@ final class HEVCIntraPicture {
             let log = channel == 0 ? log : half
             let (x, y) = channel == 0 ? (x, y) : (x / 2, y / 2)
             let shift = 8 - (channel == 0 ? pcm.lumaBits : pcm.chromaBits)
-            let offset = (y + i >> log) * stride(channel) + x + i & (1 << log - 1)
-            samples(channel)[offset] = UInt8(value << shift)
+            let offset = (y + i >> log) * memory.planes.bytesPerRow(channel) + x + i & (1 << log - 1)
+            memory.planes.samples(channel)[offset] = UInt8(value << shift)
         }
         fillModes(x, y, log, 1)
         finish(x, y, log)
+        if !pcm.isFiltered { filters?.noteKept(x, y, log) }
     }
 
     /// Reads the modes of a coding block, keeps those of luma, and returns that of chroma (8.4.2, 8.4.3).
@@ -403,7 +295,7 @@ final class HEVCIntraPicture {
             let (left, above) = (unit(x - 1, y), unit(x, y - 1))
             // Parts of the same block are not decoded yet.
             let hasLeft = part & 1 == 1 || memory.regions[left] == region
-            let hasAbove = part > 1 || memory.regions[above] == region && y & (side - 1) > 0
+            let hasAbove = part > 1 || memory.regions[above] == region && y & (layout.side - 1) > 0
             let a = hasLeft ? Int(memory.modes[left]) : 1
             let b = hasAbove ? Int(memory.modes[above]) : 1
             var candidates: (Int, Int, Int)
@@ -448,6 +340,7 @@ final class HEVCIntraPicture {
     /// Notes that a block is decoded.
     @inline(__always)
     private func finish(_ x: Int, _ y: Int, _ log: Int) {
+        filters?.noteBlock(x, y, log)
         let region = region
         let units = 1 &<< (log &- 2)
         var target = memory.regions + unit(x, y)
@@ -539,8 +432,8 @@ final class HEVCIntraPicture {
 
     /// Predicts a block of one channel and adds its residual.
     private func block(_ channel: Int, _ x: Int, _ y: Int, _ log: Int, _ mode: Int, hasResidual: Bool) {
-        let stride = stride(channel)
-        let target = samples(channel) + (y &* stride &+ x)
+        let stride = memory.planes.bytesPerRow(channel)
+        let target = memory.planes.samples(channel) + (y &* stride &+ x)
         fillBorder(channel, x, y, log, target, stride)
         cpixels_hevc_predict(
             memory.border, UInt32(truncatingIfNeeded: log), UInt32(truncatingIfNeeded: mode), channel == 0 ? 1 : 0,
@@ -550,9 +443,10 @@ final class HEVCIntraPicture {
         if log == 2 || log == 3 && channel == 0 {
             order = (6...14).contains(mode) ? 2 : (22...30).contains(mode) ? 1 : 0
         }
+        let offset = channel == 1 ? slice.chromaOffsets.blue : slice.chromaOffsets.red
         let block = HEVCResidual.Block(
             log: log, isLuma: channel == 0, order: order,
-            quantizer: channel == 0 ? quantizer : chromaQuantizer(channel),
+            quantizer: channel == 0 ? quantizer : Self.chromaQuantizer(max(0, min(quantizer + offset, 57))),
             factors: memory.factors.map { UnsafePointer($0) + ((log &- 2) &* 3 &+ channel) &* 1024 },
             isBypass: isBypass, hidesSigns: parameters.hidesSigns && !isBypass,
             maySkipTransform: parameters.skipsTransforms && !isBypass && log == 2)
@@ -572,10 +466,9 @@ final class HEVCIntraPicture {
             UInt32(truncatingIfNeeded: extent.columns), target, stride)
     }
 
-    /// The quantizer of chroma (8.6.1, table 8-10).
-    private func chromaQuantizer(_ channel: Int) -> Int {
-        let index = max(0, min(quantizer + (channel == 1 ? slice.chromaOffsets.blue : slice.chromaOffsets.red), 57))
-        return index < 30 ? index : index < 34 ? index - 1 : index < 43 ? (index + 32) / 2 : index - 6
+    /// The quantizer of chroma by its index (8.6.1, table 8-10).
+    static func chromaQuantizer(_ index: Int) -> Int {
+        index < 30 ? index : index < 34 ? index - 1 : index < 43 ? (index + 32) / 2 : index - 6
     }
 
     /// Collects the samples beside a block (8.4.4.2.2).

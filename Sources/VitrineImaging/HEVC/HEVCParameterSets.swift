@@ -25,6 +25,7 @@ struct HEVCSequence: Sendable {
         let lumaBits: Int
         let chromaBits: Int
         let sizes: ClosedRange<Int>
+        let isFiltered: Bool
     }
 
     var widthInTreeBlocks: Int { (width - 1) >> logCodingTreeBlock + 1 }
@@ -100,11 +101,11 @@ struct HEVCSequence: Sendable {
         let (luma, chroma) = (bits.bits(4) + 1, bits.bits(4) + 1)
         let low = try bits.number(0...2, "log2_min_pcm_luma_coding_block_size_minus3") + 3
         let high = try bits.number(0...2, "log2_diff_max_min_pcm_luma_coding_block_size") + low
-        bits.skip(1)
+        let isFiltered = !bits.flag()
         guard luma <= 8, chroma <= 8, low >= min(smallest, 5), high <= largest else {
             throw .corrupt("sizes of PCM blocks")
         }
-        return PCM(lumaBits: luma, chromaBits: chroma, sizes: low...high)
+        return PCM(lumaBits: luma, chromaBits: chroma, sizes: low...high, isFiltered: isFiltered)
     }
 
     /// Skips the sets of reference pictures, which intra pictures do not use (§7.3.7).
@@ -281,7 +282,7 @@ struct HEVCPictureParameters: Sendable {
     let resetsEachRow: Bool
     let filtersAcrossSlices: Bool
     let overridesDeblocking: Bool
-    let isDeblockingDisabled: Bool
+    let deblocking: HEVCDeblocking?
     let scaling: HEVCScaling?
     let hasHeaderExtension: Bool
 
@@ -308,12 +309,9 @@ struct HEVCPictureParameters: Sendable {
         resetsEachRow = bits.flag()
         tiles = hasTiles ? try HEVCTileGrid(&bits) : nil
         filtersAcrossSlices = bits.flag()
-        var (overrides, isDisabled) = (false, false)
-        if bits.flag() {
-            (overrides, isDisabled) = (bits.flag(), bits.flag())
-            if !isDisabled { (_, _) = (bits.signed(), bits.signed()) }
-        }
-        (overridesDeblocking, isDeblockingDisabled) = (overrides, isDisabled)
+        let hasControl = bits.flag()
+        overridesDeblocking = hasControl && bits.flag()
+        deblocking = try hasControl ? HEVCDeblocking.read(&bits) : HEVCDeblocking(beta: 0, tc: 0)
         scaling = bits.flag() ? try HEVCScaling(&bits) : nil
         bits.skip(1)
         _ = bits.number()
@@ -326,12 +324,26 @@ struct HEVCPictureParameters: Sendable {
     }
 }
 
+/// Offsets of the thresholds of the deblocking filter (§7.4.7.1).
+struct HEVCDeblocking: Sendable {
+    var beta: Int
+    var tc: Int
+
+    /// Reads whether the filter is disabled, and its offsets if it is not; nil where it is.
+    static func read(_ bits: inout HEVCBits) throws(HEVCFault) -> HEVCDeblocking? {
+        if bits.flag() { return nil }
+        let beta = try bits.signed(-6...6, "beta_offset_div2") * 2
+        return HEVCDeblocking(beta: beta, tc: try bits.signed(-6...6, "tc_offset_div2") * 2)
+    }
+}
+
 /// How the picture is divided into tiles of coding tree blocks (§6.5.1). These are not the tiles of HEIC.
 struct HEVCTileGrid: Sendable {
     private let columns: Int
     private let rows: Int
     /// All but the last; nil: as even as possible.
     private let sides: (widths: [Int], heights: [Int])?
+    let filtersAcross: Bool
 
     init(_ bits: inout HEVCBits) throws(HEVCFault) {
         // The most that level 6.2 allows (table A.8).
@@ -345,7 +357,7 @@ struct HEVCTileGrid: Sendable {
             for _ in 1..<rows { heights.append(try bits.number(0...65_535, "row_height_minus1") + 1) }
             sides = (widths, heights)
         }
-        bits.skip(1)
+        filtersAcross = bits.flag()
     }
 
     /// The first column or row of each tile, and the end.

@@ -8,6 +8,9 @@ struct HEVCSliceHeader {
     var chromaOffsets = (blue: 0, red: 0)
     var hasLumaOffsets = false
     var hasChromaOffsets = false
+    /// Nil: the slice has no deblocking filter.
+    var deblocking: HEVCDeblocking?
+    var filtersAcross = false
     /// Where the data of the blocks begin, in bytes of the payload.
     var dataStart = 0
 
@@ -48,16 +51,14 @@ struct HEVCSliceHeader {
                 chromaOffsets.blue += try bits.signed(-12...12, "slice_cb_qp_offset")
                 chromaOffsets.red += try bits.signed(-12...12, "slice_cr_qp_offset")
             }
-            var isDisabled = picture.isDeblockingDisabled
-            if picture.overridesDeblocking, bits.flag() {
-                isDisabled = bits.flag()
-                if !isDisabled { (_, _) = (bits.signed(), bits.signed()) }
-            }
-            if picture.filtersAcrossSlices, hasLumaOffsets || hasChromaOffsets || !isDisabled { bits.skip(1) }
+            deblocking = picture.deblocking
+            if picture.overridesDeblocking, bits.flag() { deblocking = try HEVCDeblocking.read(&bits) }
+            filtersAcross = picture.filtersAcrossSlices
+            if filtersAcross, hasLumaOffsets || hasChromaOffsets || deblocking != nil { filtersAcross = bits.flag() }
         } else if let previous {
-            quantizer = previous.quantizer
-            chromaOffsets = previous.chromaOffsets
-            (hasLumaOffsets, hasChromaOffsets) = (previous.hasLumaOffsets, previous.hasChromaOffsets)
+            let address = address
+            self = previous
+            (self.address, isIndependent) = (address, false)
         }
         if picture.tiles != nil || picture.resetsEachRow {
             // Each part begins where the one before it ends, so that the offsets are not needed.
